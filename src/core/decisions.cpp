@@ -1,0 +1,199 @@
+// From what a policy wants to what happens. Every decision is checked against the ledger as it stands after the ones
+// before it; an invalid one is dropped, counted and recorded, and changes nothing (policies.md 0.3.4).
+#include <algorithm>
+
+#include "core/core.h"
+#include "policy/placer.h"
+
+namespace sl {
+namespace {
+
+// Release before start before grow (policies.md 0.3.5): what gives GPUs back must be known when others ask for them.
+int stage(const Decision& decision, const JobTable& jobs) {
+  switch (decision.kind) {
+    case DecisionKind::preempt:
+    case DecisionKind::suspend:
+    case DecisionKind::reject:
+      return 0;
+    case DecisionKind::resize:
+      return jobs.contains(decision.job) && decision.gpus.count() < jobs[decision.job].allocation.count() ? 1 : 3;
+    case DecisionKind::migrate:
+      return 1;
+    default:
+      return 2;
+  }
+}
+
+bool may_be_interrupted(const Job& job) {
+  return job.request.preemptible && job.request.capability == Capability::checkpoint;
+}
+
+}  // namespace
+
+void Core::carry_out(Plan& plan) {
+  if (plan.last_server().valid()) memory_.last_server = plan.last_server();
+  if (plan.blob()) memory_.blob = *plan.blob();
+  auto& decisions = plan.decisions();
+  std::stable_sort(decisions.begin(), decisions.end(),
+                   [this](const Decision& a, const Decision& b) { return stage(a, jobs_) < stage(b, jobs_); });
+  for (const Decision& decision : decisions) {
+    if (note(decision)) continue;
+    Refusal refusal = Refusal::unknown_job;
+    if (jobs_.contains(decision.job) && find(jobs_[decision.job].request.id) == decision.job) {
+      switch (decision.kind) {
+        case DecisionKind::start:
+          refusal = decide_start(decision, false);
+          break;
+        case DecisionKind::share:
+          refusal = decide_start(decision, true);
+          break;
+        case DecisionKind::resize:
+          refusal = decide_move(decision, true);
+          break;
+        case DecisionKind::migrate:
+          refusal = decide_move(decision, false);
+          break;
+        case DecisionKind::suspend:
+          refusal = decide_suspend(decision);
+          break;
+        case DecisionKind::preempt:
+          refusal = decide_preempt(decision);
+          break;
+        default:
+          refusal = decide_reject(decision);
+          break;
+      }
+    }
+    if (refusal == Refusal::none) continue;
+    ++refusals_[static_cast<std::size_t>(refusal)];
+    const JobId id = jobs_.contains(decision.job) ? jobs_[decision.job].request.id : JobId::none();
+    effects_->records.push_back(
+        {.kind = RecordKind::decision_refused, .refusal = refusal, .index = decision.job, .job = id, .at = now_});
+  }
+}
+
+bool Core::note(const Decision& decision) {
+  const bool known = jobs_.contains(decision.job) && !is_finished(jobs_[decision.job].state);
+  switch (decision.kind) {
+    case DecisionKind::wake_at:
+      if (decision.at > now_) policy_wake_ = std::min(policy_wake_, decision.at);
+      return true;
+    case DecisionKind::annotate:
+      if (known) jobs_[decision.job].annotation = decision.value;
+      return true;
+    case DecisionKind::defer:
+      if (known && jobs_[decision.job].is_waiting()) jobs_[decision.job].reason = decision.reason;
+      return true;
+    case DecisionKind::promote:
+      if (known) {
+        Job& job = jobs_[decision.job];
+        job.run_at_promotion = job.run_at(now_);
+        job.attained_at_promotion_gpu_us = job.attained_at(now_);
+        job.last_promotion = now_;
+      }
+      return true;
+    case DecisionKind::dedicate:
+      for (const ServerGpus& part : decision.gpus.parts()) {
+        if (ledger_.servers().contains(part.server))
+          ledger_.set_affinity(part.server, static_cast<int>(decision.value));
+      }
+      return true;
+    case DecisionKind::reserve:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Whether this GPU's tenant is on its way out of it.
+bool Core::leaves(JobIndex tenant, ServerIndex server, int gpu) const {
+  const Job& job = jobs_[tenant];
+  if (job.state == JobState::stopping) return true;
+  if (job.state != JobState::migrating && job.state != JobState::resizing) return false;
+  return !job.target.on(server).has(gpu);
+}
+
+Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const {
+  const int count = gpus.count();
+  if (count == 0 || count < job.request.gpus_min || count > job.request.gpus_max) return Refusal::wrong_gpu_count;
+  if (job.request.single_server && gpus.parts().size() > 1) return Refusal::spans_servers;
+  for (const ServerGpus& part : gpus.parts()) {
+    if (!ledger_.servers().contains(part.server) || ledger_.servers()[part.server].state != ServerState::up)
+      return Refusal::server_not_up;
+    if (!is_eligible(ledger_.servers()[part.server], job.request)) return Refusal::type_or_memory;
+  }
+  const Allocation wanted = difference(gpus, job.allocation);
+  if (!ledger_.all_free(wanted) &&
+      !ledger_.all_free_or(wanted, [&](JobIndex t, ServerIndex s, int g) { return t != index && leaves(t, s, g); })) {
+    return Refusal::gpus_taken;
+  }
+  return Refusal::none;
+}
+
+Refusal Core::decide_start(const Decision& decision, bool shared) {
+  Job& job = jobs_[decision.job];
+  if (!job.is_waiting()) return Refusal::not_waiting;
+  if (shared) {
+    if (!job.request.shareable || !ledger_.all_shareable(decision.gpus, jobs_)) return Refusal::gpus_taken;
+    if (decision.gpus.count() < job.request.gpus_min || decision.gpus.count() > job.request.gpus_max)
+      return Refusal::wrong_gpu_count;
+  } else if (const Refusal refusal = check_gpus(job, decision.job, decision.gpus); refusal != Refusal::none) {
+    return refusal;
+  }
+  if (!ledger_.resources_suffice(decision.gpus, job.request.demand)) return Refusal::resources_taken;
+  job.resumes = job.state == JobState::suspended;
+  if (!job.resumes) ++job.attempt;
+  set_state(decision.job, JobState::starting);
+  leave_queue(decision.job);
+  enter_active(decision.job);
+  job.allocation = decision.gpus;
+  job.reason = {};
+  job.gpus_awaited = ledger_.take(decision.job, decision.gpus, job.request.demand, now_, shared);
+  notice(NoticeKind::active, decision.job);
+  send_when_complete(decision.job);
+  return Refusal::none;
+}
+
+Refusal Core::decide_move(const Decision& decision, bool resize) {
+  Job& job = jobs_[decision.job];
+  if (resize ? !settings_.abilities.resize : !settings_.abilities.migrate) return Refusal::world_cannot;
+  if (job.state != JobState::running) return Refusal::not_running;
+  if (!may_be_interrupted(job) || (!resize && !job.request.migratable)) return Refusal::not_interruptible;
+  const bool same_count = decision.gpus.count() == job.allocation.count();
+  if (same_count == resize) return Refusal::wrong_gpu_count;
+  if (const Refusal refusal = check_gpus(job, decision.job, decision.gpus); refusal != Refusal::none) return refusal;
+  set_state(decision.job, resize ? JobState::resizing : JobState::migrating);
+  ++(resize ? job.resizes : job.migrations);
+  job.target = decision.gpus;
+  job.gpus_awaited = ledger_.take(decision.job, difference(decision.gpus, job.allocation), {}, now_);
+  send_when_complete(decision.job);
+  return Refusal::none;
+}
+
+Refusal Core::decide_suspend(const Decision& decision) {
+  Job& job = jobs_[decision.job];
+  if (!settings_.abilities.suspend) return Refusal::world_cannot;
+  if (job.state != JobState::running) return Refusal::not_running;
+  if (!job.request.preemptible || job.request.capability == Capability::none) return Refusal::not_interruptible;
+  set_state(decision.job, JobState::stopping);
+  ++job.preemptions;
+  command(CommandKind::suspend, decision.job, {});
+  return Refusal::none;
+}
+
+Refusal Core::decide_preempt(const Decision& decision) {
+  Job& job = jobs_[decision.job];
+  if (job.state != JobState::running) return Refusal::not_running;
+  if (!may_be_interrupted(job)) return Refusal::not_interruptible;
+  ++job.preemptions;
+  stop(decision.job, StopReason::preempted);
+  return Refusal::none;
+}
+
+Refusal Core::decide_reject(const Decision& decision) {
+  if (jobs_[decision.job].state != JobState::pending) return Refusal::not_waiting;
+  finish(decision.job, JobState::failed, {.failure = FailureKind::rejected});
+  return Refusal::none;
+}
+
+}  // namespace sl

@@ -1,0 +1,218 @@
+#include "core/ledger.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace sl {
+namespace {
+
+ResourceVector share_on(const ResourceVector& demand, int part, int whole) {
+  return demand.is_zero() || whole == 0 ? demand : demand * (static_cast<double>(part) / whole);
+}
+
+template <typename Test>  // test(server, gpu) for every GPU
+bool every_gpu(const Allocation& gpus, Test test) {
+  for (const ServerGpus& part : gpus.parts()) {
+    bool holds = true;
+    part.gpus.for_each([&](int gpu) { holds = holds && test(part.server, gpu); });
+    if (!holds) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ServerIndex Ledger::find_server(std::string_view name) const {
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const ServerIndex index(static_cast<std::uint32_t>(i));
+    if (servers_[index].description.name == name) return index;
+  }
+  return ServerIndex::none();
+}
+
+ServerIndex Ledger::add_server(const ServerDescription& description) {
+  SL_CHECK(description.gpus >= 0 && description.gpus <= GpuSet::capacity, "a server has 0 to 64 GPUs");
+  Server server;
+  server.description = description;
+  server.gpus.resize(static_cast<std::size_t>(description.gpus));
+  const ServerIndex index = servers_.push_back(std::move(server));
+  cells_.push_back(Cells(static_cast<std::size_t>(description.gpus)));
+  publish(index);
+  return index;
+}
+
+bool Ledger::describe(ServerIndex server, const ServerDescription& description) {
+  const GpuSet held = occupied(server);
+  const bool keeps = GpuSet::first(description.gpus).contains(held);
+  ServerDescription accepted = description;
+  if (!keeps) accepted.gpus = servers_[server].description.gpus;  // GPUs in use cannot vanish from the ledger
+  servers_[server].description = accepted;
+  servers_[server].gpus.resize(static_cast<std::size_t>(accepted.gpus));
+  cells_[server].resize(static_cast<std::size_t>(accepted.gpus));
+  publish(server);
+  return keeps;
+}
+
+void Ledger::set_state(ServerIndex server, ServerState state) {
+  servers_[server].state = state;
+  publish(server);
+}
+
+void Ledger::set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus, GpuSet outside, GpuSet unavailable) {
+  Server& at = servers_[server];
+  for (std::size_t i = 0; i < std::min(gpus.size(), at.gpus.size()); ++i) {
+    const auto [started, tenants] = std::pair(at.gpus[i].tenant_started, at.gpus[i].tenants);
+    at.gpus[i] = gpus[i];
+    at.gpus[i].tenant_started = started;
+    at.gpus[i].tenants = tenants;
+  }
+  if (at.outside == outside && at.unavailable == unavailable) return;
+  at.outside = outside;
+  at.unavailable = unavailable;
+  publish(server);
+}
+
+GpuSet Ledger::occupied(ServerIndex server) const {
+  GpuSet held;
+  const Cells& cells = cells_[server];
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (!cells[i].tenants.empty()) held |= GpuSet::only(static_cast<int>(i));
+  }
+  return held;
+}
+
+ResourceVector Ledger::resources_left(ServerIndex server) const {
+  ResourceVector left = servers_[server].description.capacity;
+  for (std::size_t d = 0; d < resource_count; ++d) {
+    left.amount[d] = left.amount[d] == 0 ? std::numeric_limits<double>::infinity()
+                                         : left.amount[d] - servers_[server].used.amount[d];
+  }
+  return left;
+}
+
+void Ledger::publish(ServerIndex server) {
+  const Server& at = servers_[server];
+  free_.set(server, usable(server) - occupied(server), resources_left(server), at.state == ServerState::up,
+            at.description.gpus);
+}
+
+bool Ledger::all_free(const Allocation& gpus) const {
+  for (const ServerGpus& part : gpus.parts()) {
+    if (!servers_.contains(part.server) || !free_.is_open(part.server) || !free_.on(part.server).contains(part.gpus))
+      return false;
+  }
+  return true;
+}
+
+bool Ledger::all_free_or(const Allocation& gpus, const std::function<bool(JobIndex, ServerIndex, int)>& leaves) const {
+  return every_gpu(gpus, [&](ServerIndex server, int gpu) {
+    if (!servers_.contains(server) || !usable(server).has(gpu)) return false;
+    const Cell& cell = cells_[server][static_cast<std::size_t>(gpu)];
+    if (cell.next.valid()) return false;
+    return std::all_of(cell.tenants.begin(), cell.tenants.end(),
+                       [&](JobIndex tenant) { return leaves(tenant, server, gpu); });
+  });
+}
+
+bool Ledger::all_shareable(const Allocation& gpus, const JobTable& jobs) const {
+  return every_gpu(gpus, [&](ServerIndex server, int gpu) {
+    if (!servers_.contains(server) || !usable(server).has(gpu)) return false;
+    const Cell& cell = cells_[server][static_cast<std::size_t>(gpu)];
+    return !cell.next.valid() &&
+           std::all_of(cell.tenants.begin(), cell.tenants.end(), [&](JobIndex t) { return jobs[t].request.shareable; });
+  });
+}
+
+bool Ledger::resources_suffice(const Allocation& gpus, const ResourceVector& demand) const {
+  if (demand.is_zero()) return true;
+  const int whole = gpus.count();
+  return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
+    return free_.fits(part.server, share_on(demand, part.gpus.count(), whole));
+  });
+}
+
+int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared) {
+  int awaited = 0;
+  const int whole = demand.is_zero() ? 1 : gpus.count();
+  for (const ServerGpus& part : gpus.parts()) {
+    GpuSet newly;
+    part.gpus.for_each([&](int gpu) {
+      Cell& cell = cells_[part.server][static_cast<std::size_t>(gpu)];
+      GpuFacts& facts = servers_[part.server].gpus[static_cast<std::size_t>(gpu)];
+      if (!cell.tenants.empty() && !shared) {
+        cell.next = job;
+        ++awaited;
+        return;
+      }
+      if (cell.tenants.empty()) newly |= GpuSet::only(gpu);
+      cell.tenants.push_back(job);
+      facts.tenants = static_cast<int>(cell.tenants.size());
+      facts.tenant_started = now;
+    });
+    const ResourceVector share = share_on(demand, part.gpus.count(), whole);
+    servers_[part.server].used += share;
+    free_.take(part.server, newly & free_.on(part.server), share);
+    in_use_ += newly.count();
+  }
+  return awaited;
+}
+
+int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
+                    const std::function<void(JobIndex)>& received) {
+  int freed = 0;
+  const int whole = demand.is_zero() ? 1 : gpus.count();
+  for (const ServerGpus& part : gpus.parts()) {
+    GpuSet now_free;
+    part.gpus.for_each([&](int gpu) {
+      Cell& cell = cells_[part.server][static_cast<std::size_t>(gpu)];
+      if (cell.next == job) cell.next = JobIndex::none();
+      const auto at = std::find(cell.tenants.begin(), cell.tenants.end(), job);
+      if (at == cell.tenants.end()) return;
+      cell.tenants.erase(at);
+      if (cell.tenants.empty() && cell.next.valid()) {
+        const JobIndex next = std::exchange(cell.next, JobIndex::none());
+        cell.tenants.push_back(next);
+        received(next);
+      } else if (cell.tenants.empty()) {
+        now_free |= GpuSet::only(gpu);
+        --in_use_;
+      }
+      servers_[part.server].gpus[static_cast<std::size_t>(gpu)].tenants = static_cast<int>(cell.tenants.size());
+    });
+    const ResourceVector share = share_on(demand, part.gpus.count(), whole);
+    servers_[part.server].used -= share;
+    const GpuSet offered = now_free & usable(part.server);
+    free_.give(part.server, offered, share);
+    if (free_.is_open(part.server)) freed += offered.count();
+  }
+  return freed;
+}
+
+void Ledger::check_invariants(const JobTable& jobs) const {
+  int held = 0;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const ServerIndex server(static_cast<std::uint32_t>(i));
+    GpuSet occupied_here;
+    for (std::size_t gpu = 0; gpu < cells_[server].size(); ++gpu) {
+      const Cell& cell = cells_[server][gpu];
+      if (cell.tenants.empty()) {
+        SL_CHECK(!cell.next.valid(), "a promised GPU has a tenant that leaves");
+        continue;
+      }
+      ++held;
+      occupied_here |= GpuSet::only(static_cast<int>(gpu));
+      for (const JobIndex job : cell.tenants) {
+        SL_CHECK(is_active(jobs[job].state), "only an active job holds a GPU");
+        const GpuSet mine = jobs[job].allocation.on(server) | jobs[job].target.on(server);
+        SL_CHECK(mine.has(static_cast<int>(gpu)), "the ledger and the job agree on who holds a GPU");
+        SL_CHECK(cell.tenants.size() == 1 || jobs[job].request.shareable, "only shareable jobs share a GPU");
+      }
+    }
+    SL_CHECK((free_.on(server) & occupied_here).empty(), "no held GPU counts as free");
+    SL_CHECK(free_.on(server) == usable(server) - occupied_here, "every usable GPU nobody holds counts as free");
+  }
+  SL_CHECK(held == in_use_, "the number of GPUs in use is the number of GPUs with a tenant");
+}
+
+}  // namespace sl

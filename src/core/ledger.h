@@ -1,0 +1,70 @@
+// Who owns which GPU. The ledger decides ownership, telemetry can only take GPUs away (policies.md 0.3.2). A GPU that
+// one job is about to leave can be promised to another: on release it goes straight to its next owner.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "policy/free_gpus.h"
+#include "policy/snapshot.h"
+
+namespace sl {
+
+class Ledger {
+ public:
+  // ---- servers ----
+  ServerIndex find_server(std::string_view name) const;  // none when unknown
+  ServerIndex add_server(const ServerDescription& description);
+  // Replaces what is known of a server; GPUs in use stay in use. Returns false when it lost GPUs that are held.
+  bool describe(ServerIndex server, const ServerDescription& description);
+  void set_state(ServerIndex server, ServerState state);
+  void set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus, GpuSet outside, GpuSet unavailable);
+  void set_affinity(ServerIndex server, int gpus_per_job) { servers_[server].affinity = gpus_per_job; }
+
+  // ---- ownership ----
+  bool all_free(const Allocation& gpus) const;
+  // Every GPU free, or held by a job for which `leaves(job, server, gpu)` says it is going, and promised to nobody.
+  bool all_free_or(const Allocation& gpus, const std::function<bool(JobIndex, ServerIndex, int)>& leaves) const;
+  // Every GPU's tenants are shareable or none.
+  bool all_shareable(const Allocation& gpus, const JobTable& jobs) const;
+  bool resources_suffice(const Allocation& gpus, const ResourceVector& demand) const;
+
+  // Takes what is free and promises the rest. Returns how many GPUs are still awaited.
+  int take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared = false);
+  // Gives up GPUs. `received(job)` is called for every GPU that went to its next owner. Promises made to `job` for GPUs
+  // in `gpus` end too. Returns how many GPUs became free.
+  int release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
+              const std::function<void(JobIndex)>& received);
+
+  const ServerTable& servers() const { return servers_; }
+  FreeGpus& free() { return free_; }
+  const FreeGpus& free() const { return free_; }
+  int gpus_in_use() const { return in_use_; }
+  template <typename Visit>  // visit(job) for every tenant
+  void for_each_tenant(ServerIndex server, int gpu, Visit visit) const {
+    for (const JobIndex job : cells_[server][static_cast<std::size_t>(gpu)].tenants) visit(job);
+  }
+
+  // Derives everything from the jobs alone and compares. Ends the process with the sentence that is broken.
+  void check_invariants(const JobTable& jobs) const;
+
+ private:
+  struct Cell {
+    boost::container::small_vector<JobIndex, 1> tenants;
+    JobIndex next;  // promised to
+  };
+  using Cells = std::vector<Cell>;
+  void publish(ServerIndex server);  // what of it is free, to the index
+  GpuSet usable(ServerIndex server) const {
+    return servers_[server].all() - servers_[server].unavailable - servers_[server].outside;
+  }
+  GpuSet occupied(ServerIndex server) const;
+  ResourceVector resources_left(ServerIndex server) const;
+
+  ServerTable servers_;
+  IndexedVector<ServerIndex, Cells> cells_;
+  FreeGpus free_;
+  int in_use_ = 0;
+};
+
+}  // namespace sl

@@ -1,0 +1,39 @@
+// Which GPUs, on which servers, in ascending server index. Nearly every allocation is on one server, so that one is
+// kept in place and costs no memory of its own.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+
+#include "model/gpu_set.h"
+#include "model/ids.h"
+
+namespace sl {
+
+struct ServerGpus {
+  ServerIndex server;
+  GpuSet gpus;
+  friend bool operator==(const ServerGpus&, const ServerGpus&) = default;
+};
+
+class Allocation {
+ public:
+  Allocation() = default;
+  Allocation(ServerIndex server, GpuSet gpus) { add(server, gpus); }
+
+  // Adds GPUs, keeping the parts ordered by server.
+  void add(ServerIndex server, GpuSet gpus);
+  GpuSet on(ServerIndex server) const;  // empty when it holds none there
+  int count() const;
+  bool empty() const { return parts_.empty(); }
+  void clear() { parts_.clear(); }
+  const auto& parts() const { return parts_; }
+  friend bool operator==(const Allocation& a, const Allocation& b) { return a.parts_ == b.parts_; }
+
+ private:
+  boost::container::small_vector<ServerGpus, 1> parts_;
+};
+
+// The GPUs of `a` that are not in `b`.
+Allocation difference(const Allocation& a, const Allocation& b);
+
+}  // namespace sl

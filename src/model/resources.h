@@ -1,0 +1,41 @@
+// Amounts of what a server has beside GPUs: the dimensions Tetris and dominant resource fairness pack.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sl {
+
+enum class Resource : std::uint8_t { cpu, memory, disk, network };  // cores, bytes, bytes, bits per second
+inline constexpr std::size_t resource_count = 4;
+
+struct ResourceVector {
+  std::array<double, resource_count> amount{};
+
+  double& operator[](Resource r) { return amount[static_cast<std::size_t>(r)]; }
+  double operator[](Resource r) const { return amount[static_cast<std::size_t>(r)]; }
+  bool is_zero() const { return amount == std::array<double, resource_count>{}; }
+  // Every demand within what is there, up to rounding (policies.md 7: 1e-9 of each dimension).
+  bool fits_in(const ResourceVector& there) const {
+    for (std::size_t d = 0; d < resource_count; ++d) {
+      if (amount[d] > there.amount[d] * (1 + 1e-9) + 1e-9) return false;
+    }
+    return true;
+  }
+  ResourceVector& operator+=(const ResourceVector& o) {
+    for (std::size_t d = 0; d < resource_count; ++d) amount[d] += o.amount[d];
+    return *this;
+  }
+  ResourceVector& operator-=(const ResourceVector& o) {
+    for (std::size_t d = 0; d < resource_count; ++d) amount[d] -= o.amount[d];
+    return *this;
+  }
+  friend ResourceVector operator*(ResourceVector a, double k) {
+    for (double& x : a.amount) x *= k;
+    return a;
+  }
+  friend bool operator==(const ResourceVector&, const ResourceVector&) = default;
+};
+
+}  // namespace sl

@@ -1,0 +1,70 @@
+// An HTTP/1.1 server with keep-alive, streamed answers and WebSockets. It knows no routes: every request goes to one
+// Handler, on the loop's thread. Limits (body, header, slow clients) are answered here: 413, 431, 408.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "net/event_loop.h"
+#include "net/http.h"
+#include "net/websocket.h"
+
+namespace sl::net {
+
+// A streamed answer body (chunked). Every function may be called from any thread.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void write(std::string chunk) = 0;
+  virtual void close() = 0;                         // ends the answer properly
+  virtual bool closed() const = 0;                  // by either side
+  virtual std::size_t unsent_bytes() const = 0;     // queued here: writers stop above a limit of their own
+  // `work` runs on the loop thread once all that was written is sent (for back-pressure), and when the peer has gone.
+  virtual void on_drain(std::function<void()> work) = 0;
+};
+
+// The slot for one answer. Any thread may fill it; dropping it unanswered sends 500.
+class Reply {
+ public:
+  virtual ~Reply() = default;
+  virtual void send(Response response) = 0;
+  virtual std::shared_ptr<Stream> stream(Response head) = 0;  // head.body is sent first
+};
+
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual void on_request(Request request, std::shared_ptr<Reply> reply) = 0;
+  // An upgrade request. Return false to let it be answered by on_request; true after keeping `socket` and having set its
+  // callbacks.
+  virtual bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) = 0;
+  // A request that was refused before it reached on_request (body too large, malformed): render it. `kind` is the HTTP
+  // status, `detail` a sentence.
+  virtual Response on_protocol_error(int status, const std::string& detail) = 0;
+};
+
+struct ServerSettings {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 5000;              // 0: any free port
+  std::size_t body_bytes_max = 1 << 20;
+  std::size_t header_bytes_max = 16 << 10;
+  std::size_t connections_max = 20'000;
+  Duration request_timeout = Duration::whole_seconds(30);  // to receive one whole request once it has begun
+  Duration idle_timeout = Duration::whole_seconds(120);    // keep-alive connection without a request
+};
+
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;  // closes the listener and all connections
+  virtual std::uint16_t port() const = 0;
+  virtual void stop_accepting() = 0;
+  // Errors: "port-in-use" (conflict), "address-unavailable", each with a hint.
+  static Result<std::unique_ptr<HttpServer>> listen(EventLoop& loop, const ServerSettings& settings, Handler& handler);
+};
+
+}  // namespace sl::net

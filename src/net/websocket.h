@@ -1,0 +1,37 @@
+// One WebSocket, either end. Text frames, whole messages, in order. send/close may be called from any thread; callbacks
+// run on the loop's thread. A ping every few seconds finds dead peers; on_close comes exactly once.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "net/event_loop.h"
+#include "net/http.h"
+
+namespace sl::net {
+
+class WebSocket {
+ public:
+  virtual ~WebSocket() = default;
+  virtual void send(std::string text) = 0;
+  virtual void close(std::string reason) = 0;
+  virtual std::size_t unsent_bytes() const = 0;
+  struct Callbacks {
+    std::function<void(std::string text)> on_message;
+    std::function<void(std::string reason)> on_close;
+  };
+  // Must be set before the loop turns again (in on_websocket, or in on_open of the client).
+  virtual void set_callbacks(Callbacks callbacks) = 0;
+};
+
+// Client: connects to "ws://host:port/path" and calls exactly one of the two. Drop the returned handle to give up.
+struct ConnectResult {
+  std::function<void(std::shared_ptr<WebSocket>)> on_open;
+  std::function<void(Error)> on_error;
+};
+std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers, ConnectResult result);
+
+}  // namespace sl::net

@@ -1,0 +1,57 @@
+#include "policies/registry.h"
+
+#include <algorithm>
+
+#include "policies/fifo.h"
+#include "policies/fifo_first_fit.h"
+#include "policies/round_robin.h"
+
+namespace sl {
+namespace {
+
+std::string normalised(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    result.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return result;
+}
+
+}  // namespace
+
+const std::vector<PolicyEntry>& policies() {
+  static const std::vector<PolicyEntry> all = {
+      fifo_entry(),
+      fifo_first_fit_entry(),
+      round_robin_entry(),
+  };
+  return all;
+}
+
+const PolicyEntry* find_policy(std::string_view name) {
+  const std::string wanted = normalised(name);
+  for (const PolicyEntry& entry : policies()) {
+    if (normalised(entry.info.name) == wanted) return &entry;
+    for (const std::string& alias : entry.info.aliases) {
+      if (normalised(alias) == wanted) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const GivenParameters& parameters) {
+  const PolicyEntry* entry = find_policy(name);
+  if (!entry) {
+    std::string names;
+    for (const PolicyEntry& known : policies()) names += (names.empty() ? "" : ", ") + known.info.name;
+    return not_found("unknown-policy", "there is no policy " + std::string(name))
+        .note("there are " + names)
+        .hint("schedulearn policy ls");
+  }
+  Result<Parameters> parsed = Parameters::parse(entry->info, parameters);
+  if (!parsed.ok()) return parsed.error();
+  return entry->make(*parsed);
+}
+
+}  // namespace sl

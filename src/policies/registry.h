@@ -1,0 +1,24 @@
+// Every policy there is, in the order `schedulearn policy ls` prints. Adding one is a file pair and a line in
+// registry.cpp.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace sl {
+
+const std::vector<PolicyEntry>& policies();
+
+// By name or alias; case, `_`, `-` and spaces do not matter. Null when there is none.
+const PolicyEntry* find_policy(std::string_view name);
+
+using GivenParameters = std::vector<std::pair<std::string, std::string>>;
+
+// Errors: "unknown-policy" (with the nearest name and the list), "unknown-parameter", "bad-parameter".
+Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const GivenParameters& parameters = {});
+
+}  // namespace sl

@@ -1,0 +1,80 @@
+// The GPUs (and other resources) nobody holds, indexed so that "the fullest server that still has k free" is found in
+// constant time. The ledger keeps one; a policy changes it only inside a Trial, which puts everything back.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "model/allocation.h"
+#include "model/resources.h"
+#include "model/server.h"
+#include "policy/index_set.h"
+
+namespace sl {
+
+class FreeGpus {
+ public:
+  // The server's free GPUs and resources are now these. A server that takes no jobs is `closed` and is found by nobody.
+  void set(ServerIndex server, GpuSet free, const ResourceVector& resources, bool open, int gpus_total);
+  void take(ServerIndex server, GpuSet gpus, const ResourceVector& demand);
+  void give(ServerIndex server, GpuSet gpus, const ResourceVector& demand);
+
+  GpuSet on(ServerIndex server) const { return slots_[server].free; }
+  int count(ServerIndex server) const { return slots_[server].free.count(); }
+  bool is_open(ServerIndex server) const { return slots_[server].open; }
+  const ResourceVector& resources(ServerIndex server) const { return slots_[server].resources; }
+  bool fits(ServerIndex server, const ResourceVector& demand) const {
+    return demand.is_zero() || demand.fits_in(slots_[server].resources);
+  }
+  int total() const { return total_; }  // free GPUs on open servers
+  int gpus_per_server_max() const { return gpus_max_; }
+  std::size_t servers() const { return slots_.size(); }
+  // Open servers with exactly `n` free GPUs.
+  const IndexSet& with_exactly(int n) const { return buckets_[static_cast<std::size_t>(n)]; }
+
+ private:
+  friend class Trial;
+  struct Slot {
+    GpuSet free;
+    bool open = false;
+    int gpus_total = 0;
+    ResourceVector resources;
+  };
+  void move_to(ServerIndex server, GpuSet free);
+
+  IndexedVector<ServerIndex, Slot> slots_;
+  std::array<IndexSet, GpuSet::capacity + 1> buckets_;
+  int total_ = 0;
+  int gpus_max_ = 0;
+};
+
+// What-if on the free GPUs: take and give as you like, all of it is undone when the Trial ends.
+class Trial {
+ public:
+  explicit Trial(FreeGpus& free) : free_(free) {}
+  ~Trial() { rewind(0); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  // `demand` is for the whole allocation and is split over its servers in proportion to GPUs.
+  void take(const Allocation& gpus, const ResourceVector& demand = {});
+  void give(const Allocation& gpus, const ResourceVector& demand = {});
+  const FreeGpus& free() const { return free_; }
+
+  // A point to come back to.
+  std::size_t mark() const { return log_.size(); }
+  void rewind(std::size_t mark);
+
+ private:
+  struct Undo {
+    ServerIndex server;
+    GpuSet gpus;
+    ResourceVector demand;
+    bool taken;
+  };
+  void change(const Allocation& gpus, const ResourceVector& demand, bool taken);
+  FreeGpus& free_;
+  boost::container::small_vector<Undo, 16> log_;
+};
+
+}  // namespace sl

@@ -1,0 +1,139 @@
+#include "policy/placer.h"
+
+#include <algorithm>
+
+namespace sl {
+namespace {
+
+bool is_constrained(const JobRequest& request) {
+  return !request.gpu_types.empty() || request.gpu_memory_bytes.has_value() || !request.demand.is_zero();
+}
+
+bool accepts(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, const ResourceVector& demand,
+             ServerIndex server) {
+  return free.fits(server, demand) && is_eligible(servers[server], request);
+}
+
+// The least server with exactly `n` free GPUs that accepts the job.
+ServerIndex first_in_bucket(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                            const ResourceVector& demand, int n, bool constrained) {
+  const IndexSet& bucket = free.with_exactly(n);
+  std::uint32_t i = bucket.next();
+  if (constrained) {
+    while (i != IndexSet::none && !accepts(free, servers, request, demand, ServerIndex(i))) i = bucket.next(i + 1);
+  }
+  return i == IndexSet::none ? ServerIndex::none() : ServerIndex(i);
+}
+
+ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                        const ResourceVector& demand, int count, Fit fit) {
+  const bool constrained = is_constrained(request);
+  const int most = free.gpus_per_server_max();
+  ServerIndex found;
+  for (int step = count; step <= most; ++step) {
+    const int n = fit == Fit::worst ? most - (step - count) : step;
+    const ServerIndex server = first_in_bucket(free, servers, request, demand, n, constrained);
+    if (!server.valid()) continue;
+    if (fit != Fit::first) return server;
+    if (!found.valid() || server < found) found = server;
+  }
+  return found;
+}
+
+ResourceVector share_of(const JobRequest& request, int part, int count) {
+  return request.demand.is_zero() ? request.demand : request.demand * (static_cast<double>(part) / count);
+}
+
+// Takes whole servers in bucket order `from`..`to` until the rest fits on one; empty when the GPUs do not suffice.
+std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerTable& servers,
+                                             const JobRequest& request, int count, bool fullest_first) {
+  Allocation result;
+  int rest = count;
+  const int most = free.gpus_per_server_max();
+  const bool constrained = is_constrained(request);
+  for (int step = 0; step < most && rest > 0; ++step) {
+    const int n = fullest_first ? most - step : step + 1;
+    const IndexSet& bucket = free.with_exactly(n);
+    for (std::uint32_t i = bucket.next(); i != IndexSet::none && rest > 0; i = bucket.next(i + 1)) {
+      const ServerIndex server(i);
+      const int part = std::min(n, rest);
+      if (constrained && !accepts(free, servers, request, share_of(request, part, count), server)) continue;
+      if (fullest_first && rest < n) break;  // the remainder goes where it fits best, below
+      result.add(server, free.on(server).lowest(part));
+      rest -= part;
+    }
+    if (fullest_first && rest > 0 && rest <= n) {
+      // Best fit among servers not used yet: those used have no free GPU left for us, so they are skipped by index.
+      for (int k = rest; k <= most; ++k) {
+        const IndexSet& fitting = free.with_exactly(k);
+        for (std::uint32_t i = fitting.next(); i != IndexSet::none; i = fitting.next(i + 1)) {
+          const ServerIndex server(i);
+          if (!result.on(server).empty()) continue;
+          if (constrained && !accepts(free, servers, request, share_of(request, rest, count), server)) continue;
+          result.add(server, free.on(server).lowest(rest));
+          return result;
+        }
+      }
+    }
+  }
+  if (rest > 0) return std::nullopt;
+  return result;
+}
+
+}  // namespace
+
+bool is_eligible(const Server& server, const JobRequest& request) {
+  const ServerDescription& has = server.description;
+  if (!request.gpu_types.empty() &&
+      std::find(request.gpu_types.begin(), request.gpu_types.end(), has.gpu_type) == request.gpu_types.end()) {
+    return false;
+  }
+  return !request.gpu_memory_bytes || (has.gpu_memory_bytes && *has.gpu_memory_bytes >= *request.gpu_memory_bytes);
+}
+
+std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                       int count, Fit fit) {
+  const ServerIndex server = find_server(free, servers, request, request.demand, count, fit);
+  if (!server.valid()) return std::nullopt;
+  return Allocation(server, free.on(server).lowest(count));
+}
+
+std::optional<Allocation> place_on(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                   int count, ServerIndex server) {
+  if (!free.is_open(server) || free.count(server) < count || !accepts(free, servers, request, request.demand, server))
+    return std::nullopt;
+  return Allocation(server, free.on(server).lowest(count));
+}
+
+std::optional<Allocation> place_consolidated(const FreeGpus& free, const ServerTable& servers,
+                                             const JobRequest& request, int count) {
+  if (auto single = place_single(free, servers, request, count)) return single;
+  if (free.total() < count) return std::nullopt;
+  return place_over_buckets(free, servers, request, count, true);
+}
+
+std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                         int count) {
+  if (free.total() < count) return std::nullopt;
+  return place_over_buckets(free, servers, request, count, false);
+}
+
+std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                int count) {
+  return request.single_server ? place_single(free, servers, request, count)
+                               : place_consolidated(free, servers, request, count);
+}
+
+bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int count) {
+  int total = 0;
+  for (const Server& server : servers) {
+    const ResourceVector& has = server.description.capacity;
+    const int there = server.description.gpus;
+    if (!is_eligible(server, request)) continue;
+    if (request.single_server && there >= count && (has.is_zero() || request.demand.fits_in(has))) return true;
+    total += there;
+  }
+  return !request.single_server && total >= count;
+}
+
+}  // namespace sl

@@ -1,0 +1,82 @@
+// What a policy wants. A plan is a list of decisions; the core checks each against the ledger, drops and counts what is
+// invalid, and carries out the rest in the order release, start, grow (policies.md 0.3).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "model/allocation.h"
+#include "model/reason.h"
+
+namespace sl {
+
+enum class DecisionKind : std::uint8_t {
+  start,     // a waiting job (pending, or suspended: resume) gets `gpus`, all at once
+  share,     // like start, and its GPUs may have other tenants, all of them shareable
+  resize,    // a running job goes on with `gpus`, another number
+  migrate,   // a running job goes on on `gpus`, as many as it has
+  suspend,   // a running job gives up its GPUs and keeps its state near them
+  preempt,   // a running job is stopped at a checkpoint and goes back to the queue, keeping its submission time
+  reject,    // a waiting job will never run: it ends as failed
+  reserve,   // `gpus` are meant for this waiting job from `at` on: advice, shown to users
+  wake_at,   // ask me again at `at`
+  annotate,  // note `value` about a job, for display
+  promote,   // remember that the job was promoted now: service and run time since then count anew
+  defer,     // why this job waits
+  dedicate,  // set the affinity of the server of `gpus` to `value` (Gandiva)
+};
+
+struct Decision {
+  DecisionKind kind = DecisionKind::start;
+  JobIndex job;
+  Allocation gpus;
+  Instant at;
+  Reason reason;
+  double value = 0;
+};
+
+class Plan {
+ public:
+  void clear() {
+    decisions_.clear();
+    last_server_ = ServerIndex::none();
+    blob_.reset();
+  }
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  std::vector<Decision>& decisions() { return decisions_; }
+
+  void start(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::start, job, std::move(gpus)}); }
+  void share(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::share, job, std::move(gpus)}); }
+  void resize(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::resize, job, std::move(gpus)}); }
+  void migrate(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::migrate, job, std::move(gpus)}); }
+  void suspend(JobIndex job) { decisions_.push_back({DecisionKind::suspend, job}); }
+  void preempt(JobIndex job) { decisions_.push_back({DecisionKind::preempt, job}); }
+  void reject(JobIndex job, Reason why) { decisions_.push_back({DecisionKind::reject, job, {}, {}, why}); }
+  void reserve(JobIndex job, Allocation gpus, Instant from) {
+    decisions_.push_back({DecisionKind::reserve, job, std::move(gpus), from});
+  }
+  void wake_at(Instant at) { decisions_.push_back({DecisionKind::wake_at, {}, {}, at}); }
+  void annotate(JobIndex job, double value) { decisions_.push_back({DecisionKind::annotate, job, {}, {}, {}, value}); }
+  void promote(JobIndex job) { decisions_.push_back({DecisionKind::promote, job}); }
+  void defer(JobIndex job, Reason why) { decisions_.push_back({DecisionKind::defer, job, {}, {}, why}); }
+  void dedicate(ServerIndex server, int gpus_per_job) {
+    decisions_.push_back(
+        {DecisionKind::dedicate, {}, Allocation(server, GpuSet::only(0)), {}, {}, static_cast<double>(gpus_per_job)});
+  }
+
+  // What the core shall remember for the policy (PolicyMemory).
+  void remember_last_server(ServerIndex server) { last_server_ = server; }
+  void remember(std::string blob) { blob_ = std::move(blob); }
+  ServerIndex last_server() const { return last_server_; }
+  const std::optional<std::string>& blob() const { return blob_; }
+
+ private:
+  std::vector<Decision> decisions_;
+  ServerIndex last_server_;
+  std::optional<std::string> blob_;
+};
+
+}  // namespace sl

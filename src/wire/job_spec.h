@@ -1,0 +1,81 @@
+// A submission, normalised: what the job file, the flags and POST /api/v1/jobs all become, and what the store keeps as
+// JSON. Keys and meaning: docs/guide/job-file.md. Quantities carry their unit in the name.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sl::wire {
+
+// A string runs as `bash -c` with pipefail, an array is executed as it is.
+using CommandLine = std::variant<std::string, std::vector<std::string>>;
+
+struct GpuRange { int min = 1; int max = 1; };  // in files: 2, "2", "1..4"
+BOOST_DESCRIBE_STRUCT(GpuRange, (), (min, max))
+
+struct ResourceSpec {
+  std::optional<int> cpus;
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<std::int64_t> gpu_memory_bytes;  // of each GPU
+  std::vector<std::string> gpu_type;
+  std::optional<std::int64_t> shm_bytes;
+};
+BOOST_DESCRIBE_STRUCT(ResourceSpec, (), (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes))
+
+struct CheckpointSpec {
+  std::optional<std::string> dir;                // given: the job can be stopped, moved and resized
+  std::string signal = "TERM";
+  double grace_s = 120;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointSpec, (), (dir, signal, grace_s))
+
+struct RetrySpec { int max = 0; std::vector<std::string> on = {"server_lost"}; };
+BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on))
+
+struct JobSpec {
+  std::string name;
+  std::string user;
+  CommandLine command;
+  std::optional<std::string> image;
+  std::optional<std::string> framework;
+  std::string launch = "none";                   // none torchrun horovod mpi ranks
+  GpuRange gpus;
+  int servers = 1;
+  ResourceSpec resources;
+  std::string workdir;                           // absolute
+  std::map<std::string, std::string> env;
+  std::map<std::string, std::string> labels;
+  int priority = 0;
+  bool hold = false;
+  std::optional<double> time_limit_s;
+  std::optional<double> estimate_s;
+  std::optional<double> deadline_s;              // after submission
+  CheckpointSpec checkpoint;
+  RetrySpec retry;
+  bool preemptible = true;
+  bool migratable = true;
+};
+BOOST_DESCRIBE_STRUCT(JobSpec, (), (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels, priority, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible, migratable))
+
+// The documents users write. Errors name the key (JSON pointer) or line and column (TOML), unknown keys get did-you-mean.
+// `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
+Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir);
+Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_dir);
+
+// What is wrong with the values whatever the cluster looks like: names with control characters, counts below 0 or absurd,
+// empty command, unsupported image or launch (said plainly).
+Status validate(const JobSpec& spec);
+
+// "90s" "15m" "1h30m" "2d" "HH:MM:SS"; "16GiB" "4GB" "2G" (GiB); "2" "1..4".
+Result<double> parse_duration_s(std::string_view text);
+Result<std::int64_t> parse_bytes(std::string_view text);
+Result<GpuRange> parse_gpus(std::string_view text);
+
+}  // namespace sl::wire
