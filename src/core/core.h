@@ -113,6 +113,7 @@ class Core {
   void on(const AttemptReleased& event);
   void on(const AttemptExited& event);
   void on(const ServerJoined& event);
+  void on(const ServerSilent& event);
   void on(const ServerLost& event);
   void on(const ServerDrained& event);
   void on(const TelemetrySampled& event);

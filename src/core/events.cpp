@@ -170,7 +170,13 @@ void Core::on(const ServerJoined& event) {
   wake_policy(Trigger::cluster);
 }
 
-// Nothing new starts on a server that is silent; what runs there goes on until it is surely gone (ServerLost).
+void Core::on(const ServerSilent& event) {
+  const ServerIndex server = ledger_.find_server(event.server);
+  if (!server.valid() || ledger_.servers()[server].state == ServerState::down) return;
+  ledger_.set_state(server, ServerState::down);
+  effects_->records.push_back({.kind = RecordKind::server_state, .server = server, .at = now_});
+}
+
 void Core::on(const ServerDrained& event) {
   const ServerIndex server = ledger_.find_server(event.server);
   if (!server.valid() || ledger_.servers()[server].state == ServerState::down) return;

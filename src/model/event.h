@@ -80,6 +80,9 @@ struct AttemptExited {
 struct ServerJoined {
   ServerDescription server;
 };  // new, or back again
+struct ServerSilent {
+  std::string server;
+};  // not heard of: nothing new starts there, what runs there goes on until it is surely lost
 struct ServerLost {
   std::string server;
 };  // and with it, surely, every attempt on it
@@ -97,6 +100,6 @@ struct TimerFired {};
 
 using Event =
     std::variant<JobSubmitted, JobCancelled, JobHeld, JobEdited, AttemptStarted, AttemptProgressed, AttemptSuspended,
-                 AttemptReleased, AttemptExited, ServerJoined, ServerLost, ServerDrained, TelemetrySampled, TimerFired>;
+                 AttemptReleased, AttemptExited, ServerJoined, ServerSilent, ServerLost, ServerDrained, TelemetrySampled, TimerFired>;
 
 }  // namespace sl
