@@ -1,0 +1,82 @@
+#include "controller/agents.h"
+
+#include <fmt/format.h>
+
+namespace sl::controller {
+
+Agent* Agents::by_server(const std::string& name) {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : &at->second;
+}
+
+Agent* Agents::by_session(SessionId session) {
+  const auto at = by_session_.find(session);
+  return at == by_session_.end() ? nullptr : by_server(at->second);
+}
+
+Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
+  if (hello.protocol != wire::agent_protocol_version) {
+    return invalid("protocol-version", fmt::format("the agent speaks protocol {}, this controller {}", hello.protocol, wire::agent_protocol_version))
+        .hint("install the same version of schedulearn on both");
+  }
+  if (hello.server.empty()) return invalid("server-name", "the agent gives no server name");
+  Agent& agent = by_name_[hello.server];
+  if (!agent.agent_id.empty() && agent.agent_id != hello.agent_id && agent.session != 0) {
+    return conflict("server-name-taken", "another agent is connected as server " + hello.server).hint("schedulearn agent run --name OTHER");
+  }
+  if (agent.session != 0) by_session_.erase(agent.session);  // the same agent, calling again before we saw it go
+  agent.session = session;
+  agent.agent_id = hello.agent_id;
+  agent.last_contact = now;
+  agent.next_seq = 1;
+  by_session_[session] = hello.server;
+  agent.hello = std::move(hello);
+  return &agent;
+}
+
+std::string Agents::close(SessionId session) {
+  const auto at = by_session_.find(session);
+  if (at == by_session_.end()) return {};
+  const std::string name = at->second;
+  by_session_.erase(at);
+  by_name_[name].session = 0;
+  return name;
+}
+
+void Agents::remember(const std::string& name, wire::Hello hello) {
+  Agent& agent = by_name_[name];
+  agent.agent_id = hello.agent_id;
+  agent.hello = std::move(hello);
+}
+
+ServerDescription describe(const wire::Hello& hello, Core& core) {
+  ServerDescription server;
+  server.name = hello.server;
+  server.gpus = static_cast<int>(std::min<std::size_t>(hello.gpus.size(), GpuSet::capacity));
+  server.simulated = hello.simulated;
+  server.capacity[Resource::cpu] = hello.cpus;
+  server.capacity[Resource::memory] = static_cast<double>(hello.memory_total_bytes);
+  if (!hello.gpus.empty()) {
+    server.gpu_type = core.gpu_types().intern(hello.gpus.front().name);
+    server.gpu_memory_bytes = hello.gpus.front().memory_total_bytes;
+  }
+  return server;
+}
+
+TelemetrySampled sample(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now) {
+  TelemetrySampled event;
+  event.server = server;
+  for (const wire::GpuReport& gpu : gpus) {
+    if (gpu.index < 0 || gpu.index >= GpuSet::capacity) continue;
+    if (event.gpus.size() <= static_cast<std::size_t>(gpu.index)) event.gpus.resize(static_cast<std::size_t>(gpu.index) + 1);
+    GpuFacts& facts = event.gpus[static_cast<std::size_t>(gpu.index)];
+    facts.utilization_pct = gpu.utilization_pct;
+    facts.memory_total_bytes = gpu.memory_total_bytes;
+    facts.memory_used_bytes = gpu.memory_used_bytes;
+    facts.sampled = now;
+    if (!gpu.outside_pids.empty()) event.outside |= GpuSet::only(gpu.index);
+  }
+  return event;
+}
+
+}  // namespace sl::controller

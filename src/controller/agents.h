@@ -1,0 +1,49 @@
+// The agents that are connected, and what each has said of its server. Who may speak for a server name, and how the
+// attempts an agent holds compare with those the core believes in.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "controller/outside.h"
+#include "core/core.h"
+
+namespace sl::controller {
+
+struct Agent {
+  SessionId session = 0;           // 0: not connected
+  std::string agent_id;
+  wire::Hello hello;               // the last one, GPUs refreshed by telemetry
+  std::optional<double> cpu_utilization_pct;
+  std::optional<std::int64_t> memory_used_bytes;
+  Instant last_contact;
+  std::int64_t next_seq = 1;       // of orders in this session
+};
+
+class Agents {
+ public:
+  Agent* by_server(const std::string& name);
+  const Agent* by_server(const std::string& name) const { return const_cast<Agents*>(this)->by_server(name); }
+  Agent* by_session(SessionId session);
+  // Takes the session for its server. An error when another live agent has that name.
+  Result<Agent*> open(SessionId session, wire::Hello hello, Instant now);
+  // Returns the server's name, empty when the session had not said hello.
+  std::string close(SessionId session);
+  // A server known from before the restart, whose agent has not called yet.
+  void remember(const std::string& name, wire::Hello hello);
+  const std::map<std::string, Agent>& all() const { return by_name_; }
+  std::size_t connected() const { return by_session_.size(); }
+
+ private:
+  std::map<std::string, Agent> by_name_;
+  boost::unordered_flat_map<SessionId, std::string> by_session_;
+};
+
+// What a Hello says of the server, in the core's words.
+ServerDescription describe(const wire::Hello& hello, Core& core);
+// GPU facts and GPUs with processes of others.
+TelemetrySampled sample(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
+
+}  // namespace sl::controller

@@ -1,0 +1,117 @@
+// The controller as a state machine: requests, agents' messages, commits and time go in; answers, orders and commits come
+// out. It owns the core and everything about jobs. One thread calls it; it never blocks, sleeps or reads a clock.
+//
+//   on_…(…)   one input
+//   turn(now) once the inputs at hand are in: decide, record, send
+//
+// Rules of order: an answer that promises something is sent after the promise is durable; so is every order to an agent.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/agents.h"
+#include "controller/job_book.h"
+#include "controller/logs.h"
+#include "controller/recorder.h"
+#include "engine/engine.h"
+#include "net/http_server.h"
+#include "policies/registry.h"
+
+namespace sl::controller {
+
+struct LogicSettings {
+  std::string version = "0.1.0";
+  std::string policy = "fifo";             // when the store knows none
+  double lease_s = 30;
+  std::size_t queue_max = 1'000'000;       // unfinished jobs accepted
+};
+
+class Logic : private Fleet {
+ public:
+  Logic(LogicSettings settings, Outside& outside, const store::Loaded& loaded, Instant now);
+
+  // ---- inputs ----
+  void on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now);
+  void on_agent_closed(SessionId session, Instant now);
+  void on_committed(const Status& status, Instant now);
+  void turn(Instant now);
+  // When turn() wants to be called though nothing comes in.
+  Instant next_wake() const;
+
+  // ---- what the routes call (api.cpp) ----
+  using Done = std::function<void(Result<JobId>)>;
+  struct Submission {
+    wire::JobSpec spec;
+    std::string idempotency_key;           // empty: none
+    std::string body_hash;
+  };
+  // `done` is called once the job is durable, or at once with why not. A key seen before gives the job it made.
+  void submit(Submission submission, Instant now, Done done);
+  // What submit would say, without doing it.
+  Status check(const wire::JobSpec& spec) const;
+  void cancel(JobId job, const std::string& by, Instant now, Done done);
+  void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now, std::function<void(const Status&)> done);
+
+  const Core& core() const { return core_; }
+  const JobBook& book() const { return book_; }
+  const Agents& agents() const { return agents_; }
+  const Recorder& recorder() const { return recorder_; }
+  Recorder& recorder() { return recorder_; }
+  Logs& logs() { return logs_; }
+  const store::PolicyRow& policy() const { return policy_; }
+  const std::optional<store::PolicyRow>& previous_policy() const { return previous_policy_; }
+  const LogicSettings& settings() const { return settings_; }
+  Instant started() const { return started_; }
+
+ private:
+  // ---- Fleet ----
+  void carry_out(const Core& core, std::vector<Command>& commands) override;
+  void order_start(JobEntry& entry, const Job& job);
+  void order_stop(JobEntry& entry, const Job& job);
+
+  // One function per message.
+  void on(SessionId session, const wire::Hello& hello, Instant now);
+  void on(SessionId session, const wire::AttemptChanged& changed, Instant now);
+  void on(SessionId session, const wire::Progress& progress, Instant now);
+  void on(SessionId session, const wire::Telemetry& telemetry, Instant now);
+  void on(SessionId session, const wire::LogChunk& chunk, Instant now);
+  void on(SessionId, const wire::Ack&, Instant) {}
+  void on(SessionId session, const wire::Ping& ping, Instant now);
+
+  // What an agent reports of one attempt. Returns whether it is one of ours at all.
+  bool apply_report(const std::string& server, const wire::AttemptReport& report, Instant now);
+  void apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now);
+  void reconcile(Agent& agent, Instant now);
+  void requeue_missing(const Agent& agent, Instant now);
+  void stop_stranger(Agent& agent, const wire::AttemptReport& report);
+  void forget_when_durable(const std::string& server, const wire::AttemptReport& report);
+  void refuse_unwritten(JobId job, Instant now);
+  void restore(const store::Loaded& loaded, Instant now);
+  void expire_keys(Instant now);
+
+  LogicSettings settings_;
+  Outside& outside_;
+  RequestEstimates estimates_;
+  Core core_;
+  JobBook book_;
+  Agents agents_;
+  Recorder recorder_;
+  Engine engine_;
+  Logs logs_;
+  store::PolicyRow policy_;
+  std::optional<store::PolicyRow> previous_policy_;
+  std::int64_t next_job_ = 1;
+  Instant started_;
+
+  struct Key {
+    std::string body_hash;
+    JobId job;
+    Instant at;
+    bool durable = false;
+  };
+  std::map<std::string, Key> keys_;
+};
+
+}  // namespace sl::controller

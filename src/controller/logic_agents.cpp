@@ -1,0 +1,221 @@
+// The side of the controller's logic that talks with agents: sessions, reports, and making both sides agree again after
+// either of them was away.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/logic.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+bool matches_retry(const wire::RetrySpec& retry, const Exit& exit) {
+  return std::any_of(retry.on.begin(), retry.on.end(), [&](const std::string& on) {
+    return on == "any" || on == to_string(exit.failure) || on == fmt::format("exit:{}", exit.exit_code);
+  });
+}
+
+Exit exit_of(const wire::AttemptReport& report) {
+  Exit exit;
+  exit.exit_code = report.exit_code.value_or(0);
+  exit.signal = report.signal.value_or(0);
+  if (report.failure_kind) {
+    exit.failure = parse_failure_kind(*report.failure_kind == "lost" ? "server_lost" : *report.failure_kind).value_or(FailureKind::exit);
+  } else if (exit.signal != 0) {
+    exit.failure = FailureKind::signal;
+  } else if (exit.exit_code != 0) {
+    exit.failure = FailureKind::exit;
+  }
+  return exit;
+}
+
+std::string describe_failure(const Exit& exit, const wire::AttemptReport& report) {
+  if (report.failure_message && !report.failure_message->empty()) return *report.failure_message;
+  switch (exit.failure) {
+    case FailureKind::none: return "";
+    case FailureKind::signal: return fmt::format("ended by signal {}", exit.signal);
+    case FailureKind::time_limit: return "it ran longer than its time limit";
+    case FailureKind::server_lost: return "its process vanished and its exit code is not known";
+    default: return fmt::format("exit code {}", exit.exit_code);
+  }
+}
+
+}  // namespace
+
+void Logic::on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now) {
+  std::visit([&](const auto& m) { on(session, m, now); }, message);
+}
+
+void Logic::on_agent_closed(SessionId session, Instant now) {
+  logs_.on_closed(session);
+  const std::string server = agents_.close(session);
+  if (!server.empty()) engine_.feed(ServerSilent{server}, now);
+}
+
+void Logic::on(SessionId session, const wire::Hello& hello, Instant now) {
+  Result<Agent*> opened = agents_.open(session, hello, now);
+  if (!opened.ok()) {
+    outside_.send(session, wire::Refused{opened.error().code, opened.error().message});
+    return outside_.close(session, opened.error().code);
+  }
+  Agent& agent = **opened;
+  engine_.feed(ServerJoined{describe(hello, core_)}, now);
+  engine_.feed(sample(hello.server, hello.gpus, now), now);
+  wire::Hello kept = hello;
+  kept.attempts.clear();
+  recorder_.write(store::ServerRow{hello.server, hello.agent_id, wire::write_json(kept), now.us});
+  outside_.send(session, wire::Welcome{settings_.version, session, settings_.lease_s});
+  reconcile(agent, now);
+}
+
+// Makes both sides agree: what the agent tells is taken in, what it holds and should not is stopped, what it should hold
+// and does not is started (the order was lost) or goes back to the queue (the attempt was).
+void Logic::reconcile(Agent& agent, Instant now) {
+  for (const wire::AttemptReport& report : agent.hello.attempts) {
+    if (apply_report(agent.hello.server, report, now)) continue;
+    if (report.state == "exited") {
+      outside_.send(agent.session, wire::ForgetAttempt{agent.next_seq++, report.job_id, report.attempt});
+    } else {
+      stop_stranger(agent, report);
+    }
+  }
+  requeue_missing(agent, now);
+}
+
+void Logic::stop_stranger(Agent& agent, const wire::AttemptReport& report) {
+  outside_.send(agent.session, wire::StopAttempt{agent.next_seq++, report.job_id, report.attempt, "stranger", "TERM", 30});
+}
+
+void Logic::requeue_missing(const Agent& agent, Instant now) {
+  const ServerIndex server = core_.find_server(agent.hello.server);
+  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
+  for (const JobIndex index : active) {
+    const Job& job = core_.job(index);
+    JobEntry* entry = book_.find(job.request.id);
+    if (!entry || job.allocation.on(server).empty() || job.gpus_awaited > 0) continue;
+    const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(), [&](const wire::AttemptReport& report) {
+      return report.job_id == entry->row.id && report.attempt == job.attempt;
+    });
+    if (held) {
+      if (job.state == JobState::stopping) order_stop(*entry, job);
+    } else if (job.state == JobState::starting) {
+      order_start(*entry, job);
+    } else {
+      engine_.feed(AttemptExited{job.request.id, job.attempt, {FailureKind::server_lost}, true}, now);
+    }
+  }
+}
+
+bool Logic::apply_report(const std::string& server, const wire::AttemptReport& report, Instant now) {
+  const JobId id(report.job_id);
+  JobEntry* entry = book_.find(id);
+  const JobIndex index = core_.find(id);
+  if (!entry || !index.valid()) return false;
+  const Job& job = core_.job(index);
+  if (job.attempt != report.attempt || !is_active(job.state)) return false;
+  const ServerIndex here = core_.find_server(server);
+  if (job.allocation.on(here).empty()) return false;
+  entry->pid = report.pid;
+  // An attempt may have ended before its start was heard of: then it did start.
+  if (report.state != "starting" && job.state == JobState::starting && !(report.failure_kind && *report.failure_kind == "setup")) {
+    engine_.feed(AttemptStarted{id, report.attempt}, now);
+  }
+  if (report.state == "exited") apply_exit(*entry, core_.job(index), report, now);
+  return true;
+}
+
+void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {
+  Exit exit = exit_of(report);
+  const JobId id(entry.row.id);
+  const bool preempted = job.state == JobState::stopping && entry.stopping == StopReason::preempted;
+  if (preempted || exit.exit_code == 75) {
+    engine_.feed(AttemptReleased{id, job.attempt}, now);
+  } else {
+    if (job.state == JobState::stopping && entry.stopping == StopReason::time_limit) exit.failure = FailureKind::time_limit;
+    const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
+    const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && spec.ok() && job.failures < spec->retry.max && matches_retry(spec->retry, exit);
+    if (!retry) {
+      if (exit.signal != 0) entry.row.signal = exit.signal;
+      if (report.exit_code) entry.row.exit_code = exit.exit_code;
+      const bool cancelled = job.cancel_requested && exit.failure != FailureKind::none;
+      if (exit.failure != FailureKind::none && !cancelled) {
+        entry.row.failure_kind = to_string(exit.failure);
+        entry.row.failure_message = describe_failure(exit, report);
+      }
+    }
+    engine_.feed(AttemptExited{id, job.attempt, exit, retry}, now);
+    if (!retry) book_.mark_finished(id);
+  }
+  entry.pid = 0;
+}
+
+// The agent may drop what it keeps of the attempt once its end cannot be lost any more.
+void Logic::forget_when_durable(const std::string& server, const wire::AttemptReport& report) {
+  recorder_.when_durable([this, server, job = report.job_id, attempt = report.attempt](const Status& status) {
+    Agent* agent = agents_.by_server(server);
+    if (status.ok() && agent && agent->session != 0) outside_.send(agent->session, wire::ForgetAttempt{agent->next_seq++, job, attempt});
+  });
+}
+
+void Logic::on(SessionId session, const wire::AttemptChanged& changed, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return outside_.close(session, "hello-expected");
+  agent->last_contact = now;
+  const bool ours = apply_report(agent->hello.server, changed.report, now);
+  if (!ours && changed.report.state != "exited") stop_stranger(*agent, changed.report);
+  recorder_.when_durable([this, session, seq = changed.seq](const Status& status) {
+    if (status.ok() && agents_.by_session(session)) outside_.send(session, wire::Ack{seq});
+  });
+  if (changed.report.state == "exited") forget_when_durable(agent->hello.server, changed.report);
+}
+
+void Logic::on(SessionId session, const wire::Progress& progress, Instant now) {
+  const JobId id(progress.job_id);
+  JobEntry* entry = book_.find(id);
+  if (!agents_.by_session(session) || !entry) return;
+  entry->progress_unit = progress.unit;
+  entry->loss = progress.loss ? progress.loss : entry->loss;
+  entry->accuracy = progress.accuracy ? progress.accuracy : entry->accuracy;
+  boost::json::object object;
+  const auto number = [](const std::optional<double>& v) { return v ? boost::json::value(*v) : boost::json::value(nullptr); };
+  object["done"] = number(progress.done);
+  object["total"] = number(progress.total);
+  object["unit"] = progress.unit;
+  object["loss"] = number(entry->loss);
+  object["accuracy"] = number(entry->accuracy);
+  object["updated_us"] = progress.at_us;
+  entry->row.progress_json = boost::json::serialize(object);
+  AttemptProgressed event{id, progress.attempt};
+  event.progress.done = progress.done;
+  event.progress.total = progress.total;
+  event.progress.unit_is_epoch = progress.unit != "step";
+  event.progress.updated = now;
+  event.loss = progress.loss;
+  event.accuracy = progress.accuracy;
+  const JobIndex index = core_.find(id);
+  if (index.valid()) {
+    engine_.feed(std::move(event), now);
+  } else {
+    recorder_.write_job(entry->row);  // the last line came after the end
+  }
+}
+
+void Logic::on(SessionId session, const wire::Telemetry& telemetry, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return;
+  agent->last_contact = now;
+  agent->hello.gpus = telemetry.gpus;
+  agent->cpu_utilization_pct = telemetry.cpu_utilization_pct;
+  agent->memory_used_bytes = telemetry.memory_used_bytes;
+  engine_.feed(sample(agent->hello.server, telemetry.gpus, now), now);
+}
+
+void Logic::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.on_chunk(session, chunk); }
+
+void Logic::on(SessionId session, const wire::Ping& ping, Instant now) {
+  if (Agent* agent = agents_.by_session(session)) agent->last_contact = now;
+  outside_.send(session, ping);
+}
+
+}  // namespace sl::controller

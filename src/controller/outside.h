@@ -1,0 +1,24 @@
+// What the controller's logic needs from the world around it: a database that commits, sessions with agents. The live one
+// has threads and sockets (controller.cpp); tests hand in their own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "store/store.h"
+#include "wire/agent_protocol.h"
+
+namespace sl::controller {
+
+using SessionId = std::int64_t;  // one WebSocket of one agent; never used twice
+
+class Outside {
+ public:
+  virtual ~Outside() = default;
+  // Writes in one transaction, then Logic::on_committed is called. Only one commit is under way at a time.
+  virtual void commit(store::Batch batch) = 0;
+  virtual void send(SessionId session, const wire::ControllerMessage& message) = 0;
+  virtual void close(SessionId session, const std::string& why) = 0;
+};
+
+}  // namespace sl::controller
