@@ -11,8 +11,8 @@ target_include_directories(sl_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(sl_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 sees overreads in Boost.Container's small_vector that are not there.
-  target_compile_options(sl_flags INTERFACE -Wno-stringop-overread -Wno-stringop-overflow)
+  # g++ 12 sees overreads in small_vector and std::string that are not there.
+  target_compile_options(sl_flags INTERFACE -Wno-stringop-overread -Wno-stringop-overflow -Wno-restrict)
 endif()
 option(SCHEDULEARN_WERROR "warnings are errors" OFF)
 if(SCHEDULEARN_WERROR)

@@ -30,4 +30,9 @@ struct Response {
   std::string body;
 };
 
+std::string percent_decode(std::string_view text, bool plus_is_space);
+std::string percent_encode(std::string_view text);  // everything but letters, digits and -_.~
+// Fills path and query from the request line's target.
+void parse_target(std::string_view target, Request& request);
+
 }  // namespace sl::net

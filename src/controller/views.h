@@ -1,0 +1,26 @@
+// What REST shows of jobs, servers, GPUs, policies and events: JSON documents from the controller's memory.
+#pragma once
+
+#include <boost/json.hpp>
+
+#include "controller/logic.h"
+
+namespace sl::controller {
+
+std::string rfc3339(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03.120Z
+
+boost::json::object job_view(const Logic& logic, const JobEntry& entry, Instant now);
+boost::json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now);
+boost::json::object server_view(const Logic& logic, const Server& server, ServerIndex index);
+boost::json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
+boost::json::object cluster_view(const Logic& logic, Instant now);
+boost::json::object policy_info_view(const PolicyInfo& info);
+boost::json::object policy_view(const Logic& logic);
+boost::json::object event_view(const store::EventRow& row);
+// The rows of the original API.
+boost::json::object legacy_job_view(const JobEntry& entry);
+
+// Items with the frame of every list.
+boost::json::object list_view(boost::json::array items, std::size_t total, boost::json::value next_cursor = nullptr);
+
+}  // namespace sl::controller

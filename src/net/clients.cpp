@@ -1,0 +1,188 @@
+// The clients: one blocking HTTP call, and a WebSocket that connects in the background.
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+
+#include "net/event_loop_impl.h"
+#include "net/http_client.h"
+#include "net/url.h"
+#include "net/websocket_impl.h"
+
+namespace sl::net {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using tcp = asio::ip::tcp;
+
+Error unreachable(const std::string& url, const std::string& why) {
+  return unavailable("controller-unreachable", "no controller answers at " + url + ": " + why).hint("start one: schedulearn up").hint("or say where it is: --url http://HOST:PORT");
+}
+
+// One call on a private loop: each step is asynchronous so that the timeout covers it.
+class Call {
+ public:
+  Call(const ClientRequest& request, Url url) : request_(request), url_(std::move(url)), stream_(io_) {}
+
+  Status connect() {
+    beast::error_code error;
+    tcp::resolver resolver(io_);
+    const auto addresses = resolver.resolve(url_.host, url_.port, error);
+    if (error) return unreachable(request_.url, error.message());
+    if (Status done = step([&](auto handler) { stream_.async_connect(addresses, [handler](beast::error_code e, const tcp::endpoint&) { handler(e); }); }); !done.ok()) return done;
+    stream_.socket().set_option(tcp::no_delay(true), error);
+    return {};
+  }
+
+  Status send() {
+    http::request<http::string_body> message(http::string_to_verb(request_.method), url_.target, 11);
+    message.method_string(request_.method);
+    message.set(http::field::host, url_.host + ":" + url_.port);
+    for (const auto& [name, value] : request_.headers) message.set(name, value);
+    message.body() = request_.body;
+    if (!request_.body.empty() || request_.method != "GET") message.prepare_payload();
+    return step([&](auto handler) { http::async_write(stream_, message, [handler](beast::error_code e, std::size_t) { handler(e); }); });
+  }
+
+  Result<ClientResponse> receive_header() {
+    parser_.body_limit(boost::none);
+    if (Status done = step([&](auto handler) { http::async_read_header(stream_, buffer_, parser_, [handler](beast::error_code e, std::size_t) { handler(e); }); }); !done.ok()) return done.error();
+    ClientResponse response;
+    response.status = static_cast<int>(parser_.get().result_int());
+    for (const auto& field : parser_.get()) response.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+    return response;
+  }
+
+  Status receive_body(const std::function<bool(std::string_view)>& on_data) {
+    std::vector<char> piece(64 << 10);
+    while (!parser_.is_done()) {
+      parser_.get().body().data = piece.data();
+      parser_.get().body().size = piece.size();
+      bool need_buffer = false;
+      Status done = step([&](auto handler) {
+        http::async_read_some(stream_, buffer_, parser_, [handler, &need_buffer](beast::error_code e, std::size_t) {
+          need_buffer = e == http::error::need_buffer;
+          handler(need_buffer ? beast::error_code() : e);
+        });
+      });
+      if (!done.ok()) return done;
+      const std::size_t n = piece.size() - parser_.get().body().size;
+      if (n > 0 && !on_data(std::string_view(piece.data(), n))) return {};
+    }
+    return {};
+  }
+
+ private:
+  template <typename Start>
+  Status step(Start start) {
+    std::optional<beast::error_code> result;
+    stream_.expires_after(std::chrono::microseconds(request_.timeout.us));
+    start([&result](beast::error_code e) { result = e; });
+    io_.restart();
+    while (!result && io_.run_one() > 0) {
+    }
+    if (!result || !*result) return {};
+    if (*result == beast::error::timeout) return unavailable("timeout", "no answer from " + request_.url + " in time").hint("give it longer: --timeout 60s");
+    return unreachable(request_.url, result->message());
+  }
+
+  const ClientRequest& request_;
+  Url url_;
+  asio::io_context io_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  http::response_parser<http::buffer_body> parser_;
+};
+
+}  // namespace
+
+Result<ClientResponse> fetch_stream(const ClientRequest& request, const std::function<bool(std::string_view)>& on_data) {
+  Result<Url> url = parse_url(request.url);
+  if (!url.ok()) return url.error();
+  Call call(request, *url);
+  if (Status connected = call.connect(); !connected.ok()) return connected.error();
+  if (Status sent = call.send(); !sent.ok()) return sent.error();
+  Result<ClientResponse> response = call.receive_header();
+  if (!response.ok()) return response;
+  const bool good = response->status >= 200 && response->status < 300;
+  const auto keep = [&](std::string_view data) {
+    response->body += data;
+    return true;
+  };
+  Status received = good ? call.receive_body(on_data) : call.receive_body(keep);
+  if (!received.ok()) return received.error();
+  return response;
+}
+
+Result<ClientResponse> fetch(const ClientRequest& request) {
+  std::string body;
+  Result<ClientResponse> response = fetch_stream(request, [&](std::string_view data) {
+    body += data;
+    return true;
+  });
+  if (response.ok() && response->body.empty()) response->body = std::move(body);
+  return response;
+}
+
+namespace {
+
+class Connecting : public std::enable_shared_from_this<Connecting> {
+ public:
+  Connecting(EventLoop& loop, Headers headers, ConnectResult result) : resolver_(loop.impl().io), stream_(loop.impl().io), headers_(std::move(headers)), result_(std::move(result)) {}
+
+  void start(const Url& url) {
+    url_ = url;
+    resolver_.async_resolve(url.host, url.port, [self = shared_from_this()](beast::error_code error, const tcp::resolver::results_type& addresses) {
+      if (error) return self->fail(error.message());
+      self->stream_.expires_after(std::chrono::seconds(10));
+      self->stream_.async_connect(addresses, [self](beast::error_code e, const tcp::endpoint&) { e ? self->fail(e.message()) : self->shake(); });
+    });
+  }
+  void give_up() { result_ = {}; }
+
+ private:
+  void shake() {
+    beast::error_code ignored;
+    stream_.socket().set_option(tcp::no_delay(true), ignored);
+    stream_.expires_never();
+    socket_ = std::make_shared<BeastWebSocket>(std::move(stream_));
+    BeastWebSocket::set_timeouts(socket_->inner(), beast::role_type::client);
+    socket_->inner().set_option(beast::websocket::stream_base::decorator([headers = headers_](beast::websocket::request_type& request) {
+      for (const auto& [name, value] : headers) request.set(name, value);
+    }));
+    socket_->inner().async_handshake(url_.host + ":" + url_.port, url_.target, [self = shared_from_this()](beast::error_code error) {
+      if (error) return self->fail(error.message());
+      if (!self->result_.on_open) return;  // given up meanwhile
+      auto open = std::exchange(self->result_, {}).on_open;
+      open(self->socket_);
+      self->socket_->begin();
+    });
+  }
+  void fail(const std::string& why) {
+    if (result_.on_error) std::exchange(result_, {}).on_error(unavailable("controller-unreachable", "cannot connect to the controller: " + why));
+  }
+
+  tcp::resolver resolver_;
+  beast::tcp_stream stream_;
+  Headers headers_;
+  ConnectResult result_;
+  Url url_;
+  std::shared_ptr<BeastWebSocket> socket_;
+};
+
+}  // namespace
+
+std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers, ConnectResult result) {
+  Result<Url> parsed = parse_url(url);
+  if (!parsed.ok()) {
+    loop.post([result = std::move(result), error = parsed.error()] { result.on_error(error); });
+    return nullptr;
+  }
+  auto connecting = std::make_shared<Connecting>(loop, headers, std::move(result));
+  connecting->start(*parsed);
+  return std::shared_ptr<void>(connecting.get(), [connecting](void*) { connecting->give_up(); });
+}
+
+}  // namespace sl::net

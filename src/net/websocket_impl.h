@@ -1,0 +1,112 @@
+// One WebSocket over Beast, either end; included only by the two files that make them.
+#pragma once
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/websocket.hpp>
+#include <atomic>
+#include <deque>
+
+#include "net/websocket.h"
+
+namespace sl::net {
+
+inline constexpr std::size_t websocket_message_bytes_max = 16 << 20;
+
+class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<BeastWebSocket> {
+ public:
+  using Inner = boost::beast::websocket::stream<boost::beast::tcp_stream>;
+  explicit BeastWebSocket(boost::beast::tcp_stream&& stream) : socket_(std::move(stream)) {}
+
+  void send(std::string text) override {
+    unsent_ += text.size();
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), text = std::move(text)]() mutable { self->queue(std::move(text)); });
+  }
+  void close(std::string reason) override {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), reason = std::move(reason)] { self->start_close(reason); });
+  }
+  std::size_t unsent_bytes() const override { return unsent_; }
+  void set_callbacks(Callbacks callbacks) override { callbacks_ = std::move(callbacks); }
+
+  // After the handshake, on the loop thread.
+  void begin() {
+    open_ = true;
+    socket_.read_message_max(websocket_message_bytes_max);
+    socket_.text(true);
+    read();
+    if (!writing_ && !queue_.empty()) write();
+  }
+  // The handshake failed, or the peer has gone.
+  void fail(const std::string& why) {
+    if (closed_) return;
+    closed_ = true;
+    open_ = false;
+    queue_.clear();
+    boost::system::error_code ignored;
+    boost::beast::get_lowest_layer(socket_).socket().close(ignored);
+    if (callbacks_.on_close) std::exchange(callbacks_, {}).on_close(why);
+  }
+  Inner& inner() { return socket_; }
+
+  static void set_timeouts(Inner& socket, boost::beast::role_type role) {
+    auto timeouts = boost::beast::websocket::stream_base::timeout::suggested(role);
+    timeouts.handshake_timeout = std::chrono::seconds(10);
+    timeouts.idle_timeout = std::chrono::seconds(30);
+    timeouts.keep_alive_pings = true;
+    socket.set_option(timeouts);
+  }
+
+ private:
+  void queue(std::string text) {
+    if (closed_) return;
+    queue_.push_back(std::move(text));
+    if (open_ && !writing_) write();
+  }
+  void write() {
+    writing_ = true;
+    socket_.async_write(boost::asio::buffer(queue_.front()), [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->written(error); });
+  }
+  void written(boost::system::error_code error) {
+    writing_ = false;
+    if (error || closed_) return fail(error.message());
+    unsent_ -= queue_.front().size();
+    queue_.pop_front();
+    if (!queue_.empty()) return write();
+    if (closing_) finish_close();
+  }
+  void read() {
+    socket_.async_read(buffer_, [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->received(error); });
+  }
+  void received(boost::system::error_code error) {
+    if (error) return fail(error == boost::beast::websocket::error::closed ? std::string(socket_.reason().reason.c_str()) : error.message());
+    std::string text = boost::beast::buffers_to_string(buffer_.data());
+    buffer_.consume(buffer_.size());
+    if (callbacks_.on_message) callbacks_.on_message(std::move(text));
+    if (!closed_) read();
+  }
+  void start_close(const std::string& reason) {
+    if (closed_ || closing_) return;
+    closing_ = true;
+    reason_ = reason.substr(0, 120);
+    if (!open_) return fail(reason);
+    if (!writing_) finish_close();  // else when the queue is empty
+  }
+  void finish_close() {
+    const boost::beast::websocket::close_reason reason(boost::beast::websocket::close_code::normal, reason_);
+    socket_.async_close(reason, [self = shared_from_this()](boost::system::error_code) { self->fail(self->reason_); });
+  }
+
+  Inner socket_;
+  Callbacks callbacks_;
+  boost::beast::flat_buffer buffer_;
+  std::deque<std::string> queue_;
+  std::atomic<std::size_t> unsent_{0};
+  bool open_ = false;
+  bool closed_ = false;
+  bool closing_ = false;
+  bool writing_ = false;
+  std::string reason_;
+};
+
+}  // namespace sl::net

@@ -1,0 +1,40 @@
+// Commits on a thread of its own, in order, so that nobody waits for a disk who has something else to do.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "store/store.h"
+
+namespace sl::store {
+
+class Writer {
+ public:
+  // `store` must outlive the writer; nobody else may commit to it meanwhile.
+  explicit Writer(Store& store);
+  ~Writer();  // writes what is queued, then ends
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Any thread. `done` is called on the writer's thread.
+  void submit(Batch batch, std::function<void(Status)> done);
+
+ private:
+  struct Item {
+    Batch batch;
+    std::function<void(Status)> done;
+  };
+  void run();
+
+  Store& store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Item> queue_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: starts when the rest is ready
+};
+
+}  // namespace sl::store

@@ -1,0 +1,63 @@
+#include "wire/agent_protocol.h"
+
+#include "wire/json.h"
+
+namespace sl::wire {
+namespace {
+
+template <typename T>
+constexpr const char* type_name = nullptr;
+template <> constexpr const char* type_name<Hello> = "hello";
+template <> constexpr const char* type_name<AttemptChanged> = "attempt_changed";
+template <> constexpr const char* type_name<Progress> = "progress";
+template <> constexpr const char* type_name<Telemetry> = "telemetry";
+template <> constexpr const char* type_name<LogChunk> = "log_chunk";
+template <> constexpr const char* type_name<Welcome> = "welcome";
+template <> constexpr const char* type_name<Refused> = "refused";
+template <> constexpr const char* type_name<StartAttempt> = "start_attempt";
+template <> constexpr const char* type_name<StopAttempt> = "stop_attempt";
+template <> constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
+template <> constexpr const char* type_name<LogRead> = "log_read";
+template <> constexpr const char* type_name<Ack> = "ack";
+template <> constexpr const char* type_name<Ping> = "ping";
+
+template <typename Message>
+std::string encode_message(const Message& message) {
+  return std::visit(
+      [](const auto& m) {
+        boost::json::object object;
+        object["type"] = type_name<std::decay_t<decltype(m)>>;
+        boost::json::value fields = to_value(m);
+        for (auto& [key, value] : fields.as_object()) object[key] = std::move(value);
+        return boost::json::serialize(object);
+      },
+      message);
+}
+
+template <typename Message>
+Result<Message> decode_message(std::string_view text) {
+  Result<boost::json::value> value = parse_json(text);
+  if (!value.ok()) return value.error();
+  if (!value->is_object() || !value->get_object().contains("type") || !value->get_object().at("type").is_string()) {
+    return invalid("bad-message", "a message is an object with a type");
+  }
+  const std::string type = value->get_object().at("type").get_string().c_str();
+  std::optional<Result<Message>> decoded;
+  boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, boost::mp11::mp_rename<Message, boost::mp11::mp_list>>>([&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (decoded || type != type_name<T>) return;
+    Result<T> message = from_value<T>(*value, Unknown::ignore);
+    decoded = message.ok() ? Result<Message>(Message(std::move(*message))) : Result<Message>(message.error());
+  });
+  if (!decoded) return invalid("unknown-message", "unknown message type " + type);
+  return std::move(*decoded);
+}
+
+}  // namespace
+
+std::string encode(const AgentMessage& message) { return encode_message(message); }
+std::string encode(const ControllerMessage& message) { return encode_message(message); }
+Result<AgentMessage> decode_agent_message(std::string_view text) { return decode_message<AgentMessage>(text); }
+Result<ControllerMessage> decode_controller_message(std::string_view text) { return decode_message<ControllerMessage>(text); }
+
+}  // namespace sl::wire

@@ -1,0 +1,52 @@
+#include "wire/json.h"
+
+#include <algorithm>
+
+namespace sl::wire {
+namespace {
+
+Error malformed(std::string_view text, std::size_t offset, const std::string& why) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto newline = before.rfind('\n');
+  const auto column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
+  const std::string where = "line " + std::to_string(line) + ", column " + std::to_string(column);
+  return invalid("malformed-json", "this is not JSON: " + why + " at " + where).at(where);
+}
+
+}  // namespace
+
+Result<boost::json::value> parse_json(std::string_view text) {
+  boost::json::error_code error;
+  boost::json::stream_parser parser;
+  std::size_t used = 0;
+  try {
+    used = parser.write_some(text.data(), text.size(), error);
+    if (!error && used < text.size()) {
+      const bool only_space = text.find_first_not_of(" \t\r\n", used) == std::string_view::npos;
+      if (!only_space) return malformed(text, used, "something follows the document");
+    }
+    if (!error) parser.finish(error);
+    if (!error) return parser.release();
+  } catch (const std::exception& e) {
+    return malformed(text, used, e.what());
+  }
+  return malformed(text, used, error.message());
+}
+
+namespace detail {
+
+Error wrong_type(const std::string& pointer, std::string_view expected) {
+  const std::string key = pointer.empty() ? "the document" : pointer.substr(pointer.rfind('/') + 1);
+  return invalid("wrong-type", key + " must be " + std::string(expected)).at(pointer);
+}
+
+Error unknown_key(const std::string& pointer, std::string_view key, const std::vector<std::string_view>& known) {
+  Error error = invalid("unknown-key", "unknown key " + std::string(key)).at(pointer + "/" + std::string(key));
+  if (const auto near = did_you_mean(key, known)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
+}
+
+}  // namespace detail
+
+}  // namespace sl::wire

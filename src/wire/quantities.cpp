@@ -1,0 +1,93 @@
+// Durations, sizes and GPU counts as people write them.
+#include <charconv>
+#include <cmath>
+
+#include "wire/job_spec.h"
+
+namespace sl::wire {
+namespace {
+
+// Takes a number off the front of `text`. False when there is none.
+bool take_number(std::string_view& text, double& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number)) return false;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return true;
+}
+
+std::string_view take_word(std::string_view& text) {
+  std::size_t n = 0;
+  while (n < text.size() && (std::isalpha(static_cast<unsigned char>(text[n])) != 0)) ++n;
+  const std::string_view word = text.substr(0, n);
+  text.remove_prefix(n);
+  return word;
+}
+
+Error bad_duration(std::string_view text) {
+  return invalid("bad-duration", "not a duration: " + std::string(text)).hint("write 90s, 15m, 1h30m, 2d or HH:MM:SS");
+}
+
+Result<double> parse_clock(std::string_view text) {
+  double total = 0;
+  int parts = 0;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    double number = 0;
+    if (!take_number(rest, number) || number < 0 || ++parts > 3) return bad_duration(text);
+    total = total * 60 + number;
+    if (!rest.empty()) {
+      if (rest.front() != ':' || rest.size() == 1) return bad_duration(text);
+      rest.remove_prefix(1);
+    }
+  }
+  if (parts != 3) return bad_duration(text);
+  return total;
+}
+
+}  // namespace
+
+Result<double> parse_duration_s(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) return parse_clock(text);
+  double total = 0;
+  std::string_view rest = text;
+  if (rest.empty()) return bad_duration(text);
+  while (!rest.empty()) {
+    double number = 0;
+    if (!take_number(rest, number) || number < 0) return bad_duration(text);
+    const std::string_view unit = take_word(rest);
+    const double seconds = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86'400 : 0;
+    if (seconds == 0 || (unit.empty() && !rest.empty())) return bad_duration(text);
+    total += number * seconds;
+  }
+  return total;
+}
+
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  std::string_view rest = text;
+  double number = 0;
+  const bool counts = take_number(rest, number) && number >= 0;
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const std::string_view unit = take_word(rest);
+  constexpr std::pair<std::string_view, double> units[] = {
+      {"", 1},     {"B", 1},    {"K", 1024.},          {"KiB", 1024.},          {"kB", 1e3},  {"KB", 1e3},   {"M", 1048576.},       {"MiB", 1048576.},
+      {"MB", 1e6}, {"G", 1073741824.}, {"GiB", 1073741824.}, {"GB", 1e9}, {"T", 1099511627776.}, {"TiB", 1099511627776.}, {"TB", 1e12}};
+  for (const auto& [name, bytes] : units) {
+    if (counts && rest.empty() && unit == name && number * bytes < 9e18) return static_cast<std::int64_t>(number * bytes);
+  }
+  return invalid("bad-size", "not a size: " + std::string(text)).hint("write 512MiB, 4GB or 2G (GiB)");
+}
+
+Result<GpuRange> parse_gpus(std::string_view text) {
+  const auto whole = [](std::string_view part) -> std::optional<int> {
+    int number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    return error == std::errc() && end == part.data() + part.size() ? std::optional(number) : std::nullopt;
+  };
+  const std::size_t dots = text.find("..");
+  const auto min = whole(text.substr(0, dots));
+  const auto max = dots == std::string_view::npos ? min : whole(text.substr(dots + 2));
+  if (!min || !max) return invalid("bad-gpus", "not a number of GPUs: " + std::string(text)).hint("write 2, or a range like 1..4");
+  return GpuRange{*min, *max};
+}
+
+}  // namespace sl::wire
