@@ -1,0 +1,525 @@
+#include "agent/agent.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "agent/agent_logic.h"
+#include "agent/environment.h"
+#include "agent/files.h"
+#include "agent/gpu_probe.h"
+#include "net/websocket.h"
+
+extern char** environ;
+
+namespace sl::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration tick_interval = Duration::milliseconds(250);
+constexpr Duration log_poll_interval = Duration::milliseconds(20);
+constexpr int ticks_per_telemetry = 8;
+constexpr int ticks_per_ping = 20;
+
+Instant clock_now() {
+  using namespace std::chrono;
+  return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
+
+std::string random_id() {
+  std::random_device device;
+  char text[33];
+  for (int i = 0; i < 4; ++i) std::snprintf(text + 8 * i, 9, "%08x", device());
+  return text;
+}
+
+// A TCP port nobody uses just now, for ranks of a job to meet on.
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  int port = 29500;
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) port = ntohs(address.sin_port);
+  ::close(fd);
+  return port;
+}
+
+std::int64_t memory_kib(const char* key) {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (std::int64_t value = 0; file >> name >> value;) {
+    std::getline(file, unit);
+    if (name == std::string(key) + ":") return value;
+  }
+  return 0;
+}
+
+// Processor time spent working and in all, in ticks since boot.
+std::pair<double, double> cpu_ticks() {
+  std::ifstream file("/proc/stat");
+  std::string word;
+  file >> word;
+  double all = 0, idle = 0, value = 0;
+  for (int i = 0; i < 8 && file >> value; ++i) {
+    all += value;
+    if (i == 3 || i == 4) idle += value;
+  }
+  return {all - idle, all};
+}
+
+std::int64_t parent_of(std::int64_t pid) {
+  const std::string text = read_text("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t end = text.rfind(')');
+  return end == std::string::npos || end + 4 >= text.size() ? 0 : std::atoll(text.c_str() + end + 4);
+}
+
+struct PendingRead {
+  wire::LogRead request;
+  Instant answer_by;
+};
+
+class LiveAgent : public Agent, private AgentPorts {
+ public:
+  LiveAgent(net::EventLoop& loop, AgentSettings settings, std::unique_ptr<GpuProbe> probe, int lock)
+      : loop_(loop), settings_(std::move(settings)), probe_(std::move(probe)), lock_(lock), logic_(*this), back_off_(std::random_device{}()) {}
+
+  ~LiveAgent() override {
+    alive_.reset();
+    if (socket_) socket_->set_callbacks({}), socket_->close("agent stopped");
+    disconnect_launcher();
+    ::close(lock_);
+  }
+
+  Status begin() {
+    agent_id_ = read_text(settings_.data_dir + "/agent_id");
+    if (agent_id_.empty()) {
+      agent_id_ = random_id();
+      std::ofstream(settings_.data_dir + "/agent_id") << agent_id_;
+    }
+    std::ofstream(torchrun_path()) << torchrun_text;
+    if (Status ready = connect_launcher(); !ready.ok()) return ready;
+    tick();
+    connect_controller();
+    return {};
+  }
+
+  void stop_jobs(std::function<void()> done) override {
+    stopped_ = std::move(done);
+    for (const auto& [key, attempt] : logic_.attempts()) {
+      if (attempt.report.state != "exited") to_launcher({"signal", key, std::to_string(SIGTERM)});
+    }
+    kill_all_at_ = clock_now() + Duration::whole_seconds(10);
+    finish_if_stopped();
+  }
+
+ private:
+  std::string attempt_dir(const std::string& key) const { return settings_.data_dir + "/attempts/" + key; }
+  std::string torchrun_path() const { return settings_.data_dir + "/torchrun.py"; }
+
+  // ---- AgentPorts ----
+  void send(const wire::AgentMessage& message) override {
+    if (socket_) socket_->send(wire::encode(message));
+  }
+  void launch(const std::string& key, const wire::StartAttempt& order) override;
+  void signal(const std::string& key, int number) override {
+    if (number != SIGKILL) std::ofstream(attempt_dir(key) + "/notice") << "stop\n";
+    to_launcher({"signal", key, std::to_string(number)});
+  }
+  void forget(const std::string& key) override { to_launcher({"forget", key}); }
+
+  // ---- launcher ----
+  Status connect_launcher();
+  Status spawn_launcher();
+  bool try_launcher_socket();
+  void disconnect_launcher() {
+    launcher_watch_.reset();
+    if (launcher_ >= 0) ::close(std::exchange(launcher_, -1));
+  }
+  void to_launcher(const Fields& fields) {
+    const std::string text = frame(fields);
+    for (std::size_t sent = 0; launcher_ >= 0 && sent < text.size();) {
+      const ssize_t n = ::send(launcher_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (n <= 0) return;
+      sent += static_cast<std::size_t>(n);
+    }
+  }
+  void read_launcher();
+  void lose_launcher();
+  void finish_if_stopped();
+
+  // ---- controller ----
+  void connect_controller();
+  void retry_controller();
+  void say_hello();
+  void on_frame(const std::string& text);
+
+  // ---- the rest of the machine ----
+  void tick();
+  void send_telemetry();
+  void read_metrics();
+  void read_metrics_of(const std::string& key, const HeldAttempt& attempt);
+  std::vector<wire::GpuReport> sample_gpus();
+  bool is_ours(std::int64_t pid) const;
+  void answer_read(const wire::LogRead& request, bool last_chance);
+  bool try_answer(const wire::LogRead& request, bool last_chance);
+  void poll_reads();
+
+  net::EventLoop& loop_;
+  AgentSettings settings_;
+  std::unique_ptr<GpuProbe> probe_;
+  int lock_;
+  AgentLogic logic_;
+  std::string agent_id_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+
+  int launcher_ = -1;
+  FrameReader reader_;
+  std::shared_ptr<net::EventLoop::Watch> launcher_watch_;
+
+  std::shared_ptr<net::WebSocket> socket_;
+  std::shared_ptr<void> connecting_;
+  std::shared_ptr<net::EventLoop::Timer> retry_, tick_, log_poll_;
+  double retry_s_ = 0.1;
+  std::mt19937 back_off_;
+
+  int ticks_ = 0;
+  std::pair<double, double> cpu_before_ = cpu_ticks();
+  std::map<std::string, std::int64_t> metrics_offsets_;
+  std::vector<PendingRead> pending_reads_;
+  std::function<void()> stopped_;
+  Instant kill_all_at_ = Instant::never();
+};
+
+// ---- launcher ----
+
+bool LiveAgent::try_launcher_socket() {
+  const int folder = ::open(settings_.data_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // Through /proc: a data directory's path may be longer than a socket's name can be.
+  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/launcher.sock", folder);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(folder);
+  connected ? void(launcher_ = fd) : void(::close(fd));
+  return connected;
+}
+
+Status LiveAgent::spawn_launcher() {
+  std::string program = settings_.launcher_program;
+  if (program.empty()) program = fs::read_symlink("/proc/self/exe").parent_path() / "schedulearn-launcher";
+  if (::access(program.c_str(), X_OK) != 0) return internal_error("launcher-missing", "the program that starts jobs is missing: " + program).hint("install schedulearn again");
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSID));
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  const std::string log = settings_.data_dir + "/launcher.log";
+  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&files, 1, 2);
+  char* arguments[] = {program.data(), settings_.data_dir.data(), nullptr};
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, program.c_str(), &files, &attributes, arguments, environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) return internal_error("launcher-missing", "cannot start " + program + ": " + std::strerror(error));
+  std::thread([pid] { ::waitpid(pid, nullptr, 0); }).detach();  // no zombie, should it end before us
+  return {};
+}
+
+Status LiveAgent::connect_launcher() {
+  if (!try_launcher_socket()) {
+    if (Status spawned = spawn_launcher(); !spawned.ok()) return spawned;
+    for (int i = 0; i < 500 && launcher_ < 0; ++i) {
+      if (!try_launcher_socket()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (launcher_ < 0) return internal_error("launcher-missing", "the launcher does not answer; see " + settings_.data_dir + "/launcher.log");
+  }
+  reader_ = {};
+  launcher_watch_ = loop_.on_readable(launcher_, [this] { read_launcher(); });
+  to_launcher({"list"});
+  return {};
+}
+
+void LiveAgent::read_launcher() {
+  char buffer[65536];
+  const ssize_t n = ::recv(launcher_, buffer, sizeof buffer, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n <= 0) return lose_launcher();
+  reader_.add(std::string_view(buffer, static_cast<std::size_t>(n)));
+  while (const auto fields = reader_.next()) {
+    if (const auto state = to_state(*fields)) {
+      if (state->state == "exited") {  // its last lines before its end
+        const auto at = logic_.attempts().find(state->key);
+        if (at != logic_.attempts().end()) read_metrics_of(state->key, at->second);
+      }
+      logic_.on_launcher_state(*state);
+    }
+    if (!fields->empty() && fields->front() == "listed" && !logic_.launcher_ready()) {
+      logic_.on_launcher_listed();
+      say_hello();
+    }
+  }
+  finish_if_stopped();
+}
+
+// Killed, with jobs of it perhaps alive: the next one adopts them.
+void LiveAgent::lose_launcher() {
+  disconnect_launcher();
+  logic_.on_launcher_lost();
+  if (stopped_) return finish_if_stopped();
+  if (Status again = connect_launcher(); !again.ok()) std::fprintf(stderr, "schedulearn agent: %s\n", again.error().message.c_str());
+}
+
+void LiveAgent::finish_if_stopped() {
+  if (!stopped_) return;
+  for (const auto& [key, attempt] : logic_.attempts()) {
+    if (attempt.report.state != "exited" && launcher_ >= 0) return;
+  }
+  to_launcher({"shutdown"});
+  std::exchange(stopped_, nullptr)();
+}
+
+void LiveAgent::launch(const std::string& key, const wire::StartAttempt& order) {
+  AttemptPaths paths;
+  paths.attempt_dir = attempt_dir(key);
+  paths.job_dir = settings_.data_dir + "/jobs/" + std::to_string(order.job_id);
+  paths.torchrun = torchrun_path();
+  paths.controller_url = settings_.controller_url;
+  paths.port = order.spec.launch == "none" ? 0 : free_port();
+  std::error_code ignored;
+  for (const std::string& folder : {paths.attempt_dir + "/tmp", paths.job_dir + "/checkpoints", paths.job_dir + "/output"}) fs::create_directories(folder, ignored);
+  std::vector<std::string> own;
+  for (char** entry = environ; *entry; ++entry) own.emplace_back(*entry);
+  const Execution execution = make_execution(order, paths, own);
+  std::string gpus;
+  for (const int gpu : order.gpus) gpus += (gpus.empty() ? "" : ",") + std::to_string(gpu);
+  Fields fields = {"start", key, execution.workdir, paths.attempt_dir + "/output", execution.required, gpus, std::to_string(execution.arguments.size())};
+  fields.insert(fields.end(), execution.arguments.begin(), execution.arguments.end());
+  fields.insert(fields.end(), execution.environment.begin(), execution.environment.end());
+  to_launcher(fields);
+}
+
+// ---- controller ----
+
+void LiveAgent::connect_controller() {
+  std::string url = settings_.controller_url;
+  if (url.starts_with("http")) url.replace(0, 4, "ws");
+  while (url.ends_with('/')) url.pop_back();
+  net::Headers headers;
+  if (!settings_.token.empty()) headers.emplace_back("Authorization", "Bearer " + settings_.token);
+  net::ConnectResult result;
+  result.on_open = [this, alive = std::weak_ptr(alive_)](std::shared_ptr<net::WebSocket> socket) {
+    if (alive.expired()) return;
+    socket_ = std::move(socket);
+    net::WebSocket::Callbacks callbacks;
+    callbacks.on_message = [this, alive](const std::string& text) {
+      if (!alive.expired()) on_frame(text);
+    };
+    callbacks.on_close = [this, alive](const std::string&) {
+      if (alive.expired()) return;
+      socket_.reset();
+      pending_reads_.clear();
+      retry_controller();
+    };
+    socket_->set_callbacks(std::move(callbacks));
+    say_hello();
+  };
+  result.on_error = [this, alive = std::weak_ptr(alive_)](const Error&) {
+    if (!alive.expired()) retry_controller();
+  };
+  connecting_ = net::connect_websocket(loop_, url + "/api/v1/agent", headers, std::move(result));
+}
+
+// Between half and the whole of a time that doubles from 0.1 s to 5 s.
+void LiveAgent::retry_controller() {
+  const double wait = retry_s_ * std::uniform_real_distribution<>(0.5, 1.0)(back_off_);
+  retry_s_ = std::min(5.0, retry_s_ * 2);
+  retry_ = loop_.after(Duration::seconds(wait), [this] { connect_controller(); });
+}
+
+void LiveAgent::say_hello() {
+  if (!socket_ || !logic_.launcher_ready()) return;
+  wire::Hello hello;
+  hello.agent_version = settings_.version;
+  hello.server = settings_.server;
+  hello.agent_id = agent_id_;
+  hello.simulated = probe_->simulated();
+  hello.cpus = static_cast<int>(std::thread::hardware_concurrency());
+  hello.memory_total_bytes = memory_kib("MemTotal") * 1024;
+  hello.driver_version = probe_->driver_version();
+  hello.gpus = sample_gpus();
+  logic_.on_session_opened(std::move(hello));
+}
+
+void LiveAgent::on_frame(const std::string& text) {
+  const auto message = wire::decode_controller_message(text);
+  if (!message.ok()) return;  // of a newer controller: nothing we could do
+  if (std::holds_alternative<wire::Welcome>(*message)) retry_s_ = 0.1;
+  if (const auto* refused = std::get_if<wire::Refused>(&*message)) std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
+  if (const auto* read = std::get_if<wire::LogRead>(&*message)) return answer_read(*read, read->wait_s <= 0);
+  logic_.on_message(*message, clock_now());
+}
+
+// ---- output ----
+
+bool LiveAgent::try_answer(const wire::LogRead& request, bool last_chance) {
+  const std::string key = key_of(request.job_id, request.attempt);
+  wire::LogChunk chunk;
+  chunk.request = request.request;
+  const auto held = logic_.attempts().find(key);
+  // Read the state before the bytes: what is written after the end cannot be missed, it does not exist.
+  const bool over = held == logic_.attempts().end() ? fs::exists(attempt_dir(key) + "/exit") : held->second.report.state == "exited";
+  const auto piece = read_piece(attempt_dir(key) + "/output", request.offset, request.limit);
+  if (!piece && held == logic_.attempts().end() && !over) {
+    chunk.error = "unknown-attempt";
+    send(chunk);
+    return true;
+  }
+  const FilePiece found = piece.value_or(FilePiece{});
+  const std::int64_t end = found.offset + static_cast<std::int64_t>(found.bytes.size());
+  chunk.offset = found.offset;
+  chunk.size = found.size;
+  chunk.ended = over && end >= found.size;
+  if (found.bytes.empty() && !chunk.ended && !last_chance) return false;
+  chunk.data = encode_base64(found.bytes);
+  send(chunk);
+  return true;
+}
+
+void LiveAgent::answer_read(const wire::LogRead& request, bool last_chance) {
+  if (try_answer(request, last_chance)) return;
+  pending_reads_.push_back({request, clock_now() + Duration::seconds(std::min(request.wait_s, 60.0))});
+  if (pending_reads_.size() == 1) log_poll_ = loop_.after(log_poll_interval, [this] { poll_reads(); });
+}
+
+void LiveAgent::poll_reads() {
+  const Instant now = clock_now();
+  std::erase_if(pending_reads_, [&](const PendingRead& pending) { return try_answer(pending.request, now >= pending.answer_by); });
+  if (!pending_reads_.empty()) log_poll_ = loop_.after(log_poll_interval, [this] { poll_reads(); });
+}
+
+// ---- telemetry and progress ----
+
+bool LiveAgent::is_ours(std::int64_t pid) const {
+  for (int depth = 0; pid > 1 && depth < 64; ++depth, pid = parent_of(pid)) {
+    for (const auto& [key, attempt] : logic_.attempts()) {
+      if (attempt.report.pid == pid && attempt.report.state != "exited") return true;
+    }
+  }
+  return false;
+}
+
+std::vector<wire::GpuReport> LiveAgent::sample_gpus() {
+  std::vector<wire::GpuReport> gpus = probe_->sample();
+  for (wire::GpuReport& gpu : gpus) std::erase_if(gpu.outside_pids, [this](std::int64_t pid) { return is_ours(pid); });
+  return gpus;
+}
+
+void LiveAgent::send_telemetry() {
+  wire::Telemetry telemetry;
+  telemetry.at_us = clock_now().us;
+  const auto now = cpu_ticks();
+  if (now.second > cpu_before_.second) telemetry.cpu_utilization_pct = 100 * (now.first - cpu_before_.first) / (now.second - cpu_before_.second);
+  cpu_before_ = now;
+  telemetry.memory_used_bytes = (memory_kib("MemTotal") - memory_kib("MemAvailable")) * 1024;
+  telemetry.gpus = sample_gpus();
+  send(telemetry);
+}
+
+void LiveAgent::read_metrics() {
+  for (const auto& [key, attempt] : logic_.attempts()) {
+    if (attempt.report.state != "exited") read_metrics_of(key, attempt);
+  }
+  std::erase_if(metrics_offsets_, [this](const auto& item) { return logic_.attempts().count(item.first) == 0; });
+}
+
+// Every complete line since the last look, so that no epoch's loss is missed.
+void LiveAgent::read_metrics_of(const std::string& key, const HeldAttempt& attempt) {
+  std::int64_t& offset = metrics_offsets_[key];
+  const auto piece = read_piece(attempt_dir(key) + "/metrics.jsonl", offset, 1 << 20);
+  if (!piece) return;
+  std::string_view rest = piece->bytes;
+  for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1), offset += static_cast<std::int64_t>(end) + 1) {
+    auto progress = parse_metrics_line(rest.substr(0, end));
+    if (!progress) continue;
+    progress->job_id = attempt.report.job_id;
+    progress->attempt = attempt.report.attempt;
+    progress->at_us = clock_now().us;
+    send(*progress);
+  }
+}
+
+void LiveAgent::tick() {
+  const Instant now = clock_now();
+  logic_.tick(now);
+  read_metrics();
+  if (ticks_ % ticks_per_telemetry == 0) send_telemetry();
+  if (ticks_ % ticks_per_ping == 0 && socket_) send(wire::Ping{now.us});
+  ++ticks_;
+  if (stopped_ && now >= kill_all_at_) {
+    for (const auto& [key, attempt] : logic_.attempts()) to_launcher({"signal", key, std::to_string(SIGKILL)});
+  }
+  tick_ = loop_.after(tick_interval, [this] { tick(); });
+}
+
+Result<int> lock_data_dir(const std::string& dir) {
+  std::error_code failed;
+  fs::create_directories(dir, failed);
+  ::chmod(dir.c_str(), 0700);
+  const int lock = ::open((dir + "/agent.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock < 0) return denied("data-directory-not-writable", "cannot write to the data directory " + dir + ": " + std::strerror(errno)).hint("choose another: --data DIR");
+  if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
+  ::close(lock);
+  return conflict("data-directory-in-use", "another agent uses the data directory " + dir).hint("choose another: --data DIR");
+}
+
+std::string host_name() {
+  char name[256] = "server";
+  ::gethostname(name, sizeof name - 1);
+  const std::string text = name;
+  return text.substr(0, text.find('.'));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Agent>> Agent::start(net::EventLoop& loop, const AgentSettings& given) {
+  AgentSettings settings = given;
+  settings.data_dir = fs::absolute(settings.data_dir);
+  if (settings.server.empty()) settings.server = host_name();
+  std::unique_ptr<GpuProbe> probe = settings.simulate > 0 ? make_simulated(settings.simulate) : open_nvml();
+  if (!probe && settings.simulate_if_none) probe = make_simulated(4);
+  if (!probe) return unavailable("no-gpu", "no NVIDIA GPU was found on this server").hint("simulate some: --simulate 4");
+  Result<int> lock = lock_data_dir(settings.data_dir);
+  if (!lock.ok()) return lock.error();
+  auto agent = std::make_unique<LiveAgent>(loop, std::move(settings), std::move(probe), *lock);
+  if (Status begun = agent->begin(); !begun.ok()) return begun.error();
+  return std::unique_ptr<Agent>(std::move(agent));
+}
+
+}  // namespace sl::agent

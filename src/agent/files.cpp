@@ -1,0 +1,58 @@
+#include "agent/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "wire/json.h"
+
+namespace sl::agent {
+
+std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  struct stat info {};
+  ::fstat(fd, &info);
+  FilePiece piece;
+  piece.size = info.st_size;
+  piece.offset = offset < 0 ? std::max<std::int64_t>(0, piece.size + offset) : std::min(offset, piece.size);
+  piece.bytes.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(piece.size - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
+  const ssize_t n = ::pread(fd, piece.bytes.data(), piece.bytes.size(), piece.offset);
+  piece.bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  ::close(fd);
+  return piece;
+}
+
+std::string encode_base64(std::string_view bytes) {
+  constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k) text.push_back(i + k <= bytes.size() ? alphabet[group >> (18 - 6 * k) & 63] : '=');
+  }
+  return text;
+}
+
+std::optional<wire::Progress> parse_metrics_line(std::string_view line) {
+  const auto value = wire::parse_json(line);
+  if (!value.ok() || !value->is_object()) return std::nullopt;
+  const auto& object = value->get_object();
+  const auto number = [&](const char* key) -> std::optional<double> {
+    const auto* found = object.if_contains(key);
+    return found && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
+  };
+  wire::Progress progress;
+  progress.unit = number("epoch") ? "epoch" : number("step") ? "step" : "";
+  progress.done = progress.unit == "step" ? number("step") : number("epoch");
+  progress.total = progress.unit == "step" ? number("steps") : number("epochs");
+  progress.loss = number("loss");
+  progress.accuracy = number("accuracy");
+  if (!progress.done && !progress.loss && !progress.accuracy) return std::nullopt;
+  return progress;
+}
+
+}  // namespace sl::agent
