@@ -1,7 +1,6 @@
 #include <boost/json.hpp>
 #include <sstream>
 
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include "wire/job_file.h"
@@ -32,13 +31,13 @@ boost::json::value convert(const toml::node& node) {
 }  // namespace
 
 Result<boost::json::object> toml_to_json(std::string_view text) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    const auto& at = parsed.error().source().begin;
+  try {
+    return convert(toml::parse(text)).as_object();
+  } catch (const toml::parse_error& error) {
+    const auto& at = error.source().begin;
     const std::string where = "line " + std::to_string(at.line) + ", column " + std::to_string(at.column);
-    return invalid("malformed-toml", "this is not TOML: " + std::string(parsed.error().description()) + " at " + where).at(where);
+    return invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where).at(where);
   }
-  return convert(parsed.table()).as_object();
 }
 
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir) {

@@ -1,0 +1,42 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+
+namespace sl::cli {
+
+int cancel_jobs(const Context& context, const std::vector<std::string>& selectors) {
+  const auto ids = select_jobs(context, selectors);
+  if (!ids.ok()) return fail(ids.error());
+  if (ids->empty()) {
+    std::printf("Nothing to cancel.\n");
+    return 0;
+  }
+  if (ids->size() > 1 && !context.assume_yes) {
+    if (!context.interactive) return fail(invalid("confirmation-needed", "this cancels " + plural(ids->size(), "job")).hint("add --yes"));
+    std::fprintf(stderr, "Cancel %s? [y/N] ", plural(ids->size(), "job").c_str());
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer != "y" && answer != "yes") return 1;
+  }
+  int status = 0;
+  for (const std::int64_t id : *ids) {
+    const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", "{}");
+    if (!job.ok()) {
+      status = fail(job.error());
+      continue;
+    }
+    if (context.as_json) {
+      context.print_json(*job);
+    } else if (!context.quiet) {
+      const bool over = value_at(*job, "finished_at").is_string();
+      std::printf("%s job %lld %s %s\n", context.unicode ? "⊘" : "-", static_cast<long long>(id), text_at(*job, "name").c_str(), over ? "is cancelled" : "is being stopped");
+    }
+  }
+  return status;
+}
+
+}  // namespace sl::cli

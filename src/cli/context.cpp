@@ -1,0 +1,128 @@
+#include "cli/context.h"
+
+#include <cstdio>
+
+#include <algorithm>
+#include <charconv>
+
+#include "wire/error.h"
+#include "wire/json.h"
+
+namespace sl::cli {
+
+net::ClientRequest Context::request(const std::string& method, const std::string& path, const std::string& body) const {
+  net::ClientRequest request;
+  request.method = method;
+  request.url = url + path;
+  request.body = body;
+  request.timeout = Duration::seconds(timeout_s);
+  request.headers.emplace_back("X-Schedulearn-User", user);
+  if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
+  if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
+  return request;
+}
+
+Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body, const net::Headers& extra) const {
+  net::ClientRequest message = request(method, path, body);
+  message.headers.insert(message.headers.end(), extra.begin(), extra.end());
+  const auto response = net::fetch(message);
+  if (!response.ok()) return response.error();
+  if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
+  return wire::parse_json(response->body);
+}
+
+void Context::print_json(const json::value& value) const {
+  if (json_fields.empty() || !value.is_object()) {
+    std::printf("%s\n", json::serialize(value).c_str());
+    return;
+  }
+  json::object projected;
+  for (const std::string& field : json_fields) projected[field] = value_at(value, field);
+  std::printf("%s\n", json::serialize(projected).c_str());
+}
+
+int fail(const Error& error) {
+  std::fputs(wire::error_text(error).c_str(), stderr);
+  return wire::exit_status(error);
+}
+
+namespace {
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::string& query) {
+  Result<json::value> list = context.get("/api/v1/jobs?limit=100000" + query);
+  if (!list.ok()) return list.error();
+  std::vector<std::int64_t> ids;
+  for (const json::value& job : value_at(*list, "items").as_array()) ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
+  return ids;
+}
+
+Result<std::vector<std::int64_t>> newest_named(const Context& context, const std::string& name) {
+  Result<json::value> list = context.get("/api/v1/jobs?limit=100000&q=" + net::percent_encode(name));
+  if (!list.ok()) return list.error();
+  for (const json::value& job : value_at(*list, "items").as_array()) {
+    if (text_at(job, "name") == name) return std::vector{static_cast<std::int64_t>(number_at(job, "id"))};
+  }
+  return not_found("job-not-found", "there is no job " + name).hint("schedulearn ls");
+}
+
+Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
+  if (const auto id = whole(word)) return std::vector{*id};
+  if (word == "all") return jobs_of(context, "&state=pending,held,starting,running,suspended,migrating,resizing");
+  if (word == "last") {
+    auto ids = jobs_of(context, "");
+    if (ids.ok() && ids->empty()) return not_found("job-not-found", "there are no jobs yet");
+    if (ids.ok()) ids->resize(1);
+    return ids;
+  }
+  const std::size_t dash = word.find('-');
+  const auto from = whole(word.substr(0, dash)), to = dash == std::string::npos ? std::nullopt : whole(word.substr(dash + 1));
+  if (from && to && *from <= *to && *to - *from < 100'000) {
+    std::vector<std::int64_t> ids;
+    for (std::int64_t id = *from; id <= *to; ++id) ids.push_back(id);
+    return ids;
+  }
+  return newest_named(context, word);
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors) {
+  std::vector<std::int64_t> all;
+  for (const std::string& selector : selectors) {
+    for (std::size_t at = 0; at <= selector.size();) {
+      const std::size_t comma = std::min(selector.find(',', at), selector.size());
+      auto ids = select_one(context, selector.substr(at, comma - at));
+      if (!ids.ok()) return ids;
+      for (const std::int64_t id : *ids) {
+        if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+      }
+      at = comma + 1;
+    }
+  }
+  return all;
+}
+
+const json::value& value_at(const json::value& object, std::string_view key) {
+  static const json::value null;
+  if (!object.is_object()) return null;
+  const json::value* found = object.get_object().if_contains(key);
+  return found ? *found : null;
+}
+
+std::string text_at(const json::value& object, std::string_view key, const std::string& other) {
+  const json::value& value = value_at(object, key);
+  return value.is_string() ? std::string(value.get_string()) : other;
+}
+
+double number_at(const json::value& object, std::string_view key, double other) {
+  const json::value& value = value_at(object, key);
+  return value.is_number() ? value.to_number<double>() : other;
+}
+
+}  // namespace sl::cli

@@ -1,0 +1,137 @@
+// Output of jobs. Following keeps the offset of what was printed, so that a connection that breaks, or a controller that
+// restarts, costs neither a byte nor prints one twice.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "cli/commands.h"
+#include "wire/error.h"
+#include "wire/json.h"
+
+namespace sl::cli {
+namespace {
+
+volatile std::sig_atomic_t interrupt_count = 0;
+
+// Events of a stream as they arrive in pieces: calls `use(event, id, data)` for each whole one.
+class EventReader {
+ public:
+  template <typename Use>
+  bool add(std::string_view bytes, Use use) {
+    buffer_ += bytes;
+    for (std::size_t end; (end = buffer_.find("\n\n")) != std::string::npos;) {
+      const std::string block = buffer_.substr(0, end);
+      buffer_.erase(0, end + 2);
+      std::string event, id, data;
+      for (std::size_t at = 0; at < block.size();) {
+        const std::size_t line_end = std::min(block.find('\n', at), block.size());
+        const std::string line = block.substr(at, line_end - at);
+        if (line.starts_with("event: ")) event = line.substr(7);
+        if (line.starts_with("id: ")) id = line.substr(4);
+        if (line.starts_with("data: ")) data = line.substr(6);
+        at = line_end + 1;
+      }
+      if (!event.empty() && !use(event, id, data)) return false;
+    }
+    return true;
+  }
+
+ private:
+  std::string buffer_;
+};
+
+struct Following {
+  std::int64_t offset = 0;
+  int attempt = 0;
+  bool ended = false;
+};
+
+bool use_event(Following& following, const std::string& event, const std::string& id, const std::string& data) {
+  const auto parsed = wire::parse_json(data);
+  if (!parsed.ok()) return true;
+  if (event == "line") {
+    std::fputs(text_at(*parsed, "x").c_str(), stdout);
+    if (value_at(*parsed, "nl") == json::value(true)) std::fputc('\n', stdout);
+    std::fflush(stdout);
+    following.offset = std::atoll(id.c_str());
+  } else if (event == "attempt") {
+    following.attempt = static_cast<int>(number_at(*parsed, "attempt"));
+    following.offset = 0;
+    std::fprintf(stderr, "--- attempt %d ---\n", following.attempt);
+  } else if (event == "end") {
+    following.ended = true;
+    return false;
+  }
+  return true;
+}
+
+// The last `lines` lines of a text.
+std::string_view last_lines(std::string_view text, int lines) {
+  std::size_t at = text.size();
+  for (int n = 0; n <= lines && at != std::string_view::npos && at > 0; ++n) {
+    const std::size_t from = at - 1;
+    at = text.rfind('\n', n == 0 && text[from] == '\n' ? (from == 0 ? 0 : from - 1) : from);
+    if (n == lines - 1 || at == std::string_view::npos) break;
+  }
+  return at == std::string_view::npos || at == text.size() ? text : text.substr(at + 1);
+}
+
+}  // namespace
+
+int interrupts() { return interrupt_count; }
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
+  sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: a read ends
+}
+
+Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset) {
+  Following following{offset, attempt, false};
+  double pause_s = 0.1;
+  for (int failures = 0; interrupts() == 0;) {
+    std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs/stream";
+    if (following.attempt > 0) path += "?attempt=" + std::to_string(following.attempt);
+    net::ClientRequest request = context.request("GET", path, "");
+    request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
+    EventReader reader;
+    const auto response = net::fetch_stream(request, [&](std::string_view bytes) {
+      failures = 0, pause_s = 0.1;
+      return interrupts() == 0 && reader.add(bytes, [&](const auto& event, const auto& id, const auto& data) { return use_event(following, event, id, data); });
+    });
+    if (following.ended) return true;
+    if (response.ok() && response->status >= 400) return wire::error_from_problem(response->status, response->body);
+    if (!response.ok() && ++failures > 60) return response.error();
+    for (int i = 0; i < static_cast<int>(pause_s * 20) && interrupts() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pause_s = std::min(2.0, pause_s * 2);
+  }
+  return false;
+}
+
+int logs(const Context& context, const LogsOptions& options) {
+  const auto ids = select_jobs(context, options.selectors);
+  if (!ids.ok()) return fail(ids.error());
+  for (const std::int64_t id : *ids) {
+    if (options.follow) {
+      catch_interrupts();
+      Result<bool> ended = follow_output(context, id, options.attempt, 0);
+      if (!ended.ok()) return fail(ended.error());
+      if (*ended) continue;
+      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id), static_cast<long long>(id));
+      return 130;
+    }
+    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs";
+    if (options.attempt > 0) path += "?attempt=" + std::to_string(options.attempt);
+    const auto response = net::fetch(context.request("GET", path, ""));
+    if (!response.ok()) return fail(response.error());
+    if (response->status >= 400) return fail(wire::error_from_problem(response->status, response->body));
+    const std::string_view text = options.tail < 0 ? std::string_view(response->body) : options.tail == 0 ? std::string_view() : last_lines(response->body, options.tail);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  return 0;
+}
+
+}  // namespace sl::cli

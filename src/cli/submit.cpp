@@ -1,0 +1,168 @@
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+#include "wire/job_file.h"
+#include "wire/json.h"
+
+namespace sl::cli {
+namespace {
+
+std::string working_directory() {
+  std::string path(4096, '\0');
+  return ::getcwd(path.data(), path.size()) ? std::string(path.c_str()) : "/";
+}
+
+std::string idempotency_key() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+// "time.limit" = "2h" as {"time": {"limit": "2h"}}.
+void put(json::object& object, const std::string& key, const json::value& value) {
+  const std::size_t dot = key.find('.');
+  if (dot == std::string::npos) {
+    object[key] = value;
+    return;
+  }
+  json::value& inner = object[key.substr(0, dot)];
+  if (!inner.is_object()) inner = json::object{};
+  put(inner.get_object(), key.substr(dot + 1), value);
+}
+
+// A flag's text as the value it means: true, 3, otherwise text.
+json::value flag_value(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  char* end = nullptr;
+  const long long number = std::strtoll(text.c_str(), &end, 10);
+  if (!text.empty() && *end == '\0') return static_cast<std::int64_t>(number);
+  return json::string(text);
+}
+
+struct Document {
+  json::object object;
+  std::string base_dir;
+};
+
+Result<Document> read_document(const std::string& file) {
+  Document document{{}, working_directory()};
+  if (file.empty()) return document;
+  std::stringstream text;
+  if (file == "-") {
+    text << std::cin.rdbuf();
+  } else {
+    std::ifstream stream(file);
+    if (!stream) return not_found("no-such-file", "there is no job file " + file);
+    text << stream.rdbuf();
+    const std::string folder = file.find('/') == std::string::npos ? "." : file.substr(0, file.rfind('/') + 1);
+    document.base_dir = folder[0] == '/' ? folder : working_directory() + "/" + folder;
+  }
+  const std::string content = text.str();
+  const bool is_json = content.find_first_not_of(" \t\r\n") != std::string::npos && content[content.find_first_not_of(" \t\r\n")] == '{';
+  if (is_json) {
+    Result<json::value> value = wire::parse_json(content);
+    if (!value.ok()) return Error(value.error()).note("in " + file);
+    document.object = std::move(value->get_object());
+    return document;
+  }
+  Result<json::object> object = wire::toml_to_json(content);
+  if (!object.ok()) return Error(object.error()).note("in " + file);
+  document.object = std::move(*object);
+  return document;
+}
+
+Result<wire::JobSpec> build_spec(const Context& context, const SubmitOptions& options) {
+  Result<Document> document = read_document(options.file);
+  if (!document.ok()) return document.error();
+  json::object& object = document->object;
+  if (!options.command.empty()) object["command"] = wire::to_value(options.command);
+  for (const auto& [key, text] : options.keys) {
+    const bool word = key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
+    const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
+    put(object, key, word ? json::value(path ? working_directory() + "/" + text : text) : flag_value(text));
+  }
+  for (const std::string& entry : options.env) {
+    const std::size_t equals = entry.find('=');
+    const char* inherited = equals == std::string::npos ? ::getenv(entry.c_str()) : nullptr;
+    put(object, "env." + entry.substr(0, equals), json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
+  }
+  for (const std::string& entry : options.set) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos) return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
+    put(object, entry.substr(0, equals), flag_value(entry.substr(equals + 1)));
+  }
+  Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
+  if (!spec.ok()) {
+    Error error = spec.error();
+    if (!options.file.empty()) error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
+    return error;
+  }
+  if (spec->user.empty()) spec->user = context.user;
+  return spec;
+}
+
+void report(const Context& context, const json::value& job) {
+  const auto id = static_cast<std::int64_t>(number_at(job, "id"));
+  const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
+  std::printf("%s Job %lld %s  %s  %s  %s  process\n", context.unicode ? "✓" : "+", static_cast<long long>(id), text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(), context.unicode ? "·" : "-");
+  const std::string reason = text_at(value_at(job, "reason"), "text");
+  if (text_at(job, "state") == "pending" && !reason.empty()) std::printf("  waits: %s\n", reason.c_str());
+  std::printf("\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n", static_cast<long long>(id), static_cast<long long>(id));
+}
+
+// Like report, but after a moment, when a free GPU has been found and the reason is a real one.
+json::value settled(const Context& context, const json::value& submitted) {
+  Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))));
+  return job.ok() ? *job : submitted;
+}
+
+int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id) {
+  catch_interrupts();
+  if (options.follow) {
+    Result<bool> ended = follow_output(context, id, 0, 0);
+    if (!ended.ok()) return fail(ended.error());
+    if (!*ended) {
+      const bool cancels = options.cancel_on_interrupt && interrupts() > 1;
+      if (cancels) return cancel_jobs(context, {std::to_string(id)});
+      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id), static_cast<long long>(id));
+      return 130;
+    }
+  }
+  return options.wait ? wait_jobs(context, {{std::to_string(id)}, 0}) : 0;
+}
+
+}  // namespace
+
+int submit(const Context& context, const SubmitOptions& options) {
+  if (options.file.empty() && options.command.empty() && options.keys.count("command") == 0) {
+    return fail(invalid("empty-command", "there is nothing to run").hint("schedulearn submit --gpus 1 -- python train.py").hint("schedulearn submit job.toml"));
+  }
+  Result<wire::JobSpec> spec = build_spec(context, options);
+  if (!spec.ok()) return fail(spec.error());
+  const std::string body = wire::write_json(*spec);
+  // The same key on every try: however often the network fails, it becomes one job.
+  const net::Headers key = {{"Idempotency-Key", idempotency_key()}};
+  Result<json::value> job = context.call("POST", options.dry_run ? "/api/v1/jobs?dry_run=true" : "/api/v1/jobs", body, options.dry_run ? net::Headers{} : key);
+  if (!job.ok()) return fail(job.error());
+  if (options.dry_run) {
+    context.print_json(*job);
+    return 0;
+  }
+  const auto id = static_cast<std::int64_t>(number_at(*job, "id"));
+  if (context.as_json && !options.wait) context.print_json(*job);
+  if (context.quiet) std::printf("%lld\n", static_cast<long long>(id));
+  if (!context.as_json && !context.quiet && !options.cancel_on_interrupt) report(context, settled(context, *job));
+  std::fflush(stdout);
+  return options.follow || options.wait ? follow_to_the_end(context, options, id) : 0;
+}
+
+}  // namespace sl::cli
