@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "python"))
 try:
     import schedulearn
 except ImportError:  # only this folder was copied: it trains, checkpoints and resumes, and reports to nobody
-    schedulearn = SimpleNamespace(REQUEUE=75, job=lambda: None, checkpoint_folder=Path, report=lambda **_: None,
+    schedulearn = SimpleNamespace(job=lambda: None, checkpoint_folder=Path, report=lambda **_: None,
                                   catch_stop=lambda: None, should_checkpoint=lambda: False)
 
 # Now, not after the seconds a framework takes to load: a stop in that time must not be lost.
@@ -40,7 +40,7 @@ def options(name, description, **defaults):
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         epilog="Started again with the same options it continues from its checkpoint. SIGTERM makes it write one and end "
-               f"with status {schedulearn.REQUEUE}.")
+               "with status 75.")
     parser.set_defaults(name=name)
     parser.add_argument("--epochs", type=_positive, default=defaults["epochs"], help="passes over the pictures")
     parser.add_argument("--images", type=_positive, default=defaults["images"], help="training pictures to use, at most 60000")
@@ -158,7 +158,7 @@ def _train_epoch(model, options, checkpoint, world, position, steps, say):
             world.wait_for_all()
             say(f"stopped in epoch {position.epoch + 1} after step {position.step}/{steps}, "
                 f"checkpoint in {checkpoint.path}", flush=True)
-            sys.exit(schedulearn.REQUEUE)
+            schedulearn.requeue()
 
 
 def _accuracy(model, world):

@@ -111,6 +111,7 @@ def report(**values: Any) -> None:
 
 
 _stop_requested = False
+_caught: set[signal.Signals] = set()
 
 
 def _on_stop(_signal: int, _frame: object) -> None:
@@ -125,6 +126,7 @@ def catch_stop(*signals: signal.Signals) -> None:
     """
     for one in signals or (signal.SIGTERM,):
         signal.signal(one, _on_stop)
+        _caught.add(one)
 
 
 def should_checkpoint() -> bool:
@@ -140,6 +142,10 @@ def should_checkpoint() -> bool:
 
 def requeue() -> None:
     """Ends this process with the exit status that asks to be started again."""
+    # An ending Python gives up its handlers, and torchrun or an impatient user may signal twice: with the checkpoint
+    # written, that must not turn the request into a death by signal.
+    for one in _caught:
+        signal.signal(one, signal.SIG_IGN)
     sys.exit(REQUEUE)
 
 

@@ -5,6 +5,8 @@ import http.server
 import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -76,10 +78,15 @@ class JobSide(unittest.TestCase):
         signal.raise_signal(signal.SIGUSR1)
         self.assertTrue(schedulearn.should_checkpoint())
 
-    def test_requeue_ends_with_75(self):
-        with self.assertRaises(SystemExit) as end:
-            schedulearn.requeue()
-        self.assertEqual(end.exception.code, 75)
+    def test_requeue_ends_with_75_and_minds_no_second_signal(self):
+        script = ("import os, schedulearn\n"
+                  "schedulearn.catch_stop()\n"
+                  "class Late:\n"
+                  "    def __del__(self, kill=os.kill, pid=os.getpid()): kill(pid, 15)\n"
+                  "late = Late()\n"
+                  "late.myself = late\n"
+                  "schedulearn.requeue()\n")
+        self.assertEqual(subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent).returncode, 75)
 
 
 class FakeController(http.server.ThreadingHTTPServer):
