@@ -52,7 +52,10 @@ def options(name, description, **defaults):
     parser.add_argument("--checkpoints", type=Path, default=schedulearn.checkpoint_folder(Path("checkpoints") / name),
                         help="folder of the checkpoint")
     parser.add_argument("--fresh", action="store_true", help="ignore the checkpoint there is and start over")
-    return parser.parse_args()
+    parsed = parser.parse_args()
+    if parsed.images > 60000:
+        parser.error("there are only 60000 training pictures")
+    return parsed
 
 
 def _positive(text):
