@@ -1,0 +1,280 @@
+"""Schedulearn from Python: what a training script may tell the scheduler, and a small client of the REST API.
+
+A script needs none of this to be scheduled. With it, the scheduler shows progress and can stop the job without losing
+work. Standard library only; copy this one file next to a script, or put its folder on PYTHONPATH. Outside Schedulearn
+every function of the job side works too, and does nothing.
+
+In a training script:
+
+    import schedulearn
+
+    schedulearn.catch_stop()                      # from now on SIGTERM only asks for a checkpoint
+    for epoch in range(first_epoch, epochs):
+        for batch in batches:
+            if schedulearn.should_checkpoint():
+                save_checkpoint()
+                schedulearn.requeue()             # ends the script: "start me again, I am not done"
+            train(batch)
+        schedulearn.report(epoch=epoch + 1, epochs=epochs, loss=loss, accuracy=accuracy)
+
+From elsewhere:
+
+    client = schedulearn.Client()                 # SCHEDULEARN_URL, or http://127.0.0.1:5000
+    job = client.submit(command="python train.py", gpus=2, workdir="/home/mei/mnist")
+    print(client.wait(job["id"])["state"])
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import sys
+import time
+import tomllib
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "REQUEUE", "Job", "job", "checkpoint_folder", "report", "catch_stop", "should_checkpoint", "requeue",
+    "Client", "ApiError", "Unreachable",
+]
+
+# ---- in a job ----
+
+REQUEUE = 75
+"""Exit status that means: a checkpoint is written, start me again later. It never counts as a failure or a retry."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """Facts about the attempt that runs this process."""
+
+    id: int
+    name: str
+    attempt: int            # 1 for the first execution of the job
+    resuming: bool          # an earlier attempt was stopped or lost: continue from the checkpoint
+    gpus: int
+    server_rank: int
+    time_limit_at: str | None
+
+
+def job() -> Job | None:
+    """The job this process belongs to; None outside Schedulearn."""
+    number = os.environ.get("SCHEDULEARN_JOB_ID")
+    if not number:
+        return None
+    return Job(
+        id=int(number),
+        name=os.environ.get("SCHEDULEARN_JOB_NAME", ""),
+        attempt=int(os.environ.get("SCHEDULEARN_ATTEMPT") or 1),
+        resuming=os.environ.get("SCHEDULEARN_RESUME") == "1",
+        gpus=int(os.environ.get("SCHEDULEARN_NUM_GPUS") or 0),
+        server_rank=int(os.environ.get("SCHEDULEARN_SERVER_RANK") or 0),
+        time_limit_at=os.environ.get("SCHEDULEARN_TIME_LIMIT_AT") or None,
+    )
+
+
+def checkpoint_folder(default: str | os.PathLike[str]) -> Path:
+    """Where this process keeps its checkpoints: the job's folder, or `default` outside Schedulearn. Not created here.
+
+    In a job the folder ends in job-ID, so jobs made from one file do not overwrite each other's work.
+    """
+    root = Path(os.environ.get("SCHEDULEARN_CHECKPOINT_DIR") or default)
+    this_job = job()
+    return root / f"job-{this_job.id}" if this_job else root
+
+
+def report(**values: Any) -> None:
+    """Tells the scheduler how far the job is, as one line of the metrics file.
+
+    It understands epoch and epochs (or step and steps), loss and accuracy, and keeps the rest. With several processes
+    (RANK set by torchrun) only the first one reports. Never ends a training: a metrics file that cannot be written
+    gives a warning.
+    """
+    path = os.environ.get("SCHEDULEARN_METRICS_FILE")
+    if not path or os.environ.get("RANK", "0") != "0":
+        return
+    line = json.dumps(values) + "\n"
+    try:
+        # One write to a file opened for appending: a reader never sees half a line of ours between another's.
+        with open(path, "ab", buffering=0) as file:
+            file.write(line.encode())
+    except OSError as error:
+        print(f"schedulearn: progress not reported: {error}", file=sys.stderr)
+
+
+_stop_requested = False
+_caught: set[signal.Signals] = set()
+
+
+def _on_stop(_signal: int, _frame: object) -> None:
+    global _stop_requested
+    _stop_requested = True
+
+
+def catch_stop(*signals: signal.Signals) -> None:
+    """From now on these signals (SIGTERM if none is named) make should_checkpoint() true instead of ending the process.
+
+    Name the signal of `[checkpoint] signal` when the job file sets one. Call it from the main thread.
+    """
+    for one in signals or (signal.SIGTERM,):
+        signal.signal(one, _on_stop)
+        _caught.add(one)
+
+
+def should_checkpoint() -> bool:
+    """True when the scheduler wants the job to write a checkpoint and end: it has signalled, or left its notice.
+
+    Cheap enough (some microseconds) to ask before every step.
+    """
+    if _stop_requested:
+        return True
+    notice = os.environ.get("SCHEDULEARN_NOTICE_FILE")
+    return bool(notice) and os.path.exists(notice)
+
+
+def requeue() -> None:
+    """Ends this process with the exit status that asks to be started again."""
+    # An ending Python gives up its handlers, and torchrun or an impatient user may signal twice: with the checkpoint
+    # written, that must not turn the request into a death by signal.
+    for one in _caught:
+        signal.signal(one, signal.SIG_IGN)
+    sys.exit(REQUEUE)
+
+
+# ---- from elsewhere ----
+
+FINISHED = frozenset({"succeeded", "failed", "cancelled"})
+DEFAULT_URL = "http://127.0.0.1:5000"
+
+
+class ApiError(Exception):
+    """The controller refused. `code` is stable (the same the command line prints), `detail` is for people."""
+
+    def __init__(self, status: int, code: str, detail: str, problem: dict[str, Any]):
+        super().__init__(f"{detail} [{code}]" if code else detail)
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.problem = problem
+
+
+class Unreachable(Exception):
+    """No controller answers at this address."""
+
+
+class Client:
+    """The jobs of one controller. Every method is one request and returns the JSON document of the REST API unchanged.
+
+    url: SCHEDULEARN_URL when not given. token: SCHEDULEARN_TOKEN, or the text in SCHEDULEARN_TOKEN_FILE.
+    Raises ApiError when the controller refuses and Unreachable when none answers. Not for several threads at once.
+    """
+
+    def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = 30.0):
+        self.url = (url or os.environ.get("SCHEDULEARN_URL") or DEFAULT_URL).rstrip("/")
+        self._token = token or _token_of_environment()
+        self._timeout_s = timeout_s
+        handlers: list[urllib.request.BaseHandler] = []
+        if _is_loopback(self.url):
+            # A proxy for the world outside cannot reach this machine's own loopback.
+            handlers.append(urllib.request.ProxyHandler({}))
+        self._opener = urllib.request.build_opener(*handlers)
+
+    def submit(self, file: str | os.PathLike[str] | None = None, **spec: Any) -> dict[str, Any]:
+        """Submits a job: a job file (TOML), keys of one as arguments, or a file with some keys replaced.
+
+        Sent twice because of a lost connection it is still one job. A relative workdir belongs to the file's folder,
+        or to the current folder when there is no file.
+        """
+        folder = Path(file).resolve().parent if file else Path.cwd()
+        document = tomllib.loads(Path(file).read_text(encoding="utf-8")) if file else {}
+        document |= spec
+        document["workdir"] = str(folder / Path(document.get("workdir", ".")).expanduser())
+        return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
+
+    def get(self, job_id: int) -> dict[str, Any]:
+        """The job as it stands now."""
+        return self._json("GET", f"/jobs/{job_id}", attempts=3)
+
+    def jobs(self, **query: str | int) -> Iterator[dict[str, Any]]:
+        """All jobs the query matches (state="running", user="mei", ...), page after page."""
+        cursor: str | None = None
+        while True:
+            page = self._json("GET", "/jobs", query=query | ({"cursor": cursor} if cursor else {}), attempts=3)
+            yield from page["items"]
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return
+
+    def cancel(self, job_id: int) -> dict[str, Any]:
+        """Asks for the job to be stopped."""
+        return self._json("POST", f"/jobs/{job_id}/cancel", body={})
+
+    def wait(self, job_id: int, timeout_s: float | None = None, poll_s: float = 0.5) -> dict[str, Any]:
+        """The job once it has ended, whatever the result. Raises TimeoutError when that takes longer than timeout_s."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            document = self.get(job_id)
+            if document["state"] in FINISHED:
+                return document
+            if deadline is not None and time.monotonic() >= deadline:
+                raise TimeoutError(f"job {job_id} is still {document['state']} after {timeout_s:g} s")
+            time.sleep(poll_s)
+
+    def logs(self, job_id: int) -> str:
+        """All the job has written so far."""
+        answer = self._send("GET", f"/jobs/{job_id}/logs", headers={"Accept": "text/plain"}, attempts=3)
+        return answer.decode("utf-8", errors="replace")
+
+    def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
+        return json.loads(self._send(method, path, **more))
+
+    def _send(self, method: str, path: str, *, body: Any = None, query: dict[str, Any] | None = None,
+              headers: dict[str, str] | None = None, attempts: int = 1) -> bytes:
+        address = f"{self.url}/api/v1{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
+        request = urllib.request.Request(address, method=method, headers=headers or {})
+        if self._token:
+            request.add_header("Authorization", f"Bearer {self._token}")
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        for attempt in range(1, attempts + 1):
+            try:
+                with self._opener.open(request, timeout=self._timeout_s) as answer:
+                    return answer.read()
+            except urllib.error.HTTPError as error:
+                raise _api_error(error) from None
+            except (OSError, urllib.error.URLError) as error:
+                if attempt == attempts:
+                    raise Unreachable(f"no answer from {self.url}: {getattr(error, 'reason', error)}") from error
+                time.sleep(0.2 * attempt)
+        raise AssertionError("attempts is at least 1")
+
+
+def _token_of_environment() -> str | None:
+    if token := os.environ.get("SCHEDULEARN_TOKEN"):
+        return token
+    path = os.environ.get("SCHEDULEARN_TOKEN_FILE")
+    return Path(path).read_text(encoding="utf-8").strip() if path else None
+
+
+def _is_loopback(url: str) -> bool:
+    return urllib.parse.urlsplit(url).hostname in ("127.0.0.1", "::1", "localhost")
+
+
+def _api_error(error: urllib.error.HTTPError) -> ApiError:
+    try:
+        problem = json.loads(error.read())
+    except ValueError:
+        problem = {}
+    if not isinstance(problem, dict):
+        problem = {}
+    detail = problem.get("detail") or problem.get("title") or f"HTTP status {error.code}"
+    return ApiError(error.code, problem.get("code", ""), detail, problem)

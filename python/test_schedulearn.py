@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""Tests of schedulearn.py: the job side in a made-up environment, the client against a small server on loopback."""
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import schedulearn
+
+
+class JobSide(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def environment(self, **variables):
+        """From here to the end of the test the environment is exactly this."""
+        patch = mock.patch.dict(os.environ, variables, clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_outside_a_job_everything_works_and_does_nothing(self):
+        self.environment()
+        self.assertIsNone(schedulearn.job())
+        schedulearn.report(epoch=1)
+        self.assertFalse(schedulearn.should_checkpoint())
+        self.assertEqual(schedulearn.checkpoint_folder("here"), Path("here"))
+
+    def test_facts_come_from_the_environment(self):
+        self.environment(SCHEDULEARN_JOB_ID="50", SCHEDULEARN_JOB_NAME="mnist", SCHEDULEARN_ATTEMPT="2",
+                         SCHEDULEARN_RESUME="1", SCHEDULEARN_NUM_GPUS="4", SCHEDULEARN_CHECKPOINT_DIR="/data/ck")
+        facts = schedulearn.job()
+        self.assertEqual((facts.id, facts.name, facts.attempt, facts.resuming, facts.gpus), (50, "mnist", 2, True, 4))
+        self.assertEqual(schedulearn.checkpoint_folder("here"), Path("/data/ck/job-50"))
+
+    def test_reports_are_lines_of_json_added_to_the_metrics_file(self):
+        metrics = self.folder / "metrics.jsonl"
+        self.environment(SCHEDULEARN_METRICS_FILE=str(metrics))
+        schedulearn.report(epoch=1, epochs=2, loss=0.5)
+        schedulearn.report(epoch=2, epochs=2, loss=0.1, note="best")
+        lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        self.assertEqual(lines, [{"epoch": 1, "epochs": 2, "loss": 0.5}, {"epoch": 2, "epochs": 2, "loss": 0.1, "note": "best"}])
+
+    def test_only_the_first_of_several_processes_reports(self):
+        metrics = self.folder / "metrics.jsonl"
+        self.environment(SCHEDULEARN_METRICS_FILE=str(metrics), RANK="1")
+        schedulearn.report(epoch=1)
+        self.assertFalse(metrics.exists())
+
+    def test_a_metrics_file_that_cannot_be_written_is_only_a_warning(self):
+        self.environment(SCHEDULEARN_METRICS_FILE=str(self.folder / "no" / "such" / "folder"))
+        with mock.patch("sys.stderr") as stderr:
+            schedulearn.report(epoch=1)
+        self.assertTrue(stderr.write.called)
+
+    def test_a_notice_asks_for_a_checkpoint(self):
+        notice = self.folder / "notice"
+        self.environment(SCHEDULEARN_NOTICE_FILE=str(notice))
+        self.assertFalse(schedulearn.should_checkpoint())
+        notice.touch()
+        self.assertTrue(schedulearn.should_checkpoint())
+
+    def test_a_caught_signal_asks_for_a_checkpoint(self):
+        self.environment()
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.getsignal(signal.SIGUSR1))
+        self.addCleanup(setattr, schedulearn, "_stop_requested", False)
+        schedulearn.catch_stop(signal.SIGUSR1)
+        self.assertFalse(schedulearn.should_checkpoint())
+        signal.raise_signal(signal.SIGUSR1)
+        self.assertTrue(schedulearn.should_checkpoint())
+
+    def test_requeue_ends_with_75_and_minds_no_second_signal(self):
+        script = ("import os, schedulearn\n"
+                  "schedulearn.catch_stop()\n"
+                  "class Late:\n"
+                  "    def __del__(self, kill=os.kill, pid=os.getpid()): kill(pid, 15)\n"
+                  "late = Late()\n"
+                  "late.myself = late\n"
+                  "schedulearn.requeue()\n")
+        self.assertEqual(subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent).returncode, 75)
+
+
+class FakeController(http.server.ThreadingHTTPServer):
+    """Records what is asked and answers from a list of (status, body); an answer of None closes the connection."""
+
+    def __init__(self, *answers):
+        super().__init__(("127.0.0.1", 0), FakeHandler)
+        self.answers = list(answers)
+        self.requests = []
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+
+class FakeHandler(http.server.BaseHTTPRequestHandler):
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.requests.append((self.command, self.path, self.headers, json.loads(body) if body else None))
+        answer = self.server.answers.pop(0)
+        if answer is None:
+            return
+        status, document = answer
+        text = (document if isinstance(document, str) else json.dumps(document)).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_):
+        """Keeps the test's output clean."""
+
+
+class ClientSide(unittest.TestCase):
+    def client(self, *answers, **options):
+        self.controller = FakeController(*answers)
+        self.addCleanup(self.controller.server_close)
+        self.addCleanup(self.controller.shutdown)
+        return schedulearn.Client(self.controller.url, **options)
+
+    def test_submit_posts_the_keys_of_a_job_file(self):
+        client = self.client((201, {"id": 7}))
+        self.assertEqual(client.submit(command="python train.py", gpus=2, workdir="/data")["id"], 7)
+        method, path, headers, body = self.controller.requests[0]
+        self.assertEqual((method, path), ("POST", "/api/v1/jobs"))
+        self.assertEqual(body, {"command": "python train.py", "gpus": 2, "workdir": "/data"})
+        self.assertEqual(headers["Content-Type"], "application/json")
+        self.assertTrue(headers["Idempotency-Key"])
+
+    def test_submit_reads_a_file_and_works_in_its_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "job.toml")
+            file.write_text('command = "train.py"\ngpus = 1\n')
+            self.client((201, {"id": 7})).submit(file, gpus=4)
+            self.assertEqual(self.controller.requests[0][3],
+                             {"command": "train.py", "gpus": 4, "workdir": str(Path(folder).resolve())})
+
+    def test_a_lost_answer_is_asked_for_again_under_the_same_key(self):
+        client = self.client(None, (201, {"id": 7}))
+        self.assertEqual(client.submit(command="true")["id"], 7)
+        keys = [headers["Idempotency-Key"] for _, _, headers, _ in self.controller.requests]
+        self.assertEqual(len(keys), 2)
+        self.assertEqual(keys[0], keys[1])
+
+    def test_wait_asks_until_the_job_has_ended(self):
+        client = self.client((200, {"state": "pending"}), (200, {"state": "running"}), (200, {"state": "failed"}))
+        self.assertEqual(client.wait(7, poll_s=0)["state"], "failed")
+
+    def test_wait_gives_up_after_its_time(self):
+        with self.assertRaisesRegex(TimeoutError, "still running"):
+            self.client((200, {"state": "running"})).wait(7, timeout_s=0)
+
+    def test_jobs_follows_the_pages(self):
+        client = self.client((200, {"items": [{"id": 1}], "next_cursor": "a b"}), (200, {"items": [{"id": 2}], "next_cursor": None}))
+        self.assertEqual([job["id"] for job in client.jobs(state="running")], [1, 2])
+        self.assertEqual(self.controller.requests[1][1], "/api/v1/jobs?state=running&cursor=a+b")
+
+    def test_logs_are_text(self):
+        self.assertEqual(self.client((200, "epoch 1\n")).logs(7), "epoch 1\n")
+
+    def test_a_refusal_tells_code_and_detail(self):
+        problem = {"code": "gpus-unsatisfiable", "detail": "no server has 8 GPUs", "status": 422}
+        with self.assertRaises(schedulearn.ApiError) as refusal:
+            self.client((422, problem)).submit(command="true", gpus=8)
+        self.assertEqual((refusal.exception.status, refusal.exception.code), (422, "gpus-unsatisfiable"))
+        self.assertIn("no server has 8 GPUs", str(refusal.exception))
+
+    def test_a_refusal_without_a_document_still_has_a_sentence(self):
+        with self.assertRaisesRegex(schedulearn.ApiError, "HTTP status 500"):
+            self.client((500, "oops")).get(7)
+
+    def test_the_token_is_sent(self):
+        self.client((200, {}), token="secret").get(7)
+        self.assertEqual(self.controller.requests[0][2]["Authorization"], "Bearer secret")
+
+    def test_no_controller_is_unreachable(self):
+        client = self.client()
+        self.controller.shutdown()
+        self.controller.server_close()
+        with self.assertRaises(schedulearn.Unreachable):
+            client.get(7)
+
+
+if __name__ == "__main__":
+    unittest.main()
