@@ -37,7 +37,8 @@ function(sl_library name)
   sl_tests(${name})
 endfunction()
 
-# Every *_test.cpp of the folder becomes one test binary `NAME_test`; each TEST in it is a ctest test of its own.
+# Every *_test.cpp of the folder becomes one test binary `NAME_test`; each TEST in it is a ctest test of its own. Tests may
+# use more than their library: `sl_tests_use(NAME lib…)` says what.
 function(sl_tests name)
   if(NOT SCHEDULEARN_TESTS)
     return()
@@ -49,4 +50,11 @@ function(sl_tests name)
   add_executable(${name}_test ${tests})
   target_link_libraries(${name}_test PRIVATE sl_${name} GTest::gtest GTest::gtest_main rapidcheck sl_test_support)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+endfunction()
+
+function(sl_tests_use name)
+  if(SCHEDULEARN_TESTS)
+    list(TRANSFORM ARGN PREPEND sl_)
+    target_link_libraries(${name}_test PRIVATE ${ARGN})
+  endif()
 endfunction()

@@ -138,7 +138,7 @@ class LiveAgent : public Agent, private AgentPorts {
 
  private:
   std::string attempt_dir(const std::string& key) const { return settings_.data_dir + "/attempts/" + key; }
-  std::string torchrun_path() const { return settings_.data_dir + "/torchrun.py"; }
+  std::string torchrun_path() const { return settings_.data_dir + "/schedulearn_torchrun.py"; }
 
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override {

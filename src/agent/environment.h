@@ -8,13 +8,13 @@
 
 namespace sl::agent {
 
-extern const char* const torchrun_text;  // torchrun.py
+extern const char* const torchrun_text;  // python/schedulearn_torchrun.py
 
 // What only the agent knows.
 struct AttemptPaths {
   std::string attempt_dir;      // output, metrics, notice files of this attempt
   std::string job_dir;          // kept over attempts: checkpoints, results
-  std::string torchrun;         // path of torchrun.py
+  std::string torchrun;         // path of schedulearn_torchrun.py
   std::string controller_url;
   int port = 0;                 // free on this server, for ranks that must meet
 };

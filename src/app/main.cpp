@@ -132,12 +132,13 @@ int up_role(const cli::UpOptions& options) {
   std::printf("Schedulearn is up at %s (data in %s). Ctrl-C stops it and its jobs.\n", settings.controller_url.c_str(), data.c_str());
   std::fflush(stdout);
   bool stopping = false;
+  std::shared_ptr<net::EventLoop::Timer> last_words;  // the ends of the jobs still go to the controller
   loop.on_signals({SIGINT, SIGTERM}, [&](int) {
     if (stopping) return loop.stop();  // asked twice: at once
     stopping = true;
     std::printf("\nStopping jobs …\n");
     std::fflush(stdout);
-    (*agent)->stop_jobs([&loop] { loop.after(Duration::milliseconds(300), [&loop] { loop.stop(); }); });
+    (*agent)->stop_jobs([&] { last_words = loop.after(Duration::milliseconds(300), [&] { loop.stop(); }); });
   });
   loop.run();
   return 0;

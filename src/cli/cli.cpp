@@ -228,6 +228,7 @@ void CommandLine::add_system_commands() {
   up->add_option("--data", up_.data, "data directory (default: ~/.local/share/schedulearn)")->envname("SCHEDULEARN_DATA");
   up->add_option("--simulate", up_.simulate, "this many GPUs that do not exist (default 4 when there is no real one)");
   up->add_option("--listen", up_.listen, "address and port");
+  up->add_flag("--no-open", up_.no_open, "do not open a browser");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run.");
   controller->require_subcommand(1);
   controller->fallthrough();

@@ -77,6 +77,8 @@ class Api {
   std::function<Instant()> clock_;
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;  // wait for an attempt or a state
+  std::int64_t seen_event_ = 0;                        // when they last looked
+  Instant looked_;
 };
 
 }  // namespace sl::controller

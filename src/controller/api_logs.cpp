@@ -167,6 +167,11 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
 }
 
 void Api::on_turn() {
+  constexpr Duration patience = Duration::milliseconds(500);
+  const Instant now = clock_();
+  if (idle_follows_.empty() || (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + patience)) return;
+  seen_event_ = logic_.recorder().next_event();
+  looked_ = now;
   for (const auto& follow : std::exchange(idle_follows_, {})) follow_on(follow);
 }
 

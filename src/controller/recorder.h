@@ -37,6 +37,7 @@ class Recorder : public Journal {
   // The commit under way has ended. Returns the last batch that is durable now.
   BatchNumber on_committed(const Status& status, Instant now);
 
+  std::int64_t next_event() const { return next_event_; }
   bool has_work() const { return in_flight_ || !is_empty(pending_) || !waiters_.empty(); }
   bool is_refusing() const { return failed_.has_value(); }   // the last commit failed
   const Error& failure() const { return failed_->error(); }

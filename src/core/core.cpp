@@ -11,14 +11,14 @@ Core::Core(const Estimates& estimates, CoreSettings settings)
 void Core::apply(Event event, Instant now, Effects& effects) {
   now_ = now;
   effects_ = &effects;
-  retire();
+  if (effects.records.empty()) retire();
   std::visit([this](auto& e) { on(e); }, event);
 }
 
 void Core::schedule(Instant now, Effects& effects) {
   now_ = now;
   effects_ = &effects;
-  retire();
+  if (effects.records.empty()) retire();
   stop_overdue();
   if (now >= policy_wake_) wake_policy(Trigger::timer);
   if (!ask_policy_ || !policy_) return;
@@ -40,7 +40,7 @@ Instant Core::next_wake() const {
 void Core::set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effects) {
   now_ = now;
   effects_ = &effects;
-  retire();
+  if (effects.records.empty()) retire();
   policy_ = std::move(policy);
   policy_wake_ = Instant::never();
   for (const JobIndex index : waiting_) jobs_[index].reason = {};
@@ -212,7 +212,10 @@ void Core::finish(JobIndex index, JobState final_state, const Exit& exit) {
   const bool queued = job.is_waiting();
   const bool active = is_active(job.state) && job.state != JobState::suspended;
   set_state(index, final_state, exit);
-  if (queued) leave_queue(index);
+  if (queued) {
+    leave_queue(index);
+    wake_policy(Trigger::ending);  // it may have blocked those behind it
+  }
   if (active) leave_active(index);
   release(index, job.allocation);
   release(index, difference(job.target, job.allocation));
@@ -226,7 +229,7 @@ void Core::finish(JobIndex index, JobState final_state, const Exit& exit) {
   retired_.push_back(index);
 }
 
-// Slots of jobs that ended in an earlier step are used again from here on.
+// Slots of jobs that ended in an earlier step are used again from here on. While records of them are unread they stay.
 void Core::retire() {
   for (const JobIndex index : retired_) {
     by_id_.erase(jobs_[index].request.id);
@@ -273,7 +276,8 @@ void Core::check_invariants() const {
     } else if (is_active(job.state)) {
       ++active;
       SL_CHECK(active_[position_[index]] == index, "every active job is in the list of active jobs");
-      SL_CHECK(!job.allocation.empty() || job.request.gpus_min == 0, "an active job has GPUs or is promised them");
+      // A suspended job that is being stopped has given up its GPUs before.
+      SL_CHECK(!job.allocation.empty() || job.state == JobState::stopping, "an active job has GPUs or is promised them");
     }
     SL_CHECK(job.attained_gpu_us >= 0 && job.run.us >= 0, "service only grows");
   }

@@ -57,6 +57,7 @@ void Core::on(const JobHeld& event) {
     set_state(index, JobState::held);
     leave_queue(index);
     notice(NoticeKind::ended, index);
+    wake_policy(Trigger::ending);  // it may have blocked those behind it
   } else if (!event.held && jobs_[index].state == JobState::held) {
     set_state(index, JobState::pending);
     jobs_[index].waiting_since = now_;

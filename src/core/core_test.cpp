@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include "support/cluster.h"
+
+namespace sl {
+namespace {
+
+using test::Cluster;
+using test::elastic;
+using test::gpus;
+
+TEST(Core, starts_a_job_on_the_gpus_of_lowest_index_and_frees_them_when_it_ends) {
+  Cluster cluster({4});
+  cluster.submit(1, gpus(2));
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  EXPECT_EQ(cluster.where(1), "0:0,1");
+  cluster.at(10).finish(1);
+  EXPECT_EQ(cluster.state(1), JobState::succeeded);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+  EXPECT_EQ(cluster.job(1).attained_gpu_us, 20'000'000);
+}
+
+TEST(Core, an_exit_code_other_than_zero_is_a_failure_and_is_recorded_as_one) {
+  Cluster cluster({4});
+  cluster.submit(1, gpus(1)).finish(1, 3);
+  EXPECT_EQ(cluster.state(1), JobState::failed);
+  EXPECT_EQ(cluster.records.back().exit.exit_code, 3);
+}
+
+TEST(Core, a_finished_job_leaves_the_table_in_the_next_step) {
+  Cluster cluster({4});
+  cluster.submit(1, gpus(1)).finish(1).submit(2, gpus(1));
+  EXPECT_FALSE(cluster.has(1));
+  EXPECT_TRUE(cluster.has(2));
+}
+
+TEST(Core, a_waiting_job_can_be_cancelled_at_once_and_a_running_one_is_stopped) {
+  Cluster cluster({1});
+  cluster.submit(1, gpus(1)).submit(2, gpus(1));
+  cluster.feed(JobCancelled{JobId(2)});
+  EXPECT_EQ(cluster.state(2), JobState::cancelled);
+  cluster.obeys = false;
+  cluster.feed(JobCancelled{JobId(1)});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_EQ(cluster.sent.back().why, StopReason::cancelled);
+}
+
+TEST(Core, a_job_cancelled_while_it_ends_well_has_succeeded) {
+  Cluster cluster({1});
+  cluster.submit(1, gpus(1));
+  cluster.obeys = false;
+  cluster.feed(JobCancelled{JobId(1)}).finish(1);
+  EXPECT_EQ(cluster.state(1), JobState::succeeded);
+}
+
+TEST(Core, news_of_an_attempt_that_is_over_changes_nothing) {
+  Cluster cluster({1});
+  cluster.submit(1, gpus(1));
+  cluster.feed(AttemptExited{JobId(1), 7, {FailureKind::exit, 1}});
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  cluster.feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::running);
+}
+
+TEST(Core, a_time_limit_stops_the_attempt_and_makes_it_fail) {
+  Cluster cluster({1});
+  JobRequest request = gpus(1);
+  request.time_limit = Duration::whole_seconds(60);
+  cluster.submit(1, request);
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(60));
+  cluster.at(59).turn();
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  cluster.at(60).turn();
+  EXPECT_EQ(cluster.state(1), JobState::failed);
+}
+
+TEST(Core, a_lost_server_sends_its_jobs_back_to_the_queue_with_their_submission_time) {
+  Cluster cluster({2, 2});
+  cluster.submit(1, gpus(2)).at(5).feed(ServerLost{"0"});
+  EXPECT_EQ(cluster.where(1), "1:0,1");
+  EXPECT_EQ(cluster.job(1).attempt, 2);
+  EXPECT_EQ(cluster.job(1).request.submitted, Instant::at_seconds(0));
+}
+
+TEST(Core, a_silent_server_keeps_its_jobs_and_gets_no_new_ones) {
+  Cluster cluster({2});
+  cluster.submit(1, gpus(1)).feed(ServerSilent{"0"}).submit(2, gpus(1));
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+  EXPECT_EQ(cluster.core.explain(cluster.core.find(JobId(2)), cluster.now).code, ReasonCode::server_down);
+}
+
+TEST(Core, gpus_used_by_others_are_not_given_out) {
+  Cluster cluster({2});
+  cluster.feed(TelemetrySampled{"0", std::vector<GpuFacts>(2), GpuSet::only(0), {}});
+  cluster.submit(1, gpus(1)).submit(2, gpus(1));
+  EXPECT_EQ(cluster.where(1), "0:1");
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+}
+
+TEST(Core, a_held_job_waits_until_it_is_released) {
+  Cluster cluster({1});
+  JobRequest request = gpus(1);
+  request.id = JobId(1);
+  cluster.feed(JobSubmitted{request, true});
+  EXPECT_EQ(cluster.state(1), JobState::held);
+  cluster.feed(JobHeld{JobId(1), false});
+  EXPECT_EQ(cluster.state(1), JobState::running);
+}
+
+TEST(Core, says_whether_too_few_gpus_are_free_or_only_scattered) {
+  Cluster cluster({2, 2});
+  cluster.submit(1, gpus(1)).submit(2, gpus(2)).finish(1);
+  cluster.submit(3, gpus(1)).submit(4, gpus(1));  // best fit: server 0 for both
+  cluster.finish(3).submit(5, gpus(2));
+  const auto why = [&](std::int64_t id) { return cluster.core.explain(cluster.core.find(JobId(id)), cluster.now).code; };
+  EXPECT_EQ(why(5), ReasonCode::no_free_gpus);
+  cluster.finish(2).submit(6, gpus(1)).submit(7, gpus(2));
+  EXPECT_EQ(cluster.state(5), JobState::running);
+  EXPECT_EQ(why(7), ReasonCode::no_free_gpus);
+}
+
+// A policy that does what a test tells it, once.
+class Told : public Policy {
+ public:
+  explicit Told(std::function<void(const Snapshot&, Plan&)> what) : what_(std::move(what)) {}
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override { what_(snapshot, plan); }
+
+ private:
+  std::function<void(const Snapshot&, Plan&)> what_;
+};
+
+TEST(Core, gpus_of_a_preempted_job_go_straight_to_the_one_they_were_promised_to) {
+  bool swap = false;
+  Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
+    for (const JobIndex job : s.waiting) {
+      if (s.job(job).request.id == JobId(1) && !swap) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+      if (s.job(job).request.id == JobId(2)) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+    }
+    if (swap) {
+      for (const JobIndex job : s.active) plan.preempt(job);
+    }
+  }));
+  cluster.submit(1, elastic(2, 2));
+  cluster.obeys = false;
+  swap = true;
+  cluster.submit(2, gpus(2));
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_EQ(cluster.state(2), JobState::starting);
+  EXPECT_EQ(cluster.job(2).gpus_awaited, 2);
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::stop);  // no start before the release
+  swap = false;
+  cluster.feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::start);
+  EXPECT_EQ(cluster.sent.back().job, JobId(2));
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.job(1).preemptions, 1);
+}
+
+TEST(Core, a_resize_keeps_the_old_gpus_until_the_job_runs_on_the_new_ones) {
+  bool grow = false;
+  Cluster cluster({4}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
+    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+    if (!grow) return;
+    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(3)));
+  }));
+  cluster.submit(1, elastic(1, 4));
+  cluster.obeys = false;
+  grow = true;
+  cluster.submit(2, gpus(1));  // asks the policy; the GPU it gets is taken, so it is refused
+  EXPECT_EQ(cluster.state(1), JobState::resizing);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 3);
+  grow = false;
+  cluster.feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cluster.where(1), "0:0,1,2");
+}
+
+TEST(Core, invalid_decisions_are_refused_counted_and_change_nothing) {
+  Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
+    for (const JobIndex job : s.waiting) {
+      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+    }
+    for (const JobIndex job : s.active) plan.preempt(job);
+    plan.start(JobIndex(99), Allocation(ServerIndex(7), GpuSet::first(1)));
+  }));
+  cluster.submit(1, gpus(2));
+  EXPECT_EQ(cluster.where(1), "0:0,1");
+  cluster.submit(2, gpus(1));
+  EXPECT_EQ(cluster.state(1), JobState::running);  // it cannot be interrupted
+  EXPECT_GT(cluster.core.refusals(Refusal::wrong_gpu_count), 0u);
+  EXPECT_GT(cluster.core.refusals(Refusal::gpus_taken), 0u);
+  EXPECT_GT(cluster.core.refusals(Refusal::not_interruptible), 0u);
+  EXPECT_GT(cluster.core.refusals(Refusal::unknown_job), 0u);
+}
+
+TEST(Core, what_the_world_cannot_do_is_refused_with_that_reason) {
+  CoreSettings live;
+  live.abilities = {.suspend = false, .migrate = false, .resize = false};
+  Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
+    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+  }), live);
+  cluster.submit(1, elastic(1, 2)).submit(2, elastic(1, 2));
+  EXPECT_EQ(cluster.core.refusals(Refusal::world_cannot), 1u);
+}
+
+}  // namespace
+}  // namespace sl
