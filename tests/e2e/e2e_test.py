@@ -1,0 +1,353 @@
+#!/usr/bin/python3
+"""End to end: what a user does, what goes wrong in the field, and what a hostile client tries."""
+
+import http.client
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from lab import FINISHED, PROGRAM, Lab, free_port, until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class LabTest(unittest.TestCase):
+    def setUp(self):
+        self.lab = Lab()
+        self.lab.__enter__()
+        self.addCleanup(self.lab.__exit__)
+
+
+class JobTest(LabTest):
+    def test_a_job_runs_with_its_environment_and_its_output_is_kept(self):
+        job = self.lab.submit('echo "job $SCHEDULEARN_JOB_ID attempt $SCHEDULEARN_ATTEMPT gpus $CUDA_VISIBLE_DEVICES of $SCHEDULEARN_NUM_GPUS"; echo to-stderr >&2; pwd', gpus=2)
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertEqual(self.lab.output(job), f"job {job} attempt 1 gpus 0,1 of 2\nto-stderr\n{self.lab.folder}\n")
+
+    def test_an_exit_code_is_kept_and_is_the_code_of_run(self):
+        done = self.lab.cli("run", "--", "sh", "-c", "echo hello; exit 7", check=False)
+        self.assertEqual((done.returncode, done.stdout), (7, "hello\n"))
+
+    def test_a_vector_runs_without_a_shell(self):
+        job = self.lab.submit(["/bin/echo", "$HOME", "a b"])
+        self.lab.finished(job)
+        self.assertEqual(self.lab.output(job), "$HOME a b\n")
+
+    def test_cancel_sends_the_signal_then_kills_what_ignores_it(self):
+        polite = self.lab.submit('trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.05; done')
+        until(lambda: "ready" in self.lab.output(polite))
+        self.lab.request("POST", f"/api/v1/jobs/{polite}/cancel", "{}")
+        self.lab.finished(polite)
+        self.assertIn("bye", self.lab.output(polite))
+
+    def test_cancel_ends_the_whole_process_group(self):
+        job = self.lab.submit("sleep 300 & sleep 300 & echo $!; wait")
+        child = int(until(lambda: self.lab.output(job).strip()))
+        self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", "{}")
+        self.assertEqual(self.lab.finished(job)["state"], "cancelled")
+        until(lambda: not os.path.exists(f"/proc/{child}") or pathlib.Path(f"/proc/{child}/stat").read_text().split()[2] == "Z", what="the end of its child")
+
+    def test_a_time_limit_ends_a_job_and_says_so(self):
+        job = self.lab.finished(self.lab.submit("sleep 60", time={"limit": "1s"}))
+        self.assertEqual((job["state"], job["failure"]["kind"]), ("failed", "time_limit"))
+
+    def test_a_job_that_cannot_start_says_why(self):
+        missing = self.lab.finished(self.lab.submit("pyton train.py"))
+        self.assertEqual((missing["failure"]["kind"], missing["failure"]["message"]), ("setup", "no such command: pyton"))
+        nowhere = self.lab.finished(self.lab.submit("ls", workdir="/no/such/place"))
+        self.assertEqual((nowhere["failure"]["kind"], nowhere["failure"]["message"]), ("setup", "no such working directory: /no/such/place"))
+
+    def test_progress_of_the_metrics_file_is_shown(self):
+        job = self.lab.submit("""echo '{"epoch": 1, "epochs": 2, "loss": 0.5, "accuracy": 0.8}' >> $SCHEDULEARN_METRICS_FILE
+            echo 'not json' >> $SCHEDULEARN_METRICS_FILE
+            echo '{"epoch": 2, "epochs": 2, "loss": 0.25, "accuracy": 0.9}' >> $SCHEDULEARN_METRICS_FILE""")
+        self.lab.finished(job)
+        progress = until(lambda: self.lab.job(job)["progress"])
+        self.assertEqual((progress["done"], progress["total"], progress["loss"], progress["accuracy"]), (2, 2, 0.25, 0.9))
+
+    def test_output_can_be_read_by_range_and_followed_from_any_byte(self):
+        job = self.lab.submit("for i in $(seq 1000); do echo line $i; done")
+        self.lab.finished(job)
+        whole = self.lab.output(job)
+        self.assertEqual(whole, "".join(f"line {i}\n" for i in range(1, 1001)))
+        status, headers, text = self.lab.request("GET", f"/api/v1/jobs/{job}/logs", headers={"Range": "bytes=5-11"})
+        self.assertEqual((status, text, headers["Content-Range"]), (206, whole[5:12], f"bytes 5-11/{len(whole)}"))
+        _, _, events = self.lab.request("GET", f"/api/v1/jobs/{job}/logs/stream", headers={"Last-Event-ID": str(len(whole) - 10)})
+        self.assertIn('"x":"line 1000"', events)
+        self.assertNotIn('"x":"line 998"', events)
+        self.assertIn("event: end", events)
+
+    def test_a_follower_sees_every_line_of_a_running_job_once(self):
+        job = self.lab.submit("for i in $(seq 40); do echo line $i; sleep 0.02; done")
+        done = self.lab.cli("logs", "-f", job)
+        self.assertEqual(done.stdout, "".join(f"line {i}\n" for i in range(1, 41)))
+
+    def test_torchrun_starts_as_many_processes_as_gpus(self):
+        script = self.lab.folder / "ranks.py"
+        script.write_text("import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n")
+        job = self.lab.finished(self.lab.submit(f"{script}", gpus=2, launch="torchrun"), 60)
+        self.assertEqual(job["state"], "succeeded", self.lab.output(job["id"]))
+        self.assertEqual(sorted(line for line in self.lab.output(job["id"]).splitlines() if line.startswith("rank")), ["rank 0 of 2", "rank 1 of 2"])
+
+    def test_ranks_starts_as_many_processes_as_gpus_and_ends_like_the_first_that_fails(self):
+        job = self.lab.submit('echo rank $RANK of $WORLD_SIZE; [ $RANK = 1 ] && exit 9; sleep 30', gpus=2, launch="ranks")
+        self.assertEqual(self.lab.finished(job)["exit"]["code"], 9)
+
+    def test_the_original_api_answers_as_it_did(self):
+        status, headers, text = self.lab.request("POST", "/jobs", {"name": "old", "type": "pytorch", "container_image": "", "command": "true", "required_gpus": 1})
+        self.assertEqual((status, json.loads(text)["message"], headers["Deprecation"]), (201, "Job created successfully", "true"))
+        job = json.loads(text)["id"]
+        self.lab.finished(job)
+        self.assertEqual(self.lab.get(f"/jobs/{job}")["status"], "Completed")
+        self.assertEqual(self.lab.get("/jobs")[0]["required_gpus"], 1)
+        self.assertEqual(json.loads(self.lab.request("PUT", "/algorithm/RoundRobin")[2]), {"message": "Algorithm changed to Round Robin"})
+        self.assertEqual(self.lab.request("PUT", "/algorithm/nonsense")[0], 400)
+
+
+class PolicyTest(LabTest):
+    def test_switching_while_fifty_jobs_wait_loses_none_and_the_order_follows(self):
+        hold = self.lab.submit("sleep 300", gpus=3)
+        jobs = [self.lab.submit("true", gpus=2 if i % 2 == 0 else 1) for i in range(50)]
+        self.assertEqual({self.lab.job(job)["state"] for job in jobs}, {"pending"})
+        changed = self.lab.cli("policy", "set", "fifo_first_fit")
+        self.assertIn("fifo_first_fit", changed.stdout)
+        for job in jobs[1::2]:  # one GPU each: they pass those that need two
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertEqual({self.lab.job(job)["state"] for job in jobs[0::2]}, {"pending"})
+        self.lab.cli("policy", "set", "round_robin")
+        self.lab.cli("cancel", hold)
+        for job in jobs[0::2]:
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        starts = [self.lab.job(job)["started_at"] for job in jobs[0::2]]
+        self.assertEqual(starts, sorted(starts))
+
+    def test_the_policy_survives_a_restart(self):
+        self.lab.cli("policy", "set", "fifo_first_fit", "--param", "skip_limit=7")
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        policy = self.lab.get("/api/v1/policy")
+        self.assertEqual((policy["name"], policy["parameters"]["skip_limit"]), ("fifo_first_fit", "7"))
+
+
+class ChaosTest(LabTest):
+    def test_killing_the_controller_at_random_loses_no_accepted_job_and_runs_none_twice(self):
+        log = self.lab.folder / "runs"
+        accepted, done = [], threading.Event()
+        dice = random.Random(1)
+
+        def submit_all():
+            for i in range(200):
+                while True:  # the same key each time: one job however often the answer is lost
+                    try:
+                        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": f"echo {i} >> {log}; sleep 0.0{dice.randint(1, 9)}", "workdir": str(self.lab.folder)}, {"Idempotency-Key": f"chaos-{i}"})
+                    except (OSError, http.client.HTTPException):
+                        time.sleep(0.02)
+                        continue
+                    if status == 201:
+                        accepted.append(json.loads(text)["id"])
+                        break
+            done.set()
+
+        client = threading.Thread(target=submit_all)
+        client.start()
+        for _ in range(8):
+            time.sleep(dice.uniform(0.1, 0.5))
+            self.lab.kill(self.lab.controller)
+            self.lab.start_controller()
+        client.join()
+        self.assertTrue(done.is_set())
+        self.assertEqual(len(set(accepted)), 200)
+        for job in accepted:
+            self.assertEqual(self.lab.finished(job, 60)["state"], "succeeded")
+        self.assertEqual(len(self.lab.jobs()), 200)
+        self.assertEqual(sorted(map(int, log.read_text().split())), list(range(200)))
+
+    def test_jobs_survive_the_agent_and_their_exit_codes_arrive(self):
+        jobs = [self.lab.submit(f"sleep {0.5 + i / 2}; exit {i + 3}") for i in range(3)]
+        until(lambda: all(self.lab.job(job)["state"] == "running" for job in jobs))
+        self.lab.kill(self.lab.agent)
+        until(lambda: self.lab.get("/api/v1/servers")["items"][0]["state"] == "down")
+        time.sleep(1)  # one of them ends while nobody listens
+        self.lab.start_agent()
+        self.assertEqual([self.lab.finished(job)["exit"]["code"] for job in jobs], [3, 4, 5])
+        self.assertEqual([self.lab.job(job)["attempt"] for job in jobs], [1, 1, 1])
+
+    def test_a_killed_launcher_does_not_make_jobs_run_twice(self):
+        log = self.lab.folder / "runs"
+        job = self.lab.submit(f"echo run >> {log}; sleep 1")
+        until(lambda: self.lab.job(job)["state"] == "running" and log.exists())
+        self.lab.kill_launcher()
+        ended = self.lab.finished(job)
+        self.assertEqual((ended["state"], ended["failure"]["kind"]), ("failed", "server_lost"))
+        self.assertEqual(log.read_text(), "run\n")
+
+    def test_output_is_followed_over_a_restart_of_the_controller(self):
+        job = self.lab.submit("for i in $(seq 60); do echo line $i; sleep 0.05; done")
+        until(lambda: self.lab.output(job))
+        follower = subprocess.Popen([PROGRAM, "logs", "-f", str(job), "--url", self.lab.url], stdout=subprocess.PIPE, text=True)
+        for _ in range(3):
+            time.sleep(0.4)
+            self.lab.kill(self.lab.controller)
+            self.lab.start_controller()
+        self.assertEqual(follower.communicate(timeout=60)[0], "".join(f"line {i}\n" for i in range(1, 61)))
+
+
+class BadInputTest(LabTest):
+    def assert_problem(self, method, path, body, expected, headers=None):
+        status, answer_headers, text = self.lab.request(method, path, body, headers)
+        self.assertIn(status, expected if isinstance(expected, tuple) else (expected,), f"{method} {path} {body!r:.80}: {text:.300}")
+        self.assertEqual(answer_headers.get_content_type(), "application/problem+json", f"{method} {path} {body!r:.80}")
+        problem = json.loads(text)
+        self.assertTrue(problem["code"] and isinstance(problem["detail"], str))
+        return problem
+
+    def test_a_hundred_malformed_submissions_are_refused_and_change_nothing(self):
+        cases = [
+            ("{", 400), ("", 400), ("[]", 422), ("null", 422), ('"x"', 422), ("{}{}", 400), ("{'a':1}", 400), ('{"command": }', 400), ("\x00", 400), ("[" * 5000, 400),
+            ("{}", 422), ('{"command": ""}', 422), ('{"command": []}', 422), ('{"command": 5}', 422), ('{"command": {"a": 1}}', 422), ('{"command": ["a", 5]}', 422), ('{"command": "x", "comand": "y"}', 422),
+            ('{"command": "x", "gpus": -1}', 422), ('{"command": "x", "gpus": 0}', 422), ('{"command": "x", "gpus": 1e99}', 422), ('{"command": "x", "gpus": 9999999999}', 422), ('{"command": "x", "gpus": 1.5}', 422),
+            ('{"command": "x", "gpus": "two"}', 422), ('{"command": "x", "gpus": "3..1"}', 422), ('{"command": "x", "gpus": []}', 422), ('{"command": "x", "gpus": true}', 422), ('{"command": "x", "gpus": 5}', 422),
+            ('{"command": "x", "name": "a\\nb"}', 422), ('{"command": "x", "name": "a\\u0007"}', 422), ('{"command": "x", "name": 5}', 422), ('{"command": "x", "name": "' + "n" * 200 + '"}', 422),
+            ('{"command": "x", "servers": 2}', 422), ('{"command": "x", "image": "i"}', 422), ('{"command": "x", "launch": "horovod"}', 422), ('{"command": "x", "launch": "torchrum"}', 422), ('{"command": "x", "env": []}', 422),
+            ('{"command": "x", "env": {"A=B": "c"}}', 422), ('{"command": "x", "env": {"A": 5}}', 422), ('{"command": "x", "priority": "high"}', 422), ('{"command": "x", "hold": "yes"}', 422), ('{"command": "x", "labels": 5}', 422),
+            ('{"command": "x", "time": {"limit": "soon"}}', 422), ('{"command": "x", "time": {"limit": -5}}', 422), ('{"command": "x", "time": {"limt": "5s"}}', 422), ('{"command": "x", "time": 5}', 422),
+            ('{"command": "x", "resources": {"memory": "lots"}}', 422), ('{"command": "x", "resources": {"memory": "900TiB"}}', 422), ('{"command": "x", "resources": {"cpus": -1}}', 422), ('{"command": "x", "resources": {"gpu_type": "H900"}}', 422),
+            ('{"command": "x", "checkpoint": {"grace": "forever"}}', 422), ('{"command": "x", "retry": {"max": -1}}', 422), ('{"command": "x", "retry": 3}', 422), ('{"command": "x", "matrix": {"lr": [1]}}', 422), ('{"command": "x", "after": [1]}', 422),
+            ('{"command": "x", "mounts": ["/a:/b"]}', 422), ('{"required_gpus": "many", "command": "x"}', 422),
+        ]
+        for body, expected in cases:
+            self.assert_problem("POST", "/api/v1/jobs", body, expected)
+            self.assert_problem("POST", "/jobs", body, expected)
+        self.assertEqual(self.lab.jobs(), [])
+        self.assertEqual(self.assert_problem("POST", "/api/v1/jobs", '{"command": "x", "gpus": 5}', 422)["notes"], ["the largest is lab with 4"])
+        self.assertEqual(self.assert_problem("POST", "/api/v1/jobs", '{"command": "x", "comand": "y"}', 422)["hints"][0]["text"], "did you mean command?")
+
+    def test_every_other_path_refuses_nonsense(self):
+        job = self.lab.submit("true")
+        self.lab.finished(job)
+        for method, path, body, expected in [
+            ("GET", "/api/v1/jobs/999", None, 404), ("GET", "/api/v1/jobs/abc", None, 404), ("GET", "/api/v1/jobs/-1", None, 404), ("GET", "/api/v1/jobs/99999999999999999999", None, 404), ("GET", "/api/v1/jobs/%00", None, 404),
+            ("GET", "/api/v1/jobs?limit=0", None, 422), ("GET", "/api/v1/jobs?limit=x", None, 422), ("GET", "/api/v1/jobs?state=nonsense", None, 422), ("GET", "/api/v1/jobs?cursor=x", None, 422), ("DELETE", "/api/v1/jobs", None, 405),
+            ("POST", f"/api/v1/jobs/{job}/cancel", "{}", 409), ("POST", "/api/v1/jobs/999/cancel", "{}", 404), ("GET", "/api/v1/jobs/999/logs", None, 404), ("GET", "/api/v1/jobs/999/logs/stream", None, 404),
+            ("GET", "/api/v1/jobs/999/explain", None, 404), ("GET", "/api/v1/jobs/999/events", None, 404), ("GET", "/api/v2/jobs", None, 404), ("GET", "/../../etc/passwd", None, 404), ("PUT", "/api/v1/policy", "{", 400), ("PUT", "/api/v1/policy", "{}", 404),
+            ("PUT", "/api/v1/policy", '{"name": "fifoo"}', 404), ("PUT", "/api/v1/policy", '{"name": 5}', 422), ("PUT", "/api/v1/policy", '{"name": "fifo", "parameters": {"x": 1}}', 422), ("PUT", "/api/v1/policy", '{"name": "fifo", "parameters": {"theta": 1000}}', 422),
+            ("PUT", "/api/v1/policy", '{"name": "fifo", "nmae": 1}', 422), ("POST", "/api/v1/policy", "{}", 405), ("GET", "/api/v1/events?limit=x", None, 422), ("GET", "/api/v1/events?since=x", None, 422), ("GET", "/jobs/999", None, 404),
+            ("PATCH", "/api/v1/cluster", "{}", 405), ("GET", "/api/v1/agent", None, 404), ("BREW", "/api/v1/jobs", None, 405),
+        ]:
+            self.assert_problem(method, path, body, expected)
+        self.assert_problem("GET", f"/api/v1/jobs/{job}/logs", None, 422, {"Range": "lines=1-2"})
+        self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 415, {"Content-Type": "text/plain"})
+        self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 403, {"Origin": "http://evil.example"})
+        self.assert_problem("POST", "/api/v1/jobs", b'{"command": "true"}', 403, {"Host": "evil.example"})
+        self.assertEqual(len(self.lab.jobs()), 1)
+
+    def test_a_body_over_the_limit_is_413_and_broken_requests_do_no_harm(self):
+        self.assert_problem("POST", "/api/v1/jobs", '{"command": "' + "x" * (2 << 20) + '"}', 413)
+        for raw in (b"nonsense\r\n\r\n", b"GET /\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"POST /api/v1/jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -5\r\n\r\n", b"\x16\x03\x01" * 50, b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n"):
+            with socket.create_connection(("127.0.0.1", self.lab.port), 5) as connection:
+                connection.sendall(raw)
+                connection.shutdown(1)
+                connection.settimeout(5)
+                try:
+                    answer = connection.recv(4096)
+                except ConnectionResetError:
+                    answer = b""
+                self.assertIn(answer[9:10], (b"4", b""), raw[:40])
+        self.assertTrue(self.lab.try_get("/healthz"))
+
+    def test_the_same_key_is_one_job_and_another_body_under_it_is_refused(self):
+        first = self.lab.request("POST", "/api/v1/jobs", {"command": "true"}, {"Idempotency-Key": "k"})
+        again = self.lab.request("POST", "/api/v1/jobs", {"command": "true"}, {"Idempotency-Key": "k"})
+        self.assertEqual(json.loads(first[2])["id"], json.loads(again[2])["id"])
+        self.assert_problem("POST", "/api/v1/jobs", {"command": "false"}, 422, {"Idempotency-Key": "k"})
+
+
+class CommandLineTest(LabTest):
+    def test_a_first_session(self):
+        submitted = self.lab.cli("submit", "--gpus", 2, "--name", "hello", "--", "echo", "hi there")
+        self.assertTrue(submitted.stdout.startswith("✓ Job 1 hello  ·  2 GPUs  ·  process\n"), submitted.stdout)
+        self.assertEqual(self.lab.cli("wait", "hello").returncode, 0)
+        self.assertEqual(self.lab.cli("logs", "last").stdout, "hi there\n")
+        self.assertIn("✓ succeeded", self.lab.cli("ls").stdout)
+        self.assertEqual(self.lab.cli("ls", "-q").stdout, "1\n")
+        self.assertEqual(json.loads(self.lab.cli("show", 1, "--json=id,state").stdout), {"id": 1, "state": "succeeded"})
+        self.assertIn("lab-3", self.lab.cli("gpus").stdout)
+        self.assertIn("simulated", self.lab.cli("status").stdout)
+        self.assertIn("round_robin", self.lab.cli("policy", "ls").stdout)
+        self.assertIn("schedulearn submit --gpus 1", self.lab.cli("submit", "--help").stdout)
+
+    def test_a_job_file_is_read_with_paths_relative_to_it(self):
+        folder = self.lab.folder / "project"
+        folder.mkdir()
+        (folder / "job.toml").write_text('name = "filed"\ncommand = "pwd"\ngpus = 1\n[env]\nA = "b"\n')
+        done = self.lab.cli("run", folder / "job.toml")
+        self.assertEqual(done.stdout.strip(), str(folder))
+
+    def test_errors_say_what_where_and_what_to_do(self):
+        broken = self.lab.folder / "broken.toml"
+        broken.write_text('command = "x"\ngpus = \n')
+        for arguments, code, words in [
+            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"),
+            (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
+            (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
+        ]:
+            done = self.lab.cli(*arguments, check=False)
+            self.assertEqual(done.returncode, code, arguments)
+            self.assertTrue(done.stderr.startswith("error: "), done.stderr)
+            self.assertIn(words, done.stderr)
+
+    def test_daemons_that_cannot_start_say_why(self):
+        for arguments, words in [
+            (("controller", "run", "--data", self.lab.folder / "other", "--listen", f"127.0.0.1:{self.lab.port}"), "port-in-use"),
+            (("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0"), "data-directory-in-use"),
+            (("controller", "run", "--data", "/proc/nowhere", "--listen", "127.0.0.1:0"), "data-directory-not-writable"),
+            (("controller", "run", "--data", self.lab.folder / "open", "--listen", "0.0.0.0:0"), "authentication-required"),
+            (("agent", "run", "--join", self.lab.url, "--data", self.lab.folder / "agent", "--simulate", "1"), "data-directory-in-use"),
+        ]:
+            done = self.lab.cli(*arguments, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
+    def test_a_newer_schema_is_refused(self):
+        import sqlite3
+        self.lab.kill(self.lab.controller)
+        with sqlite3.connect(self.lab.folder / "controller" / "schedulearn.db") as database:
+            database.execute("INSERT INTO schema_version VALUES (99)")
+        done = self.lab.cli("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0", check=False)
+        self.assertIn("newer-schema", done.stderr)
+
+    def test_up_runs_everything_and_ctrl_c_ends_it_with_its_jobs(self):
+        port = free_port()
+        up = subprocess.Popen([PROGRAM, "up", "--data", str(self.lab.folder / "up"), "--listen", f"127.0.0.1:{port}", "--simulate", "2"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("Schedulearn is up", up.stdout.readline())
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: self.lab.cli("status", "--url", url, check=False).returncode == 0)
+        self.lab.cli("submit", "--url", url, "--", "sleep", "300")
+        until(lambda: "running" in self.lab.cli("ls", "--url", url).stdout)
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=20)
+        self.assertEqual(up.returncode, 0)
+
+
+class TrainingTest(LabTest):
+    def test_the_three_trainings_of_examples_learn(self):
+        jobs = {name: int(self.lab.cli("submit", ROOT / "examples" / f"{name}.toml", "-q").stdout) for name in ("fashion-cnn", "fashion-cnn-2gpus", "fashion-mlp")}
+        for name, job in jobs.items():
+            ended = self.lab.finished(job, 300)
+            self.assertEqual(ended["state"], "succeeded", self.lab.output(job))
+            accuracy = until(lambda: (self.lab.job(job)["progress"] or {}).get("accuracy"))
+            self.assertGreater(accuracy, 0.8, name)
+            self.assertEqual(self.lab.job(job)["progress"]["done"], self.lab.job(job)["progress"]["total"])
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    unittest.main(verbosity=2)

@@ -1,0 +1,141 @@
+"""A Schedulearn of one's own for a test: daemons on a free port of loopback, a data directory, the command line."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+PROGRAM = os.environ.get("SCHEDULEARN_PROGRAM", "schedulearn")
+FINISHED = ("succeeded", "failed", "cancelled")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(condition, limit_s=30, what="the condition"):
+    """The first true value of condition(); polls, never sleeps longer than it must."""
+    deadline = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come true in {limit_s} s")
+        time.sleep(0.02)
+
+
+class Lab:
+    def __init__(self, gpus=4):
+        self.gpus = gpus
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.controller = self.agent = None
+
+    def __enter__(self):
+        self.start_controller()
+        self.start_agent()
+        return self
+
+    def __exit__(self, *_):
+        for daemon in (self.agent, self.controller):
+            if daemon and daemon.poll() is None:
+                daemon.kill()
+                daemon.wait()
+        self.kill_launcher(and_jobs=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ---- daemons ----
+    def _daemon(self, name, *arguments):
+        with open(self.folder / f"{name}.log", "ab") as log:
+            return subprocess.Popen([PROGRAM, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+
+    def start_controller(self):
+        self.controller = self._daemon("controller", "controller", "run", "--data", str(self.folder / "controller"), "--listen", f"127.0.0.1:{self.port}")
+        until(lambda: self.try_get("/readyz"), what="the controller")
+
+    def start_agent(self):
+        self.agent = self._daemon("agent", "agent", "run", "--join", self.url, "--data", str(self.folder / "agent"), "--name", "lab", "--simulate", str(self.gpus))
+        until(lambda: any(server["state"] == "up" for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
+
+    def kill(self, daemon):
+        daemon.send_signal(signal.SIGKILL)
+        daemon.wait()
+
+    def kill_launcher(self, and_jobs=False):
+        own = str(self.folder / "agent").encode()
+        for process in pathlib.Path("/proc").iterdir():
+            if not process.name.isdigit():
+                continue
+            try:
+                command = (process / "cmdline").read_bytes()
+                environment = (process / "environ").read_bytes() if and_jobs else b""
+            except OSError:
+                continue
+            if (b"schedulearn-launcher" in command and own in command) or (and_jobs and own in environment):
+                try:
+                    os.kill(int(process.name), signal.SIGKILL)
+                except OSError:
+                    pass
+
+    # ---- REST ----
+    def request(self, method, path, body=None, headers=None):
+        """(status, headers, text). A body that is no string is sent as JSON."""
+        data = body if isinstance(body, (bytes, type(None))) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json", **(headers or {})} if data is not None else headers or {}
+        message = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
+        try:
+            with urllib.request.urlopen(message, timeout=30) as answer:
+                return answer.status, answer.headers, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.headers, refused.read().decode()
+
+    def get(self, path):
+        status, _, text = self.request("GET", path)
+        assert status == 200, f"{path}: {status} {text}"
+        return json.loads(text)
+
+    def try_get(self, path):
+        try:
+            return self.get(path)
+        except (OSError, AssertionError, ValueError):
+            return None
+
+    def submit(self, command, **spec):
+        status, _, text = self.request("POST", "/api/v1/jobs", {"command": command, "workdir": str(self.folder), **spec})
+        assert status == 201, text
+        return json.loads(text)["id"]
+
+    def job(self, job_id):
+        return self.get(f"/api/v1/jobs/{job_id}")
+
+    def jobs(self):
+        return self.get("/api/v1/jobs?limit=100000")["items"]
+
+    def finished(self, job_id, limit_s=30):
+        def look():
+            job = self.try_get(f"/api/v1/jobs/{job_id}")
+            return job if job and job["state"] in FINISHED else None
+
+        return until(look, limit_s, f"the end of job {job_id}")
+
+    def output(self, job_id):
+        return self.request("GET", f"/api/v1/jobs/{job_id}/logs")[2]
+
+    # ---- command line ----
+    def cli(self, *arguments, check=True, cwd=None):
+        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+        done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=cwd, timeout=240)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done
