@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -53,6 +54,14 @@ std::string random_id() {
   char text[33];
   for (int i = 0; i < 4; ++i) std::snprintf(text + 8 * i, 9, "%08x", device());
   return text;
+}
+
+// Where this program lies. As the kernel was told to run it when there is no /proc.
+std::string own_folder() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  const auto* told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return (failed ? fs::absolute(told ? told : ".") : program).parent_path();
 }
 
 // A TCP port nobody uses just now, for ranks of a job to meet on.
@@ -220,8 +229,10 @@ bool LiveAgent::try_launcher_socket() {
   const int folder = ::open(settings_.data_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  // Through /proc: a data directory's path may be longer than a socket's name can be.
-  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/launcher.sock", folder);
+  std::string path = settings_.data_dir + "/launcher.sock";
+  // A data directory's path may be longer than a socket's name can be: then through its descriptor.
+  if (path.size() >= sizeof address.sun_path) path = "/proc/self/fd/" + std::to_string(folder) + "/launcher.sock";
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   ::close(folder);
@@ -231,7 +242,7 @@ bool LiveAgent::try_launcher_socket() {
 
 Status LiveAgent::spawn_launcher() {
   std::string program = settings_.launcher_program;
-  if (program.empty()) program = fs::read_symlink("/proc/self/exe").parent_path() / "schedulearn-launcher";
+  if (program.empty()) program = own_folder() + "/schedulearn-launcher";
   if (::access(program.c_str(), X_OK) != 0) return internal_error("launcher-missing", "the program that starts jobs is missing: " + program).hint("install schedulearn again");
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

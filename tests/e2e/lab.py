@@ -74,9 +74,7 @@ class Lab:
 
     def kill_launcher(self, and_jobs=False):
         own = str(self.folder / "agent").encode()
-        for process in pathlib.Path("/proc").iterdir():
-            if not process.name.isdigit():
-                continue
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes()
                 environment = (process / "environ").read_bytes() if and_jobs else b""
