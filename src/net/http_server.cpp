@@ -67,6 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void dispatch();
   bool upgrade(const Request& request);
   void refuse(int status, const std::string& detail);
+  void refuse_body() { refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes"); }
+  void linger();
   void flush();
   void gone();
   void finish_stream();
@@ -154,13 +156,14 @@ void Connection::read() {
 }
 
 void Connection::on_header(beast::error_code error) {
+  if (error == http::error::body_limit) return refuse_body();
   if (error == http::error::header_limit) return refuse(431, "the request's header is too large");
   if (error == http::error::end_of_stream) return gone();
   if (error == beast::error::timeout) return gone();
   if (error && error.category() == http::make_error_code(http::error::bad_method).category()) return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
   const auto length = parser_->content_length();
-  if (length && *length > roster_->settings.body_bytes_max) return refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes");
+  if (length && *length > roster_->settings.body_bytes_max) return refuse_body();
   if (beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
     static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(stream_, asio::buffer(go_on), [self = shared_from_this()](beast::error_code e, std::size_t) {
@@ -173,7 +176,7 @@ void Connection::on_header(beast::error_code error) {
 }
 
 void Connection::on_body(beast::error_code error) {
-  if (error == http::error::body_limit) return refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes");
+  if (error == http::error::body_limit) return refuse_body();
   if (error == beast::error::timeout) return refuse(408, "the request took too long to arrive");
   if (error && error.category() == http::make_error_code(http::error::bad_method).category()) return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
@@ -231,8 +234,15 @@ void Connection::respond(Response response) {
     if (self->keep_alive_) return self->read();
     beast::error_code ignored;
     self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    self->gone();
+    self->stream_.expires_after(std::chrono::seconds(2));
+    self->linger();
   });
+}
+
+// Closing with bytes unread would reset the connection and take the answer with it: read on for a moment.
+void Connection::linger() {
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(64 << 10), [self = shared_from_this()](beast::error_code error, std::size_t) { error ? self->gone() : self->linger(); });
 }
 
 // A streamed answer is written by hand: head, then chunks as they come.
