@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "net/url.h"
+#include "net/websocket.h"
+
+namespace sl::net {
+namespace {
+
+// Answers by path; echoes WebSockets.
+class TestHandler : public Handler {
+ public:
+  void on_request(Request request, std::shared_ptr<Reply> reply) override {
+    if (request.path == "/drop") return;
+    if (request.path == "/thread") return std::thread([reply] { reply->send({200, "text/plain", {}, "from afar"}); }).detach();
+    if (request.path == "/stream") {
+      auto stream = reply->stream({200, "text/plain", {}, "head;"});
+      for (int i = 0; i < 1000; ++i) stream->write(std::to_string(i) + ";");
+      return stream->close();
+    }
+    if (request.path == "/endless") {
+      endless = reply->stream({200, "text/plain", {}, "x"});
+      return;
+    }
+    reply->send({200, "text/plain", {{"X-Method", request.method}}, request.body + request.parameter("q").value_or("")});
+  }
+  bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) override {
+    if (request.path != "/ws") return false;
+    auto* raw = socket.get();
+    socket->set_callbacks({[raw](const std::string& text) { text == "bye" ? raw->close("told to") : raw->send(text + "!"); }, [](const std::string&) {}});
+    sockets.push_back(std::move(socket));
+    return true;
+  }
+  Response on_protocol_error(int status, const std::string& detail) override { return {status, "text/plain", {}, detail}; }
+
+  std::shared_ptr<Stream> endless;
+  std::vector<std::shared_ptr<WebSocket>> sockets;
+};
+
+class NetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ServerSettings settings;
+    settings.port = 0;
+    settings.body_bytes_max = 10'000;
+    settings.request_timeout = Duration::milliseconds(300);
+    auto server = HttpServer::listen(loop_, settings, handler_);
+    ASSERT_TRUE(server.ok());
+    server_ = std::move(*server);
+    url_ = "http://127.0.0.1:" + std::to_string(server_->port());
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+  void TearDown() override {
+    loop_.post([this] {
+      handler_.endless.reset();
+      handler_.sockets.clear();
+      server_.reset();
+      loop_.stop();
+    });
+    thread_.join();
+  }
+  ClientResponse fetch_ok(const std::string& path, const std::string& method = "GET", const std::string& body = "") {
+    auto response = fetch({method, url_ + path, {}, body});
+    EXPECT_TRUE(response.ok()) << response.error().message;
+    return response.ok() ? *response : ClientResponse{};
+  }
+  EventLoop loop_;
+  TestHandler handler_;
+  std::unique_ptr<HttpServer> server_;
+  std::string url_;
+  std::thread thread_;
+};
+
+TEST_F(NetTest, a_request_is_answered_with_its_own_body_and_decoded_query) {
+  EXPECT_EQ(fetch_ok("/x?q=a%20b+c", "POST", "hello ").body, "hello a b c");
+}
+
+TEST_F(NetTest, a_body_over_the_limit_is_413_and_one_at_the_limit_is_not) {
+  EXPECT_EQ(fetch_ok("/x", "POST", std::string(10'000, 'x')).status, 200);
+  EXPECT_EQ(fetch_ok("/x", "POST", std::string(10'001, 'x')).status, 413);
+}
+
+TEST_F(NetTest, answers_may_come_from_another_thread_and_a_dropped_request_is_500) {
+  EXPECT_EQ(fetch_ok("/thread").body, "from afar");
+  EXPECT_EQ(fetch_ok("/drop").status, 500);
+}
+
+TEST_F(NetTest, a_stream_arrives_whole_and_in_order) {
+  std::string expected = "head;";
+  for (int i = 0; i < 1000; ++i) expected += std::to_string(i) + ";";
+  EXPECT_EQ(fetch_ok("/stream").body, expected);
+}
+
+TEST_F(NetTest, a_stream_knows_when_its_reader_has_gone) {
+  EXPECT_TRUE(fetch_stream({"GET", url_ + "/endless"}, [](std::string_view) { return false; }).ok());
+  for (int i = 0; i < 500; ++i) {
+    std::atomic<int> closed{-1};
+    loop_.post([&] { closed = handler_.endless->closed(); });
+    while (closed < 0) std::this_thread::yield();
+    if (closed == 1) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  FAIL() << "nobody noticed";
+}
+
+TEST_F(NetTest, nobody_listening_and_no_answer_in_time_are_different_errors) {
+  EXPECT_EQ(fetch({"GET", "http://127.0.0.1:1/"}).error().code, "controller-unreachable");
+  ClientRequest slow{"GET", url_ + "/endless"};
+  slow.timeout = Duration::milliseconds(100);
+  EXPECT_EQ(fetch(slow).error().code, "timeout");
+  EXPECT_EQ(fetch({"GET", "https://127.0.0.1/"}).error().code, "https-unsupported");
+}
+
+TEST_F(NetTest, a_port_in_use_is_refused_with_a_hint) {
+  ServerSettings settings;
+  settings.port = server_->port();
+  EventLoop other;
+  const auto taken = HttpServer::listen(other, settings, handler_);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_EQ(taken.error().code, "port-in-use");
+}
+
+TEST_F(NetTest, a_websocket_carries_a_thousand_messages_in_order_and_closes_once) {
+  std::atomic<int> closes{0};
+  std::vector<std::string> received;
+  std::shared_ptr<WebSocket> socket;
+  ConnectResult result;
+  result.on_open = [&](std::shared_ptr<WebSocket> opened) {
+    socket = std::move(opened);
+    socket->set_callbacks({[&](const std::string& text) {
+                             received.push_back(text);
+                             if (received.size() == 1000) socket->send("bye");
+                           },
+                           [&](const std::string&) { ++closes; }});
+    for (int i = 0; i < 1000; ++i) socket->send(std::to_string(i));
+  };
+  result.on_error = [&](const Error&) { closes = 100; };
+  std::shared_ptr<void> connecting;
+  loop_.post([&] { connecting = connect_websocket(loop_, "ws" + url_.substr(4) + "/ws", {}, std::move(result)); });
+  for (int i = 0; i < 1000 && closes == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::atomic<bool> quiet{false};
+  loop_.post([&] { connecting.reset(), socket.reset(), quiet = true; });
+  while (!quiet) std::this_thread::yield();
+  EXPECT_EQ(closes, 1);
+  ASSERT_EQ(received.size(), 1000u);
+  EXPECT_EQ(received.front(), "0!");
+  EXPECT_EQ(received.back(), "999!");
+}
+
+TEST(Url, is_taken_apart) {
+  const auto url = parse_url("http://[::1]:5000/api?x=1");
+  EXPECT_EQ(url->host, "::1");
+  EXPECT_EQ(url->port, "5000");
+  EXPECT_EQ(url->target, "/api?x=1");
+  for (const char* bad : {"", "localhost", "ftp://x", "http://", "http://a:b/"}) EXPECT_FALSE(parse_url(bad).ok()) << bad;
+}
+
+}  // namespace
+}  // namespace sl::net

@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+#include "policy/ordered_jobs.h"
+#include "policy/placer.h"
+#include "policy/policy.h"
+
+namespace sl {
+namespace {
+
+RC_GTEST_PROP(IndexSet, agrees_with_a_plain_set, (const std::vector<std::pair<std::uint32_t, bool>>& steps)) {
+  IndexSet set;
+  std::set<std::uint32_t> plain;
+  for (const auto& [number, insert] : steps) {
+    const std::uint32_t i = number % IndexSet::capacity;
+    insert ? (set.insert(i), void(plain.insert(i))) : (set.erase(i), void(plain.erase(i)));
+  }
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = set.next(); i != IndexSet::none; i = set.next(i + 1)) found.push_back(i);
+  RC_ASSERT(found == std::vector<std::uint32_t>(plain.begin(), plain.end()));
+  RC_ASSERT(set.empty() == plain.empty());
+}
+
+RC_GTEST_PROP(OrderedJobs, stays_sorted_whatever_comes_and_goes, (const std::vector<std::pair<int, bool>>& steps)) {
+  OrderedJobs<int> jobs;
+  std::multiset<int> plain;
+  std::vector<std::pair<JobIndex, int>> held;
+  for (const auto& [key, insert] : steps) {
+    if (insert || held.empty()) {
+      held.emplace_back(JobIndex(static_cast<std::uint32_t>(held.size() + plain.size() * 1000)), key);
+      jobs.insert(held.back().first, key);
+      plain.insert(key);
+    } else {
+      const auto pick = static_cast<std::size_t>(key < 0 ? -(key + 1) : key) % held.size();
+      RC_ASSERT(jobs.erase(held[pick].first, held[pick].second));
+      plain.erase(plain.find(held[pick].second));
+      held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
+    }
+    std::vector<int> keys;
+    for (const auto& [k, job] : jobs) keys.push_back(k);
+    RC_ASSERT(keys == std::vector<int>(plain.begin(), plain.end()));
+  }
+}
+
+struct Placing : testing::Test {
+  Placing() {
+    for (const int gpus : {4, 2, 4}) {
+      Server server;
+      server.description.gpus = gpus;
+      const ServerIndex index = servers.push_back(server);
+      free.set(index, GpuSet::first(gpus), {}, true, gpus);
+    }
+    request.gpus = 1;
+  }
+  FreeGpus free;
+  ServerTable servers;
+  JobRequest request;
+};
+
+TEST_F(Placing, best_first_and_worst_fit_take_the_server_their_name_says) {
+  EXPECT_EQ(place_single(free, servers, request, 2, Fit::best)->parts().front().server, ServerIndex(1));
+  EXPECT_EQ(place_single(free, servers, request, 2, Fit::first)->parts().front().server, ServerIndex(0));
+  free.take(ServerIndex(0), GpuSet::first(1), {});
+  EXPECT_EQ(place_single(free, servers, request, 2, Fit::worst)->parts().front().server, ServerIndex(2));
+  EXPECT_FALSE(place_single(free, servers, request, 5));
+}
+
+TEST_F(Placing, a_job_over_servers_takes_whole_ones_first_and_the_rest_where_it_fits_best) {
+  const auto six = place_consolidated(free, servers, request, 6);
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->on(ServerIndex(0)).count(), 4);
+  EXPECT_EQ(six->on(ServerIndex(1)).count(), 2);
+  EXPECT_EQ(place_anywhere(free, servers, request, 3)->on(ServerIndex(1)).count(), 2);  // fragments first
+  EXPECT_FALSE(place_consolidated(free, servers, request, 11));
+  EXPECT_EQ(place_consolidated(free, servers, request, 10)->count(), 10);
+}
+
+TEST_F(Placing, a_server_that_is_closed_or_of_the_wrong_type_is_found_by_nobody) {
+  free.set(ServerIndex(1), GpuSet::first(2), {}, false, 2);
+  EXPECT_EQ(place_single(free, servers, request, 2)->parts().front().server, ServerIndex(0));
+  servers[ServerIndex(2)].description.gpu_type = GpuTypeIndex(7);
+  request.gpu_types = {GpuTypeIndex(7)};
+  EXPECT_EQ(place_single(free, servers, request, 1)->parts().front().server, ServerIndex(2));
+  request.gpu_memory_bytes = 1;
+  EXPECT_FALSE(place_single(free, servers, request, 1));  // its memory is unknown
+}
+
+TEST_F(Placing, a_trial_puts_everything_back) {
+  {
+    Trial trial(free);
+    trial.take(Allocation(ServerIndex(0), GpuSet::first(4)));
+    const std::size_t mark = trial.mark();
+    trial.take(Allocation(ServerIndex(1), GpuSet::first(1)));
+    trial.rewind(mark);
+    EXPECT_EQ(free.total(), 6);
+  }
+  EXPECT_EQ(free.total(), 10);
+}
+
+}  // namespace
+}  // namespace sl

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "wire/agent_protocol.h"
+#include "wire/error.h"
+#include "wire/job_file.h"
+#include "wire/json.h"
+
+namespace sl::wire {
+namespace {
+
+struct Inner {
+  std::optional<int> count;
+  std::vector<std::string> words;
+  friend bool operator==(const Inner&, const Inner&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Inner, (), (count, words))
+struct Outer {
+  std::string name;
+  std::int64_t big = 0;
+  double real = 0;
+  bool truth = false;
+  Inner inner;
+  std::map<std::string, std::string> map;
+  friend bool operator==(const Outer&, const Outer&) = default;
+};
+BOOST_DESCRIBE_STRUCT(Outer, (), (name, big, real, truth, inner, map))
+
+RC_GTEST_PROP(Json, what_is_written_is_read_back, (const std::vector<std::string>& words, std::int64_t big, bool truth)) {
+  Outer outer{"n", big, 0.5, truth, {truth ? std::optional<int>(7) : std::nullopt, {}}, {}};
+  for (std::string word : words) {
+    std::erase_if(word, [](char c) { return static_cast<unsigned char>(c) >= 0x80 || c == '\0'; });
+    outer.inner.words.push_back(word);
+    outer.map[word] = word;
+  }
+  const auto back = read_json<Outer>(write_json(outer));
+  RC_ASSERT(back.ok());
+  RC_ASSERT(*back == outer);
+}
+
+TEST(Json, missing_keys_keep_their_default_and_null_empties_an_optional) {
+  const auto read = read_json<Outer>(R"({"inner": {"count": null}})");
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, Outer{});
+}
+
+TEST(Json, errors_name_the_place_and_the_word_that_was_meant) {
+  EXPECT_EQ(read_json<Outer>("{\n  \"name\": }").error().pointer, "line 2, column 11");
+  const auto unknown = read_json<Outer>(R"({"inner": {"cuont": 1}})");
+  EXPECT_EQ(unknown.error().pointer, "/inner/cuont");
+  EXPECT_EQ(unknown.error().hints.front(), "did you mean count?");
+  EXPECT_EQ(read_json<Outer>(R"({"inner": {"count": "5"}})").error().pointer, "/inner/count");
+  EXPECT_EQ(read_json<Outer>(R"({"inner": {"count": 5000000000}})").error().code, "wrong-type");
+  EXPECT_EQ(read_json<Outer>(std::string(200'000, '[')).error().code, "malformed-json");
+}
+
+TEST(AgentProtocol, messages_survive_the_wire_and_unknown_keys_are_tolerated) {
+  StartAttempt order;
+  order.job_id = 7;
+  order.attempt = 2;
+  order.gpus = {1, 3};
+  order.spec.command = std::vector<std::string>{"a", "b"};
+  const auto back = decode_controller_message(encode(ControllerMessage(order)));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(std::get<StartAttempt>(*back).gpus, order.gpus);
+  EXPECT_EQ(std::get<StartAttempt>(*back).spec.command, order.spec.command);
+  EXPECT_TRUE(decode_agent_message(R"({"type": "ping", "at_us": 5, "new_key": 1})").ok());
+  EXPECT_EQ(decode_agent_message(R"({"type": "pong"})").error().code, "unknown-message");
+  EXPECT_EQ(decode_agent_message("[]").error().code, "bad-message");
+}
+
+TEST(JobFile, toml_and_json_mean_the_same) {
+  const auto toml = parse_job_toml("name = \"n\"\ncommand = \"c\"\ngpus = \"1..4\"\n[time]\nlimit = \"1h30m\"\n[resources]\nmemory = \"2G\"\ngpu_type = \"A\"\n[checkpoint]\ndir = \"k\"\n", "/base");
+  const auto json = parse_job_json(R"({"name": "n", "command": "c", "gpus": {"min": 1, "max": 4}, "time_limit_s": 5400, "resources": {"memory_bytes": 2147483648, "gpu_type": ["A"]}, "checkpoint": {"dir": "k"}})", "/base");
+  ASSERT_TRUE(toml.ok()) << toml.error().message;
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_EQ(write_json(*toml), write_json(*json));
+  EXPECT_EQ(toml->workdir, "/base");
+}
+
+TEST(JobFile, a_normalised_job_is_read_back_as_itself) {
+  const auto spec = parse_job_json(R"({"command": ["x"], "gpus": 2, "env": {"A": "b"}, "retry": {"max": 2, "on": ["any"]}})", "/w");
+  ASSERT_TRUE(spec.ok());
+  const auto again = parse_job_json(write_json(*spec), "/elsewhere");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(write_json(*spec), write_json(*again));
+}
+
+TEST(JobFile, errors_have_line_and_column_or_the_key) {
+  EXPECT_EQ(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().code, "malformed-toml");
+  EXPECT_TRUE(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().pointer.starts_with("line 2"));
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[time]\nlimt = \"5s\"\n", "/").error().hints.front(), "did you mean limit?");
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[matrix]\nlr = [1]\n", "/").error().code, "not-supported-yet");
+}
+
+TEST(Quantities, durations_sizes_and_gpu_counts_as_people_write_them) {
+  EXPECT_EQ(*parse_duration_s("90s"), 90);
+  EXPECT_EQ(*parse_duration_s("1h30m"), 5400);
+  EXPECT_EQ(*parse_duration_s("2d"), 172'800);
+  EXPECT_EQ(*parse_duration_s("01:02:03"), 3723);
+  for (const char* bad : {"", "h", "5x", "-5s", "1:2", "5s5", "nan", "inf", "1e999s"}) EXPECT_FALSE(parse_duration_s(bad).ok()) << bad;
+  EXPECT_EQ(*parse_bytes("2G"), 2LL << 30);
+  EXPECT_EQ(*parse_bytes("4GB"), 4'000'000'000);
+  EXPECT_EQ(*parse_bytes("512 MiB"), 512LL << 20);
+  for (const char* bad : {"", "G", "-1G", "1X", "99999999TiB"}) EXPECT_FALSE(parse_bytes(bad).ok()) << bad;
+  EXPECT_EQ(parse_gpus("1..4")->max, 4);
+  for (const char* bad : {"", "..", "1..", "x", "1...4", "2.5"}) EXPECT_FALSE(parse_gpus(bad).ok()) << bad;
+}
+
+TEST(Suggest, finds_what_was_meant_and_nothing_far_off) {
+  EXPECT_EQ(did_you_mean("submti", {"ls", "submit"}), "submit");
+  EXPECT_EQ(did_you_mean("xyzzy", {"ls", "submit"}), std::nullopt);
+}
+
+TEST(Errors, are_the_same_on_both_sides_of_the_wire) {
+  const Error error = invalid("gpus-unsatisfiable", "no server has 8 GPUs").note("the largest is gpu3 with 4").hint("ask for fewer");
+  const Error back = error_from_problem(http_status(error), problem_json(error, "/x"));
+  EXPECT_EQ(error_text(back), "error: no server has 8 GPUs [gpus-unsatisfiable]\n  note: the largest is gpu3 with 4\n  hint: ask for fewer\n");
+  EXPECT_EQ(exit_status(back), 2);
+  EXPECT_EQ(error_from_problem(502, "<html>").code, "http-502");
+}
+
+}  // namespace
+}  // namespace sl::wire
