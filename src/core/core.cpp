@@ -58,6 +58,7 @@ Status Core::restore(RestoredJob restored, Instant now) {
     return conflict("gpus-taken", "job " + std::to_string(job.request.id.value) + " holds GPUs that another job holds");
   }
   now_ = now;
+  if (!job.accounted.happened()) job.accounted = now;
   const JobIndex index = jobs_.push_back(std::move(job));
   position_.push_back(0);
   Job& kept = jobs_[index];
@@ -166,10 +167,19 @@ void Core::command(CommandKind kind, JobIndex index, const Allocation& gpus) {
 }
 
 // Gives GPUs back. GPUs promised to others go to them, and an attempt that was waiting for its last one starts.
-void Core::release(JobIndex index, const Allocation& gpus) {
-  const Job& job = jobs_[index];
-  const int freed = ledger_.release(index, gpus, job.request.demand, [this](JobIndex next) { received_gpu(next); });
+void Core::release(JobIndex index, const Allocation& gpus, const ResourceVector& demand) {
+  const int freed = ledger_.release(index, gpus, demand, [this](JobIndex next) { received_gpu(next); });
   if (freed > 0) wake_policy(Trigger::ending);
+}
+
+// Everything the job holds or was promised.
+void Core::release_all(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (!job.target.empty()) {
+    ledger_.give_back_excess(job.allocation, job.target, job.request.demand);
+    release(index, difference(job.target, job.allocation), {});
+  }
+  release(index, job.allocation, job.request.demand);
 }
 
 void Core::received_gpu(JobIndex index) {
@@ -185,8 +195,10 @@ void Core::send_when_complete(JobIndex index) {
       return command(CommandKind::migrate, index, job.target);
     case JobState::resizing:
       return command(CommandKind::resize, index, job.target);
-    default:
+    case JobState::starting:
       return command(job.resumes ? CommandKind::resume : CommandKind::start, index, job.allocation);
+    default:
+      return;  // it is being stopped: nothing starts any more
   }
 }
 
@@ -194,8 +206,7 @@ void Core::requeue(JobIndex index) {
   Job& job = jobs_[index];
   set_state(index, JobState::pending);
   leave_active(index);
-  release(index, job.allocation);
-  release(index, difference(job.target, job.allocation));
+  release_all(index);
   job.allocation.clear();
   job.target.clear();
   job.gpus_awaited = 0;
@@ -217,8 +228,7 @@ void Core::finish(JobIndex index, JobState final_state, const Exit& exit) {
     wake_policy(Trigger::ending);  // it may have blocked those behind it
   }
   if (active) leave_active(index);
-  release(index, job.allocation);
-  release(index, difference(job.target, job.allocation));
+  release_all(index);
   notice(NoticeKind::ended, index);
   if (history_.size() >= settings_.history_max && !history_.empty())
     history_.erase(history_.begin(), history_.begin() + static_cast<std::ptrdiff_t>(history_.size() / 2 + 1));
@@ -277,7 +287,8 @@ void Core::check_invariants() const {
       ++active;
       SL_CHECK(active_[position_[index]] == index, "every active job is in the list of active jobs");
       // A suspended job that is being stopped has given up its GPUs before.
-      SL_CHECK(!job.allocation.empty() || job.state == JobState::stopping, "an active job has GPUs or is promised them");
+      SL_CHECK(!job.allocation.empty() || job.state == JobState::stopping,
+               "an active job has GPUs or is promised them");
     }
     SL_CHECK(job.attained_gpu_us >= 0 && job.run.us >= 0, "service only grows");
   }

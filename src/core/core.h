@@ -126,7 +126,10 @@ class Core {
   Refusal decide_suspend(const Decision& decision);
   Refusal decide_preempt(const Decision& decision);
   Refusal decide_reject(const Decision& decision);
+  Refusal decide(const Decision& decision);
+  Refusal check_place(const Job& job, const Allocation& gpus) const;
   Refusal check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const;
+  bool is_known(JobIndex index) const { return jobs_.contains(index) && find(jobs_[index].request.id) == index; }
   bool note(const Decision& decision);  // decisions that only inform; false for the others
   bool leaves(JobIndex tenant, ServerIndex server, int gpu) const;
 
@@ -138,8 +141,11 @@ class Core {
   void enter_active(JobIndex index);
   void leave_active(JobIndex index);
   void requeue(JobIndex index);
+  void leave_suspension(JobIndex index);
   void finish(JobIndex index, JobState final_state, const Exit& exit);
-  void release(JobIndex index, const Allocation& gpus);
+  void release(JobIndex index, const Allocation& gpus, const ResourceVector& demand);
+  void release_all(JobIndex index);
+  void note_promotion(Job& job);
   void received_gpu(JobIndex index);
   void send_when_complete(JobIndex index);
   void accrue(Job& job);

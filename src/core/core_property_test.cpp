@@ -56,8 +56,8 @@ JobId some_job(Random& random, const Cluster& cluster) {
 
 Event random_event(Random& random, Cluster& cluster, std::int64_t& next_id) {
   const JobId job = some_job(random, cluster);
-  const bool stale = random.chance(0.1);  // drawn whatever the state, so that equal histories stay equal
-  const int attempt = !stale && cluster.has(job.value) ? cluster.job(job.value).attempt : 1;
+  const bool stale = random.chance(0.1);  // drawn in any case: whether a job is still there must not shift the stream
+  const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
   const std::string server = std::to_string(random.integer(0, 3));
   switch (random.integer(0, 13)) {
     case 0: return JobCancelled{job};

@@ -34,36 +34,12 @@ void Core::carry_out(Plan& plan) {
   if (plan.last_server().valid()) memory_.last_server = plan.last_server();
   if (plan.blob()) memory_.blob = *plan.blob();
   auto& decisions = plan.decisions();
-  std::stable_sort(decisions.begin(), decisions.end(),
-                   [this](const Decision& a, const Decision& b) { return stage(a, jobs_) < stage(b, jobs_); });
+  const auto earlier = [this](const Decision& a, const Decision& b) { return stage(a, jobs_) < stage(b, jobs_); };
+  if (!std::is_sorted(decisions.begin(), decisions.end(), earlier))
+    std::stable_sort(decisions.begin(), decisions.end(), earlier);
   for (const Decision& decision : decisions) {
     if (note(decision)) continue;
-    Refusal refusal = Refusal::unknown_job;
-    if (jobs_.contains(decision.job) && find(jobs_[decision.job].request.id) == decision.job) {
-      switch (decision.kind) {
-        case DecisionKind::start:
-          refusal = decide_start(decision, false);
-          break;
-        case DecisionKind::share:
-          refusal = decide_start(decision, true);
-          break;
-        case DecisionKind::resize:
-          refusal = decide_move(decision, true);
-          break;
-        case DecisionKind::migrate:
-          refusal = decide_move(decision, false);
-          break;
-        case DecisionKind::suspend:
-          refusal = decide_suspend(decision);
-          break;
-        case DecisionKind::preempt:
-          refusal = decide_preempt(decision);
-          break;
-        default:
-          refusal = decide_reject(decision);
-          break;
-      }
-    }
+    const Refusal refusal = is_known(decision.job) ? decide(decision) : Refusal::unknown_job;
     if (refusal == Refusal::none) continue;
     ++refusals_[static_cast<std::size_t>(refusal)];
     const JobId id = jobs_.contains(decision.job) ? jobs_[decision.job].request.id : JobId::none();
@@ -72,8 +48,27 @@ void Core::carry_out(Plan& plan) {
   }
 }
 
+Refusal Core::decide(const Decision& decision) {
+  switch (decision.kind) {
+    case DecisionKind::start:
+      return decide_start(decision, false);
+    case DecisionKind::share:
+      return decide_start(decision, true);
+    case DecisionKind::resize:
+      return decide_move(decision, true);
+    case DecisionKind::migrate:
+      return decide_move(decision, false);
+    case DecisionKind::suspend:
+      return decide_suspend(decision);
+    case DecisionKind::preempt:
+      return decide_preempt(decision);
+    default:
+      return decide_reject(decision);
+  }
+}
+
 bool Core::note(const Decision& decision) {
-  const bool known = jobs_.contains(decision.job) && !is_finished(jobs_[decision.job].state);
+  const bool known = is_known(decision.job) && !is_finished(jobs_[decision.job].state);
   switch (decision.kind) {
     case DecisionKind::wake_at:
       if (decision.at > now_) policy_wake_ = std::min(policy_wake_, decision.at);
@@ -85,12 +80,7 @@ bool Core::note(const Decision& decision) {
       if (known && jobs_[decision.job].is_waiting()) jobs_[decision.job].reason = decision.reason;
       return true;
     case DecisionKind::promote:
-      if (known) {
-        Job& job = jobs_[decision.job];
-        job.run_at_promotion = job.run_at(now_);
-        job.attained_at_promotion_gpu_us = job.attained_at(now_);
-        job.last_promotion = now_;
-      }
+      if (known) note_promotion(jobs_[decision.job]);
       return true;
     case DecisionKind::dedicate:
       for (const ServerGpus& part : decision.gpus.parts()) {
@@ -105,6 +95,12 @@ bool Core::note(const Decision& decision) {
   }
 }
 
+void Core::note_promotion(Job& job) {
+  job.run_at_promotion = job.run_at(now_);
+  job.attained_at_promotion_gpu_us = job.attained_at(now_);
+  job.last_promotion = now_;
+}
+
 // Whether this GPU's tenant is on its way out of it.
 bool Core::leaves(JobIndex tenant, ServerIndex server, int gpu) const {
   const Job& job = jobs_[tenant];
@@ -113,15 +109,23 @@ bool Core::leaves(JobIndex tenant, ServerIndex server, int gpu) const {
   return !job.target.on(server).has(gpu);
 }
 
-Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const {
+// Could the job be on these GPUs, whoever has them now?
+Refusal Core::check_place(const Job& job, const Allocation& gpus) const {
   const int count = gpus.count();
   if (count == 0 || count < job.request.gpus_min || count > job.request.gpus_max) return Refusal::wrong_gpu_count;
   if (job.request.single_server && gpus.parts().size() > 1) return Refusal::spans_servers;
   for (const ServerGpus& part : gpus.parts()) {
     if (!ledger_.servers().contains(part.server) || ledger_.servers()[part.server].state != ServerState::up)
       return Refusal::server_not_up;
-    if (!is_eligible(ledger_.servers()[part.server], job.request)) return Refusal::type_or_memory;
+    const Server& server = ledger_.servers()[part.server];
+    if (!server.all().contains(part.gpus)) return Refusal::gpus_taken;
+    if (!is_eligible(server, job.request)) return Refusal::type_or_memory;
   }
+  return Refusal::none;
+}
+
+Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const {
+  if (const Refusal refusal = check_place(job, gpus); refusal != Refusal::none) return refusal;
   const Allocation wanted = difference(gpus, job.allocation);
   if (!ledger_.all_free(wanted) &&
       !ledger_.all_free_or(wanted, [&](JobIndex t, ServerIndex s, int g) { return t != index && leaves(t, s, g); })) {
@@ -134,9 +138,8 @@ Refusal Core::decide_start(const Decision& decision, bool shared) {
   Job& job = jobs_[decision.job];
   if (!job.is_waiting()) return Refusal::not_waiting;
   if (shared) {
+    if (const Refusal refusal = check_place(job, decision.gpus); refusal != Refusal::none) return refusal;
     if (!job.request.shareable || !ledger_.all_shareable(decision.gpus, jobs_)) return Refusal::gpus_taken;
-    if (decision.gpus.count() < job.request.gpus_min || decision.gpus.count() > job.request.gpus_max)
-      return Refusal::wrong_gpu_count;
   } else if (const Refusal refusal = check_gpus(job, decision.job, decision.gpus); refusal != Refusal::none) {
     return refusal;
   }
@@ -162,10 +165,13 @@ Refusal Core::decide_move(const Decision& decision, bool resize) {
   const bool same_count = decision.gpus.count() == job.allocation.count();
   if (same_count == resize) return Refusal::wrong_gpu_count;
   if (const Refusal refusal = check_gpus(job, decision.job, decision.gpus); refusal != Refusal::none) return refusal;
+  if (!ledger_.resources_suffice_to_move(job.allocation, decision.gpus, job.request.demand))
+    return Refusal::resources_taken;
   set_state(decision.job, resize ? JobState::resizing : JobState::migrating);
   ++(resize ? job.resizes : job.migrations);
   job.target = decision.gpus;
   job.gpus_awaited = ledger_.take(decision.job, difference(decision.gpus, job.allocation), {}, now_);
+  ledger_.charge_excess(job.allocation, decision.gpus, job.request.demand);
   send_when_complete(decision.job);
   return Refusal::none;
 }

@@ -42,12 +42,17 @@ void Core::on(const JobCancelled& event) {
   const bool nothing_runs = job.state == JobState::pending || job.state == JobState::held ||
                             (job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes);
   if (nothing_runs) return finish(index, JobState::cancelled, {});
-  if (job.state == JobState::suspended) {
-    leave_queue(index);
-    enter_active(index);
-  }
+  if (job.state == JobState::suspended) leave_suspension(index);
   if (job.state != JobState::stopping) return stop(index, StopReason::cancelled);
   job.stop_is_preemption = false;
+}
+
+// A suspended job is not served again: it is about to end, or its process has gone.
+void Core::leave_suspension(JobIndex index) {
+  leave_queue(index);
+  enter_active(index);
+  notice(NoticeKind::active, index);
+  wake_policy(Trigger::ending);  // it may have blocked those behind it
 }
 
 void Core::on(const JobHeld& event) {
@@ -74,11 +79,18 @@ void Core::on(const JobEdited& event) {
   if (queued) notice(NoticeKind::ended, index);  // with the old request, so that private indexes find it
   JobRequest& request = jobs_[index].request;
   if (event.priority) request.priority = *event.priority;
-  if (event.time_limit) request.time_limit = *event.time_limit;
-  if (jobs_[index].state == JobState::pending) {
-    if (event.gpus_min) request.gpus_min = *event.gpus_min;
-    if (event.gpus_max) request.gpus_max = *event.gpus_max;
-    request.gpus = std::clamp(request.gpus, request.gpus_min, request.gpus_max);
+  if (event.time_limit) {
+    request.time_limit = *event.time_limit;
+    const Job& job = jobs_[index];
+    if (job.state == JobState::running)
+      limits_.push({now_ + (*event.time_limit - job.run_at(now_)), event.job, job.attempt});
+  }
+  const int least = event.gpus_min.value_or(request.gpus_min), most = event.gpus_max.value_or(request.gpus_max);
+  const bool still_open = jobs_[index].state == JobState::pending || jobs_[index].state == JobState::held;
+  if (still_open && least >= 1 && least <= most) {
+    request.gpus_min = least;
+    request.gpus_max = most;
+    request.gpus = std::clamp(request.gpus, least, most);
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = now_});
   notice(queued ? NoticeKind::waiting : NoticeKind::edited, index);
@@ -93,7 +105,8 @@ void Core::on(const AttemptStarted& event) {
   if (job->state != JobState::starting && !moved) return;
   set_state(index, JobState::running);
   if (moved) {
-    release(index, difference(job->allocation, job->target));
+    ledger_.give_back_excess(job->target, job->allocation, job->request.demand);
+    release(index, difference(job->allocation, job->target), {});
     job->allocation = job->target;
     job->target.clear();
   }
@@ -122,10 +135,15 @@ void Core::on(AttemptProgressed& event) {
 void Core::on(const AttemptSuspended& event) {
   JobIndex index;
   Job* job = find_attempt(event.job, event.attempt, &index);
-  if (!job || job->state != JobState::stopping || job->cancel_requested) return;
+  if (!job || job->state != JobState::stopping) return;
+  if (job->cancel_requested) {  // cancelled while it was being suspended: now it can be ended
+    command(CommandKind::stop, index, {});
+    effects_->commands.back().why = StopReason::cancelled;
+    return;
+  }
   set_state(index, JobState::suspended);
   leave_active(index);
-  release(index, job->allocation);
+  release_all(index);
   job->allocation.clear();
   job->waiting_since = job->last_suspend = now_;
   enter_queue(index);
@@ -146,8 +164,7 @@ void Core::on(const AttemptExited& event) {
   Job* job = find_attempt(event.job, event.attempt, &index);
   if (!job) return;
   if (job->state == JobState::suspended) {  // its frozen process has gone
-    leave_queue(index);
-    enter_active(index);
+    leave_suspension(index);
     set_state(index, JobState::stopping);
   }
   const bool success = event.exit.failure == FailureKind::none;
@@ -191,7 +208,9 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   effects_->records.push_back({.kind = RecordKind::server_state, .server = server, .at = now_});
-  const std::vector<JobIndex> active(active_);  // requeue changes the list
+  std::vector<JobIndex> active(active_);  // requeue changes the list
+  // Jobs that await GPUs first: what others give up on this server must not start them there.
+  std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
   for (const JobIndex index : active) {
     const Job& job = jobs_[index];
     if (job.allocation.on(server).empty() && job.target.on(server).empty()) continue;

@@ -1,6 +1,7 @@
 #include "core/ledger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -9,6 +10,20 @@ namespace {
 
 ResourceVector share_on(const ResourceVector& demand, int part, int whole) {
   return demand.is_zero() || whole == 0 ? demand : demand * (static_cast<double>(part) / whole);
+}
+
+// visit(server, what `to` needs there beyond `from`) for every server of `to`.
+template <typename Visit>
+void for_each_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand, Visit visit) {
+  if (demand.is_zero()) return;
+  for (const ServerGpus& part : to.parts()) {
+    const int had = from.empty() ? 0 : from.on(part.server).count();
+    const ResourceVector before = demand * (from.empty() ? 0.0 : static_cast<double>(had) / from.count());
+    ResourceVector excess = share_on(demand, part.gpus.count(), to.count());
+    for (std::size_t d = 0; d < resource_count; ++d)
+      excess.amount[d] = std::max(0.0, excess.amount[d] - before.amount[d]);
+    if (!excess.is_zero()) visit(part.server, excess);
+  }
 }
 
 template <typename Test>  // test(server, gpu) for every GPU
@@ -132,6 +147,29 @@ bool Ledger::resources_suffice(const Allocation& gpus, const ResourceVector& dem
   });
 }
 
+bool Ledger::resources_suffice_to_move(const Allocation& from, const Allocation& to,
+                                       const ResourceVector& demand) const {
+  bool suffice = true;
+  for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
+    suffice = suffice && free_.fits(server, excess);
+  });
+  return suffice;
+}
+
+void Ledger::charge_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand) {
+  for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
+    servers_[server].used += excess;
+    free_.take(server, {}, excess);
+  });
+}
+
+void Ledger::give_back_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand) {
+  for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
+    servers_[server].used -= excess;
+    free_.give(server, {}, excess);
+  });
+}
+
 int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared) {
   int awaited = 0;
   const int whole = demand.is_zero() ? 1 : gpus.count();
@@ -213,6 +251,26 @@ void Ledger::check_invariants(const JobTable& jobs) const {
     SL_CHECK(free_.on(server) == usable(server) - occupied_here, "every usable GPU nobody holds counts as free");
   }
   SL_CHECK(held == in_use_, "the number of GPUs in use is the number of GPUs with a tenant");
+  check_resources(jobs);
+}
+
+void Ledger::check_resources(const JobTable& jobs) const {
+  std::vector<ResourceVector> used(servers_.size());
+  for (const Job& job : jobs) {
+    if (!is_active(job.state) || job.request.demand.is_zero()) continue;
+    const Allocation& has = job.allocation;
+    for (const ServerGpus& part : has.parts())
+      used[part.server.value] += share_on(job.request.demand, part.gpus.count(), has.count());
+    for_each_excess(has, job.target, job.request.demand,
+                    [&](ServerIndex server, const ResourceVector& excess) { used[server.value] += excess; });
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const ResourceVector& kept = servers_[ServerIndex(static_cast<std::uint32_t>(i))].used;
+    for (std::size_t d = 0; d < resource_count; ++d) {
+      const double tolerance = 1e-6 * (1 + std::abs(used[i].amount[d]));
+      SL_CHECK(std::abs(kept.amount[d] - used[i].amount[d]) <= tolerance, "what is used is what active jobs asked for");
+    }
+  }
 }
 
 }  // namespace sl

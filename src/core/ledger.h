@@ -28,6 +28,8 @@ class Ledger {
   // Every GPU's tenants are shareable or none.
   bool all_shareable(const Allocation& gpus, const JobTable& jobs) const;
   bool resources_suffice(const Allocation& gpus, const ResourceVector& demand) const;
+  // The same for a job that moves: what it needs on each server of `to` beyond what it has there under `from`.
+  bool resources_suffice_to_move(const Allocation& from, const Allocation& to, const ResourceVector& demand) const;
 
   // Takes what is free and promises the rest. Returns how many GPUs are still awaited.
   int take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared = false);
@@ -35,6 +37,10 @@ class Ledger {
   // in `gpus` end too. Returns how many GPUs became free.
   int release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
               const std::function<void(JobIndex)>& received);
+  // While a job moves it holds, on each server, the larger of its needs there before and after. `charge_excess` takes
+  // what `to` needs beyond `from`, `give_back_excess` returns it; GPUs are taken and released separately.
+  void charge_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand);
+  void give_back_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand);
 
   const ServerTable& servers() const { return servers_; }
   FreeGpus& free() { return free_; }
@@ -60,6 +66,7 @@ class Ledger {
   }
   GpuSet occupied(ServerIndex server) const;
   ResourceVector resources_left(ServerIndex server) const;
+  void check_resources(const JobTable& jobs) const;
 
   ServerTable servers_;
   IndexedVector<ServerIndex, Cells> cells_;

@@ -1,0 +1,195 @@
+// Jobs that are moved, suspended and cancelled while something else is under way.
+#include <gtest/gtest.h>
+
+#include "support/cluster.h"
+
+namespace sl {
+namespace {
+
+using test::Cluster;
+using test::elastic;
+using test::gpus;
+
+// Starts what waits on the first GPUs that fit, and does what a test tells it besides.
+class Scripted : public Policy {
+ public:
+  using Script = std::function<void(const Snapshot&, Plan&)>;
+  explicit Scripted(Script& script) : script_(script) {}
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    if (kind == NoticeKind::waiting) queued.push_back(snapshot.job(job).request.id.value);
+    if (kind != NoticeKind::waiting && kind != NoticeKind::running)
+      std::erase(queued, snapshot.job(job).request.id.value);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (script_) script_(snapshot, plan);
+  }
+  static inline std::vector<std::int64_t> queued;
+
+ private:
+  Script& script_;
+};
+
+struct Interruptions : testing::Test {
+  Scripted::Script script;
+  Cluster cluster{{4, 4}, std::make_unique<Scripted>(script)};
+
+  void SetUp() override { Scripted::queued.clear(); }
+  // One decision with this script, then none.
+  void plan(Scripted::Script what) {
+    script = std::move(what);
+    cluster.feed(ServerDrained{"1", false});  // asks the policy
+    script = nullptr;
+  }
+  JobIndex index(std::int64_t id) const { return cluster.core.find(JobId(id)); }
+  static Allocation on(std::uint32_t server, GpuSet set) { return Allocation(ServerIndex(server), set); }
+  void start(std::int64_t id, Allocation where) {
+    plan([&](const Snapshot&, Plan& p) { p.start(index(id), where); });
+  }
+};
+
+TEST_F(Interruptions, a_job_cancelled_while_it_is_being_suspended_is_ended_afterwards) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  cluster.feed(JobCancelled{JobId(1)}).feed(AttemptSuspended{JobId(1), 1});
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::stop);
+  EXPECT_EQ(cluster.sent.back().why, StopReason::cancelled);
+  cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 15}});
+  EXPECT_EQ(cluster.state(1), JobState::cancelled);
+}
+
+TEST_F(Interruptions, a_suspended_job_that_is_cancelled_leaves_the_policys_queue_at_once) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  EXPECT_EQ(cluster.state(1), JobState::suspended);
+  EXPECT_EQ(Scripted::queued, std::vector<std::int64_t>{1});
+  cluster.obeys = false;
+  cluster.feed(JobCancelled{JobId(1)});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_TRUE(Scripted::queued.empty());
+}
+
+TEST_F(Interruptions, a_frozen_process_that_dies_and_is_retried_waits_once_not_twice) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 9}, true});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(Scripted::queued, std::vector<std::int64_t>{1});
+}
+
+TEST_F(Interruptions, a_moving_job_that_is_cancelled_is_not_started_by_the_last_gpu_it_was_promised) {
+  cluster.submit(1, elastic(2, 2)).submit(2, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  start(2, on(1, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) {
+    p.preempt(index(2));
+    p.migrate(index(1), on(1, GpuSet::first(2)));
+  });
+  EXPECT_EQ(cluster.state(1), JobState::migrating);
+  cluster.feed(JobCancelled{JobId(1)});
+  const std::size_t sent = cluster.sent.size();
+  cluster.feed(AttemptReleased{JobId(2), 1});
+  EXPECT_EQ(cluster.sent.size(), sent);
+  cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 15}});
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
+TEST_F(Interruptions, nothing_is_started_on_a_lost_server_by_what_others_give_up_there) {
+  cluster.submit(1, elastic(4, 4)).submit(2, elastic(4, 4));
+  start(1, on(0, GpuSet::first(4)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) {
+    p.preempt(index(1));
+    p.start(index(2), on(0, GpuSet::first(4)));
+  });
+  const std::size_t sent = cluster.sent.size();
+  cluster.feed(ServerLost{"0"});
+  EXPECT_EQ(cluster.sent.size(), sent);
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+}
+
+TEST_F(Interruptions, cpus_follow_a_job_that_moves_and_shrinks) {
+  ServerDescription server;
+  server.gpus = 4;
+  server.capacity[Resource::cpu] = 8;
+  for (const char* name : {"0", "1"}) {
+    server.name = name;
+    cluster.feed(ServerJoined{server});
+  }
+  JobRequest request = elastic(1, 2);
+  request.demand[Resource::cpu] = 6;
+  cluster.submit(1, request);
+  start(1, on(0, GpuSet::first(2)));
+  const auto cpus_used = [&](std::uint32_t s) { return cluster.core.servers()[ServerIndex(s)].used[Resource::cpu]; };
+  EXPECT_EQ(cpus_used(0), 6);
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  EXPECT_EQ(cpus_used(0), 6);  // both, until it runs there
+  EXPECT_EQ(cpus_used(1), 6);
+  cluster.feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cpus_used(0), 0);
+  plan([&](const Snapshot&, Plan& p) { p.resize(index(1), on(1, GpuSet::first(1))); });
+  cluster.feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cpus_used(1), 6);
+  cluster.finish(1);
+  EXPECT_EQ(cpus_used(1), 0);
+}
+
+TEST_F(Interruptions, a_move_to_a_server_without_enough_cpus_is_refused) {
+  ServerDescription server;
+  server.gpus = 4;
+  server.name = "1";
+  server.capacity[Resource::cpu] = 4;
+  cluster.feed(ServerJoined{server});
+  JobRequest request = elastic(2, 2);
+  request.demand[Resource::cpu] = 6;
+  cluster.submit(1, request);
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  EXPECT_EQ(cluster.core.refusals(Refusal::resources_taken), 1u);
+  EXPECT_EQ(cluster.state(1), JobState::running);
+}
+
+TEST_F(Interruptions, a_time_limit_given_to_a_running_job_counts_from_its_start) {
+  cluster.submit(1, gpus(1));
+  start(1, on(0, GpuSet::first(1)));
+  JobEdited edit{JobId(1), {}, {}, {}, Duration::whole_seconds(30)};
+  cluster.at(10).feed(edit);
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(30));
+  cluster.at(30).turn();
+  EXPECT_EQ(cluster.state(1), JobState::failed);
+}
+
+TEST_F(Interruptions, an_edit_that_contradicts_itself_leaves_the_gpus_as_they_were) {
+  cluster.submit(1, elastic(2, 3));
+  cluster.feed(JobEdited{JobId(1), 7, 4, 1, {}});
+  EXPECT_EQ(cluster.job(1).request.gpus_min, 2);
+  EXPECT_EQ(cluster.job(1).request.gpus_max, 3);
+  EXPECT_EQ(cluster.job(1).request.priority, 7);
+}
+
+TEST_F(Interruptions, gpus_cannot_be_shared_on_a_server_that_is_draining) {
+  JobRequest request = gpus(1);
+  request.shareable = true;
+  cluster.submit(1, request).feed(ServerDrained{"0"});
+  plan([&](const Snapshot&, Plan& p) { p.share(index(1), on(0, GpuSet::first(1))); });
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.refusals(Refusal::server_not_up), 1u);
+}
+
+TEST_F(Interruptions, a_note_about_an_empty_slot_does_not_reach_the_next_job_that_gets_it) {
+  cluster.submit(1, gpus(1)).feed(JobCancelled{JobId(1)});
+  plan([](const Snapshot&, Plan& p) { p.annotate(JobIndex(0), 42); });
+  cluster.submit(2, gpus(1));
+  EXPECT_EQ(index(2), JobIndex(0));
+  EXPECT_EQ(cluster.job(2).annotation, 0);
+}
+
+}  // namespace
+}  // namespace sl
