@@ -56,7 +56,7 @@ Result<double> parse_duration_s(std::string_view text) {
     if (!take_number(rest, number) || number < 0) return bad_duration(text);
     const std::string_view unit = take_word(rest);
     const double seconds = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86'400 : 0;
-    if (seconds == 0 || (unit.empty() && !rest.empty())) return bad_duration(text);
+    if (seconds == 0 || (unit.empty() && (total > 0 || !rest.empty()))) return bad_duration(text);
     total += number * seconds;
   }
   return total;
