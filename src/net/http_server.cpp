@@ -273,7 +273,8 @@ void Connection::begin_stream(const Response& head) {
 }
 
 void Connection::stream_write(std::string chunk) {
-  if (closed || head_only_) {
+  if (closed) return;
+  if (head_only_) {
     unsent -= chunk.size();
     return;
   }
@@ -301,7 +302,10 @@ void Connection::flush() {
   stream_.expires_after(chrono(roster_->settings.idle_timeout));
   asio::async_write(stream_, asio::buffer(chunks_.front()), [self = shared_from_this()](beast::error_code error, std::size_t) {
     self->writing_ = false;
-    if (error) return self->gone();
+    if (error || self->closed) {
+      self->chunks_.clear();
+      return self->gone();
+    }
     self->unsent -= self->chunks_.front().size();
     self->chunks_.pop_front();
     if (!self->chunks_.empty()) return self->flush();
@@ -319,7 +323,7 @@ void Connection::finish_stream() {
 
 void Connection::gone() {
   if (closed.exchange(true)) return;
-  chunks_.clear();
+  if (!writing_) chunks_.clear();  // a write under way still reads the first one
   unsent = 0;
   if (on_drain) std::exchange(on_drain, nullptr)();
 }
