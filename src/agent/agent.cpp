@@ -72,7 +72,9 @@ int free_port() {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof address;
   int port = 29500;
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0) port = ntohs(address.sin_port);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0)
+    port = ntohs(address.sin_port);
   ::close(fd);
   return port;
 }
@@ -114,7 +116,12 @@ struct PendingRead {
 class LiveAgent : public Agent, private AgentPorts {
  public:
   LiveAgent(net::EventLoop& loop, AgentSettings settings, std::unique_ptr<GpuProbe> probe, int lock)
-      : loop_(loop), settings_(std::move(settings)), probe_(std::move(probe)), lock_(lock), logic_(*this), back_off_(std::random_device{}()) {}
+      : loop_(loop),
+        settings_(std::move(settings)),
+        probe_(std::move(probe)),
+        lock_(lock),
+        logic_(*this),
+        back_off_(std::random_device{}()) {}
 
   ~LiveAgent() override {
     alive_.reset();
@@ -243,7 +250,9 @@ bool LiveAgent::try_launcher_socket() {
 Status LiveAgent::spawn_launcher() {
   std::string program = settings_.launcher_program;
   if (program.empty()) program = own_folder() + "/schedulearn-launcher";
-  if (::access(program.c_str(), X_OK) != 0) return internal_error("launcher-missing", "the program that starts jobs is missing: " + program).hint("install schedulearn again");
+  if (::access(program.c_str(), X_OK) != 0)
+    return internal_error("launcher-missing", "the program that starts jobs is missing: " + program)
+        .hint("install schedulearn again");
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSID));
@@ -269,7 +278,9 @@ Status LiveAgent::connect_launcher() {
     for (int i = 0; i < 500 && launcher_ < 0; ++i) {
       if (!try_launcher_socket()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    if (launcher_ < 0) return internal_error("launcher-missing", "the launcher does not answer; see " + settings_.data_dir + "/launcher.log");
+    if (launcher_ < 0)
+      return internal_error("launcher-missing",
+                            "the launcher does not answer; see " + settings_.data_dir + "/launcher.log");
   }
   reader_ = {};
   launcher_watch_ = loop_.on_readable(launcher_, [this] { read_launcher(); });
@@ -304,7 +315,8 @@ void LiveAgent::lose_launcher() {
   disconnect_launcher();
   logic_.on_launcher_lost();
   if (stopped_) return finish_if_stopped();
-  if (Status again = connect_launcher(); !again.ok()) std::fprintf(stderr, "schedulearn agent: %s\n", again.error().message.c_str());
+  if (Status again = connect_launcher(); !again.ok())
+    std::fprintf(stderr, "schedulearn agent: %s\n", again.error().message.c_str());
 }
 
 void LiveAgent::finish_if_stopped() {
@@ -324,13 +336,21 @@ void LiveAgent::launch(const std::string& key, const wire::StartAttempt& order) 
   paths.controller_url = settings_.controller_url;
   paths.port = order.spec.launch == "none" ? 0 : free_port();
   std::error_code ignored;
-  for (const std::string& folder : {paths.attempt_dir + "/tmp", paths.job_dir + "/checkpoints", paths.job_dir + "/output"}) fs::create_directories(folder, ignored);
+  for (const std::string& folder :
+       {paths.attempt_dir + "/tmp", paths.job_dir + "/checkpoints", paths.job_dir + "/output"})
+    fs::create_directories(folder, ignored);
   std::vector<std::string> own;
   for (char** entry = environ; *entry; ++entry) own.emplace_back(*entry);
   const Execution execution = make_execution(order, paths, own);
   std::string gpus;
   for (const int gpu : order.gpus) gpus += (gpus.empty() ? "" : ",") + std::to_string(gpu);
-  Fields fields = {"start", key, execution.workdir, paths.attempt_dir + "/output", execution.required, gpus, std::to_string(execution.arguments.size())};
+  Fields fields = {"start",
+                   key,
+                   execution.workdir,
+                   paths.attempt_dir + "/output",
+                   execution.required,
+                   gpus,
+                   std::to_string(execution.arguments.size())};
   fields.insert(fields.end(), execution.arguments.begin(), execution.arguments.end());
   fields.insert(fields.end(), execution.environment.begin(), execution.environment.end());
   to_launcher(fields);
@@ -392,7 +412,8 @@ void LiveAgent::on_frame(const std::string& text) {
   const auto message = wire::decode_controller_message(text);
   if (!message.ok()) return;  // of a newer controller: nothing we could do
   if (std::holds_alternative<wire::Welcome>(*message)) retry_s_ = 0.1;
-  if (const auto* refused = std::get_if<wire::Refused>(&*message)) std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
+  if (const auto* refused = std::get_if<wire::Refused>(&*message))
+    std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
   if (const auto* read = std::get_if<wire::LogRead>(&*message)) return answer_read(*read, read->wait_s <= 0);
   logic_.on_message(*message, clock_now());
 }
@@ -405,7 +426,8 @@ bool LiveAgent::try_answer(const wire::LogRead& request, bool last_chance) {
   chunk.request = request.request;
   const auto held = logic_.attempts().find(key);
   // Read the state before the bytes: what is written after the end cannot be missed, it does not exist.
-  const bool over = held == logic_.attempts().end() ? fs::exists(attempt_dir(key) + "/exit") : held->second.report.state == "exited";
+  const bool over =
+      held == logic_.attempts().end() ? fs::exists(attempt_dir(key) + "/exit") : held->second.report.state == "exited";
   const auto piece = read_piece(attempt_dir(key) + "/output", request.offset, request.limit);
   if (!piece && held == logic_.attempts().end() && !over) {
     chunk.error = "unknown-attempt";
@@ -431,7 +453,8 @@ void LiveAgent::answer_read(const wire::LogRead& request, bool last_chance) {
 
 void LiveAgent::poll_reads() {
   const Instant now = clock_now();
-  std::erase_if(pending_reads_, [&](const PendingRead& pending) { return try_answer(pending.request, now >= pending.answer_by); });
+  std::erase_if(pending_reads_,
+                [&](const PendingRead& pending) { return try_answer(pending.request, now >= pending.answer_by); });
   if (!pending_reads_.empty()) log_poll_ = loop_.after(log_poll_interval, [this] { poll_reads(); });
 }
 
@@ -456,7 +479,8 @@ void LiveAgent::send_telemetry() {
   wire::Telemetry telemetry;
   telemetry.at_us = clock_now().us;
   const auto now = cpu_ticks();
-  if (now.second > cpu_before_.second) telemetry.cpu_utilization_pct = 100 * (now.first - cpu_before_.first) / (now.second - cpu_before_.second);
+  if (now.second > cpu_before_.second)
+    telemetry.cpu_utilization_pct = 100 * (now.first - cpu_before_.first) / (now.second - cpu_before_.second);
   cpu_before_ = now;
   telemetry.memory_used_bytes = (memory_kib("MemTotal") - memory_kib("MemAvailable")) * 1024;
   telemetry.gpus = sample_gpus();
@@ -476,7 +500,8 @@ void LiveAgent::read_metrics_of(const std::string& key, const HeldAttempt& attem
   const auto piece = read_piece(attempt_dir(key) + "/metrics.jsonl", offset, 1 << 20);
   if (!piece) return;
   std::string_view rest = piece->bytes;
-  for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1), offset += static_cast<std::int64_t>(end) + 1) {
+  for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos;
+       rest.remove_prefix(end + 1), offset += static_cast<std::int64_t>(end) + 1) {
     auto progress = parse_metrics_line(rest.substr(0, end));
     if (!progress) continue;
     progress->job_id = attempt.report.job_id;
@@ -504,10 +529,14 @@ Result<int> lock_data_dir(const std::string& dir) {
   fs::create_directories(dir, failed);
   ::chmod(dir.c_str(), 0700);
   const int lock = ::open((dir + "/agent.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0) return denied("data-directory-not-writable", "cannot write to the data directory " + dir + ": " + std::strerror(errno)).hint("choose another: --data DIR");
+  if (lock < 0)
+    return denied("data-directory-not-writable",
+                  "cannot write to the data directory " + dir + ": " + std::strerror(errno))
+        .hint("choose another: --data DIR");
   if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return lock;
   ::close(lock);
-  return conflict("data-directory-in-use", "another agent uses the data directory " + dir).hint("choose another: --data DIR");
+  return conflict("data-directory-in-use", "another agent uses the data directory " + dir)
+      .hint("choose another: --data DIR");
 }
 
 std::string host_name() {
@@ -525,7 +554,8 @@ Result<std::unique_ptr<Agent>> Agent::start(net::EventLoop& loop, const AgentSet
   if (settings.server.empty()) settings.server = host_name();
   std::unique_ptr<GpuProbe> probe = settings.simulate > 0 ? make_simulated(settings.simulate) : open_nvml();
   if (!probe && settings.simulate_if_none) probe = make_simulated(4);
-  if (!probe) return unavailable("no-gpu", "no NVIDIA GPU was found on this server").hint("simulate some: --simulate 4");
+  if (!probe)
+    return unavailable("no-gpu", "no NVIDIA GPU was found on this server").hint("simulate some: --simulate 4");
   Result<int> lock = lock_data_dir(settings.data_dir);
   if (!lock.ok()) return lock.error();
   auto agent = std::make_unique<LiveAgent>(loop, std::move(settings), std::move(probe), *lock);

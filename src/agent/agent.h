@@ -1,5 +1,5 @@
-// The agent as a process on a server: connects to the controller, keeps the launcher alive, serves output, tells how the
-// machine does. It can be killed at any moment; jobs go on under the launcher.
+// The agent as a process on a server: connects to the controller, keeps the launcher alive, serves output, tells how
+// the machine does. It can be killed at any moment; jobs go on under the launcher.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@ namespace sl::agent {
 struct AgentSettings {
   std::string controller_url = "http://127.0.0.1:5000";
   std::string data_dir;
-  std::string server;              // empty: the host's name
-  int simulate = 0;                // GPUs to simulate; 0: look for real ones
-  bool simulate_if_none = false;   // 4 simulated ones when no real one is found
+  std::string server;             // empty: the host's name
+  int simulate = 0;               // GPUs to simulate; 0: look for real ones
+  bool simulate_if_none = false;  // 4 simulated ones when no real one is found
   std::string token;
   std::string version = "0.1.0";
-  std::string launcher_program;    // empty: schedulearn-launcher beside this program
+  std::string launcher_program;  // empty: schedulearn-launcher beside this program
 };
 
 class Agent {

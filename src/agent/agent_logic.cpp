@@ -8,7 +8,9 @@ namespace sl::agent {
 namespace {
 
 int signal_number(const std::string& name) {
-  static const std::map<std::string, int> numbers = {{"TERM", SIGTERM}, {"INT", SIGINT}, {"HUP", SIGHUP}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"KILL", SIGKILL}};
+  static const std::map<std::string, int> numbers = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
+                                                     {"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
+                                                     {"KILL", SIGKILL}};
   const std::string plain = name.starts_with("SIG") ? name.substr(3) : name;
   const auto at = numbers.find(plain);
   return at == numbers.end() ? SIGTERM : at->second;

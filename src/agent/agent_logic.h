@@ -1,5 +1,5 @@
-// The agent as a state machine: messages of the controller, states from the launcher and time go in; messages, orders to
-// the launcher go out. No socket, thread, file or clock. It can forget everything: the launcher tells it again.
+// The agent as a state machine: messages of the controller, states from the launcher and time go in; messages, orders
+// to the launcher go out. No socket, thread, file or clock. It can forget everything: the launcher tells it again.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace sl::agent {
 class AgentPorts {
  public:
   virtual ~AgentPorts() = default;
-  virtual void send(const wire::AgentMessage& message) = 0;     // dropped when no session is open
+  virtual void send(const wire::AgentMessage& message) = 0;  // dropped when no session is open
   virtual void launch(const std::string& key, const wire::StartAttempt& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
   virtual void forget(const std::string& key) = 0;
@@ -24,9 +24,9 @@ class AgentPorts {
 
 struct HeldAttempt {
   wire::AttemptReport report;
-  std::int64_t unacknowledged = 0;   // seq of the last report the controller has not confirmed; 0: none
+  std::int64_t unacknowledged = 0;  // seq of the last report the controller has not confirmed; 0: none
   Instant kill_at = Instant::never();
-  bool ordered = false;              // start was passed to the launcher, no answer yet
+  bool ordered = false;  // start was passed to the launcher, no answer yet
 };
 
 std::string key_of(std::int64_t job_id, int attempt);
@@ -43,7 +43,7 @@ class AgentLogic {
   // The launcher has gone (killed): what it ran is unknown until the next one has looked.
   void on_launcher_lost() { launcher_ready_ = false; }
   bool launcher_ready() const { return launcher_ready_; }
-  void tick(Instant now);            // kills what outlived its grace
+  void tick(Instant now);  // kills what outlived its grace
 
   const std::map<std::string, HeldAttempt>& attempts() const { return attempts_; }
   Instant last_contact() const { return last_contact_; }  // of the controller: what a lease counts from

@@ -103,33 +103,50 @@ wire::StartAttempt order_of(wire::CommandLine command, const std::string& launch
   return order;
 }
 
-bool has(const std::vector<std::string>& list, const std::string& entry) { return std::find(list.begin(), list.end(), entry) != list.end(); }
+bool has(const std::vector<std::string>& list, const std::string& entry) {
+  return std::find(list.begin(), list.end(), entry) != list.end();
+}
 
 TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_the_agent) {
-  const Execution e = make_execution(order_of("python train.py | tee log"), {"/d/attempts/5.2", "/d/jobs/5", "/d/torchrun.py", "http://c", 0}, {"PATH=/bin", "SECRET=x", "HOME=/h"});
+  const Execution e = make_execution(order_of("python train.py | tee log"),
+                                     {"/d/attempts/5.2", "/d/jobs/5", "/d/torchrun.py", "http://c", 0},
+                                     {"PATH=/bin", "SECRET=x", "HOME=/h"});
   EXPECT_EQ(e.arguments, (std::vector<std::string>{"/bin/bash", "-c", "set -o pipefail\npython train.py | tee log"}));
   EXPECT_EQ(e.required, "python");
-  for (const char* entry : {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1", "CUDA_VISIBLE_DEVICES=1,3", "A=b", "OMP_NUM_THREADS=4", "PATH=/bin", "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints"}) {
+  for (const char* entry :
+       {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1", "CUDA_VISIBLE_DEVICES=1,3", "A=b",
+        "OMP_NUM_THREADS=4", "PATH=/bin", "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints"}) {
     EXPECT_TRUE(has(e.environment, entry)) << entry;
   }
   EXPECT_FALSE(has(e.environment, "SECRET=x"));
 }
 
 TEST(Environment, a_vector_is_executed_as_it_is) {
-  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}).arguments, (std::vector<std::string>{"ls", "$HOME"}));
+  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}).arguments,
+            (std::vector<std::string>{"ls", "$HOME"}));
 }
 
 TEST(Environment, torchrun_starts_one_process_a_gpu_with_the_interpreter_that_was_asked_for) {
   const AttemptPaths paths{"/a", "/j", "/d/t.py", "", 1234};
-  EXPECT_NE(make_execution(order_of("train.py --x 1", "torchrun"), paths, {}).arguments[2].find("exec '/usr/bin/python3' '/d/t.py' --nnodes 1 --nproc_per_node 2"), std::string::npos);
-  EXPECT_NE(make_execution(order_of("/opt/python3.12 train.py", "torchrun"), paths, {}).arguments[2].find("exec '/opt/python3.12'"), std::string::npos);
-  EXPECT_NE(make_execution(order_of(std::vector<std::string>{"train.py", "it's"}, "torchrun"), paths, {}).arguments[2].find("'train.py' 'it'\\''s'"), std::string::npos);
+  EXPECT_NE(make_execution(order_of("train.py --x 1", "torchrun"), paths, {})
+                .arguments[2]
+                .find("exec '/usr/bin/python3' '/d/t.py' --nnodes 1 --nproc_per_node 2"),
+            std::string::npos);
+  EXPECT_NE(make_execution(order_of("/opt/python3.12 train.py", "torchrun"), paths, {})
+                .arguments[2]
+                .find("exec '/opt/python3.12'"),
+            std::string::npos);
+  EXPECT_NE(make_execution(order_of(std::vector<std::string>{"train.py", "it's"}, "torchrun"), paths, {})
+                .arguments[2]
+                .find("'train.py' 'it'\\''s'"),
+            std::string::npos);
 }
 
 TEST(Environment, the_first_program_of_a_line_is_known_only_when_it_is_plain) {
   EXPECT_EQ(first_program("  python train.py"), "python");
   EXPECT_EQ(first_program("ls;true"), "ls");
-  for (const char* line : {"", "cd x && ls", "A=b python x", "$PY x", "(ls)", "\"my prog\"", "for i in 1; do ls; done"}) EXPECT_EQ(first_program(line), "") << line;
+  for (const char* line : {"", "cd x && ls", "A=b python x", "$PY x", "(ls)", "\"my prog\"", "for i in 1; do ls; done"})
+    EXPECT_EQ(first_program(line), "") << line;
 }
 
 TEST(Files, base64_and_metrics_lines) {

@@ -39,7 +39,8 @@ std::pair<std::string, std::string> split_interpreter(const std::string& line) {
 std::string as_line(const wire::CommandLine& command) {
   if (const auto* line = std::get_if<std::string>(&command)) return *line;
   std::string text;
-  for (const std::string& word : std::get<std::vector<std::string>>(command)) text += (text.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : std::get<std::vector<std::string>>(command))
+    text += (text.empty() ? "" : " ") + quoted(word);
   return text;
 }
 
@@ -53,22 +54,27 @@ std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& p
     if (is_python(words.front())) words.erase(words.begin());
     rest = as_line(words);
   }
-  return "exec " + quoted(python) + " " + quoted(paths.torchrun) + " --nnodes 1 --nproc_per_node " + std::to_string(order.gpus.size()) + " --rdzv_id " + std::to_string(order.job_id) +
+  return "exec " + quoted(python) + " " + quoted(paths.torchrun) + " --nnodes 1 --nproc_per_node " +
+         std::to_string(order.gpus.size()) + " --rdzv_id " + std::to_string(order.job_id) +
          " --master_addr 127.0.0.1 --master_port " + std::to_string(paths.port) + " --monitor_interval 0.2 " + rest;
 }
 
 // One copy for every GPU; the first that fails ends the others, and its code is the job's.
 std::string ranks_line(const wire::StartAttempt& order) {
-  return "pids=\"\"\nfor rank in $(seq 0 " + std::to_string(order.gpus.size() - 1) + "); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " + quoted("set -o pipefail\n" + as_line(order.spec.command)) +
-         " &\n  pids=\"$pids $!\"\ndone\ntrap 'kill -TERM $pids 2>/dev/null' TERM INT USR1\nfor n in $pids; do\n  wait -n $pids; code=$?\n"
+  return "pids=\"\"\nfor rank in $(seq 0 " + std::to_string(order.gpus.size() - 1) +
+         "); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " + quoted("set -o pipefail\n" + as_line(order.spec.command)) +
+         " &\n  pids=\"$pids $!\"\ndone\ntrap 'kill -TERM $pids 2>/dev/null' TERM INT USR1\nfor n in $pids; do\n  wait "
+         "-n $pids; code=$?\n"
          "  if [ $code -ne 0 ]; then kill -TERM $pids 2>/dev/null; wait; exit $code; fi\ndone\n";
 }
 
 void pass_on(const std::vector<std::string>& own, Environment& environment) {
-  static const std::set<std::string> wanted = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "SHELL", "TMPDIR", "TZ", "LD_LIBRARY_PATH"};
+  static const std::set<std::string> wanted = {"PATH",   "HOME",  "USER",   "LOGNAME", "LANG",
+                                               "LC_ALL", "SHELL", "TMPDIR", "TZ",      "LD_LIBRARY_PATH"};
   for (const std::string& entry : own) {
     const std::size_t equals = entry.find('=');
-    if (equals != std::string::npos && wanted.count(entry.substr(0, equals)) != 0) environment[entry.substr(0, equals)] = entry.substr(equals + 1);
+    if (equals != std::string::npos && wanted.count(entry.substr(0, equals)) != 0)
+      environment[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
 }
@@ -76,7 +82,9 @@ void pass_on(const std::vector<std::string>& own, Environment& environment) {
 void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Environment& environment) {
   const wire::JobSpec& spec = order.spec;
   const std::string gpus = std::to_string(order.gpus.size());
-  const auto set = [&](const char* name, const std::string& value) { environment[std::string("SCHEDULEARN_") + name] = value; };
+  const auto set = [&](const char* name, const std::string& value) {
+    environment[std::string("SCHEDULEARN_") + name] = value;
+  };
   set("JOB_ID", std::to_string(order.job_id));
   set("JOB_NAME", spec.name);
   set("ATTEMPT", std::to_string(order.attempt));
@@ -87,7 +95,9 @@ void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Enviro
   set("SERVER_RANK", "0");
   set("SERVER_IPS", "127.0.0.1");
   const std::string checkpoints = spec.checkpoint.dir.value_or("");
-  set("CHECKPOINT_DIR", checkpoints.empty() ? paths.job_dir + "/checkpoints" : checkpoints[0] == '/' ? checkpoints : spec.workdir + "/" + checkpoints);
+  set("CHECKPOINT_DIR", checkpoints.empty()     ? paths.job_dir + "/checkpoints"
+                        : checkpoints[0] == '/' ? checkpoints
+                                                : spec.workdir + "/" + checkpoints);
   set("OUTPUT_DIR", paths.job_dir + "/output");
   set("TMP_DIR", paths.attempt_dir + "/tmp");
   set("NOTICE_FILE", paths.attempt_dir + "/notice");
@@ -108,9 +118,11 @@ void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Enviro
 
 std::string first_program(const std::string& line) {
   static const std::set<std::string> built_in = {
-      ".",    ":",    "[",     "[[",   "alias", "bg",   "break", "builtin", "case",  "cd",   "command", "continue", "declare", "do",    "echo",  "eval", "exec",   "exit",  "export", "false", "fg",
-      "for",  "function", "getopts", "hash", "if",  "jobs", "kill",  "let",     "local", "popd", "printf",  "pushd",    "pwd",     "read",  "return", "select", "set", "shift", "source", "test",  "time",
-      "times", "trap", "true",  "type", "typeset", "ulimit", "umask", "unset", "until", "wait", "while"};
+      ".",        ":",       "[",       "[[",     "alias", "bg",    "break",  "builtin", "case",  "cd",     "command",
+      "continue", "declare", "do",      "echo",   "eval",  "exec",  "exit",   "export",  "false", "fg",     "for",
+      "function", "getopts", "hash",    "if",     "jobs",  "kill",  "let",    "local",   "popd",  "printf", "pushd",
+      "pwd",      "read",    "return",  "select", "set",   "shift", "source", "test",    "time",  "times",  "trap",
+      "true",     "type",    "typeset", "ulimit", "umask", "unset", "until",  "wait",    "while"};
   const std::size_t begin = line.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return "";
   const std::string word = line.substr(begin, line.find_first_of(" \t\r\n;&|<>()", begin) - begin);
@@ -118,7 +130,8 @@ std::string first_program(const std::string& line) {
   return plain && built_in.count(word) == 0 ? word : "";
 }
 
-Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths, const std::vector<std::string>& own) {
+Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths,
+                         const std::vector<std::string>& own) {
   Execution execution;
   const wire::CommandLine& command = order.spec.command;
   if (order.spec.launch == "torchrun") {

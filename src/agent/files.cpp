@@ -18,7 +18,8 @@ std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset
   FilePiece piece;
   piece.size = info.st_size;
   piece.offset = offset < 0 ? std::max<std::int64_t>(0, piece.size + offset) : std::min(offset, piece.size);
-  piece.bytes.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(piece.size - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
+  piece.bytes.resize(static_cast<std::size_t>(
+      std::clamp<std::int64_t>(piece.size - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
   const ssize_t n = ::pread(fd, piece.bytes.data(), piece.bytes.size(), piece.offset);
   piece.bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   ::close(fd);
@@ -31,8 +32,10 @@ std::string encode_base64(std::string_view bytes) {
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k) text.push_back(i + k <= bytes.size() ? alphabet[group >> (18 - 6 * k) & 63] : '=');
+    for (std::size_t k = 0; k < 3; ++k)
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    for (std::size_t k = 0; k < 4; ++k)
+      text.push_back(i + k <= bytes.size() ? alphabet[group >> (18 - 6 * k) & 63] : '=');
   }
   return text;
 }

@@ -19,8 +19,8 @@ std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset
 
 std::string encode_base64(std::string_view bytes);
 
-// A line of the metrics file: {"epoch": 3, "epochs": 5, "loss": 0.41, "accuracy": 0.87} or "step"/"steps". Anything else:
-// empty.
+// A line of the metrics file: {"epoch": 3, "epochs": 5, "loss": 0.41, "accuracy": 0.87} or "step"/"steps". Anything
+// else: empty.
 std::optional<wire::Progress> parse_metrics_line(std::string_view line);
 
 }  // namespace sl::agent

@@ -37,7 +37,7 @@ struct Utilization {
 struct Memory {
   unsigned long long total, free, used;
 };
-struct ProcessInfo {     // of nvmlDeviceGetComputeRunningProcesses_v3
+struct ProcessInfo {  // of nvmlDeviceGetComputeRunningProcesses_v3
   unsigned pid;
   unsigned long long used_memory;
   unsigned gpu_instance, compute_instance;
@@ -78,7 +78,8 @@ class NvmlProbe : public GpuProbe {
     if (nvml_.count(&count) != 0) return reports;
     for (unsigned i = 0; i < count; ++i) {
       Device device = nullptr;
-      if (nvml_.handle(i, &device) == 0) reports.push_back(look(static_cast<int>(i), device));  // else it has fallen off the bus
+      if (nvml_.handle(i, &device) == 0)
+        reports.push_back(look(static_cast<int>(i), device));  // else it has fallen off the bus
     }
     return reports;
   }
@@ -131,7 +132,8 @@ std::unique_ptr<GpuProbe> open_nvml() {
   find(library, nvml.processes, "nvmlDeviceGetComputeRunningProcesses_v3");
   find(library, nvml.driver, "nvmlSystemGetDriverVersion");
   unsigned count = 0;
-  if (!nvml.init || !nvml.count || !nvml.handle || nvml.init() != 0 || nvml.count(&count) != 0 || count == 0) return nullptr;
+  if (!nvml.init || !nvml.count || !nvml.handle || nvml.init() != 0 || nvml.count(&count) != 0 || count == 0)
+    return nullptr;
   return std::make_unique<NvmlProbe>(nvml);
 }
 

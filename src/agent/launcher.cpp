@@ -38,7 +38,8 @@ bool write_durably(const std::string& dir, const char* name, const std::string& 
   const std::string path = dir + "/" + name, temporary = path + ".new";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return false;
-  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fdatasync(fd) == 0;
+  const bool written =
+      ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fdatasync(fd) == 0;
   ::close(fd);
   if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) return false;
   const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,7 +73,8 @@ std::string start_ticks(pid_t pid) {
 
 std::string variable(const Fields& environment, std::string_view name) {
   for (const std::string& entry : environment) {
-    if (entry.size() > name.size() && entry.compare(0, name.size(), name) == 0 && entry[name.size()] == '=') return entry.substr(name.size() + 1);
+    if (entry.size() > name.size() && entry.compare(0, name.size(), name) == 0 && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
   }
   return "";
 }
@@ -104,7 +106,8 @@ std::vector<char*> pointers(const Fields& texts) {
 }
 
 // Its own session and process group, default signals, no input, output to the file. Returns errno, 0 when it runs.
-int spawn(const std::string& program, const Fields& arguments, const Fields& environment, const std::string& cwd, const std::string& output, pid_t* pid) {
+int spawn(const std::string& program, const Fields& arguments, const Fields& environment, const std::string& cwd,
+          const std::string& output, pid_t* pid) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
@@ -118,15 +121,19 @@ int spawn(const std::string& program, const Fields& arguments, const Fields& env
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-  const int error = posix_spawn(pid, program.c_str(), &files, &attributes, pointers(arguments).data(), pointers(environment).data());
+  posix_spawnattr_setflags(&attributes,
+                           static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+  const int error =
+      posix_spawn(pid, program.c_str(), &files, &attributes, pointers(arguments).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return error;
 }
 
 std::string exit_text(const LauncherState& s) {
-  return std::to_string(s.ended_us) + "\n" + (s.exit_code ? std::to_string(*s.exit_code) : "") + "\n" + (s.signal ? std::to_string(*s.signal) : "") + "\n" + s.failure_kind + "\n" + s.failure_message + "\n" + s.gpus + "\n";
+  return std::to_string(s.ended_us) + "\n" + (s.exit_code ? std::to_string(*s.exit_code) : "") + "\n" +
+         (s.signal ? std::to_string(*s.signal) : "") + "\n" + s.failure_kind + "\n" + s.failure_message + "\n" +
+         s.gpus + "\n";
 }
 
 }  // namespace
@@ -202,7 +209,8 @@ void Launcher::recover_attempt(const std::string& key) {
   }
   if (state.started_us == 0) return;  // it never began
   state.state = "running";
-  if (!ticks.empty() && start_ticks(static_cast<pid_t>(state.pid)) == ticks) attempt.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, state.pid, 0));
+  if (!ticks.empty() && start_ticks(static_cast<pid_t>(state.pid)) == ticks)
+    attempt.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, state.pid, 0));
   Attempt& kept = attempts_.emplace(key, std::move(attempt)).first->second;
   if (kept.pidfd < 0) ended(kept, 0, false);
 }
@@ -260,7 +268,8 @@ void Launcher::obey(const Fields& order) {
   if (order[0] == "start" && order.size() >= 7) return start(order);
   if (order[0] == "signal" && order.size() == 3) return send_signal(order[1], std::atoi(order[2].c_str()));
   if (order[0] == "shutdown") shutting_down_ = true;
-  if (order[0] == "forget" && order.size() == 2 && attempts_.count(order[1]) != 0 && attempts_[order[1]].state.state == "exited") {
+  if (order[0] == "forget" && order.size() == 2 && attempts_.count(order[1]) != 0 &&
+      attempts_[order[1]].state.state == "exited") {
     write_durably(attempt_dir(order[1]), "forgotten", "");
     attempts_.erase(order[1]);
   }
@@ -273,7 +282,8 @@ void Launcher::obey(const Fields& order) {
 
 void Launcher::start(const Fields& order) {
   const std::string& key = order[1];
-  if (const auto known = attempts_.find(key); known != attempts_.end()) return tell(known->second.state);  // the order came twice
+  if (const auto known = attempts_.find(key); known != attempts_.end())
+    return tell(known->second.state);  // the order came twice
   const std::string dir = attempt_dir(key);
   if (key.find('/') != std::string::npos || exists(dir + "/forgotten")) return;
   const std::string &cwd = order[2], &output = order[3], &required = order[4];
@@ -282,21 +292,26 @@ void Launcher::start(const Fields& order) {
   state.gpus = order[5];
   const auto argument_count = static_cast<std::size_t>(std::atoi(order[6].c_str()));
   ::mkdir(dir.c_str(), 0700);
-  if (argument_count == 0 || order.size() < 7 + argument_count) return fail_start(state, "the order to start it is broken");
+  if (argument_count == 0 || order.size() < 7 + argument_count)
+    return fail_start(state, "the order to start it is broken");
   const Fields arguments(order.begin() + 7, order.begin() + 7 + static_cast<std::ptrdiff_t>(argument_count));
   const Fields environment(order.begin() + 7 + static_cast<std::ptrdiff_t>(argument_count), order.end());
   struct stat info {};
   if (::stat(cwd.c_str(), &info) != 0) return fail_start(state, "no such working directory: " + cwd);
   if (!S_ISDIR(info.st_mode)) return fail_start(state, "the working directory is not a directory: " + cwd);
-  if (!required.empty() && find_program(required, cwd, environment).empty()) return fail_start(state, "no such command: " + required);
+  if (!required.empty() && find_program(required, cwd, environment).empty())
+    return fail_start(state, "no such command: " + required);
   const std::string program = find_program(arguments[0], cwd, environment);
   if (program.empty()) return fail_start(state, "no such command: " + arguments[0]);
   pid_t pid = 0;
-  if (const int error = spawn(program, arguments, environment, cwd, output, &pid); error != 0) return fail_start(state, "cannot start " + arguments[0] + ": " + std::strerror(error));
+  if (const int error = spawn(program, arguments, environment, cwd, output, &pid); error != 0)
+    return fail_start(state, "cannot start " + arguments[0] + ": " + std::strerror(error));
   state.state = "running";
   state.pid = pid;
   state.started_us = now_us();
-  write_durably(dir, "started", std::to_string(pid) + "\n" + start_ticks(pid) + "\n" + std::to_string(state.started_us) + "\n" + state.gpus + "\n");
+  write_durably(dir, "started",
+                std::to_string(pid) + "\n" + start_ticks(pid) + "\n" + std::to_string(state.started_us) + "\n" +
+                    state.gpus + "\n");
   tell(state);
 }
 
@@ -320,7 +335,8 @@ void Launcher::reap() {
   int status = 0;
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     for (auto& [key, attempt] : attempts_) {
-      if (attempt.state.pid == pid && attempt.state.state == "running" && attempt.pidfd < 0) ended(attempt, status, true);
+      if (attempt.state.pid == pid && attempt.state.state == "running" && attempt.pidfd < 0)
+        ended(attempt, status, true);
     }
   }
 }
@@ -348,7 +364,8 @@ void Launcher::tell(const LauncherState& state) {
   if (client_ < 0) return;
   const std::string text = frame(to_fields(state));
   // The agent reads all the time; when it does not, it asks again for the list after it has reconnected.
-  if (::send(client_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) ::shutdown(client_, SHUT_RDWR);
+  if (::send(client_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+    ::shutdown(client_, SHUT_RDWR);
 }
 
 }  // namespace sl::agent

@@ -1,5 +1,5 @@
-// The launcher: one tiny process a server that starts jobs, waits for them and writes down how they end. It survives agents
-// and controllers. Facts are on disk before they are told:
+// The launcher: one tiny process a server that starts jobs, waits for them and writes down how they end. It survives
+// agents and controllers. Facts are on disk before they are told:
 //
 //   attempts/JOB.ATTEMPT/output   stdout and stderr of the job
 //   attempts/JOB.ATTEMPT/started  pid, its start time in the kernel's ticks (tells a reused pid), wall time, GPUs
@@ -20,13 +20,14 @@ namespace sl::agent {
 class Launcher {
  public:
   explicit Launcher(std::string data_dir) : dir_(std::move(data_dir)) {}
-  // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another one is running.
+  // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another one is
+  // running.
   int run();
 
  private:
   struct Attempt {
     LauncherState state;
-    int pidfd = -1;        // of an adopted process
+    int pidfd = -1;  // of an adopted process
   };
   bool open();
   void recover();

@@ -10,7 +10,9 @@ namespace {
 constexpr std::uint32_t frame_bytes_max = 4 << 20;
 
 std::string text_of(const std::optional<int>& number) { return number ? std::to_string(*number) : ""; }
-std::optional<int> number_of(const std::string& text) { return text.empty() ? std::nullopt : std::optional(std::atoi(text.c_str())); }
+std::optional<int> number_of(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(std::atoi(text.c_str()));
+}
 
 }  // namespace
 
@@ -41,12 +43,31 @@ std::optional<Fields> FrameReader::next() {
 }
 
 Fields to_fields(const LauncherState& s) {
-  return {"state", s.key, s.state, std::to_string(s.pid), std::to_string(s.started_us), std::to_string(s.ended_us), text_of(s.exit_code), text_of(s.signal), s.failure_kind, s.failure_message, s.gpus};
+  return {"state",
+          s.key,
+          s.state,
+          std::to_string(s.pid),
+          std::to_string(s.started_us),
+          std::to_string(s.ended_us),
+          text_of(s.exit_code),
+          text_of(s.signal),
+          s.failure_kind,
+          s.failure_message,
+          s.gpus};
 }
 
 std::optional<LauncherState> to_state(const Fields& f) {
   if (f.size() != 11 || f[0] != "state") return std::nullopt;
-  return LauncherState{f[1], f[2], std::atoll(f[3].c_str()), std::atoll(f[4].c_str()), std::atoll(f[5].c_str()), number_of(f[6]), number_of(f[7]), f[8], f[9], f[10]};
+  return LauncherState{f[1],
+                       f[2],
+                       std::atoll(f[3].c_str()),
+                       std::atoll(f[4].c_str()),
+                       std::atoll(f[5].c_str()),
+                       number_of(f[6]),
+                       number_of(f[7]),
+                       f[8],
+                       f[9],
+                       f[10]};
 }
 
 }  // namespace sl::agent

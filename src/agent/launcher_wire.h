@@ -1,8 +1,9 @@
-// What agent and launcher say to each other over a Unix socket: frames of a 4-byte length (host order) and fields that each
-// end with a zero byte; the first field is the verb.
+// What agent and launcher say to each other over a Unix socket: frames of a 4-byte length (host order) and fields that
+// each end with a zero byte; the first field is the verb.
 //
-//   agent -> launcher  start KEY CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   list   forget KEY   shutdown
-//   launcher -> agent  state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS   listed
+//   agent -> launcher  start KEY CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   list   forget KEY
+//   shutdown launcher -> agent  state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS
+//   listed
 //
 // KEY is "job.attempt". Empty fields are unknown.
 #pragma once
@@ -32,13 +33,13 @@ class FrameReader {
 
 struct LauncherState {
   std::string key;
-  std::string state;             // running exited
+  std::string state;  // running exited
   std::int64_t pid = 0;
-  std::int64_t started_us = 0;   // 0: never
+  std::int64_t started_us = 0;  // 0: never
   std::int64_t ended_us = 0;
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;
-  std::string gpus;              // "0,1"
+  std::string gpus;  // "0,1"
 };
 Fields to_fields(const LauncherState& state);
 std::optional<LauncherState> to_state(const Fields& fields);

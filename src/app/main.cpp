@@ -38,7 +38,8 @@ Result<std::pair<std::string, std::uint16_t>> parse_listen(const std::string& te
   const std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
   std::uint16_t number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc() || end != port.data() + port.size()) return invalid("bad-listen", "not an address and port: " + text).hint("--listen 127.0.0.1:5000");
+  if (error != std::errc() || end != port.data() + port.size())
+    return invalid("bad-listen", "not an address and port: " + text).hint("--listen 127.0.0.1:5000");
   return std::pair(address.empty() ? "127.0.0.1" : address, number);
 }
 
@@ -47,11 +48,14 @@ Result<std::string> read_token(const std::string& path) {
   std::ifstream file(path);
   std::string token;
   std::getline(file, token);
-  if (token.size() < 16) return invalid("bad-token-file", "the token file " + path + " has no first line of at least 16 characters").hint("head -c 24 /dev/urandom | base64 > " + path);
+  if (token.size() < 16)
+    return invalid("bad-token-file", "the token file " + path + " has no first line of at least 16 characters")
+        .hint("head -c 24 /dev/urandom | base64 > " + path);
   return token;
 }
 
-Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop& loop, const cli::ControllerOptions& options) {
+Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop& loop,
+                                                                 const cli::ControllerOptions& options) {
   const auto listen = parse_listen(options.listen);
   if (!listen.ok()) return listen.error();
   const auto token = read_token(options.token_file);
@@ -129,7 +133,8 @@ int up_role(const cli::UpOptions& options) {
   settings.version = version;
   auto agent = agent::Agent::start(loop, settings);
   if (!agent.ok()) return fail(agent.error());
-  std::printf("Schedulearn is up at %s (data in %s). Ctrl-C stops it and its jobs.\n", settings.controller_url.c_str(), data.c_str());
+  std::printf("Schedulearn is up at %s (data in %s). Ctrl-C stops it and its jobs.\n", settings.controller_url.c_str(),
+              data.c_str());
   std::fflush(stdout);
   bool stopping = false;
   std::shared_ptr<net::EventLoop::Timer> last_words;  // the ends of the jobs still go to the controller

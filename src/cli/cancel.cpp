@@ -16,7 +16,8 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
     return 0;
   }
   if (ids->size() > 1 && !context.assume_yes) {
-    if (!context.interactive) return fail(invalid("confirmation-needed", "this cancels " + plural(ids->size(), "job")).hint("add --yes"));
+    if (!context.interactive)
+      return fail(invalid("confirmation-needed", "this cancels " + plural(ids->size(), "job")).hint("add --yes"));
     std::fprintf(stderr, "Cancel %s? [y/N] ", plural(ids->size(), "job").c_str());
     std::string answer;
     std::getline(std::cin, answer);
@@ -33,7 +34,8 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
       context.print_json(*job);
     } else if (!context.quiet) {
       const bool over = value_at(*job, "finished_at").is_string();
-      std::printf("%s job %lld %s %s\n", context.unicode ? "⊘" : "-", static_cast<long long>(id), text_at(*job, "name").c_str(), over ? "is cancelled" : "is being stopped");
+      std::printf("%s job %lld %s %s\n", context.unicode ? "⊘" : "-", static_cast<long long>(id),
+                  text_at(*job, "name").c_str(), over ? "is cancelled" : "is being stopped");
     }
   }
   return status;

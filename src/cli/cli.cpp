@@ -69,7 +69,8 @@ CLI::App* find_command(const CLI::App& app, const std::string& name) {
 
 class CommandLine {
  public:
-  CommandLine(const Roles& roles) : roles_(roles), app_("Schedulearn schedules deep-learning jobs on GPU servers.", "schedulearn") {
+  CommandLine(const Roles& roles)
+      : roles_(roles), app_("Schedulearn schedules deep-learning jobs on GPU servers.", "schedulearn") {
     app_.set_help_flag("-h,--help", "examples and options");
     app_.set_version_flag("--version", std::string("schedulearn ") + version);
     app_.fallthrough();
@@ -84,7 +85,8 @@ class CommandLine {
 
  private:
   // A command with its examples on top of its help.
-  CLI::App* command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& examples, std::function<int()> action) {
+  CLI::App* command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& examples,
+                    std::function<int()> action) {
     CLI::App* added = parent.add_subcommand(name, summary);
     added->set_help_flag("-h,--help", "examples and options");
     added->fallthrough();
@@ -123,29 +125,40 @@ class CommandLine {
 
 void CommandLine::add_global_flags() {
   app_.add_option("--url", url_, "where the controller is")->envname("SCHEDULEARN_URL")->group("Everywhere");
-  app_.add_option("--json", json_, "the REST document instead of text; --json=id,state chooses fields")->expected(0, 1)->default_str("*")->group("Everywhere");
+  app_.add_option("--json", json_, "the REST document instead of text; --json=id,state chooses fields")
+      ->expected(0, 1)
+      ->default_str("*")
+      ->group("Everywhere");
   app_.add_flag("--plain", plain_, "tab-separated, one record a line")->group("Everywhere");
   app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
-  app_.add_option("--color", color_, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}))->group("Everywhere");
+  app_.add_option("--color", color_, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->group("Everywhere");
   app_.add_flag("--no-color", no_color_, "the same as --color never")->group("Everywhere");
   app_.add_flag("--no-input", no_input_, "never ask")->group("Everywhere");
   app_.add_flag("-y,--yes", yes_, "do not ask for confirmation")->group("Everywhere");
-  app_.add_option("--timeout", timeout_s_, "seconds to wait for an answer")->check(CLI::PositiveNumber)->group("Everywhere");
+  app_.add_option("--timeout", timeout_s_, "seconds to wait for an answer")
+      ->check(CLI::PositiveNumber)
+      ->group("Everywhere");
 }
 
 void CommandLine::add_submit(const std::string& name, bool run) {
-  const std::string examples = "  schedulearn " + name + " --gpus 1 -- python train.py --epochs 10\n  schedulearn " + name + " job.toml\n  schedulearn " + name + " --gpus 2 --launch torchrun -- train.py\n";
-  CLI::App* c = command(app_, name, run ? "Submit a job, follow its output, end with its exit code." : "Hand in a job.", examples, [this, run] {
-    SubmitOptions options = submit_;
-    options.command = after_dashes_;
-    for (const auto& [key, text] : flags_) {
-      if (!text.empty()) options.keys[key] = text;
-    }
-    if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
-    return submit(context(), options);
-  });
+  const std::string examples = "  schedulearn " + name + " --gpus 1 -- python train.py --epochs 10\n  schedulearn " +
+                               name + " job.toml\n  schedulearn " + name + " --gpus 2 --launch torchrun -- train.py\n";
+  CLI::App* c = command(app_, name, run ? "Submit a job, follow its output, end with its exit code." : "Hand in a job.",
+                        examples, [this, run] {
+                          SubmitOptions options = submit_;
+                          options.command = after_dashes_;
+                          for (const auto& [key, text] : flags_) {
+                            if (!text.empty()) options.keys[key] = text;
+                          }
+                          if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
+                          return submit(context(), options);
+                        });
   c->add_option("file", submit_.file, "job file (TOML or JSON), - for standard input");
-  const auto key = [&](const char* flag, const char* name_of_key, const char* help) { c->add_option(flag, flags_[name_of_key], help); };
+  const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
+    c->add_option(flag, flags_[name_of_key], help);
+  };
   key("--name", "name", "what to call it");
   key("--gpus", "gpus", "how many GPUs, or a range: 2, 1..4");
   key("--servers", "servers", "on how many servers");
@@ -166,9 +179,12 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--retry", "retry.max", "try again this often");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on yours");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
-  c->add_flag_callback("--hold", [this] { flags_["hold"] = "true"; }, "wait until it is released");
-  c->add_flag_callback("--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
-  c->add_flag_callback("--no-migrate", [this] { flags_["migratable"] = "false"; }, "never move it");
+  c->add_flag_callback(
+      "--hold", [this] { flags_["hold"] = "true"; }, "wait until it is released");
+  c->add_flag_callback(
+      "--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
+  c->add_flag_callback(
+      "--no-migrate", [this] { flags_["migratable"] = "false"; }, "never move it");
   if (!run) {
     c->add_flag("-f,--follow", submit_.follow, "follow the output");
     c->add_flag("--wait", submit_.wait, "wait until it has ended");
@@ -179,7 +195,10 @@ void CommandLine::add_submit(const std::string& name, bool run) {
 void CommandLine::add_job_commands() {
   add_submit("submit", false);
   add_submit("run", true);
-  CLI::App* ls = command(app_, "ls", "What runs, waits and has ended.", "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --all --json=id,state\n", [this] { return list_jobs(context(), list_); });
+  CLI::App* ls =
+      command(app_, "ls", "What runs, waits and has ended.",
+              "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --all --json=id,state\n",
+              [this] { return list_jobs(context(), list_); });
   ls->alias("ps");
   ls->alias("queue");
   ls->add_option("--state", list_.state, "only these states, separated by commas");
@@ -187,59 +206,89 @@ void CommandLine::add_job_commands() {
   ls->add_option("--name", list_.word, "only names that contain this");
   ls->add_option("--limit", list_.limit, "at most this many")->check(CLI::Range(1, 100'000));
   ls->add_flag("-a,--all", list_.all, "no limit");
-  command(app_, "show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n", [this] { return show_job(context(), selectors_); })->add_option("job", selectors_, "5, 1-5, 1,3, last, all or a name")->required();
-  CLI::App* log = command(app_, "logs", "A job's output.", "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n", [this] { return logs(context(), logs_); });
+  command(app_, "show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
+          [this] { return show_job(context(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, 1,3, last, all or a name")
+      ->required();
+  CLI::App* log = command(app_, "logs", "A job's output.",
+                          "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n",
+                          [this] { return logs(context(), logs_); });
   log->add_option("job", logs_.selectors, "5, last or a name")->required();
   log->add_flag("-f,--follow", logs_.follow, "go on until the job has ended");
   log->add_option("--tail", logs_.tail, "only the last lines")->check(CLI::NonNegativeNumber);
   log->add_option("--attempt", logs_.attempt, "of an earlier attempt")->check(CLI::PositiveNumber);
-  command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })->add_option("job", name_, "5, last or a name")->required();
-  CLI::App* wait = command(app_, "wait", "Wait until jobs have ended; one job's exit code is ours.", "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
-    if (!wait_timeout_.empty()) {
-      const auto seconds = wire::parse_duration_s(wait_timeout_);
-      if (!seconds.ok()) return fail(seconds.error());
-      wait_.timeout_s = *seconds;
-    }
-    catch_interrupts();
-    return wait_jobs(context(), wait_);
-  });
+  command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
+      ->add_option("job", name_, "5, last or a name")
+      ->required();
+  CLI::App* wait = command(app_, "wait", "Wait until jobs have ended; one job's exit code is ours.",
+                           "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
+                             if (!wait_timeout_.empty()) {
+                               const auto seconds = wire::parse_duration_s(wait_timeout_);
+                               if (!seconds.ok()) return fail(seconds.error());
+                               wait_.timeout_s = *seconds;
+                             }
+                             catch_interrupts();
+                             return wait_jobs(context(), wait_);
+                           });
   wait->add_option("job", wait_.selectors, "5, 1-5, last, all or a name")->required();
   wait->add_option("--for", wait_timeout_, "give up after this long: 10m (exit status 124)");
-  command(app_, "cancel", "Stop jobs, or take them out of the queue.", "  schedulearn cancel 5\n  schedulearn cancel all --yes\n", [this] { return cancel_jobs(context(), selectors_); })->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
+  command(app_, "cancel", "Stop jobs, or take them out of the queue.",
+          "  schedulearn cancel 5\n  schedulearn cancel all --yes\n",
+          [this] { return cancel_jobs(context(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, last, all or a name")
+      ->required();
 }
 
 void CommandLine::add_cluster_commands() {
-  command(app_, "status", "The controller, its servers and the queue in short.", "  schedulearn status\n", [this] { return cluster_status(context()); });
+  command(app_, "status", "The controller, its servers and the queue in short.", "  schedulearn status\n",
+          [this] { return cluster_status(context()); });
   command(app_, "gpus", "Every GPU and who has it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
-  command(app_, "events", "What has happened, newest last.", "  schedulearn events --limit 50\n", [this] { return list_events(context(), events_limit_); })->add_option("--limit", events_limit_, "how many")->check(CLI::Range(1, 10'000));
+  command(app_, "events", "What has happened, newest last.", "  schedulearn events --limit 50\n",
+          [this] { return list_events(context(), events_limit_); })
+      ->add_option("--limit", events_limit_, "how many")
+      ->check(CLI::Range(1, 10'000));
   CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set.");
   policy->require_subcommand(1);
   policy->fallthrough();
-  command(*policy, "ls", "The policies there are.", "  schedulearn policy ls\n", [this] { return list_policies(context()); });
-  command(*policy, "show", "A policy, what it is good for, its parameters.", "  schedulearn policy show\n  schedulearn policy show fifo\n", [this] { return show_policy(context(), name_); })->add_option("name", name_, "default: the one in force");
-  CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; none is lost.", "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n",
+  command(*policy, "ls", "The policies there are.", "  schedulearn policy ls\n",
+          [this] { return list_policies(context()); });
+  command(*policy, "show", "A policy, what it is good for, its parameters.",
+          "  schedulearn policy show\n  schedulearn policy show fifo\n",
+          [this] { return show_policy(context(), name_); })
+      ->add_option("name", name_, "default: the one in force");
+  CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; none is lost.",
+                          "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n",
                           [this] { return set_policy(context(), name_, parameters_); });
   set->add_option("name", name_, "see: schedulearn policy ls")->required();
   set->add_option("--param", parameters_, "name=value");
 }
 
 void CommandLine::add_system_commands() {
-  CLI::App* up = command(app_, "up", "Controller and agent on this machine, until Ctrl-C.", "  schedulearn up\n  schedulearn up --simulate 4\n  schedulearn up --listen 127.0.0.1:0 --data ./data\n", [this] { return roles_.up(up_); });
-  up->add_option("--data", up_.data, "data directory (default: ~/.local/share/schedulearn)")->envname("SCHEDULEARN_DATA");
+  CLI::App* up =
+      command(app_, "up", "Controller and agent on this machine, until Ctrl-C.",
+              "  schedulearn up\n  schedulearn up --simulate 4\n  schedulearn up --listen 127.0.0.1:0 --data ./data\n",
+              [this] { return roles_.up(up_); });
+  up->add_option("--data", up_.data, "data directory (default: ~/.local/share/schedulearn)")
+      ->envname("SCHEDULEARN_DATA");
   up->add_option("--simulate", up_.simulate, "this many GPUs that do not exist (default 4 when there is no real one)");
   up->add_option("--listen", up_.listen, "address and port");
   up->add_flag("--no-open", up_.no_open, "do not open a browser");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run.");
   controller->require_subcommand(1);
   controller->fallthrough();
-  CLI::App* run = command(*controller, "run", "Run the controller in the foreground.", "  schedulearn controller run --data /var/lib/schedulearn\n", [this] { return roles_.controller(controller_); });
+  CLI::App* run = command(*controller, "run", "Run the controller in the foreground.",
+                          "  schedulearn controller run --data /var/lib/schedulearn\n",
+                          [this] { return roles_.controller(controller_); });
   run->add_option("--data", controller_.data, "data directory")->required();
   run->add_option("--listen", controller_.listen, "address and port");
-  run->add_option("--token-file", controller_.token_file, "first line: the token everybody must show; needed beyond loopback");
+  run->add_option("--token-file", controller_.token_file,
+                  "first line: the token everybody must show; needed beyond loopback");
   CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run.");
   agent->require_subcommand(1);
   agent->fallthrough();
-  CLI::App* serve = command(*agent, "run", "Run the agent of this server in the foreground.", "  schedulearn agent run --join http://lab:5000 --data /var/lib/schedulearn-agent\n", [this] { return roles_.agent(agent_); });
+  CLI::App* serve = command(*agent, "run", "Run the agent of this server in the foreground.",
+                            "  schedulearn agent run --join http://lab:5000 --data /var/lib/schedulearn-agent\n",
+                            [this] { return roles_.agent(agent_); });
   serve->add_option("--join", agent_.join, "where the controller is")->required();
   serve->add_option("--data", agent_.data, "data directory")->required();
   serve->add_option("--name", agent_.name, "the server's name (default: the host's)");
@@ -283,7 +332,8 @@ Context CommandLine::context() const {
   c.plain = plain_;
   c.quiet = quiet_;
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && variable("TERM") != "dumb";
-  c.color = color_ == "always" || (color_ == "auto" && !no_color_ && terminal && variable("NO_COLOR").empty()) || (color_ == "auto" && !no_color_ && !variable("CLICOLOR_FORCE").empty());
+  c.color = color_ == "always" || (color_ == "auto" && !no_color_ && terminal && variable("NO_COLOR").empty()) ||
+            (color_ == "auto" && !no_color_ && !variable("CLICOLOR_FORCE").empty());
   std::string locale;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
   c.unicode = locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
@@ -300,7 +350,8 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
     if (const CLI::App* inner = find_command(*at, argv[i])) at = inner;
   }
   for (const CLI::App* level : {static_cast<const CLI::App*>(&app_), at}) {
-    for (const CLI::App* inner : level->get_subcommands([](const CLI::App*) { return true; })) known.push_back(inner->get_name());
+    for (const CLI::App* inner : level->get_subcommands([](const CLI::App*) { return true; }))
+      known.push_back(inner->get_name());
     for (const CLI::Option* option : level->get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
@@ -308,10 +359,14 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
   Error problem = invalid("usage", error.what());
   std::vector<std::string_view> views(known.begin(), known.end());
   for (int i = 1; i < argc && problem.hints.empty() && std::string_view(argv[i]) != "--"; ++i) {
-    const std::string word(argv[i], std::string_view(argv[i]).find('=') == std::string_view::npos ? std::string_view(argv[i]).size() : std::string_view(argv[i]).find('='));
+    const std::string word(argv[i], std::string_view(argv[i]).find('=') == std::string_view::npos
+                                        ? std::string_view(argv[i]).size()
+                                        : std::string_view(argv[i]).find('='));
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     const bool flag = word.starts_with("--");
-    const bool is_command = i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "controller" || at->get_name() == "agent"));
+    const bool is_command =
+        i == 1 ||
+        (i == 2 && (at->get_name() == "policy" || at->get_name() == "controller" || at->get_name() == "agent"));
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";

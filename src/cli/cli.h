@@ -7,10 +7,10 @@
 namespace sl::cli {
 
 struct UpOptions {
-  std::string data;       // empty: the user's data directory
-  std::string simulate;   // "4" or "1x4"
+  std::string data;      // empty: the user's data directory
+  std::string simulate;  // "4" or "1x4"
   std::string listen = "127.0.0.1:5000";
-  bool no_open = false;   // there is no page to open yet
+  bool no_open = false;  // there is no page to open yet
 };
 struct ControllerOptions {
   std::string data;

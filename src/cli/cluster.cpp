@@ -14,7 +14,9 @@ std::string memory_text(const json::value& gpu) {
   return bytes_text(number_at(gpu, "memory_used_bytes")) + " / " + bytes_text(number_at(gpu, "memory_total_bytes"));
 }
 
-std::string percent(const json::value& value) { return value.is_number() ? fmt::format("{:.0f} %", value.to_number<double>()) : "–"; }
+std::string percent(const json::value& value) {
+  return value.is_number() ? fmt::format("{:.0f} %", value.to_number<double>()) : "–";
+}
 
 }  // namespace
 
@@ -26,18 +28,23 @@ int cluster_status(const Context& context) {
     return 0;
   }
   const json::value &gpus = value_at(*cluster, "gpus"), &jobs = value_at(*cluster, "jobs");
-  std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(), context.url.c_str(), text_at(*cluster, "policy").c_str());
-  std::printf("GPUs  %g of %g allocated, %g free\n", number_at(gpus, "allocated"), number_at(gpus, "total"), number_at(gpus, "free"));
-  std::printf("Jobs  %g running, %g pending, %g succeeded, %g failed, %g cancelled\n\n", number_at(jobs, "running") + number_at(jobs, "starting"), number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
-              number_at(jobs, "cancelled"));
+  std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(), context.url.c_str(),
+              text_at(*cluster, "policy").c_str());
+  std::printf("GPUs  %g of %g allocated, %g free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
+              number_at(gpus, "free"));
+  std::printf("Jobs  %g running, %g pending, %g succeeded, %g failed, %g cancelled\n\n",
+              number_at(jobs, "running") + number_at(jobs, "starting"), number_at(jobs, "pending"),
+              number_at(jobs, "succeeded"), number_at(jobs, "failed"), number_at(jobs, "cancelled"));
   Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", ""}, {2, 3});
   bool any_down = false;
   for (const json::value& server : value_at(*cluster, "servers").as_array()) {
     std::size_t free = 0;
     for (const json::value& gpu : value_at(server, "gpus").as_array()) free += text_at(gpu, "condition") == "free";
     any_down = any_down || text_at(server, "state") != "up";
-    table.add({text_at(server, "name"), text_at(server, "state"), std::to_string(value_at(server, "gpus").as_array().size()), std::to_string(free), percent(value_at(server, "cpu_utilization_pct")), memory_text(server),
-               value_at(server, "simulated") == json::value(true) ? "simulated GPUs" : text_at(server, "state_reason")});
+    table.add(
+        {text_at(server, "name"), text_at(server, "state"), std::to_string(value_at(server, "gpus").as_array().size()),
+         std::to_string(free), percent(value_at(server, "cpu_utilization_pct")), memory_text(server),
+         value_at(server, "simulated") == json::value(true) ? "simulated GPUs" : text_at(server, "state_reason")});
   }
   if (table.empty()) {
     std::printf("No server has joined. Add this machine:  schedulearn agent run --join %s\n", context.url.c_str());
@@ -57,7 +64,9 @@ int list_gpus(const Context& context) {
   Table table({"GPU", "CONDITION", "JOB", "USE", "MEMORY", "NAME", ""}, {2, 3});
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(gpu, "job_id");
-    table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"), job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–", percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"),
+    table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
+               job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–",
+               percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"),
                value_at(gpu, "simulated") == json::value(true) ? "simulated" : ""});
   }
   if (table.empty()) std::printf("No GPUs: no server has joined.\n");
@@ -75,8 +84,9 @@ int list_events(const Context& context, int limit) {
   Table table({"SEQ", "WHEN", "KIND", "JOB", "SERVER", "FROM", "TO", ""}, {0, 3});
   for (const json::value& event : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(event, "job_id");
-    table.add({fmt::format("{:g}", number_at(event, "seq")), text_at(event, "at").substr(11, 12), text_at(event, "kind"), job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–", text_at(event, "server", "–"),
-               text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
+    table.add({fmt::format("{:g}", number_at(event, "seq")), text_at(event, "at").substr(11, 12),
+               text_at(event, "kind"), job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–",
+               text_at(event, "server", "–"), text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
   }
   std::fputs(table.text(context.plain).c_str(), stdout);
   return 0;

@@ -9,21 +9,21 @@
 namespace sl::cli {
 
 struct SubmitOptions {
-  std::string file;                      // job file, "-" for standard input
-  std::vector<std::string> command;      // after --
-  std::vector<std::string> set;          // key=value of the job file
+  std::string file;                         // job file, "-" for standard input
+  std::vector<std::string> command;         // after --
+  std::vector<std::string> set;             // key=value of the job file
   std::map<std::string, std::string> keys;  // flags that stand for a key of the job file: "gpus" -> "2"
   std::vector<std::string> env;
   bool follow = false;
   bool wait = false;
   bool dry_run = false;
-  bool cancel_on_interrupt = false;      // `run`
+  bool cancel_on_interrupt = false;  // `run`
 };
 int submit(const Context& context, const SubmitOptions& options);
 
 struct ListOptions {
   std::string state, user, word;
-  bool all = false;                      // finished ones too, without limit
+  bool all = false;  // finished ones too, without limit
   int limit = 30;
 };
 int list_jobs(const Context& context, const ListOptions& options);
@@ -33,8 +33,8 @@ int show_job(const Context& context, const std::vector<std::string>& selectors);
 struct LogsOptions {
   std::vector<std::string> selectors;
   bool follow = false;
-  int tail = -1;                         // lines; -1: all
-  int attempt = 0;                       // 0: the last
+  int tail = -1;    // lines; -1: all
+  int attempt = 0;  // 0: the last
 };
 int logs(const Context& context, const LogsOptions& options);
 // Follows until the job has ended or the user interrupts. Returns whether it ended.
@@ -42,7 +42,7 @@ Result<bool> follow_output(const Context& context, std::int64_t job, int attempt
 
 struct WaitOptions {
   std::vector<std::string> selectors;
-  double timeout_s = 0;                  // 0: as long as it takes
+  double timeout_s = 0;  // 0: as long as it takes
 };
 int wait_jobs(const Context& context, const WaitOptions& options);
 // A finished job's own exit status: its code, 128 + signal, 125 when it never started.

@@ -22,7 +22,8 @@ net::ClientRequest Context::request(const std::string& method, const std::string
   return request;
 }
 
-Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body, const net::Headers& extra) const {
+Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body,
+                                  const net::Headers& extra) const {
   net::ClientRequest message = request(method, path, body);
   message.headers.insert(message.headers.end(), extra.begin(), extra.end());
   const auto response = net::fetch(message);
@@ -58,7 +59,8 @@ Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::str
   Result<json::value> list = context.get("/api/v1/jobs?limit=100000" + query);
   if (!list.ok()) return list.error();
   std::vector<std::int64_t> ids;
-  for (const json::value& job : value_at(*list, "items").as_array()) ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
+  for (const json::value& job : value_at(*list, "items").as_array())
+    ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
   return ids;
 }
 
@@ -81,7 +83,8 @@ Result<std::vector<std::int64_t>> select_one(const Context& context, const std::
     return ids;
   }
   const std::size_t dash = word.find('-');
-  const auto from = whole(word.substr(0, dash)), to = dash == std::string::npos ? std::nullopt : whole(word.substr(dash + 1));
+  const auto from = whole(word.substr(0, dash)),
+             to = dash == std::string::npos ? std::nullopt : whole(word.substr(dash + 1));
   if (from && to && *from <= *to && *to - *from < 100'000) {
     std::vector<std::int64_t> ids;
     for (std::int64_t id = *from; id <= *to; ++id) ids.push_back(id);

@@ -23,13 +23,14 @@ struct Context {
   std::vector<std::string> json_fields;  // --json=id,state
   bool plain = false;
   bool quiet = false;
-  bool color = false;                    // stdout is a terminal and nobody asked otherwise
+  bool color = false;  // stdout is a terminal and nobody asked otherwise
   bool unicode = true;
-  bool interactive = false;              // stdin and stderr are terminals
+  bool interactive = false;  // stdin and stderr are terminals
   bool assume_yes = false;
 
   Result<json::value> get(const std::string& path) const { return call("GET", path, ""); }
-  Result<json::value> call(const std::string& method, const std::string& path, const std::string& body, const net::Headers& extra = {}) const;
+  Result<json::value> call(const std::string& method, const std::string& path, const std::string& body,
+                           const net::Headers& extra = {}) const;
   net::ClientRequest request(const std::string& method, const std::string& path, const std::string& body) const;
 
   // The document itself, or the fields that were asked for.

@@ -1,5 +1,5 @@
-// Output of jobs. Following keeps the offset of what was printed, so that a connection that breaks, or a controller that
-// restarts, costs neither a byte nor prints one twice.
+// Output of jobs. Following keeps the offset of what was printed, so that a connection that breaks, or a controller
+// that restarts, costs neither a byte nor prints one twice.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -100,12 +100,15 @@ Result<bool> follow_output(const Context& context, std::int64_t job, int attempt
     EventReader reader;
     const auto response = net::fetch_stream(request, [&](std::string_view bytes) {
       failures = 0, pause_s = 0.1;
-      return interrupts() == 0 && reader.add(bytes, [&](const auto& event, const auto& id, const auto& data) { return use_event(following, event, id, data); });
+      return interrupts() == 0 && reader.add(bytes, [&](const auto& event, const auto& id, const auto& data) {
+        return use_event(following, event, id, data);
+      });
     });
     if (following.ended) return true;
     if (response.ok() && response->status >= 400) return wire::error_from_problem(response->status, response->body);
     if (!response.ok() && ++failures > 60) return response.error();
-    for (int i = 0; i < static_cast<int>(pause_s * 20) && interrupts() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    for (int i = 0; i < static_cast<int>(pause_s * 20) && interrupts() == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
     pause_s = std::min(2.0, pause_s * 2);
   }
   return false;
@@ -120,7 +123,8 @@ int logs(const Context& context, const LogsOptions& options) {
       Result<bool> ended = follow_output(context, id, options.attempt, 0);
       if (!ended.ok()) return fail(ended.error());
       if (*ended) continue;
-      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id), static_cast<long long>(id));
+      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id),
+                   static_cast<long long>(id));
       return 130;
     }
     std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs";
@@ -128,7 +132,9 @@ int logs(const Context& context, const LogsOptions& options) {
     const auto response = net::fetch(context.request("GET", path, ""));
     if (!response.ok()) return fail(response.error());
     if (response->status >= 400) return fail(wire::error_from_problem(response->status, response->body));
-    const std::string_view text = options.tail < 0 ? std::string_view(response->body) : options.tail == 0 ? std::string_view() : last_lines(response->body, options.tail);
+    const std::string_view text = options.tail < 0    ? std::string_view(response->body)
+                                  : options.tail == 0 ? std::string_view()
+                                                      : last_lines(response->body, options.tail);
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
   return 0;

@@ -20,7 +20,8 @@ std::string remark(const json::value& job) {
   std::string text = fmt::format("{} {:g}", text_at(progress, "unit"), number_at(progress, "done"));
   if (value_at(progress, "total").is_number()) text += fmt::format("/{:g}", number_at(progress, "total"));
   if (value_at(progress, "loss").is_number()) text += fmt::format("  loss {:.3f}", number_at(progress, "loss"));
-  if (value_at(progress, "accuracy").is_number()) text += fmt::format("  accuracy {:.3f}", number_at(progress, "accuracy"));
+  if (value_at(progress, "accuracy").is_number())
+    text += fmt::format("  accuracy {:.3f}", number_at(progress, "accuracy"));
   return text;
 }
 
@@ -68,12 +69,14 @@ int list_jobs(const Context& context, const ListOptions& options) {
   }
   if (context.as_json || context.quiet) return 0;
   if (table.empty()) {
-    std::printf("No jobs%s. Submit one:  schedulearn submit --gpus 1 -- python train.py\n", query.find('&') == std::string::npos ? " yet" : " like that");
+    std::printf("No jobs%s. Submit one:  schedulearn submit --gpus 1 -- python train.py\n",
+                query.find('&') == std::string::npos ? " yet" : " like that");
     return 0;
   }
   std::fputs(table.text(context.plain).c_str(), stdout);
   if (context.plain) return 0;
-  std::printf("%zu running, %zu pending.%s\n", running, pending, pending > 0 ? fmt::format(" Why is one waiting:  schedulearn why {}", first_waiting).c_str() : "");
+  std::printf("%zu running, %zu pending.%s\n", running, pending,
+              pending > 0 ? fmt::format(" Why is one waiting:  schedulearn why {}", first_waiting).c_str() : "");
   return 0;
 }
 

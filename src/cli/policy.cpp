@@ -15,9 +15,11 @@ void show_parameters(const Context& context, const json::value& info, const json
   for (const json::value& p : parameters.get_array()) {
     std::string range;
     if (value_at(p, "min").is_number()) range = fmt::format("{:g} to {:g}", number_at(p, "min"), number_at(p, "max"));
-    for (const json::value& choice : value_at(p, "choices").as_array()) range += (range.empty() ? "" : "|") + std::string(choice.as_string());
+    for (const json::value& choice : value_at(p, "choices").as_array())
+      range += (range.empty() ? "" : "|") + std::string(choice.as_string());
     const std::string unit = text_at(p, "unit").empty() ? "" : " " + text_at(p, "unit");
-    table.add({text_at(p, "name"), text_at(values, text_at(p, "name"), text_at(p, "default")), text_at(p, "default"), range + unit, text_at(p, "help")});
+    table.add({text_at(p, "name"), text_at(values, text_at(p, "name"), text_at(p, "default")), text_at(p, "default"),
+               range + unit, text_at(p, "help")});
   }
   std::printf("\n%s", table.text(context.plain).c_str());
 }
@@ -56,9 +58,12 @@ int show_policy(const Context& context, const std::string& name) {
       context.print_json(in_force && name.empty() ? *current : policy);
       return 0;
     }
-    std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(policy, "name").c_str(), text_at(policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(policy, "summary").c_str(),
+    std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(policy, "name").c_str(),
+                text_at(policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(policy, "summary").c_str(),
                 text_at(policy, "good_for").c_str(), text_at(policy, "weak_for").c_str());
-    if (in_force) std::printf("  Since      %s by %s\n", clock_text(text_at(*current, "since")).c_str(), text_at(*current, "by").c_str());
+    if (in_force)
+      std::printf("  Since      %s by %s\n", clock_text(text_at(*current, "since")).c_str(),
+                  text_at(*current, "by").c_str());
     show_parameters(context, policy, in_force ? value_at(*current, "parameters") : json::value());
     return 0;
   }
@@ -69,7 +74,9 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
   json::object given;
   for (const std::string& parameter : parameters) {
     const std::size_t equals = parameter.find('=');
-    if (equals == std::string::npos) return fail(invalid("bad-flag", "--param takes name=value, not " + parameter).hint("schedulearn policy show " + name));
+    if (equals == std::string::npos)
+      return fail(
+          invalid("bad-flag", "--param takes name=value, not " + parameter).hint("schedulearn policy show " + name));
     given[parameter.substr(0, equals)] = parameter.substr(equals + 1);
   }
   const json::object body = {{"name", name}, {"parameters", std::move(given)}};
@@ -78,8 +85,11 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
   if (context.as_json) {
     context.print_json(*policy);
   } else {
-    std::printf("%s Policy is now %s (was %s); the queue keeps its jobs.\n\n  schedulearn ls                    see the effect\n  schedulearn policy set %-10s go back\n", context.unicode ? "✓" : "+", text_at(*policy, "name").c_str(),
-                text_at(*policy, "previous", "none").c_str(), text_at(*policy, "previous", "fifo").c_str());
+    std::printf(
+        "%s Policy is now %s (was %s); the queue keeps its jobs.\n\n  schedulearn ls                    see the "
+        "effect\n  schedulearn policy set %-10s go back\n",
+        context.unicode ? "✓" : "+", text_at(*policy, "name").c_str(), text_at(*policy, "previous", "none").c_str(),
+        text_at(*policy, "previous", "fifo").c_str());
   }
   return 0;
 }

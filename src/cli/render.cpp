@@ -32,7 +32,8 @@ std::string Table::text(bool plain) const {
   std::vector<std::size_t> widths(header_.size());
   for (std::size_t c = 0; c < header_.size(); ++c) widths[c] = display_width(header_[c]);
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c) widths[c] = std::max(widths[c], display_width(row[c]));
+    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c)
+      widths[c] = std::max(widths[c], display_width(row[c]));
   }
   const auto add_line = [&](const std::vector<std::string>& row) {
     std::string line;
@@ -77,8 +78,11 @@ std::string state_text(const Context& context, const std::string& state) {
   struct Sign {
     const char *state, *unicode, *ascii, *color;
   };
-  static constexpr Sign signs[] = {{"pending", "○", "o", "33"},   {"held", "○", "o", "33"},      {"starting", "◐", "~", "36"},  {"running", "●", "*", "32"},   {"suspended", "‖", "=", "35"}, {"migrating", "◐", "~", "36"},
-                                   {"resizing", "◐", "~", "36"},  {"stopping", "◐", "~", "36"},  {"succeeded", "✓", "+", "32"}, {"failed", "✗", "x", "31"},    {"cancelled", "⊘", "-", "90"}};
+  static constexpr Sign signs[] = {
+      {"pending", "○", "o", "33"},  {"held", "○", "o", "33"},      {"starting", "◐", "~", "36"},
+      {"running", "●", "*", "32"},  {"suspended", "‖", "=", "35"}, {"migrating", "◐", "~", "36"},
+      {"resizing", "◐", "~", "36"}, {"stopping", "◐", "~", "36"},  {"succeeded", "✓", "+", "32"},
+      {"failed", "✗", "x", "31"},   {"cancelled", "⊘", "-", "90"}};
   for (const Sign& sign : signs) {
     if (state != sign.state) continue;
     const std::string text = std::string(context.unicode ? sign.unicode : sign.ascii) + " " + state;
@@ -100,7 +104,8 @@ std::string where_text(const json::value& job) {
   for (std::size_t i = 0; i < indexes.size();) {
     std::size_t last = i;
     while (last + 1 < indexes.size() && indexes[last + 1] == indexes[last] + 1) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(indexes[i]) + (last > i ? "-" + std::to_string(indexes[last]) : "");
+    text +=
+        (text.empty() ? "" : ",") + std::to_string(indexes[i]) + (last > i ? "-" + std::to_string(indexes[last]) : "");
     i = last + 1;
   }
   return text_at(part, "server") + ":" + text;
@@ -112,6 +117,8 @@ std::string gpus_text(const json::value& job) {
   return min == max ? std::to_string(max) : fmt::format("{}..{}", min, max);
 }
 
-std::string plural(std::size_t n, const std::string& word) { return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s"); }
+std::string plural(std::size_t n, const std::string& word) {
+  return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
+}
 
 }  // namespace sl::cli

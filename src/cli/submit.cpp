@@ -67,7 +67,8 @@ Result<Document> read_document(const std::string& file) {
     document.base_dir = folder[0] == '/' ? folder : working_directory() + "/" + folder;
   }
   const std::string content = text.str();
-  const bool is_json = content.find_first_not_of(" \t\r\n") != std::string::npos && content[content.find_first_not_of(" \t\r\n")] == '{';
+  const bool is_json =
+      content.find_first_not_of(" \t\r\n") != std::string::npos && content[content.find_first_not_of(" \t\r\n")] == '{';
   if (is_json) {
     Result<json::value> value = wire::parse_json(content);
     if (!value.ok()) return Error(value.error()).note("in " + file);
@@ -86,24 +87,28 @@ Result<wire::JobSpec> build_spec(const Context& context, const SubmitOptions& op
   json::object& object = document->object;
   if (!options.command.empty()) object["command"] = wire::to_value(options.command);
   for (const auto& [key, text] : options.keys) {
-    const bool word = key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
+    const bool word =
+        key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
     const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
     put(object, key, word ? json::value(path ? working_directory() + "/" + text : text) : flag_value(text));
   }
   for (const std::string& entry : options.env) {
     const std::size_t equals = entry.find('=');
     const char* inherited = equals == std::string::npos ? ::getenv(entry.c_str()) : nullptr;
-    put(object, "env." + entry.substr(0, equals), json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
+    put(object, "env." + entry.substr(0, equals),
+        json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
   }
   for (const std::string& entry : options.set) {
     const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos) return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
+    if (equals == std::string::npos)
+      return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
     put(object, entry.substr(0, equals), flag_value(entry.substr(equals + 1)));
   }
   Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
   if (!spec.ok()) {
     Error error = spec.error();
-    if (!options.file.empty()) error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
+    if (!options.file.empty())
+      error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
     return error;
   }
   if (spec->user.empty()) spec->user = context.user;
@@ -113,15 +118,20 @@ Result<wire::JobSpec> build_spec(const Context& context, const SubmitOptions& op
 void report(const Context& context, const json::value& job) {
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
   const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
-  std::printf("%s Job %lld %s  %s  %s  %s  process\n", context.unicode ? "✓" : "+", static_cast<long long>(id), text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(), context.unicode ? "·" : "-");
+  std::printf("%s Job %lld %s  %s  %s  %s  process\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
+              text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(),
+              context.unicode ? "·" : "-");
   const std::string reason = text_at(value_at(job, "reason"), "text");
   if (text_at(job, "state") == "pending" && !reason.empty()) std::printf("  waits: %s\n", reason.c_str());
-  std::printf("\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n", static_cast<long long>(id), static_cast<long long>(id));
+  std::printf(
+      "\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n",
+      static_cast<long long>(id), static_cast<long long>(id));
 }
 
 // Like report, but after a moment, when a free GPU has been found and the reason is a real one.
 json::value settled(const Context& context, const json::value& submitted) {
-  Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))));
+  Result<json::value> job =
+      context.get("/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))));
   return job.ok() ? *job : submitted;
 }
 
@@ -133,7 +143,8 @@ int follow_to_the_end(const Context& context, const SubmitOptions& options, std:
     if (!*ended) {
       const bool cancels = options.cancel_on_interrupt && interrupts() > 1;
       if (cancels) return cancel_jobs(context, {std::to_string(id)});
-      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id), static_cast<long long>(id));
+      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id),
+                   static_cast<long long>(id));
       return 130;
     }
   }
@@ -144,14 +155,17 @@ int follow_to_the_end(const Context& context, const SubmitOptions& options, std:
 
 int submit(const Context& context, const SubmitOptions& options) {
   if (options.file.empty() && options.command.empty() && options.keys.count("command") == 0) {
-    return fail(invalid("empty-command", "there is nothing to run").hint("schedulearn submit --gpus 1 -- python train.py").hint("schedulearn submit job.toml"));
+    return fail(invalid("empty-command", "there is nothing to run")
+                    .hint("schedulearn submit --gpus 1 -- python train.py")
+                    .hint("schedulearn submit job.toml"));
   }
   Result<wire::JobSpec> spec = build_spec(context, options);
   if (!spec.ok()) return fail(spec.error());
   const std::string body = wire::write_json(*spec);
   // The same key on every try: however often the network fails, it becomes one job.
   const net::Headers key = {{"Idempotency-Key", idempotency_key()}};
-  Result<json::value> job = context.call("POST", options.dry_run ? "/api/v1/jobs?dry_run=true" : "/api/v1/jobs", body, options.dry_run ? net::Headers{} : key);
+  Result<json::value> job = context.call("POST", options.dry_run ? "/api/v1/jobs?dry_run=true" : "/api/v1/jobs", body,
+                                         options.dry_run ? net::Headers{} : key);
   if (!job.ok()) return fail(job.error());
   if (options.dry_run) {
     context.print_json(*job);

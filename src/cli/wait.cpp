@@ -13,12 +13,14 @@ int status_of_job(const json::value& job) {
   if (text_at(job, "state") == "succeeded") return 0;
   const json::value& exit = value_at(job, "exit");
   if (value_at(exit, "signal").is_number()) return 128 + static_cast<int>(number_at(exit, "signal"));
-  if (value_at(exit, "code").is_number() && number_at(exit, "code") != 0) return static_cast<int>(number_at(exit, "code"));
+  if (value_at(exit, "code").is_number() && number_at(exit, "code") != 0)
+    return static_cast<int>(number_at(exit, "code"));
   return value_at(job, "started_at").is_string() ? 1 : 125;
 }
 
 std::string ending_text(const Context& context, const json::value& job) {
-  std::string text = fmt::format("{}  job {} {}", state_text(context, text_at(job, "state")), static_cast<std::int64_t>(number_at(job, "id")), text_at(job, "name"));
+  std::string text = fmt::format("{}  job {} {}", state_text(context, text_at(job, "state")),
+                                 static_cast<std::int64_t>(number_at(job, "id")), text_at(job, "name"));
   if (value_at(job, "started_at").is_string()) text += "  ran " + duration_text(number_at(job, "run_s"));
   const std::string failure = text_at(value_at(job, "failure"), "message");
   if (!failure.empty()) text += "  " + failure;
@@ -38,12 +40,16 @@ int wait_jobs(const Context& context, const WaitOptions& options) {
       const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
       if (!job.ok() && (job.error().kind != ErrorKind::unavailable || ++failures > 60)) return fail(job.error());
       if (job.ok() && value_at(*job, "finished_at").is_string()) {
-        context.as_json ? context.print_json(*job) : static_cast<void>(std::fprintf(stderr, "%s\n", ending_text(context, *job).c_str()));
+        context.as_json ? context.print_json(*job)
+                        : static_cast<void>(std::fprintf(stderr, "%s\n", ending_text(context, *job).c_str()));
         if (const int code = status_of_job(*job); code != 0) status = ids->size() == 1 ? code : 1;
         break;
       }
       const double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      if (options.timeout_s > 0 && waited > options.timeout_s) return fail(unavailable("timeout", fmt::format("job {} has not ended in {}", id, duration_text(options.timeout_s)))), 124;
+      if (options.timeout_s > 0 && waited > options.timeout_s)
+        return fail(unavailable("timeout",
+                                fmt::format("job {} has not ended in {}", id, duration_text(options.timeout_s)))),
+               124;
       if (interrupts() > 0) return 130;
       std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
       pause_ms = std::min(500, pause_ms * 2);

@@ -16,13 +16,15 @@ Agent* Agents::by_session(SessionId session) {
 
 Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   if (hello.protocol != wire::agent_protocol_version) {
-    return invalid("protocol-version", fmt::format("the agent speaks protocol {}, this controller {}", hello.protocol, wire::agent_protocol_version))
+    return invalid("protocol-version", fmt::format("the agent speaks protocol {}, this controller {}", hello.protocol,
+                                                   wire::agent_protocol_version))
         .hint("install the same version of schedulearn on both");
   }
   if (hello.server.empty()) return invalid("server-name", "the agent gives no server name");
   Agent& agent = by_name_[hello.server];
   if (!agent.agent_id.empty() && agent.agent_id != hello.agent_id && agent.session != 0) {
-    return conflict("server-name-taken", "another agent is connected as server " + hello.server).hint("schedulearn agent run --name OTHER");
+    return conflict("server-name-taken", "another agent is connected as server " + hello.server)
+        .hint("schedulearn agent run --name OTHER");
   }
   if (agent.session != 0) by_session_.erase(agent.session);  // the same agent, calling again before we saw it go
   agent.session = session;
@@ -68,7 +70,8 @@ TelemetrySampled sample(const std::string& server, const std::vector<wire::GpuRe
   event.server = server;
   for (const wire::GpuReport& gpu : gpus) {
     if (gpu.index < 0 || gpu.index >= GpuSet::capacity) continue;
-    if (event.gpus.size() <= static_cast<std::size_t>(gpu.index)) event.gpus.resize(static_cast<std::size_t>(gpu.index) + 1);
+    if (event.gpus.size() <= static_cast<std::size_t>(gpu.index))
+      event.gpus.resize(static_cast<std::size_t>(gpu.index) + 1);
     GpuFacts& facts = event.gpus[static_cast<std::size_t>(gpu.index)];
     facts.utilization_pct = gpu.utilization_pct;
     facts.memory_total_bytes = gpu.memory_total_bytes;

@@ -13,13 +13,13 @@
 namespace sl::controller {
 
 struct Agent {
-  SessionId session = 0;           // 0: not connected
+  SessionId session = 0;  // 0: not connected
   std::string agent_id;
-  wire::Hello hello;               // the last one, GPUs refreshed by telemetry
+  wire::Hello hello;  // the last one, GPUs refreshed by telemetry
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
   Instant last_contact;
-  std::int64_t next_seq = 1;       // of orders in this session
+  std::int64_t next_seq = 1;  // of orders in this session
 };
 
 class Agents {

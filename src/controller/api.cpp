@@ -25,7 +25,8 @@ std::vector<std::string> split(std::string_view path) {
   return parts;
 }
 
-bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path, std::vector<std::string>& captured) {
+bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path,
+             std::vector<std::string>& captured) {
   if (pattern.size() != path.size()) return false;
   captured.clear();
   for (std::size_t i = 0; i < path.size(); ++i) {
@@ -56,13 +57,19 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
-Error unknown_job(const std::string& id) { return not_found("job-not-found", "there is no job " + id).hint("schedulearn ls"); }
+Error unknown_job(const std::string& id) {
+  return not_found("job-not-found", "there is no job " + id).hint("schedulearn ls");
+}
 
 }  // namespace
 
-net::Response json_response(int status, const json::value& body) { return {status, "application/json", {}, json::serialize(body) + "\n"}; }
+net::Response json_response(int status, const json::value& body) {
+  return {status, "application/json", {}, json::serialize(body) + "\n"};
+}
 
-net::Response error_response(const Error& error, const std::string& path) { return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path) + "\n"}; }
+net::Response error_response(const Error& error, const std::string& path) {
+  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path) + "\n"};
+}
 
 std::string Api::Call::user() const { return request.header("x-schedulearn-user").value_or("anonymous"); }
 
@@ -103,7 +110,9 @@ void Api::handle(net::Request request, std::shared_ptr<net::Reply> reply) {
     allowed += (allowed.empty() ? "" : ", ") + route.method;
   }
   if (!allowed.empty()) {
-    net::Response response = error_response(not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed), call.request.path);
+    net::Response response = error_response(
+        not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed),
+        call.request.path);
     response.headers.emplace_back("Allow", allowed);
     return call.reply->send(std::move(response));
   }
@@ -140,7 +149,8 @@ void Api::list_jobs(Call call) {
   if (states) {
     for (std::string_view rest = *states; !rest.empty();) {
       const std::string_view state = rest.substr(0, rest.find(','));
-      if (!parse_job_state(state)) return call.fail(invalid("bad-state", "there is no job state " + std::string(state)));
+      if (!parse_job_state(state))
+        return call.fail(invalid("bad-state", "there is no job state " + std::string(state)));
       rest.remove_prefix(std::min(rest.size(), state.size() + 1));
     }
   }
@@ -149,7 +159,8 @@ void Api::list_jobs(Call call) {
   std::int64_t last = 0;
   bool more = false;
   logic_.book().for_each([&](const JobEntry& entry) {
-    const bool wanted = (!states || ("," + *states + ",").find("," + entry.row.state + ",") != std::string::npos) && (!user || *user == entry.row.user) &&
+    const bool wanted = (!states || ("," + *states + ",").find("," + entry.row.state + ",") != std::string::npos) &&
+                        (!user || *user == entry.row.user) &&
                         (!word || entry.row.name.find(*word) != std::string::npos);
     if (!wanted) return;
     ++total;
@@ -167,7 +178,8 @@ void Api::list_jobs(Call call) {
 void Api::create_job(Call call) { submit(std::move(call), false); }
 
 void Api::submit(Call call, bool legacy) {
-  if (!is_json(call.request)) return call.fail(invalid("media-type", "a submission is JSON: Content-Type: application/json"));
+  if (!is_json(call.request))
+    return call.fail(invalid("media-type", "a submission is JSON: Content-Type: application/json"));
   Logic::Submission submission;
   Result<wire::JobSpec> spec = wire::parse_job_json(call.request.body, "/");
   if (!spec.ok()) return call.fail(spec.error());
@@ -175,7 +187,8 @@ void Api::submit(Call call, bool legacy) {
   if (submission.spec.user.empty()) submission.spec.user = call.user();
   submission.idempotency_key = call.request.header("idempotency-key").value_or("");
   submission.body_hash = hash_of(call.request.body);
-  if (submission.idempotency_key.size() > 200) return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
+  if (submission.idempotency_key.size() > 200)
+    return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
   if (call.request.parameter("dry_run") == "true") {
     if (const Status checked = logic_.check(submission.spec); !checked.ok()) return call.fail(checked.error());
     return call.send(200, json::object{{"spec", wire::to_value(submission.spec)}, {"would_start", true}});
@@ -188,7 +201,9 @@ void Api::submit(Call call, bool legacy) {
     if (legacy) body["message"] = "Job created successfully";
     net::Response response = json_response(201, body);
     response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", job->value));
-    if (legacy) response.headers.emplace_back("Deprecation", "true"), response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
+    if (legacy)
+      response.headers.emplace_back("Deprecation", "true"),
+          response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
     call.reply->send(std::move(response));
   });
 }
@@ -265,19 +280,24 @@ struct PolicyChange {
 };
 BOOST_DESCRIBE_STRUCT(PolicyChange, (), (name, parameters))
 
-std::string parameter_text(const json::value& value) { return value.is_string() ? std::string(value.get_string()) : json::serialize(value); }
+std::string parameter_text(const json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
 
 }  // namespace
 
 void Api::put_policy(Call call) {
-  if (!is_json(call.request)) return call.fail(invalid("media-type", "a policy change is JSON: Content-Type: application/json"));
+  if (!is_json(call.request))
+    return call.fail(invalid("media-type", "a policy change is JSON: Content-Type: application/json"));
   const auto change = wire::read_json<PolicyChange>(call.request.body);
   if (!change.ok()) return call.fail(change.error());
   GivenParameters parameters;
   if (change->parameters) {
     for (const auto& [name, value] : *change->parameters) parameters.emplace_back(name, parameter_text(value));
   }
-  logic_.set_policy(change->name, parameters, call.user(), call.now, [this, call](const Status& status) { status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error()); });
+  logic_.set_policy(change->name, parameters, call.user(), call.now, [this, call](const Status& status) {
+    status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
+  });
 }
 
 // ---- events ----
@@ -285,15 +305,18 @@ void Api::put_policy(Call call) {
 void Api::list_events(Call call) {
   const auto since = whole_number(call.request.parameter("since").value_or("0"));
   const auto limit = whole_number(call.request.parameter("limit").value_or("100"));
-  if (!since || !limit || *limit < 1 || *limit > 10'000) return call.fail(invalid("bad-limit", "since is an event's seq, limit 1 to 10000"));
+  if (!since || !limit || *limit < 1 || *limit > 10'000)
+    return call.fail(invalid("bad-limit", "since is an event's seq, limit 1 to 10000"));
   const auto& latest = logic_.recorder().latest_events();
   json::array items;
   // Without `since`: the newest. With it: what came after.
   const bool newest = *since == 0 && latest.size() > static_cast<std::size_t>(*limit);
-  for (std::size_t i = newest ? latest.size() - static_cast<std::size_t>(*limit) : 0; i < latest.size() && items.size() < static_cast<std::size_t>(*limit); ++i) {
+  for (std::size_t i = newest ? latest.size() - static_cast<std::size_t>(*limit) : 0;
+       i < latest.size() && items.size() < static_cast<std::size_t>(*limit); ++i) {
     if (latest[i].seq > *since) items.push_back(event_view(latest[i]));
   }
-  const json::value next = items.empty() ? json::value(nullptr) : json::value(std::to_string(items.back().as_object()["seq"].as_int64()));
+  const json::value next =
+      items.empty() ? json::value(nullptr) : json::value(std::to_string(items.back().as_object()["seq"].as_int64()));
   call.send(200, list_view(std::move(items), latest.size(), next));
 }
 

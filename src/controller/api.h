@@ -1,5 +1,5 @@
-// The routes: parse a request, call the logic once, render the answer. Every failure is rendered in one place. Runs on the
-// controller's core thread.
+// The routes: parse a request, call the logic once, render the answer. Every failure is rendered in one place. Runs on
+// the controller's core thread.
 #pragma once
 
 #include <boost/json.hpp>
@@ -36,10 +36,10 @@ class Api {
   using Action = void (Api::*)(Call);
   struct Route {
     std::string method;
-    std::vector<std::string> path;      // "{}" stands for one part
+    std::vector<std::string> path;  // "{}" stands for one part
     Action action;
   };
-  struct Follow;                        // one log stream (api_logs.cpp)
+  struct Follow;  // one log stream (api_logs.cpp)
 
   void add_routes();
   void add(const char* method, const char* path, Action action);
@@ -69,7 +69,8 @@ class Api {
   void legacy_algorithm(Call call);
 
   void submit(Call call, bool legacy);
-  void read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to, std::shared_ptr<net::Stream> stream);
+  void read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to,
+                  std::shared_ptr<net::Stream> stream);
   void follow_on(const std::shared_ptr<Follow>& follow);
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
 

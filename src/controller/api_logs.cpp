@@ -1,5 +1,5 @@
-// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the offset after it, so a client
-// that reconnects with Last-Event-ID misses nothing and gets nothing twice.
+// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the offset after it, so a
+// client that reconnects with Last-Event-ID misses nothing and gets nothing twice.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -39,7 +39,11 @@ std::string as_utf8(std::string_view bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size();) {
     const auto lead = static_cast<unsigned char>(bytes[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                             : 0;
     bool good = length > 0 && i + length <= bytes.size();
     for (std::size_t k = 1; good && k < length; ++k) good = (static_cast<unsigned char>(bytes[i + k]) & 0xC0) == 0x80;
     if (good && length == 3) {  // neither surrogates nor overlong forms
@@ -56,12 +60,14 @@ std::string as_utf8(std::string_view bytes) {
 
 struct Api::Follow {
   JobId job;
-  int attempt = 0;               // 0: the first there will be
-  std::int64_t offset = 0;       // of the next byte to send
-  std::string held;              // bytes of a line whose end has not come
+  int attempt = 0;          // 0: the first there will be
+  std::int64_t offset = 0;  // of the next byte to send
+  std::string held;         // bytes of a line whose end has not come
   std::shared_ptr<net::Stream> stream;
 
-  void send(std::string_view event, std::int64_t id, const json::value& data) const { stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, json::serialize(data))); }
+  void send(std::string_view event, std::int64_t id, const json::value& data) const {
+    stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, json::serialize(data)));
+  }
 };
 
 void Api::get_logs(Call call) {
@@ -82,31 +88,37 @@ void Api::get_logs(Call call) {
 }
 
 // Piece by piece to the end as it is now. The stream begins with the first piece, so that an error is still an error.
-void Api::read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to, std::shared_ptr<net::Stream> stream) {
+void Api::read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to,
+                     std::shared_ptr<net::Stream> stream) {
   const std::int64_t limit = to < 0 ? piece_bytes : std::min(piece_bytes, to - from);
   const JobId job(entry.row.id);
-  logic_.logs().read(entry.row.server, job, attempt, from, limit, 0, [this, call, job, attempt, to, stream](Result<LogPiece> piece) mutable {
-    if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
-    const bool ranged = call.request.header("range").has_value();
-    if (!stream) {
-      net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)}, {"Accept-Ranges", "bytes"}};
-      if (ranged && piece->offset >= piece->size) {
-        net::Response response = error_response(invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"), call.request.path);
-        response.status = 416;
-        response.headers = {{"Content-Range", "bytes */" + std::to_string(piece->size)}};
-        return call.reply->send(std::move(response));
-      }
-      const std::int64_t end = to < 0 ? piece->size : std::min(to, piece->size);
-      if (ranged) headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->offset, end - 1, piece->size));
-      stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
-    }
-    const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
-    stream->write(std::move(piece->bytes));
-    const JobEntry* still = logic_.book().find(job);
-    if (next >= piece->size || (to >= 0 && next >= to) || stream->closed() || !still) return stream->close();
-    stream->on_drain([] {});
-    read_whole(std::move(call), *still, attempt, next, to, std::move(stream));
-  });
+  logic_.logs().read(
+      entry.row.server, job, attempt, from, limit, 0,
+      [this, call, job, attempt, to, stream](Result<LogPiece> piece) mutable {
+        if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
+        const bool ranged = call.request.header("range").has_value();
+        if (!stream) {
+          net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)}, {"Accept-Ranges", "bytes"}};
+          if (ranged && piece->offset >= piece->size) {
+            net::Response response = error_response(
+                invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"),
+                call.request.path);
+            response.status = 416;
+            response.headers = {{"Content-Range", "bytes */" + std::to_string(piece->size)}};
+            return call.reply->send(std::move(response));
+          }
+          const std::int64_t end = to < 0 ? piece->size : std::min(to, piece->size);
+          if (ranged)
+            headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->offset, end - 1, piece->size));
+          stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
+        }
+        const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
+        stream->write(std::move(piece->bytes));
+        const JobEntry* still = logic_.book().find(job);
+        if (next >= piece->size || (to >= 0 && next >= to) || stream->closed() || !still) return stream->close();
+        stream->on_drain([] {});
+        read_whole(std::move(call), *still, attempt, next, to, std::move(stream));
+      });
 }
 
 void Api::stream_logs(Call call) {
@@ -130,7 +142,8 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
-  logic_.logs().read(entry->row.server, follow->job, follow->attempt, follow->offset + static_cast<std::int64_t>(follow->held.size()), piece_bytes, wait_s,
+  logic_.logs().read(entry->row.server, follow->job, follow->attempt,
+                     follow->offset + static_cast<std::int64_t>(follow->held.size()), piece_bytes, wait_s,
                      [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
 }
 
@@ -141,17 +154,21 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   follow->held += piece->bytes;
   std::size_t begin = 0;
   for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    follow->send("line", follow->offset + static_cast<std::int64_t>(end) + 1, json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin, end - begin))}, {"nl", true}});
+    follow->send("line", follow->offset + static_cast<std::int64_t>(end) + 1,
+                 json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin, end - begin))}, {"nl", true}});
   }
   const bool stalled = piece->bytes.empty();
-  if (begin < follow->held.size() && (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(piece_bytes))) {
-    follow->send("line", follow->offset + static_cast<std::int64_t>(follow->held.size()), json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin))}, {"nl", false}});
+  if (begin < follow->held.size() &&
+      (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(piece_bytes))) {
+    follow->send("line", follow->offset + static_cast<std::int64_t>(follow->held.size()),
+                 json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin))}, {"nl", false}});
     begin = follow->held.size();
   }
   follow->offset += static_cast<std::int64_t>(begin);
   follow->held.erase(0, begin);
   if (piece->ended) {
-    if (!entry->row.finished_us && entry->row.attempt == follow->attempt) return idle_follows_.push_back(follow);  // its end is about to be known
+    if (!entry->row.finished_us && entry->row.attempt == follow->attempt)
+      return idle_follows_.push_back(follow);  // its end is about to be known
     if (entry->row.attempt > follow->attempt) {
       follow->send("attempt", 0, json::object{{"attempt", entry->row.attempt}});
       follow->attempt = entry->row.attempt;
@@ -169,7 +186,9 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
 void Api::on_turn() {
   constexpr Duration patience = Duration::milliseconds(500);
   const Instant now = clock_();
-  if (idle_follows_.empty() || (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + patience)) return;
+  if (idle_follows_.empty() ||
+      (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + patience))
+    return;
   seen_event_ = logic_.recorder().next_event();
   looked_ = now;
   for (const auto& follow : std::exchange(idle_follows_, {})) follow_on(follow);

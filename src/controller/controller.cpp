@@ -23,7 +23,9 @@ Instant clock_now() {
   return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
 }
 
-bool is_loopback(const std::string& address) { return address == "localhost" || address == "::1" || address.starts_with("127."); }
+bool is_loopback(const std::string& address) {
+  return address == "localhost" || address == "::1" || address.starts_with("127.");
+}
 
 // Compares without telling by its time where two secrets differ.
 bool same_secret(std::string_view a, std::string_view b) {
@@ -71,7 +73,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       : settings_(std::move(settings)),
         store_(std::move(store)),
         writer_(std::make_unique<store::Writer>(*store_)),
-        logic_(std::make_unique<Logic>(LogicSettings{.version = settings_.version}, static_cast<Outside&>(*this), loaded, clock_now())),
+        logic_(std::make_unique<Logic>(LogicSettings{.version = settings_.version}, static_cast<Outside&>(*this),
+                                       loaded, clock_now())),
         api_(*logic_, clock_now) {}
 
   ~LiveController() override {
@@ -132,11 +135,18 @@ class LiveController : public Controller, private net::Handler, private Outside 
 
   // ---- net::Handler (loop thread) ----
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
-    if (const Status allowed = admit(request); !allowed.ok()) return reply->send(error_response(allowed.error(), request.path));
-    inbox_.put([this, request = std::move(request), reply = std::move(reply)]() mutable { api_.handle(std::move(request), std::move(reply)); });
+    if (const Status allowed = admit(request); !allowed.ok())
+      return reply->send(error_response(allowed.error(), request.path));
+    inbox_.put([this, request = std::move(request), reply = std::move(reply)]() mutable {
+      api_.handle(std::move(request), std::move(reply));
+    });
   }
   net::Response on_protocol_error(int status, const std::string& detail) override {
-    Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail} : invalid(status == 408 ? "request-timeout" : status == 431 ? "header-too-large" : "bad-request", detail);
+    Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
+                                : invalid(status == 408   ? "request-timeout"
+                                          : status == 431 ? "header-too-large"
+                                                          : "bad-request",
+                                          detail);
     net::Response response = error_response(error, "");
     response.status = status;
     return response;
@@ -149,7 +159,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
       sockets_[session] = socket;
     }
     net::WebSocket::Callbacks callbacks;
-    callbacks.on_message = [this, session](std::string text) { inbox_.put([this, session, text = std::move(text)] { on_agent_text(session, text); }); };
+    callbacks.on_message = [this, session](std::string text) {
+      inbox_.put([this, session, text = std::move(text)] { on_agent_text(session, text); });
+    };
     callbacks.on_close = [this, session](const std::string&) {
       {
         const std::lock_guard lock(sockets_mutex_);
@@ -166,16 +178,23 @@ class LiveController : public Controller, private net::Handler, private Outside 
     logic_->on_agent_message(session, *message, clock_now());
   }
 
-  // Who may ask: submitting means running commands. A page of another origin may not, nor a name that was rebound to us.
+  // Who may ask: submitting means running commands. A page of another origin may not, nor a name that was rebound to
+  // us.
   Status admit(const net::Request& request) const {
     const std::string host = request.header("host").value_or("");
-    const std::string name = host.substr(0, host.rfind(':') == std::string::npos || host.ends_with("]") ? std::string::npos : host.rfind(':'));
-    if (is_loopback(settings_.listen_address) && !is_loopback(name) && name != "[::1]") return denied("wrong-host", "this controller is not called " + name);
-    if (const auto origin = request.header("origin"); origin && *origin != "http://" + host) return denied("foreign-origin", "requests from pages of " + *origin + " are refused");
+    const std::string name = host.substr(
+        0, host.rfind(':') == std::string::npos || host.ends_with("]") ? std::string::npos : host.rfind(':'));
+    if (is_loopback(settings_.listen_address) && !is_loopback(name) && name != "[::1]")
+      return denied("wrong-host", "this controller is not called " + name);
+    if (const auto origin = request.header("origin"); origin && *origin != "http://" + host)
+      return denied("foreign-origin", "requests from pages of " + *origin + " are refused");
     if (settings_.token.empty() || request.path == "/healthz") return {};
     const auto given = request.header("authorization");
-    if (!given) return denied("token-required", "this controller asks for a token").hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …");
-    if (!given->starts_with("Bearer ") || !same_secret(std::string_view(*given).substr(7), settings_.token)) return denied("wrong-token", "the token is not the one of this controller");
+    if (!given)
+      return denied("token-required", "this controller asks for a token")
+          .hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …");
+    if (!given->starts_with("Bearer ") || !same_secret(std::string_view(*given).substr(7), settings_.token))
+      return denied("wrong-token", "the token is not the one of this controller");
     return {};
   }
 
@@ -196,7 +215,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
 
 Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, const ControllerSettings& settings) {
   if (!is_loopback(settings.listen_address) && settings.token.empty()) {
-    return denied("authentication-required", "listening on " + settings.listen_address + " lets others run commands here, so a token is needed").hint("--token-file FILE with a secret of at least 16 characters");
+    return denied("authentication-required",
+                  "listening on " + settings.listen_address + " lets others run commands here, so a token is needed")
+        .hint("--token-file FILE with a secret of at least 16 characters");
   }
   auto store = store::open_sqlite(settings.data_dir);
   if (!store.ok()) return store.error();

@@ -1,5 +1,5 @@
-// The controller as a process: threads, sockets and the clock around Logic. Three threads: the network's loop (the caller's
-// thread), the core (one queue of inputs, everything about jobs), the store's writer.
+// The controller as a process: threads, sockets and the clock around Logic. Three threads: the network's loop (the
+// caller's thread), the core (one queue of inputs, everything about jobs), the store's writer.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct ControllerSettings {
   std::string data_dir;
   std::string listen_address = "127.0.0.1";
   std::uint16_t listen_port = 5000;
-  std::string token;              // empty: none asked for, only on loopback
+  std::string token;  // empty: none asked for, only on loopback
   std::string version = "0.1.0";
 };
 

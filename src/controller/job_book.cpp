@@ -130,7 +130,8 @@ Result<RestoredJob> restore_job(const store::JobRow& row, Core& core) {
   job.annotation = row.annotation;
   if (is_active(*state) && !row.server.empty()) {
     const ServerIndex server = core.find_server(row.server);
-    if (!server.valid()) return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.id, row.server));
+    if (!server.valid())
+      return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.id, row.server));
     job.allocation = Allocation(server, parse_gpu_list(row.gpus));
     job.last_server = server;
   }

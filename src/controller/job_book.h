@@ -16,8 +16,8 @@
 namespace sl::controller {
 
 struct JobEntry {
-  store::JobRow row;           // as it stands, and as it is written
-  std::int64_t pid = 0;        // of the present attempt, on its server
+  store::JobRow row;     // as it stands, and as it is written
+  std::int64_t pid = 0;  // of the present attempt, on its server
   StopReason stopping = StopReason::none;
   std::string progress_unit;
   std::optional<double> loss, accuracy;  // last reported

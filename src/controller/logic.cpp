@@ -79,14 +79,16 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
     const Status put_back = core_.restore(std::move(*restored), now);
     SL_CHECK(put_back.ok(), "no two jobs of the store hold one GPU");
   }
-  for (const store::IdempotencyRow& row : loaded.keys) keys_[row.key] = {row.body_hash, JobId(row.job_id), Instant{row.at_us}, true};
+  for (const store::IdempotencyRow& row : loaded.keys)
+    keys_[row.key] = {row.body_hash, JobId(row.job_id), Instant{row.at_us}, true};
   PolicyMemory memory;
   for (const store::SettingRow& row : loaded.settings) {
     if (row.key == "last_server") memory.last_server = core_.find_server(row.value);
     if (row.key == "policy_blob") memory.blob = row.value;
   }
   core_.restore_memory(std::move(memory));
-  policy_ = loaded.policies.empty() ? store::PolicyRow{now.us, settings_.policy, "{}", "default"} : loaded.policies.back();
+  policy_ =
+      loaded.policies.empty() ? store::PolicyRow{now.us, settings_.policy, "{}", "default"} : loaded.policies.back();
   if (loaded.policies.size() > 1) previous_policy_ = loaded.policies[loaded.policies.size() - 2];
   auto policy = make_policy(policy_.name, parse_parameters(policy_.parameters_json));
   if (!policy.ok()) policy = make_policy(settings_.policy);  // an older version knew it
@@ -107,7 +109,8 @@ Status Logic::check(const wire::JobSpec& spec) const {
   plain.gpu_memory_bytes.reset();
   plain.demand = {};
   if (is_satisfiable(core_.servers(), plain, plain.gpus_min)) {
-    return invalid("resources-unsatisfiable", "no server has the GPU type, memory or CPUs this job asks for").hint("schedulearn gpus");
+    return invalid("resources-unsatisfiable", "no server has the GPU type, memory or CPUs this job asks for")
+        .hint("schedulearn gpus");
   }
   return invalid("gpus-unsatisfiable", fmt::format("no server has {} GPUs", request.gpus_min))
       .note(largest_server(core_))
@@ -123,13 +126,17 @@ void Logic::submit(Submission submission, Instant now, Done done) {
       if (known->second.body_hash != submission.body_hash) {
         return done(invalid("idempotency-key-reused", "this idempotency key was used for another submission"));
       }
-      if (!known->second.durable) return done(conflict("submission-in-flight", "the same submission is being written just now").hint("try again in a second"));
+      if (!known->second.durable)
+        return done(conflict("submission-in-flight", "the same submission is being written just now")
+                        .hint("try again in a second"));
       return done(known->second.job);
     }
   }
   if (Status checked = check(submission.spec); !checked.ok()) return done(checked.error());
   if (recorder_.is_refusing()) return done(recorder_.failure());
-  if (core_.unfinished() >= settings_.queue_max) return done(unavailable("queue-full", fmt::format("{} jobs are waiting or running, no more are accepted", settings_.queue_max)));
+  if (core_.unfinished() >= settings_.queue_max)
+    return done(unavailable("queue-full",
+                            fmt::format("{} jobs are waiting or running, no more are accepted", settings_.queue_max)));
   const JobId id(next_job_++);
   if (submission.spec.name.empty()) submission.spec.name = fmt::format("job-{}", id.value);
   store::JobRow row;
@@ -145,15 +152,16 @@ void Logic::submit(Submission submission, Instant now, Done done) {
     recorder_.write(store::IdempotencyRow{submission.idempotency_key, submission.body_hash, id.value, now.us});
   }
   engine_.feed(JobSubmitted{make_request(submission.spec, id, now, core_), submission.spec.hold}, now);
-  recorder_.when_durable([this, id, now, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
-    if (!status.ok()) {
-      keys_.erase(key);
-      refuse_unwritten(id, now);
-      return done(status.error());
-    }
-    if (const auto at = keys_.find(key); at != keys_.end()) at->second.durable = true;
-    done(id);
-  });
+  recorder_.when_durable(
+      [this, id, now, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
+        if (!status.ok()) {
+          keys_.erase(key);
+          refuse_unwritten(id, now);
+          return done(status.error());
+        }
+        if (const auto at = keys_.find(key); at != keys_.end()) at->second.durable = true;
+        done(id);
+      });
 }
 
 // The row of this submission could not be written: nothing of the job stays, here or (later) in the store.
@@ -162,7 +170,8 @@ void Logic::refuse_unwritten(JobId job, Instant now) {
   recorder_.drop_job(job);
   engine_.feed(JobCancelled{job}, now);
   const JobIndex index = core_.find(job);
-  if (index.valid() && is_active(core_.job(index).state)) engine_.feed(AttemptReleased{job, core_.job(index).attempt}, now);
+  if (index.valid() && is_active(core_.job(index).state))
+    engine_.feed(AttemptReleased{job, core_.job(index).attempt}, now);
 }
 
 void Logic::expire_keys(Instant now) {
@@ -174,7 +183,8 @@ void Logic::expire_keys(Instant now) {
 
 void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
   JobEntry* entry = book_.find(job);
-  if (!entry) return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (!entry)
+    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
     return done(conflict("job-finished", fmt::format("job {} has already ended: {}", job.value, entry->row.state)));
   }
@@ -188,10 +198,12 @@ void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
   engine_.feed(JobCancelled{job}, now);
   copy_state(core_, core_.job(core_.find(job)), entry->row);
   recorder_.write_job(entry->row);
-  recorder_.when_durable([job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
+  recorder_.when_durable(
+      [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
 }
 
-void Logic::set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now, std::function<void(const Status&)> done) {
+void Logic::set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
+                       std::function<void(const Status&)> done) {
   auto policy = make_policy(name, parameters);
   if (!policy.ok()) return done(policy.error());
   previous_policy_ = policy_;

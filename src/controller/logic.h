@@ -1,10 +1,11 @@
-// The controller as a state machine: requests, agents' messages, commits and time go in; answers, orders and commits come
-// out. It owns the core and everything about jobs. One thread calls it; it never blocks, sleeps or reads a clock.
+// The controller as a state machine: requests, agents' messages, commits and time go in; answers, orders and commits
+// come out. It owns the core and everything about jobs. One thread calls it; it never blocks, sleeps or reads a clock.
 //
 //   on_…(…)   one input
 //   turn(now) once the inputs at hand are in: decide, record, send
 //
-// Rules of order: an answer that promises something is sent after the promise is durable; so is every order to an agent.
+// Rules of order: an answer that promises something is sent after the promise is durable; so is every order to an
+// agent.
 #pragma once
 
 #include <memory>
@@ -23,9 +24,9 @@ namespace sl::controller {
 
 struct LogicSettings {
   std::string version = "0.1.0";
-  std::string policy = "fifo";             // when the store knows none
+  std::string policy = "fifo";  // when the store knows none
   double lease_s = 30;
-  std::size_t queue_max = 1'000'000;       // unfinished jobs accepted
+  std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
 };
 
 class Logic : private Fleet {
@@ -44,7 +45,7 @@ class Logic : private Fleet {
   using Done = std::function<void(Result<JobId>)>;
   struct Submission {
     wire::JobSpec spec;
-    std::string idempotency_key;           // empty: none
+    std::string idempotency_key;  // empty: none
     std::string body_hash;
   };
   // `done` is called once the job is durable, or at once with why not. A key seen before gives the job it made.
@@ -52,7 +53,8 @@ class Logic : private Fleet {
   // What submit would say, without doing it.
   Status check(const wire::JobSpec& spec) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
-  void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now, std::function<void(const Status&)> done);
+  void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
+                  std::function<void(const Status&)> done);
 
   const Core& core() const { return core_; }
   const JobBook& book() const { return book_; }

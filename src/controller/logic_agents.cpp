@@ -21,7 +21,8 @@ Exit exit_of(const wire::AttemptReport& report) {
   exit.exit_code = report.exit_code.value_or(0);
   exit.signal = report.signal.value_or(0);
   if (report.failure_kind) {
-    exit.failure = parse_failure_kind(*report.failure_kind == "lost" ? "server_lost" : *report.failure_kind).value_or(FailureKind::exit);
+    exit.failure = parse_failure_kind(*report.failure_kind == "lost" ? "server_lost" : *report.failure_kind)
+                       .value_or(FailureKind::exit);
   } else if (exit.signal != 0) {
     exit.failure = FailureKind::signal;
   } else if (exit.exit_code != 0) {
@@ -33,11 +34,16 @@ Exit exit_of(const wire::AttemptReport& report) {
 std::string describe_failure(const Exit& exit, const wire::AttemptReport& report) {
   if (report.failure_message && !report.failure_message->empty()) return *report.failure_message;
   switch (exit.failure) {
-    case FailureKind::none: return "";
-    case FailureKind::signal: return fmt::format("ended by signal {}", exit.signal);
-    case FailureKind::time_limit: return "it ran longer than its time limit";
-    case FailureKind::server_lost: return "its process vanished and its exit code is not known";
-    default: return fmt::format("exit code {}", exit.exit_code);
+    case FailureKind::none:
+      return "";
+    case FailureKind::signal:
+      return fmt::format("ended by signal {}", exit.signal);
+    case FailureKind::time_limit:
+      return "it ran longer than its time limit";
+    case FailureKind::server_lost:
+      return "its process vanished and its exit code is not known";
+    default:
+      return fmt::format("exit code {}", exit.exit_code);
   }
 }
 
@@ -69,8 +75,8 @@ void Logic::on(SessionId session, const wire::Hello& hello, Instant now) {
   reconcile(agent, now);
 }
 
-// Makes both sides agree: what the agent tells is taken in, what it holds and should not is stopped, what it should hold
-// and does not is started (the order was lost) or goes back to the queue (the attempt was).
+// Makes both sides agree: what the agent tells is taken in, what it holds and should not is stopped, what it should
+// hold and does not is started (the order was lost) or goes back to the queue (the attempt was).
 void Logic::reconcile(Agent& agent, Instant now) {
   for (const wire::AttemptReport& report : agent.hello.attempts) {
     if (apply_report(agent.hello.server, report, now)) continue;
@@ -84,7 +90,8 @@ void Logic::reconcile(Agent& agent, Instant now) {
 }
 
 void Logic::stop_stranger(Agent& agent, const wire::AttemptReport& report) {
-  outside_.send(agent.session, wire::StopAttempt{agent.next_seq++, report.job_id, report.attempt, "stranger", "TERM", 30});
+  outside_.send(agent.session,
+                wire::StopAttempt{agent.next_seq++, report.job_id, report.attempt, "stranger", "TERM", 30});
 }
 
 void Logic::requeue_missing(const Agent& agent, Instant now) {
@@ -94,9 +101,10 @@ void Logic::requeue_missing(const Agent& agent, Instant now) {
     const Job& job = core_.job(index);
     JobEntry* entry = book_.find(job.request.id);
     if (!entry || job.allocation.on(server).empty() || job.gpus_awaited > 0) continue;
-    const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(), [&](const wire::AttemptReport& report) {
-      return report.job_id == entry->row.id && report.attempt == job.attempt;
-    });
+    const bool held =
+        std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(), [&](const wire::AttemptReport& report) {
+          return report.job_id == entry->row.id && report.attempt == job.attempt;
+        });
     if (held) {
       if (job.state == JobState::stopping) order_stop(*entry, job);
     } else if (job.state == JobState::starting) {
@@ -118,7 +126,8 @@ bool Logic::apply_report(const std::string& server, const wire::AttemptReport& r
   if (job.allocation.on(here).empty()) return false;
   entry->pid = report.pid;
   // An attempt may have ended before its start was heard of: then it did start.
-  if (report.state != "starting" && job.state == JobState::starting && !(report.failure_kind && *report.failure_kind == "setup")) {
+  if (report.state != "starting" && job.state == JobState::starting &&
+      !(report.failure_kind && *report.failure_kind == "setup")) {
     engine_.feed(AttemptStarted{id, report.attempt}, now);
   }
   if (report.state == "exited") apply_exit(*entry, core_.job(index), report, now);
@@ -132,9 +141,11 @@ void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptRepor
   if (preempted || exit.exit_code == 75) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);
   } else {
-    if (job.state == JobState::stopping && entry.stopping == StopReason::time_limit) exit.failure = FailureKind::time_limit;
+    if (job.state == JobState::stopping && entry.stopping == StopReason::time_limit)
+      exit.failure = FailureKind::time_limit;
     const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
-    const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && spec.ok() && job.failures < spec->retry.max && matches_retry(spec->retry, exit);
+    const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && spec.ok() &&
+                       job.failures < spec->retry.max && matches_retry(spec->retry, exit);
     if (!retry) {
       if (exit.signal != 0) entry.row.signal = exit.signal;
       if (report.exit_code) entry.row.exit_code = exit.exit_code;
@@ -154,7 +165,8 @@ void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptRepor
 void Logic::forget_when_durable(const std::string& server, const wire::AttemptReport& report) {
   recorder_.when_durable([this, server, job = report.job_id, attempt = report.attempt](const Status& status) {
     Agent* agent = agents_.by_server(server);
-    if (status.ok() && agent && agent->session != 0) outside_.send(agent->session, wire::ForgetAttempt{agent->next_seq++, job, attempt});
+    if (status.ok() && agent && agent->session != 0)
+      outside_.send(agent->session, wire::ForgetAttempt{agent->next_seq++, job, attempt});
   });
 }
 
@@ -178,7 +190,9 @@ void Logic::on(SessionId session, const wire::Progress& progress, Instant now) {
   entry->loss = progress.loss ? progress.loss : entry->loss;
   entry->accuracy = progress.accuracy ? progress.accuracy : entry->accuracy;
   boost::json::object object;
-  const auto number = [](const std::optional<double>& v) { return v ? boost::json::value(*v) : boost::json::value(nullptr); };
+  const auto number = [](const std::optional<double>& v) {
+    return v ? boost::json::value(*v) : boost::json::value(nullptr);
+  };
   object["done"] = number(progress.done);
   object["total"] = number(progress.total);
   object["unit"] = progress.unit;

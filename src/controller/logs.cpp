@@ -9,7 +9,8 @@ constexpr std::array<signed char, 256> make_values() {
   std::array<signed char, 256> values{};
   for (auto& v : values) v = -1;
   constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (std::size_t i = 0; i < alphabet.size(); ++i) values[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
+  for (std::size_t i = 0; i < alphabet.size(); ++i)
+    values[static_cast<unsigned char>(alphabet[i])] = static_cast<signed char>(i);
   return values;
 }
 constexpr auto base64_values = make_values();
@@ -34,10 +35,12 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
-void Logs::read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit, double wait_s, Continue then) {
+void Logs::read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit,
+                double wait_s, Continue then) {
   const Agent* agent = agents_.by_server(server);
   if (!agent || agent->session == 0) {
-    return then(unavailable("server-unreachable", "server " + server + ", which keeps this output, is not connected").hint("schedulearn status"));
+    return then(unavailable("server-unreachable", "server " + server + ", which keeps this output, is not connected")
+                    .hint("schedulearn status"));
   }
   const std::int64_t request = next_request_++;
   waiting_.emplace(request, Waiting{agent->session, std::move(then)});

@@ -11,10 +11,10 @@
 namespace sl::controller {
 
 struct LogPiece {
-  std::int64_t offset = 0;   // of the first byte
+  std::int64_t offset = 0;  // of the first byte
   std::string bytes;
-  std::int64_t size = 0;     // of the whole output now
-  bool ended = false;        // the attempt is over and these are its last bytes
+  std::int64_t size = 0;  // of the whole output now
+  bool ended = false;     // the attempt is over and these are its last bytes
 };
 
 class Logs {
@@ -23,7 +23,8 @@ class Logs {
 
   using Continue = std::function<void(Result<LogPiece>)>;
   // Reads from an attempt's output. wait_s > 0: answers when there is something, or after that long.
-  void read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit, double wait_s, Continue then);
+  void read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit, double wait_s,
+            Continue then);
 
   void on_chunk(SessionId session, const wire::LogChunk& chunk);
   // Readers waiting for this agent get "server-unreachable".

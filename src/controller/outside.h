@@ -1,5 +1,5 @@
-// What the controller's logic needs from the world around it: a database that commits, sessions with agents. The live one
-// has threads and sockets (controller.cpp); tests hand in their own.
+// What the controller's logic needs from the world around it: a database that commits, sessions with agents. The live
+// one has threads and sockets (controller.cpp); tests hand in their own.
 #pragma once
 
 #include <cstdint>

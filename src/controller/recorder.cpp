@@ -11,13 +11,20 @@ constexpr Duration retry_after = Duration::whole_seconds(1);
 
 const char* event_kind(RecordKind kind) {
   switch (kind) {
-    case RecordKind::job_submitted: return "job.submitted";
-    case RecordKind::job_state: return "job.state";
-    case RecordKind::job_edited: return "job.edited";
-    case RecordKind::job_progress: return "job.progress";
-    case RecordKind::server_state: return "server.state";
-    case RecordKind::policy_changed: return "policy.changed";
-    case RecordKind::decision_refused: return "decision.refused";
+    case RecordKind::job_submitted:
+      return "job.submitted";
+    case RecordKind::job_state:
+      return "job.state";
+    case RecordKind::job_edited:
+      return "job.edited";
+    case RecordKind::job_progress:
+      return "job.progress";
+    case RecordKind::server_state:
+      return "server.state";
+    case RecordKind::policy_changed:
+      return "policy.changed";
+    case RecordKind::decision_refused:
+      return "decision.refused";
   }
   return "";
 }
@@ -45,7 +52,8 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.job.valid() && !entry) continue;  // refused meanwhile
     if (entry) {
       // The slot may already stand for another job when several steps share this batch: the id tells.
-      if (core.jobs().contains(record.index) && core.job(record.index).request.id == record.job) copy_state(core, core.job(record.index), entry->row);
+      if (core.jobs().contains(record.index) && core.job(record.index).request.id == record.job)
+        copy_state(core, core.job(record.index), entry->row);
       event.server = event.server.empty() ? entry->row.server : event.server;
       write_job(entry->row);
     }
@@ -71,7 +79,8 @@ void Recorder::write_job(const store::JobRow& row) {
 void Recorder::when_durable(std::function<void(const Status&)> work) { waiters_.push_back(std::move(work)); }
 
 bool Recorder::is_empty(const store::Batch& batch) {
-  return batch.jobs.empty() && batch.events.empty() && batch.policies.empty() && batch.keys.empty() && batch.servers.empty() && batch.settings.empty();
+  return batch.jobs.empty() && batch.events.empty() && batch.policies.empty() && batch.keys.empty() &&
+         batch.servers.empty() && batch.settings.empty();
 }
 
 void Recorder::flush(Instant now) {

@@ -1,5 +1,6 @@
-// The Journal of the live world: turns records into rows, keeps one commit under way, and lets go of answers and commands
-// once what they tell of is durable. Everything that comes up during a commit shares the next one (group commit).
+// The Journal of the live world: turns records into rows, keeps one commit under way, and lets go of answers and
+// commands once what they tell of is durable. Everything that comes up during a commit shares the next one (group
+// commit).
 //
 // When a commit fails (disk full) its rows are kept and tried again each second; submissions in it are refused.
 #pragma once
@@ -16,7 +17,8 @@ namespace sl::controller {
 
 class Recorder : public Journal {
  public:
-  Recorder(JobBook& book, Outside& outside, std::int64_t next_event) : book_(book), outside_(outside), next_event_(next_event) {}
+  Recorder(JobBook& book, Outside& outside, std::int64_t next_event)
+      : book_(book), outside_(outside), next_event_(next_event) {}
 
   // ---- Journal ----
   bool append(const Core& core, const std::vector<Record>& records, BatchNumber batch) override;
@@ -39,13 +41,13 @@ class Recorder : public Journal {
 
   std::int64_t next_event() const { return next_event_; }
   bool has_work() const { return in_flight_ || !is_empty(pending_) || !waiters_.empty(); }
-  bool is_refusing() const { return failed_.has_value(); }   // the last commit failed
+  bool is_refusing() const { return failed_.has_value(); }  // the last commit failed
   const Error& failure() const { return failed_->error(); }
   Instant retry_at() const { return failed_ && !in_flight_ ? retry_at_ : Instant::never(); }
 
   // The last events, oldest first, for reading without the disk.
   const std::deque<store::EventRow>& latest_events() const { return latest_; }
-  std::function<void(const store::EventRow&)> on_event;      // called for each durable event
+  std::function<void(const store::EventRow&)> on_event;  // called for each durable event
   // Jobs that were refused while their rows had not been written: nothing of them is kept.
   void drop_job(JobId job);
 

@@ -10,7 +10,9 @@ namespace {
 
 namespace json = boost::json;
 
-json::value time_view(const std::optional<std::int64_t>& us) { return us ? json::value(rfc3339(*us)) : json::value(nullptr); }
+json::value time_view(const std::optional<std::int64_t>& us) {
+  return us ? json::value(rfc3339(*us)) : json::value(nullptr);
+}
 
 template <typename T>
 json::value maybe(const std::optional<T>& value) {
@@ -25,7 +27,9 @@ json::value parsed(const std::string& text) {
 
 std::vector<int> gpu_indexes(const std::string& text) {
   std::vector<int> indexes;
-  for (std::size_t at = 0; at < text.size(); at = text.find(',', at) == std::string::npos ? text.size() : text.find(',', at) + 1) indexes.push_back(std::atoi(text.c_str() + at));
+  for (std::size_t at = 0; at < text.size();
+       at = text.find(',', at) == std::string::npos ? text.size() : text.find(',', at) + 1)
+    indexes.push_back(std::atoi(text.c_str() + at));
   return indexes;
 }
 
@@ -34,7 +38,11 @@ json::array placement_view(const JobEntry& entry) {
   if (row.server.empty()) return {};
   json::array gpus;
   for (const int gpu : gpu_indexes(row.gpus)) gpus.push_back(json::string(fmt::format("{}-{}", row.server, gpu)));
-  return {json::object{{"server", row.server}, {"gpus", std::move(gpus)}, {"rank", 0}, {"pid", entry.pid ? json::value(entry.pid) : json::value(nullptr)}, {"container_id", nullptr}}};
+  return {json::object{{"server", row.server},
+                       {"gpus", std::move(gpus)},
+                       {"rank", 0},
+                       {"pid", entry.pid ? json::value(entry.pid) : json::value(nullptr)},
+                       {"container_id", nullptr}}};
 }
 
 json::value progress_view(const store::JobRow& row) {
@@ -44,17 +52,24 @@ json::value progress_view(const store::JobRow& row) {
   json::object& progress = value.get_object();
   progress["rate_per_s"] = nullptr;
   const auto* done = progress.if_contains("done");
-  if (done && done->is_number() && row.run_us > 0) progress["rate_per_s"] = done->to_number<double>() / (static_cast<double>(row.run_us) * 1e-6);
+  if (done && done->is_number() && row.run_us > 0)
+    progress["rate_per_s"] = done->to_number<double>() / (static_cast<double>(row.run_us) * 1e-6);
   const auto* updated = progress.if_contains("updated_us");
-  progress["updated_at"] = updated && updated->is_int64() ? json::value(rfc3339(updated->get_int64())) : json::value(nullptr);
+  progress["updated_at"] =
+      updated && updated->is_int64() ? json::value(rfc3339(updated->get_int64())) : json::value(nullptr);
   progress.erase("updated_us");
   return value;
 }
 
 json::value failure_view(const store::JobRow& row) {
   if (row.failure_kind.empty()) return nullptr;
-  return json::object{{"kind", row.failure_kind}, {"message", row.failure_message}, {"exit_code", maybe(row.exit_code)}, {"signal", maybe(row.signal)},
-                      {"label", nullptr},         {"log_line", nullptr},            {"last_lines", nullptr}};
+  return json::object{{"kind", row.failure_kind},
+                      {"message", row.failure_message},
+                      {"exit_code", maybe(row.exit_code)},
+                      {"signal", maybe(row.signal)},
+                      {"label", nullptr},
+                      {"log_line", nullptr},
+                      {"last_lines", nullptr}};
 }
 
 json::value exit_view(const store::JobRow& row) {
@@ -70,18 +85,31 @@ const Job* live_job(const Logic& logic, const JobEntry& entry) {
 std::string reason_text(const Logic& logic, const Job& job, const Reason& reason, std::size_t position) {
   const int gpus = job.request.gpus_min;
   const std::string needs = fmt::format("needs {} free GPU{} on one server", gpus, gpus == 1 ? "" : "s");
-  const std::string line = position == 0 ? "" : position == 1 ? "first in line, " : fmt::format("number {} in line, ", position);
+  const std::string line = position == 0   ? ""
+                           : position == 1 ? "first in line, "
+                                           : fmt::format("number {} in line, ", position);
   switch (reason.code) {
-    case ReasonCode::held: return "held by its user";
-    case ReasonCode::server_down: return logic.core().servers().empty() ? "no server has joined yet" : "no server is up";
-    case ReasonCode::draining: return "every server is draining";
-    case ReasonCode::behind_others: return position > 1 ? fmt::format("number {} in line, others are ahead", position) : "the next decision will look at it";
-    case ReasonCode::fragmented: return line + needs + "; enough are free, but not on one server";
-    case ReasonCode::gpu_type: return line + "no server that is up has the GPU type it asks for";
-    case ReasonCode::gpu_memory: return line + "no server that is up has GPUs with the memory it asks for";
-    case ReasonCode::cpu_or_memory: return line + "a server has the GPUs, but not the CPUs or memory it asks for";
-    case ReasonCode::used_outside: return line + "the free GPUs are used by processes that were not started here";
-    default: return line + needs;
+    case ReasonCode::held:
+      return "held by its user";
+    case ReasonCode::server_down:
+      return logic.core().servers().empty() ? "no server has joined yet" : "no server is up";
+    case ReasonCode::draining:
+      return "every server is draining";
+    case ReasonCode::behind_others:
+      return position > 1 ? fmt::format("number {} in line, others are ahead", position)
+                          : "the next decision will look at it";
+    case ReasonCode::fragmented:
+      return line + needs + "; enough are free, but not on one server";
+    case ReasonCode::gpu_type:
+      return line + "no server that is up has the GPU type it asks for";
+    case ReasonCode::gpu_memory:
+      return line + "no server that is up has GPUs with the memory it asks for";
+    case ReasonCode::cpu_or_memory:
+      return line + "a server has the GPUs, but not the CPUs or memory it asks for";
+    case ReasonCode::used_outside:
+      return line + "the free GPUs are used by processes that were not started here";
+    default:
+      return line + needs;
   }
 }
 
@@ -144,8 +172,10 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   view["servers"] = json::array{};
   if (!job || (!job->is_waiting() && job->state != JobState::held)) {
     view["verdict"] = "running_here_because";
-    view["summary"] = entry.row.server.empty() ? fmt::format("job {} is {}", entry.row.id, entry.row.state)
-                                               : fmt::format("job {} is {} on {}: the server with the fewest free GPUs that had enough", entry.row.id, entry.row.state, entry.row.server);
+    view["summary"] = entry.row.server.empty()
+                          ? fmt::format("job {} is {}", entry.row.id, entry.row.state)
+                          : fmt::format("job {} is {} on {}: the server with the fewest free GPUs that had enough",
+                                        entry.row.id, entry.row.state, entry.row.server);
     view["reasons"] = json::array{};
     return view;
   }
@@ -155,7 +185,8 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   const std::size_t position = at == order.end() ? 0 : static_cast<std::size_t>(at - order.begin()) + 1;
   const Reason reason = logic.core().explain(index, now);
   const std::string text = reason_text(logic, *job, reason, position);
-  const bool possible = logic.core().servers().empty() || is_satisfiable(logic.core().servers(), job->request, job->request.gpus_min);
+  const bool possible =
+      logic.core().servers().empty() || is_satisfiable(logic.core().servers(), job->request, job->request.gpus_min);
   view["verdict"] = !possible ? "cannot_run" : position > 1 ? "will_run_after" : "will_run";
   view["summary"] = fmt::format("job {} waits: {}", entry.row.id, text);
   view["reasons"] = json::array{json::object{{"code", to_string(reason.code)}, {"text", text}, {"blocking", true}}};
@@ -168,8 +199,14 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
     const int needed = job->request.gpus_min;
     const bool up = logic.core().servers()[server].state == ServerState::up;
     const bool fits = up && free >= needed && is_eligible(logic.core().servers()[server], job->request);
-    servers.push_back(json::object{{"server", logic.core().servers()[server].description.name}, {"free", free}, {"needed", needed}, {"fits", fits},
-                                   {"text", fits ? "has room" : !up ? to_string(logic.core().servers()[server].state) : free < needed ? fmt::format("{} short", needed - free) : "not what it asks for"}});
+    servers.push_back(json::object{{"server", logic.core().servers()[server].description.name},
+                                   {"free", free},
+                                   {"needed", needed},
+                                   {"fits", fits},
+                                   {"text", fits            ? "has room"
+                                            : !up           ? to_string(logic.core().servers()[server].state)
+                                            : free < needed ? fmt::format("{} short", needed - free)
+                                                            : "not what it asks for"}});
   }
   view["servers"] = std::move(servers);
   return view;
@@ -182,8 +219,12 @@ json::object gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     for (const wire::GpuReport& candidate : agent->hello.gpus) report = candidate.index == gpu ? &candidate : report;
   }
   json::value job = nullptr;
-  logic.core().ledger().for_each_tenant(index, gpu, [&](JobIndex tenant) { job = logic.core().job(tenant).request.id.value; });
-  const char* condition = !job.is_null() ? "allocated" : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable" : server.outside.has(gpu) ? "outside" : "free";
+  logic.core().ledger().for_each_tenant(index, gpu,
+                                        [&](JobIndex tenant) { job = logic.core().job(tenant).request.id.value; });
+  const char* condition = !job.is_null()                                                     ? "allocated"
+                          : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
+                          : server.outside.has(gpu)                                          ? "outside"
+                                                                                             : "free";
   json::object view;
   view["identifier"] = fmt::format("{}-{}", server.description.name, gpu);
   view["server"] = server.description.name;
@@ -204,7 +245,8 @@ json::object gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     for (const std::int64_t pid : report->outside_pids) processes.push_back(json::object{{"pid", pid}});
   }
   view["processes"] = std::move(processes);
-  view["sampled_at"] = agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
+  view["sampled_at"] =
+      agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
   return view;
 }
 
@@ -213,17 +255,20 @@ json::object server_view(const Logic& logic, const Server& server, ServerIndex i
   json::object view;
   view["name"] = server.description.name;
   view["state"] = to_string(server.state);
-  view["state_reason"] = server.state == ServerState::down ? json::value("its agent is not connected") : json::value(nullptr);
+  view["state_reason"] =
+      server.state == ServerState::down ? json::value("its agent is not connected") : json::value(nullptr);
   view["simulated"] = server.description.simulated;
   view["cpus"] = agent ? json::value(agent->hello.cpus) : json::value(nullptr);
   view["memory_total_bytes"] = agent ? json::value(agent->hello.memory_total_bytes) : json::value(nullptr);
   view["memory_used_bytes"] = agent ? maybe(agent->memory_used_bytes) : json::value(nullptr);
   view["cpu_utilization_pct"] = agent ? maybe(agent->cpu_utilization_pct) : json::value(nullptr);
   view["agent_version"] = agent ? json::value(agent->hello.agent_version) : json::value(nullptr);
-  view["driver_version"] = agent && !agent->hello.driver_version.empty() ? json::value(agent->hello.driver_version) : json::value(nullptr);
+  view["driver_version"] =
+      agent && !agent->hello.driver_version.empty() ? json::value(agent->hello.driver_version) : json::value(nullptr);
   view["runtimes"] = json::array{"process"};
   view["clock_skew_s"] = nullptr;
-  view["last_contact_at"] = agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
+  view["last_contact_at"] =
+      agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
   view["labels"] = json::object{};
   json::array gpus;
   for (int gpu = 0; gpu < server.description.gpus; ++gpu) gpus.push_back(gpu_view(logic, server, index, gpu));
@@ -244,14 +289,16 @@ json::object cluster_view(const Logic& logic, Instant now) {
   json::object jobs;
   std::map<std::string, int> counts;
   logic.book().for_each([&](const JobEntry& entry) { ++counts[entry.row.state]; });
-  for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s) jobs[to_string(static_cast<JobState>(s))] = counts[to_string(static_cast<JobState>(s))];
+  for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s)
+    jobs[to_string(static_cast<JobState>(s))] = counts[to_string(static_cast<JobState>(s))];
   json::object view;
   view["version"] = logic.settings().version;
   view["started_at"] = rfc3339(logic.started().us);
   view["now"] = rfc3339(now.us);
   view["policy"] = logic.policy().name;
   view["jobs"] = std::move(jobs);
-  view["gpus"] = json::object{{"total", total}, {"allocated", core.ledger().gpus_in_use()}, {"free", core.ledger().free().total()}};
+  view["gpus"] = json::object{
+      {"total", total}, {"allocated", core.ledger().gpus_in_use()}, {"free", core.ledger().free().total()}};
   view["servers_up"] = up;
   view["servers"] = std::move(servers);
   return view;
@@ -264,16 +311,31 @@ json::object policy_info_view(const PolicyInfo& info) {
     const bool bounded = p.min < p.max;
     json::array choices;
     for (const std::string& choice : p.choices) choices.push_back(json::string(choice));
-    parameters.push_back(json::object{{"name", p.name}, {"type", types[static_cast<int>(p.type)]}, {"unit", p.unit}, {"default", p.default_value}, {"min", bounded ? json::value(p.min) : json::value(nullptr)},
-                                      {"max", bounded ? json::value(p.max) : json::value(nullptr)}, {"choices", std::move(choices)}, {"help", p.help}});
+    parameters.push_back(json::object{{"name", p.name},
+                                      {"type", types[static_cast<int>(p.type)]},
+                                      {"unit", p.unit},
+                                      {"default", p.default_value},
+                                      {"min", bounded ? json::value(p.min) : json::value(nullptr)},
+                                      {"max", bounded ? json::value(p.max) : json::value(nullptr)},
+                                      {"choices", std::move(choices)},
+                                      {"help", p.help}});
   }
   const auto words = [](const std::vector<std::string>& from) {
     json::array array;
     for (const std::string& word : from) array.push_back(json::string(word));
     return array;
   };
-  return {{"name", info.name}, {"title", info.title}, {"summary", info.summary}, {"good_for", info.good_for}, {"weak_for", info.weak_for}, {"needs", words(info.needs)}, {"aliases", words(info.aliases)},
-          {"preemptive", info.preemptive}, {"elastic", info.elastic}, {"work_conserving", info.work_conserving}, {"parameters", std::move(parameters)}};
+  return {{"name", info.name},
+          {"title", info.title},
+          {"summary", info.summary},
+          {"good_for", info.good_for},
+          {"weak_for", info.weak_for},
+          {"needs", words(info.needs)},
+          {"aliases", words(info.aliases)},
+          {"preemptive", info.preemptive},
+          {"elastic", info.elastic},
+          {"work_conserving", info.work_conserving},
+          {"parameters", std::move(parameters)}};
 }
 
 json::object policy_view(const Logic& logic) {
@@ -286,30 +348,60 @@ json::object policy_view(const Logic& logic) {
   if (given.is_object()) {
     for (const auto& [name, value] : given.get_object()) parameters[name] = value;
   }
-  return {{"name", policy.name}, {"parameters", std::move(parameters)}, {"since", rfc3339(policy.since_us)}, {"by", policy.by},
-          {"previous", logic.previous_policy() ? json::value(logic.previous_policy()->name) : json::value(nullptr)}, {"undo_until", nullptr}};
+  return {{"name", policy.name},
+          {"parameters", std::move(parameters)},
+          {"since", rfc3339(policy.since_us)},
+          {"by", policy.by},
+          {"previous", logic.previous_policy() ? json::value(logic.previous_policy()->name) : json::value(nullptr)},
+          {"undo_until", nullptr}};
 }
 
 json::object event_view(const store::EventRow& row) {
-  return {{"seq", row.seq}, {"at", rfc3339(row.at_us)}, {"kind", row.kind}, {"job_id", maybe(row.job_id)}, {"server", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
-          {"actor", json::object{{"type", row.actor_type}, {"name", row.actor_name}}}, {"from", row.from.empty() ? json::value(nullptr) : json::value(row.from)},
-          {"to", row.to.empty() ? json::value(nullptr) : json::value(row.to)}, {"text", row.text}, {"data", row.data_json.empty() ? json::value(nullptr) : parsed(row.data_json)}};
+  return {{"seq", row.seq},
+          {"at", rfc3339(row.at_us)},
+          {"kind", row.kind},
+          {"job_id", maybe(row.job_id)},
+          {"server", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
+          {"actor", json::object{{"type", row.actor_type}, {"name", row.actor_name}}},
+          {"from", row.from.empty() ? json::value(nullptr) : json::value(row.from)},
+          {"to", row.to.empty() ? json::value(nullptr) : json::value(row.to)},
+          {"text", row.text},
+          {"data", row.data_json.empty() ? json::value(nullptr) : parsed(row.data_json)}};
 }
 
 json::object legacy_job_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   const json::value spec = parsed(row.spec_json);
-  const auto from_spec = [&](const char* key) { return spec.is_object() && spec.get_object().contains(key) ? spec.get_object().at(key) : json::value(nullptr); };
+  const auto from_spec = [&](const char* key) {
+    return spec.is_object() && spec.get_object().contains(key) ? spec.get_object().at(key) : json::value(nullptr);
+  };
   const auto& s = row.state;
-  const char* status = s == "pending" || s == "held" ? "Pending" : s == "starting" || s == "running" ? "Running" : s == "succeeded" ? "Completed" : s == "failed" || s == "cancelled" ? "Error"
-                       : s == "migrating" ? "Migrating" : s == "resizing" ? "ScalingOut" : "Suspended";
+  const char* status = s == "pending" || s == "held"       ? "Pending"
+                       : s == "starting" || s == "running" ? "Running"
+                       : s == "succeeded"                  ? "Completed"
+                       : s == "failed" || s == "cancelled" ? "Error"
+                       : s == "migrating"                  ? "Migrating"
+                       : s == "resizing"                   ? "ScalingOut"
+                                                           : "Suspended";
   const json::value gpus = from_spec("gpus");
   json::array at_gpus;
   for (const int gpu : gpu_indexes(row.gpus)) at_gpus.push_back(gpu);
-  return {{"id", row.id}, {"name", row.name}, {"type", from_spec("framework")}, {"container_name", nullptr}, {"container_image", from_spec("image")}, {"command", from_spec("command")},
-          {"created_at", rfc3339(row.submitted_us)}, {"started_at", time_view(row.first_start_us)}, {"completed_at", time_view(row.finished_us)}, {"estimated_completion_time", nullptr},
-          {"required_gpus", gpus.is_object() ? gpus.get_object().at("max") : json::value(1)}, {"no_of_migrations", row.migrations}, {"trained_at", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
-          {"status", status}, {"at_gpus", std::move(at_gpus)}, {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
+  return {{"id", row.id},
+          {"name", row.name},
+          {"type", from_spec("framework")},
+          {"container_name", nullptr},
+          {"container_image", from_spec("image")},
+          {"command", from_spec("command")},
+          {"created_at", rfc3339(row.submitted_us)},
+          {"started_at", time_view(row.first_start_us)},
+          {"completed_at", time_view(row.finished_us)},
+          {"estimated_completion_time", nullptr},
+          {"required_gpus", gpus.is_object() ? gpus.get_object().at("max") : json::value(1)},
+          {"no_of_migrations", row.migrations},
+          {"trained_at", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
+          {"status", status},
+          {"at_gpus", std::move(at_gpus)},
+          {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
 }
 
 json::object list_view(json::array items, std::size_t total, json::value next_cursor) {

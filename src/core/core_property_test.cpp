@@ -21,9 +21,11 @@ class Anything : public Policy {
     for (int i = 0; i < 6; ++i) {
       Decision decision;
       decision.kind = static_cast<DecisionKind>(random.integer(0, static_cast<int>(DecisionKind::dedicate)));
-      decision.job = JobIndex(static_cast<std::uint32_t>(random.integer(0, static_cast<std::int64_t>(snapshot.jobs.size()) + 1)));
+      decision.job =
+          JobIndex(static_cast<std::uint32_t>(random.integer(0, static_cast<std::int64_t>(snapshot.jobs.size()) + 1)));
       for (std::int64_t parts = random.integer(0, 2); parts > 0; --parts) {
-        decision.gpus.add(ServerIndex(static_cast<std::uint32_t>(random.integer(0, 3))), GpuSet{random() & random() & 0x3F});
+        decision.gpus.add(ServerIndex(static_cast<std::uint32_t>(random.integer(0, 3))),
+                          GpuSet{random() & random() & 0x3F});
       }
       decision.at = snapshot.now + Duration::whole_seconds(random.integer(-5, 50));
       decision.value = random.uniform();
@@ -50,7 +52,9 @@ JobId some_job(Random& random, const Cluster& cluster) {
   const auto all = cluster.core.active().size() + cluster.core.waiting().size();
   if (all == 0 || random.chance(0.1)) return JobId(random.integer(0, 50));
   const auto pick = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(all) - 1));
-  const JobIndex index = pick < cluster.core.active().size() ? cluster.core.active()[pick] : cluster.core.waiting()[pick - cluster.core.active().size()];
+  const JobIndex index = pick < cluster.core.active().size()
+                             ? cluster.core.active()[pick]
+                             : cluster.core.waiting()[pick - cluster.core.active().size()];
   return cluster.core.job(index).request.id;
 }
 
@@ -60,16 +64,26 @@ Event random_event(Random& random, Cluster& cluster, std::int64_t& next_id) {
   const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
   const std::string server = std::to_string(random.integer(0, 3));
   switch (random.integer(0, 13)) {
-    case 0: return JobCancelled{job};
-    case 1: return JobHeld{job, random.chance(0.5)};
-    case 2: return AttemptStarted{job, attempt};
-    case 3: return AttemptSuspended{job, attempt};
-    case 4: return AttemptReleased{job, attempt};
+    case 0:
+      return JobCancelled{job};
+    case 1:
+      return JobHeld{job, random.chance(0.5)};
+    case 2:
+      return AttemptStarted{job, attempt};
+    case 3:
+      return AttemptSuspended{job, attempt};
+    case 4:
+      return AttemptReleased{job, attempt};
     case 5:
-    case 6: return AttemptExited{job, attempt, {random.chance(0.7) ? FailureKind::none : FailureKind::exit, 1}, random.chance(0.2)};
-    case 7: return ServerLost{server};
-    case 8: return ServerDrained{server, random.chance(0.3)};
-    case 9: return TelemetrySampled{server, std::vector<GpuFacts>(4), GpuSet{random() & random() & random() & 0xF}, {}};
+    case 6:
+      return AttemptExited{
+          job, attempt, {random.chance(0.7) ? FailureKind::none : FailureKind::exit, 1}, random.chance(0.2)};
+    case 7:
+      return ServerLost{server};
+    case 8:
+      return ServerDrained{server, random.chance(0.3)};
+    case 9:
+      return TelemetrySampled{server, std::vector<GpuFacts>(4), GpuSet{random() & random() & random() & 0xF}, {}};
     case 10: {
       ServerDescription description;
       description.name = server;
@@ -77,7 +91,9 @@ Event random_event(Random& random, Cluster& cluster, std::int64_t& next_id) {
       description.capacity[Resource::cpu] = 8;
       return ServerJoined{description};
     }
-    case 11: return random.chance(0.5) ? Event(ServerSilent{server}) : Event(JobEdited{job, static_cast<int>(random.integer(0, 3)), 1, 4, {}});
+    case 11:
+      return random.chance(0.5) ? Event(ServerSilent{server})
+                                : Event(JobEdited{job, static_cast<int>(random.integer(0, 3)), 1, 4, {}});
     default: {
       JobRequest request = random_request(random);
       request.id = JobId(next_id++);
@@ -88,7 +104,8 @@ Event random_event(Random& random, Cluster& cluster, std::int64_t& next_id) {
 }
 
 // Runs a random history; check_invariants() runs after every step. Returns all records and commands as text.
-std::string run_history(std::uint64_t seed, std::unique_ptr<Policy> policy, int steps, const std::vector<std::string>& swaps = {}) {
+std::string run_history(std::uint64_t seed, std::unique_ptr<Policy> policy, int steps,
+                        const std::vector<std::string>& swaps = {}) {
   CoreSettings settings;
   settings.seed = seed;
   Cluster cluster({4, 2, 6}, std::move(policy), settings);
@@ -101,7 +118,9 @@ std::string run_history(std::uint64_t seed, std::unique_ptr<Policy> policy, int 
     if (!swaps.empty() && step % 10 == 9) cluster.use(swaps[static_cast<std::size_t>(step / 10) % swaps.size()]);
   }
   std::ostringstream text;
-  for (const Record& r : cluster.records) text << static_cast<int>(r.kind) << ' ' << r.job.value << ' ' << to_string(r.from) << ' ' << to_string(r.to) << ' ' << r.at.us << ' ' << to_string(r.refusal) << '\n';
+  for (const Record& r : cluster.records)
+    text << static_cast<int>(r.kind) << ' ' << r.job.value << ' ' << to_string(r.from) << ' ' << to_string(r.to) << ' '
+         << r.at.us << ' ' << to_string(r.refusal) << '\n';
   for (const Command& c : cluster.sent) {
     text << static_cast<int>(c.kind) << ' ' << c.job.value << '.' << c.attempt;
     for (const ServerGpus& part : c.gpus.parts()) text << ' ' << part.server.value << ':' << part.gpus.bits;
@@ -118,7 +137,8 @@ RC_GTEST_PROP(CoreProperty, no_plan_whatever_it_wants_breaks_the_ledger, ()) {
 RC_GTEST_PROP(CoreProperty, the_same_history_gives_the_same_records_and_commands, ()) {
   const auto seed = *rc::gen::arbitrary<std::uint64_t>();
   for (const PolicyEntry& entry : policies()) {
-    RC_ASSERT(run_history(seed, Cluster::make(entry.info.name), 60) == run_history(seed, Cluster::make(entry.info.name), 60));
+    RC_ASSERT(run_history(seed, Cluster::make(entry.info.name), 60) ==
+              run_history(seed, Cluster::make(entry.info.name), 60));
   }
 }
 
@@ -135,11 +155,14 @@ RC_GTEST_PROP(CoreProperty, a_policy_that_joins_late_decides_as_one_that_was_the
   const auto decisions = [](const std::string& history) {  // without the records of the policy changes themselves
     std::string text;
     std::istringstream lines(history);
-    for (std::string line; std::getline(lines, line);) text += line.starts_with(std::to_string(static_cast<int>(RecordKind::policy_changed)) + " -1 ") ? "" : line + "\n";
+    for (std::string line; std::getline(lines, line);)
+      text +=
+          line.starts_with(std::to_string(static_cast<int>(RecordKind::policy_changed)) + " -1 ") ? "" : line + "\n";
     return text;
   };
   for (const PolicyEntry& entry : policies()) {
-    RC_ASSERT(decisions(run_history(seed, Cluster::make(entry.info.name), 80)) == decisions(run_history(seed, Cluster::make(entry.info.name), 80, {entry.info.name})));
+    RC_ASSERT(decisions(run_history(seed, Cluster::make(entry.info.name), 80)) ==
+              decisions(run_history(seed, Cluster::make(entry.info.name), 80, {entry.info.name})));
   }
 }
 

@@ -113,7 +113,9 @@ TEST(Core, says_whether_too_few_gpus_are_free_or_only_scattered) {
   cluster.submit(1, gpus(1)).submit(2, gpus(2)).finish(1);
   cluster.submit(3, gpus(1)).submit(4, gpus(1));  // best fit: server 0 for both
   cluster.finish(3).submit(5, gpus(2));
-  const auto why = [&](std::int64_t id) { return cluster.core.explain(cluster.core.find(JobId(id)), cluster.now).code; };
+  const auto why = [&](std::int64_t id) {
+    return cluster.core.explain(cluster.core.find(JobId(id)), cluster.now).code;
+  };
   EXPECT_EQ(why(5), ReasonCode::no_free_gpus);
   cluster.finish(2).submit(6, gpus(1)).submit(7, gpus(2));
   EXPECT_EQ(cluster.state(5), JobState::running);
@@ -135,14 +137,16 @@ class Told : public Policy {
 TEST(Core, gpus_of_a_preempted_job_go_straight_to_the_one_they_were_promised_to) {
   bool swap = false;
   Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
-    for (const JobIndex job : s.waiting) {
-      if (s.job(job).request.id == JobId(1) && !swap) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
-      if (s.job(job).request.id == JobId(2)) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
-    }
-    if (swap) {
-      for (const JobIndex job : s.active) plan.preempt(job);
-    }
-  }));
+                    for (const JobIndex job : s.waiting) {
+                      if (s.job(job).request.id == JobId(1) && !swap)
+                        plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+                      if (s.job(job).request.id == JobId(2))
+                        plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+                    }
+                    if (swap) {
+                      for (const JobIndex job : s.active) plan.preempt(job);
+                    }
+                  }));
   cluster.submit(1, elastic(2, 2));
   cluster.obeys = false;
   swap = true;
@@ -162,10 +166,10 @@ TEST(Core, gpus_of_a_preempted_job_go_straight_to_the_one_they_were_promised_to)
 TEST(Core, a_resize_keeps_the_old_gpus_until_the_job_runs_on_the_new_ones) {
   bool grow = false;
   Cluster cluster({4}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
-    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
-    if (!grow) return;
-    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(3)));
-  }));
+                    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+                    if (!grow) return;
+                    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(3)));
+                  }));
   cluster.submit(1, elastic(1, 4));
   cluster.obeys = false;
   grow = true;
@@ -179,13 +183,13 @@ TEST(Core, a_resize_keeps_the_old_gpus_until_the_job_runs_on_the_new_ones) {
 
 TEST(Core, invalid_decisions_are_refused_counted_and_change_nothing) {
   Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
-    for (const JobIndex job : s.waiting) {
-      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
-      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
-    }
-    for (const JobIndex job : s.active) plan.preempt(job);
-    plan.start(JobIndex(99), Allocation(ServerIndex(7), GpuSet::first(1)));
-  }));
+                    for (const JobIndex job : s.waiting) {
+                      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+                      plan.start(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+                    }
+                    for (const JobIndex job : s.active) plan.preempt(job);
+                    plan.start(JobIndex(99), Allocation(ServerIndex(7), GpuSet::first(1)));
+                  }));
   cluster.submit(1, gpus(2));
   EXPECT_EQ(cluster.where(1), "0:0,1");
   cluster.submit(2, gpus(1));
@@ -200,9 +204,10 @@ TEST(Core, what_the_world_cannot_do_is_refused_with_that_reason) {
   CoreSettings live;
   live.abilities = {.suspend = false, .migrate = false, .resize = false};
   Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
-    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
-    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(2)));
-  }), live);
+                    for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+                    for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(2)));
+                  }),
+                  live);
   cluster.submit(1, elastic(1, 2)).submit(2, elastic(1, 2));
   EXPECT_EQ(cluster.core.refusals(Refusal::world_cannot), 1u);
 }

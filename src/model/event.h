@@ -98,8 +98,8 @@ struct TelemetrySampled {
 };
 struct TimerFired {};
 
-using Event =
-    std::variant<JobSubmitted, JobCancelled, JobHeld, JobEdited, AttemptStarted, AttemptProgressed, AttemptSuspended,
-                 AttemptReleased, AttemptExited, ServerJoined, ServerSilent, ServerLost, ServerDrained, TelemetrySampled, TimerFired>;
+using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobEdited, AttemptStarted, AttemptProgressed,
+                           AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined, ServerSilent, ServerLost,
+                           ServerDrained, TelemetrySampled, TimerFired>;
 
 }  // namespace sl

@@ -18,7 +18,9 @@ namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
 
 Error unreachable(const std::string& url, const std::string& why) {
-  return unavailable("controller-unreachable", "no controller answers at " + url + ": " + why).hint("start one: schedulearn up").hint("or say where it is: --url http://HOST:PORT");
+  return unavailable("controller-unreachable", "no controller answers at " + url + ": " + why)
+      .hint("start one: schedulearn up")
+      .hint("or say where it is: --url http://HOST:PORT");
 }
 
 // One call on a private loop: each step is asynchronous so that the timeout covers it.
@@ -31,7 +33,11 @@ class Call {
     tcp::resolver resolver(io_);
     const auto addresses = resolver.resolve(url_.host, url_.port, error);
     if (error) return unreachable(request_.url, error.message());
-    if (Status done = step([&](auto handler) { stream_.async_connect(addresses, [handler](beast::error_code e, const tcp::endpoint&) { handler(e); }); }); !done.ok()) return done;
+    if (Status done = step([&](auto handler) {
+          stream_.async_connect(addresses, [handler](beast::error_code e, const tcp::endpoint&) { handler(e); });
+        });
+        !done.ok())
+      return done;
     stream_.socket().set_option(tcp::no_delay(true), error);
     return {};
   }
@@ -43,15 +49,23 @@ class Call {
     for (const auto& [name, value] : request_.headers) message.set(name, value);
     message.body() = request_.body;
     if (!request_.body.empty() || request_.method != "GET") message.prepare_payload();
-    return step([&](auto handler) { http::async_write(stream_, message, [handler](beast::error_code e, std::size_t) { handler(e); }); });
+    return step([&](auto handler) {
+      http::async_write(stream_, message, [handler](beast::error_code e, std::size_t) { handler(e); });
+    });
   }
 
   Result<ClientResponse> receive_header() {
     parser_.body_limit(boost::none);
-    if (Status done = step([&](auto handler) { http::async_read_header(stream_, buffer_, parser_, [handler](beast::error_code e, std::size_t) { handler(e); }); }); !done.ok()) return done.error();
+    if (Status done = step([&](auto handler) {
+          http::async_read_header(stream_, buffer_, parser_,
+                                  [handler](beast::error_code e, std::size_t) { handler(e); });
+        });
+        !done.ok())
+      return done.error();
     ClientResponse response;
     response.status = static_cast<int>(parser_.get().result_int());
-    for (const auto& field : parser_.get()) response.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+    for (const auto& field : parser_.get())
+      response.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
     return response;
   }
 
@@ -84,7 +98,9 @@ class Call {
     while (!result && io_.run_one() > 0) {
     }
     if (!result || !*result) return {};
-    if (*result == beast::error::timeout) return unavailable("timeout", "no answer from " + request_.url + " in time").hint("give it longer: --timeout 60s");
+    if (*result == beast::error::timeout)
+      return unavailable("timeout", "no answer from " + request_.url + " in time")
+          .hint("give it longer: --timeout 60s");
     return unreachable(request_.url, result->message());
   }
 
@@ -98,7 +114,8 @@ class Call {
 
 }  // namespace
 
-Result<ClientResponse> fetch_stream(const ClientRequest& request, const std::function<bool(std::string_view)>& on_data) {
+Result<ClientResponse> fetch_stream(const ClientRequest& request,
+                                    const std::function<bool(std::string_view)>& on_data) {
   Result<Url> url = parse_url(request.url);
   if (!url.ok()) return url.error();
   Call call(request, *url);
@@ -130,15 +147,20 @@ namespace {
 
 class Connecting : public std::enable_shared_from_this<Connecting> {
  public:
-  Connecting(EventLoop& loop, Headers headers, ConnectResult result) : resolver_(loop.impl().io), stream_(loop.impl().io), headers_(std::move(headers)), result_(std::move(result)) {}
+  Connecting(EventLoop& loop, Headers headers, ConnectResult result)
+      : resolver_(loop.impl().io), stream_(loop.impl().io), headers_(std::move(headers)), result_(std::move(result)) {}
 
   void start(const Url& url) {
     url_ = url;
-    resolver_.async_resolve(url.host, url.port, [self = shared_from_this()](beast::error_code error, const tcp::resolver::results_type& addresses) {
-      if (error) return self->fail(error.message());
-      self->stream_.expires_after(std::chrono::seconds(10));
-      self->stream_.async_connect(addresses, [self](beast::error_code e, const tcp::endpoint&) { e ? self->fail(e.message()) : self->shake(); });
-    });
+    resolver_.async_resolve(
+        url.host, url.port,
+        [self = shared_from_this()](beast::error_code error, const tcp::resolver::results_type& addresses) {
+          if (error) return self->fail(error.message());
+          self->stream_.expires_after(std::chrono::seconds(10));
+          self->stream_.async_connect(addresses, [self](beast::error_code e, const tcp::endpoint&) {
+            e ? self->fail(e.message()) : self->shake();
+          });
+        });
   }
   void give_up() { result_ = {}; }
 
@@ -149,19 +171,23 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     stream_.expires_never();
     socket_ = std::make_shared<BeastWebSocket>(std::move(stream_));
     BeastWebSocket::set_timeouts(socket_->inner(), beast::role_type::client);
-    socket_->inner().set_option(beast::websocket::stream_base::decorator([headers = headers_](beast::websocket::request_type& request) {
-      for (const auto& [name, value] : headers) request.set(name, value);
-    }));
-    socket_->inner().async_handshake(url_.host + ":" + url_.port, url_.target, [self = shared_from_this()](beast::error_code error) {
-      if (error) return self->fail(error.message());
-      if (!self->result_.on_open) return;  // given up meanwhile
-      auto open = std::exchange(self->result_, {}).on_open;
-      open(self->socket_);
-      self->socket_->begin();
-    });
+    socket_->inner().set_option(
+        beast::websocket::stream_base::decorator([headers = headers_](beast::websocket::request_type& request) {
+          for (const auto& [name, value] : headers) request.set(name, value);
+        }));
+    socket_->inner().async_handshake(url_.host + ":" + url_.port, url_.target,
+                                     [self = shared_from_this()](beast::error_code error) {
+                                       if (error) return self->fail(error.message());
+                                       if (!self->result_.on_open) return;  // given up meanwhile
+                                       auto open = std::exchange(self->result_, {}).on_open;
+                                       open(self->socket_);
+                                       self->socket_->begin();
+                                     });
   }
   void fail(const std::string& why) {
-    if (result_.on_error) std::exchange(result_, {}).on_error(unavailable("controller-unreachable", "cannot connect to the controller: " + why));
+    if (result_.on_error)
+      std::exchange(result_, {})
+          .on_error(unavailable("controller-unreachable", "cannot connect to the controller: " + why));
   }
 
   tcp::resolver resolver_;
@@ -174,7 +200,8 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
 }  // namespace
 
-std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers, ConnectResult result) {
+std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers,
+                                        ConnectResult result) {
   Result<Url> parsed = parse_url(url);
   if (!parsed.ok()) {
     loop.post([result = std::move(result), error = parsed.error()] { result.on_error(error); });

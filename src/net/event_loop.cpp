@@ -23,9 +23,10 @@ class EventLoop::Timer {
 std::shared_ptr<EventLoop::Timer> EventLoop::after(Duration delay, std::function<void()> work) {
   auto timer = std::make_shared<Timer>(impl_->io);
   timer->timer.expires_after(std::chrono::microseconds(delay.us));
-  timer->timer.async_wait([weak = std::weak_ptr<Timer>(timer), work = std::move(work)](boost::system::error_code error) {
-    if (!error && !weak.expired()) work();
-  });
+  timer->timer.async_wait(
+      [weak = std::weak_ptr<Timer>(timer), work = std::move(work)](boost::system::error_code error) {
+        if (!error && !weak.expired()) work();
+      });
   return timer;
 }
 
@@ -45,15 +46,17 @@ void EventLoop::on_signals(std::vector<int> signals, std::function<void(int)> wo
 
 class EventLoop::Watch : public std::enable_shared_from_this<Watch> {
  public:
-  Watch(boost::asio::io_context& io, int fd, std::function<void()> work) : descriptor_(io, fd), work_(std::move(work)) {}
+  Watch(boost::asio::io_context& io, int fd, std::function<void()> work)
+      : descriptor_(io, fd), work_(std::move(work)) {}
   ~Watch() { descriptor_.release(); }
   void wait() {
-    descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read, [weak = weak_from_this()](boost::system::error_code error) {
-      const auto self = weak.lock();
-      if (error || !self) return;
-      self->work_();
-      if (self.use_count() > 1) self->wait();
-    });
+    descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                           [weak = weak_from_this()](boost::system::error_code error) {
+                             const auto self = weak.lock();
+                             if (error || !self) return;
+                             self->work_();
+                             if (self.use_count() > 1) self->wait();
+                           });
   }
 
  private:

@@ -50,7 +50,8 @@ void parse_target(std::string_view target, Request& request) {
     const std::string_view pair = rest.substr(0, rest.find('&'));
     const std::size_t equals = pair.find('=');
     const std::string_view value = equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
-    if (!pair.empty()) request.query.emplace_back(percent_decode(pair.substr(0, equals), true), percent_decode(value, true));
+    if (!pair.empty())
+      request.query.emplace_back(percent_decode(pair.substr(0, equals), true), percent_decode(value, true));
     rest.remove_prefix(std::min(pair.size() + 1, rest.size()));
   }
 }

@@ -12,12 +12,12 @@ namespace sl::net {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Request {
-  std::string method;  // "GET"
-  std::string path;    // percent-decoded, without the query: "/api/v1/jobs/5"
+  std::string method;                                      // "GET"
+  std::string path;                                        // percent-decoded, without the query: "/api/v1/jobs/5"
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Headers headers;
   std::string body;
-  std::string peer;    // "127.0.0.1:40512"
+  std::string peer;  // "127.0.0.1:40512"
 
   std::optional<std::string> header(std::string_view lower_case_name) const;
   std::optional<std::string> parameter(std::string_view name) const;  // first value in the query

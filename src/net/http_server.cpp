@@ -1,4 +1,5 @@
-// HTTP/1.1 over Beast with callbacks. One Connection a socket; requests of one connection are answered one after another.
+// HTTP/1.1 over Beast with callbacks. One Connection a socket; requests of one connection are answered one after
+// another.
 #include "net/http_server.h"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -21,7 +22,8 @@ using tcp = asio::ip::tcp;
 
 class Connection;
 
-// Connections of one server, so that its end is theirs. Shared with them: whoever goes first leaves no dangling pointer.
+// Connections of one server, so that its end is theirs. Shared with them: whoever goes first leaves no dangling
+// pointer.
 struct Roster {
   std::set<Connection*> connections;
   Handler* handler = nullptr;  // null once the server has gone
@@ -36,7 +38,8 @@ std::string to_lower(std::string_view text) {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, std::shared_ptr<Roster> roster) : stream_(std::move(socket)), roster_(std::move(roster)) {
+  Connection(tcp::socket socket, std::shared_ptr<Roster> roster)
+      : stream_(std::move(socket)), roster_(std::move(roster)) {
     beast::error_code ignored;
     const auto peer = stream_.socket().remote_endpoint(ignored);
     if (!ignored) peer_ = peer.address().to_string() + ":" + std::to_string(peer.port());
@@ -67,7 +70,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void dispatch();
   bool upgrade(const Request& request);
   void refuse(int status, const std::string& detail);
-  void refuse_body() { refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes"); }
+  void refuse_body() {
+    refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes");
+  }
   void linger();
   void flush();
   void gone();
@@ -95,7 +100,8 @@ class LiveStream : public Stream {
   void write(std::string chunk) override {
     if (chunk.empty() || connection_->closed) return;
     connection_->unsent += chunk.size();
-    asio::post(connection_->executor(), [c = connection_, chunk = std::move(chunk)]() mutable { c->stream_write(std::move(chunk)); });
+    asio::post(connection_->executor(),
+               [c = connection_, chunk = std::move(chunk)]() mutable { c->stream_write(std::move(chunk)); });
   }
   void close() override {
     if (closed_.exchange(true)) return;
@@ -123,7 +129,8 @@ class LiveReply : public Reply {
   }
   void send(Response response) override {
     if (std::exchange(used_, true)) return;
-    asio::post(connection_->executor(), [c = connection_, response = std::move(response)]() mutable { c->respond(std::move(response)); });
+    asio::post(connection_->executor(),
+               [c = connection_, response = std::move(response)]() mutable { c->respond(std::move(response)); });
   }
   std::shared_ptr<Stream> stream(Response head) override {
     used_ = true;
@@ -145,13 +152,17 @@ void Connection::read() {
   parser_->header_limit(static_cast<std::uint32_t>(roster_->settings.header_bytes_max));
   const bool begun = buffer_.size() > 0;
   stream_.expires_after(chrono(begun ? roster_->settings.request_timeout : roster_->settings.idle_timeout));
-  if (begun) return http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_header(e); });
+  if (begun)
+    return http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_header(e); });
   // The first byte may take as long as an idle connection may live, the rest only as long as a request may.
   stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](beast::error_code error, std::size_t n) {
     if (error) return self->gone();
     self->buffer_.commit(n);
     self->stream_.expires_after(chrono(self->roster_->settings.request_timeout));
-    http::async_read_header(self->stream_, self->buffer_, *self->parser_, [self](beast::error_code e, std::size_t) { self->on_header(e); });
+    http::async_read_header(self->stream_, self->buffer_, *self->parser_,
+                            [self](beast::error_code e, std::size_t) { self->on_header(e); });
   });
 }
 
@@ -160,7 +171,8 @@ void Connection::on_header(beast::error_code error) {
   if (error == http::error::header_limit) return refuse(431, "the request's header is too large");
   if (error == http::error::end_of_stream) return gone();
   if (error == beast::error::timeout) return gone();
-  if (error && error.category() == http::make_error_code(http::error::bad_method).category()) return refuse(400, "this is not an HTTP request: " + error.message());
+  if (error && error.category() == http::make_error_code(http::error::bad_method).category())
+    return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
   const auto length = parser_->content_length();
   if (length && *length > roster_->settings.body_bytes_max) return refuse_body();
@@ -168,17 +180,20 @@ void Connection::on_header(beast::error_code error) {
     static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     asio::async_write(stream_, asio::buffer(go_on), [self = shared_from_this()](beast::error_code e, std::size_t) {
       if (e) return self->gone();
-      http::async_read(self->stream_, self->buffer_, *self->parser_, [self](beast::error_code e2, std::size_t) { self->on_body(e2); });
+      http::async_read(self->stream_, self->buffer_, *self->parser_,
+                       [self](beast::error_code e2, std::size_t) { self->on_body(e2); });
     });
     return;
   }
-  http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_body(e); });
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_body(e); });
 }
 
 void Connection::on_body(beast::error_code error) {
   if (error == http::error::body_limit) return refuse_body();
   if (error == beast::error::timeout) return refuse(408, "the request took too long to arrive");
-  if (error && error.category() == http::make_error_code(http::error::bad_method).category()) return refuse(400, "this is not an HTTP request: " + error.message());
+  if (error && error.category() == http::make_error_code(http::error::bad_method).category())
+    return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
   dispatch();
 }
@@ -194,7 +209,9 @@ void Connection::dispatch() {
   request.method = head_only_ ? "GET" : std::string(message.method_string());
   request.peer = peer_;
   parse_target(std::string_view(message.target().data(), message.target().size()), request);
-  for (const auto& field : message) request.headers.emplace_back(to_lower(std::string_view(field.name_string().data(), field.name_string().size())), std::string(field.value()));
+  for (const auto& field : message)
+    request.headers.emplace_back(to_lower(std::string_view(field.name_string().data(), field.name_string().size())),
+                                 std::string(field.value()));
   if (beast::websocket::is_upgrade(message) && upgrade(request)) return;
   request.body = std::move(message.body());
   roster_->handler->on_request(std::move(request), std::make_shared<LiveReply>(shared_from_this()));
@@ -207,7 +224,9 @@ bool Connection::upgrade(const Request& request) {
   if (!roster_->handler->on_websocket(request, socket)) return false;
   beast::get_lowest_layer(socket->inner()).socket() = stream_.release_socket();
   BeastWebSocket::set_timeouts(socket->inner(), beast::role_type::server);
-  socket->inner().async_accept(*message, [socket, message](beast::error_code error) { error ? socket->fail(error.message()) : socket->begin(); });
+  socket->inner().async_accept(*message, [socket, message](beast::error_code error) {
+    error ? socket->fail(error.message()) : socket->begin();
+  });
   closed = true;
   return true;
 }
@@ -242,14 +261,18 @@ void Connection::respond(Response response) {
 // Closing with bytes unread would reset the connection and take the answer with it: read on for a moment.
 void Connection::linger() {
   buffer_.clear();
-  stream_.async_read_some(buffer_.prepare(64 << 10), [self = shared_from_this()](beast::error_code error, std::size_t) { error ? self->gone() : self->linger(); });
+  stream_.async_read_some(buffer_.prepare(64 << 10), [self = shared_from_this()](beast::error_code error, std::size_t) {
+    error ? self->gone() : self->linger();
+  });
 }
 
 // A streamed answer is written by hand: head, then chunks as they come.
 void Connection::begin_stream(const Response& head) {
   streaming_ = true;
-  std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " + std::string(http::obsolete_reason(static_cast<http::status>(head.status))) + "\r\nContent-Type: " + head.content_type +
-                     "\r\nTransfer-Encoding: chunked\r\n" + (keep_alive_ ? "" : "Connection: close\r\n");
+  std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " +
+                     std::string(http::obsolete_reason(static_cast<http::status>(head.status))) +
+                     "\r\nContent-Type: " + head.content_type + "\r\nTransfer-Encoding: chunked\r\n" +
+                     (keep_alive_ ? "" : "Connection: close\r\n");
   for (const auto& [name, value] : head.headers) text += name + ": " + value + "\r\n";
   text += "\r\n";
   unsent += text.size();
@@ -300,19 +323,20 @@ void Connection::flush() {
   if (writing_ || chunks_.empty() || closed) return;
   writing_ = true;
   stream_.expires_after(chrono(roster_->settings.idle_timeout));
-  asio::async_write(stream_, asio::buffer(chunks_.front()), [self = shared_from_this()](beast::error_code error, std::size_t) {
-    self->writing_ = false;
-    if (error || self->closed) {
-      self->chunks_.clear();
-      return self->gone();
-    }
-    self->unsent -= self->chunks_.front().size();
-    self->chunks_.pop_front();
-    if (!self->chunks_.empty()) return self->flush();
-    self->stream_.expires_never();
-    if (self->on_drain) std::exchange(self->on_drain, nullptr)();
-    if (self->closing_stream_) self->finish_stream();
-  });
+  asio::async_write(stream_, asio::buffer(chunks_.front()),
+                    [self = shared_from_this()](beast::error_code error, std::size_t) {
+                      self->writing_ = false;
+                      if (error || self->closed) {
+                        self->chunks_.clear();
+                        return self->gone();
+                      }
+                      self->unsent -= self->chunks_.front().size();
+                      self->chunks_.pop_front();
+                      if (!self->chunks_.empty()) return self->flush();
+                      self->stream_.expires_never();
+                      if (self->on_drain) std::exchange(self->on_drain, nullptr)();
+                      if (self->closing_stream_) self->finish_stream();
+                    });
 }
 
 void Connection::finish_stream() {
@@ -330,7 +354,8 @@ void Connection::gone() {
 
 class BeastServer : public HttpServer {
  public:
-  BeastServer(EventLoop& loop, const ServerSettings& settings, Handler& handler) : acceptor_(loop.impl().io), roster_(std::make_shared<Roster>()) {
+  BeastServer(EventLoop& loop, const ServerSettings& settings, Handler& handler)
+      : acceptor_(loop.impl().io), roster_(std::make_shared<Roster>()) {
     roster_->handler = &handler;
     roster_->settings = settings;
   }
@@ -345,7 +370,9 @@ class BeastServer : public HttpServer {
   Status open() {
     beast::error_code error;
     const auto address = asio::ip::make_address(roster_->settings.address, error);
-    if (error) return invalid("address-unavailable", "not an address to listen on: " + roster_->settings.address).hint("--listen 127.0.0.1:5000");
+    if (error)
+      return invalid("address-unavailable", "not an address to listen on: " + roster_->settings.address)
+          .hint("--listen 127.0.0.1:5000");
     const tcp::endpoint endpoint(address, roster_->settings.port);
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
@@ -353,9 +380,12 @@ class BeastServer : public HttpServer {
     if (!error) acceptor_.listen(4096, error);
     const std::string where = roster_->settings.address + ":" + std::to_string(roster_->settings.port);
     if (error == asio::error::address_in_use) {
-      return conflict("port-in-use", "another program listens on " + where).hint("stop it, or choose another port: --listen 127.0.0.1:0 takes any free one");
+      return conflict("port-in-use", "another program listens on " + where)
+          .hint("stop it, or choose another port: --listen 127.0.0.1:0 takes any free one");
     }
-    if (error) return unavailable("address-unavailable", "cannot listen on " + where + ": " + error.message()).hint("--listen 127.0.0.1:5000");
+    if (error)
+      return unavailable("address-unavailable", "cannot listen on " + where + ": " + error.message())
+          .hint("--listen 127.0.0.1:5000");
     accept();
     return {};
   }
@@ -396,7 +426,8 @@ class BeastServer : public HttpServer {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::listen(EventLoop& loop, const ServerSettings& settings, Handler& handler) {
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(EventLoop& loop, const ServerSettings& settings,
+                                                       Handler& handler) {
   auto server = std::make_unique<BeastServer>(loop, settings, handler);
   if (Status opened = server->open(); !opened.ok()) return opened.error();
   return std::unique_ptr<HttpServer>(std::move(server));

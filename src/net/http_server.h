@@ -21,9 +21,9 @@ class Stream {
  public:
   virtual ~Stream() = default;
   virtual void write(std::string chunk) = 0;
-  virtual void close() = 0;                         // ends the answer properly
-  virtual bool closed() const = 0;                  // by either side
-  virtual std::size_t unsent_bytes() const = 0;     // queued here: writers stop above a limit of their own
+  virtual void close() = 0;                      // ends the answer properly
+  virtual bool closed() const = 0;               // by either side
+  virtual std::size_t unsent_bytes() const = 0;  // queued here: writers stop above a limit of their own
   // `work` runs on the loop thread once all that was written is sent (for back-pressure), and when the peer has gone.
   virtual void on_drain(std::function<void()> work) = 0;
 };
@@ -40,8 +40,8 @@ class Handler {
  public:
   virtual ~Handler() = default;
   virtual void on_request(Request request, std::shared_ptr<Reply> reply) = 0;
-  // An upgrade request. Return false to let it be answered by on_request; true after keeping `socket` and having set its
-  // callbacks.
+  // An upgrade request. Return false to let it be answered by on_request; true after keeping `socket` and having set
+  // its callbacks.
   virtual bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) = 0;
   // A request that was refused before it reached on_request (body too large, malformed): render it. `kind` is the HTTP
   // status, `detail` a sentence.
@@ -50,7 +50,7 @@ class Handler {
 
 struct ServerSettings {
   std::string address = "127.0.0.1";
-  std::uint16_t port = 5000;              // 0: any free port
+  std::uint16_t port = 5000;  // 0: any free port
   std::size_t body_bytes_max = 1 << 20;
   std::size_t header_bytes_max = 16 << 10;
   std::size_t connections_max = 20'000;

@@ -16,7 +16,8 @@ class TestHandler : public Handler {
  public:
   void on_request(Request request, std::shared_ptr<Reply> reply) override {
     if (request.path == "/drop") return;
-    if (request.path == "/thread") return std::thread([reply] { reply->send({200, "text/plain", {}, "from afar"}); }).detach();
+    if (request.path == "/thread")
+      return std::thread([reply] { reply->send({200, "text/plain", {}, "from afar"}); }).detach();
     if (request.path == "/stream") {
       auto stream = reply->stream({200, "text/plain", {}, "head;"});
       for (int i = 0; i < 1000; ++i) stream->write(std::to_string(i) + ";");
@@ -26,16 +27,21 @@ class TestHandler : public Handler {
       endless = reply->stream({200, "text/plain", {}, "x"});
       return;
     }
-    reply->send({200, "text/plain", {{"X-Method", request.method}}, request.body + request.parameter("q").value_or("")});
+    reply->send(
+        {200, "text/plain", {{"X-Method", request.method}}, request.body + request.parameter("q").value_or("")});
   }
   bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) override {
     if (request.path != "/ws") return false;
     auto* raw = socket.get();
-    socket->set_callbacks({[raw](const std::string& text) { text == "bye" ? raw->close("told to") : raw->send(text + "!"); }, [](const std::string&) {}});
+    socket->set_callbacks(
+        {[raw](const std::string& text) { text == "bye" ? raw->close("told to") : raw->send(text + "!"); },
+         [](const std::string&) {}});
     sockets.push_back(std::move(socket));
     return true;
   }
-  Response on_protocol_error(int status, const std::string& detail) override { return {status, "text/plain", {}, detail}; }
+  Response on_protocol_error(int status, const std::string& detail) override {
+    return {status, "text/plain", {}, detail};
+  }
 
   std::shared_ptr<Stream> endless;
   std::vector<std::shared_ptr<WebSocket>> sockets;
@@ -165,7 +171,8 @@ TEST(Url, is_taken_apart) {
   EXPECT_EQ(url->host, "::1");
   EXPECT_EQ(url->port, "5000");
   EXPECT_EQ(url->target, "/api?x=1");
-  for (const char* bad : {"", "localhost", "ftp://x", "http://", "http://a:b/"}) EXPECT_FALSE(parse_url(bad).ok()) << bad;
+  for (const char* bad : {"", "localhost", "ftp://x", "http://", "http://a:b/"})
+    EXPECT_FALSE(parse_url(bad).ok()) << bad;
 }
 
 }  // namespace

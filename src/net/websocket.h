@@ -32,6 +32,7 @@ struct ConnectResult {
   std::function<void(std::shared_ptr<WebSocket>)> on_open;
   std::function<void(Error)> on_error;
 };
-std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers, ConnectResult result);
+std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers,
+                                        ConnectResult result);
 
 }  // namespace sl::net

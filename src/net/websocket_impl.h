@@ -1,11 +1,11 @@
 // One WebSocket over Beast, either end; included only by the two files that make them.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/websocket.hpp>
-#include <atomic>
 #include <deque>
 
 #include "net/websocket.h"
@@ -21,10 +21,12 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
 
   void send(std::string text) override {
     unsent_ += text.size();
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), text = std::move(text)]() mutable { self->queue(std::move(text)); });
+    boost::asio::post(socket_.get_executor(),
+                      [self = shared_from_this(), text = std::move(text)]() mutable { self->queue(std::move(text)); });
   }
   void close(std::string reason) override {
-    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), reason = std::move(reason)] { self->start_close(reason); });
+    boost::asio::post(socket_.get_executor(),
+                      [self = shared_from_this(), reason = std::move(reason)] { self->start_close(reason); });
   }
   std::size_t unsent_bytes() const override { return unsent_; }
   void set_callbacks(Callbacks callbacks) override { callbacks_ = std::move(callbacks); }
@@ -65,7 +67,9 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   }
   void write() {
     writing_ = true;
-    socket_.async_write(boost::asio::buffer(queue_.front()), [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->written(error); });
+    socket_.async_write(
+        boost::asio::buffer(queue_.front()),
+        [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->written(error); });
   }
   void written(boost::system::error_code error) {
     writing_ = false;
@@ -76,10 +80,13 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
     if (closing_) finish_close();
   }
   void read() {
-    socket_.async_read(buffer_, [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->received(error); });
+    socket_.async_read(
+        buffer_, [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->received(error); });
   }
   void received(boost::system::error_code error) {
-    if (error) return fail(error == boost::beast::websocket::error::closed ? std::string(socket_.reason().reason.c_str()) : error.message());
+    if (error)
+      return fail(error == boost::beast::websocket::error::closed ? std::string(socket_.reason().reason.c_str())
+                                                                  : error.message());
     std::string text = boost::beast::buffers_to_string(buffer_.data());
     buffer_.consume(buffer_.size());
     if (callbacks_.on_message) callbacks_.on_message(std::move(text));

@@ -1,5 +1,5 @@
-// The store in one SQLite file through SOCI. Write-ahead log, synchronous = FULL: a commit that returned survives a power
-// cut. SOCI's exceptions end here.
+// The store in one SQLite file through SOCI. Write-ahead log, synchronous = FULL: a commit that returned survives a
+// power cut. SOCI's exceptions end here.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,13 +23,23 @@ namespace {
 using Number = std::optional<std::int64_t>;
 
 // The columns of a job row, numbers and texts, each in one order for writing and reading.
-constexpr std::array job_numbers = {"submitted_us", "state_since_us", "first_start_us", "last_start_us", "finished_us", "attempt", "run_us", "attained_gpu_us", "preemptions", "migrations",
-                                    "resizes", "failures", "priority", "held", "cancel_requested", "exit_code", "signal", "annotation_micro"};
-constexpr std::array job_texts = {"user_name", "name", "spec_json", "state", "server", "gpus", "failure_kind", "failure_message", "progress_json", "extra_json"};
+constexpr std::array job_numbers = {
+    "submitted_us",     "state_since_us", "first_start_us", "last_start_us",   "finished_us", "attempt",  "run_us",
+    "attained_gpu_us",  "preemptions",    "migrations",     "resizes",         "failures",    "priority", "held",
+    "cancel_requested", "exit_code",      "signal",         "annotation_micro"};
+constexpr std::array job_texts = {"user_name", "name",         "spec_json",       "state",         "server",
+                                  "gpus",      "failure_kind", "failure_message", "progress_json", "extra_json"};
 
 std::array<Number, job_numbers.size()> numbers_of(const JobRow& r) {
-  return {r.submitted_us, r.state_since_us, r.first_start_us, r.last_start_us, r.finished_us, r.attempt, r.run_us, r.attained_gpu_us, r.preemptions, r.migrations,
-          r.resizes, r.failures, r.priority, r.held, r.cancel_requested, r.exit_code, r.signal, std::llround(r.annotation * 1e6)};
+  return {r.submitted_us,     r.state_since_us,
+          r.first_start_us,   r.last_start_us,
+          r.finished_us,      r.attempt,
+          r.run_us,           r.attained_gpu_us,
+          r.preemptions,      r.migrations,
+          r.resizes,          r.failures,
+          r.priority,         r.held,
+          r.cancel_requested, r.exit_code,
+          r.signal,           std::llround(r.annotation * 1e6)};
 }
 
 void set_numbers(JobRow& r, const std::array<Number, job_numbers.size()>& n) {
@@ -38,7 +48,8 @@ void set_numbers(JobRow& r, const std::array<Number, job_numbers.size()>& n) {
   r.submitted_us = n[0].value_or(0), r.state_since_us = n[1].value_or(0);
   r.first_start_us = n[2], r.last_start_us = n[3], r.finished_us = n[4];
   r.attempt = whole(5), r.run_us = n[6].value_or(0), r.attained_gpu_us = n[7].value_or(0);
-  r.preemptions = whole(8), r.migrations = whole(9), r.resizes = whole(10), r.failures = whole(11), r.priority = whole(12);
+  r.preemptions = whole(8), r.migrations = whole(9), r.resizes = whole(10), r.failures = whole(11),
+  r.priority = whole(12);
   r.held = whole(13) != 0, r.cancel_requested = whole(14) != 0;
   r.exit_code = small(15), r.signal = small(16);
   r.annotation = static_cast<double>(n[17].value_or(0)) * 1e-6;
@@ -46,7 +57,8 @@ void set_numbers(JobRow& r, const std::array<Number, job_numbers.size()>& n) {
 
 template <typename Row>  // JobRow or const JobRow
 auto texts_of(Row& r) {
-  return std::array{&r.user, &r.name, &r.spec_json, &r.state, &r.server, &r.gpus, &r.failure_kind, &r.failure_message, &r.progress_json, &r.extra_json};
+  return std::array{&r.user, &r.name,         &r.spec_json,       &r.state,         &r.server,
+                    &r.gpus, &r.failure_kind, &r.failure_message, &r.progress_json, &r.extra_json};
 }
 
 std::string join_names(const char* before, bool placeholders) {
@@ -72,7 +84,8 @@ struct Slot {
 Error translate(const std::exception& e) {
   const std::string text = e.what();
   if (text.find("full") != std::string::npos || text.find("disk I/O") != std::string::npos) {
-    return unavailable("disk-full", "the disk of the data directory is full").hint("make room; submissions are accepted again by themselves");
+    return unavailable("disk-full", "the disk of the data directory is full")
+        .hint("make room; submissions are accepted again by themselves");
   }
   return internal_error("store-failed", "the database failed: " + text);
 }
@@ -80,7 +93,8 @@ Error translate(const std::exception& e) {
 // One prepared INSERT with `numbers` number columns and `texts` text columns, in this order.
 class Insert {
  public:
-  Insert(soci::session& sql, const std::string& query, std::size_t numbers, std::size_t texts) : slots_(numbers + texts), numbers_(numbers), statement_(sql) {
+  Insert(soci::session& sql, const std::string& query, std::size_t numbers, std::size_t texts)
+      : slots_(numbers + texts), numbers_(numbers), statement_(sql) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (i < numbers) {
         statement_.exchange(soci::use(slots_[i].number, slots_[i].state));
@@ -102,7 +116,8 @@ class Insert {
   soci::statement statement_;
 };
 
-std::string insert_query(const std::string& verb, const std::string& table, const std::string& columns, std::size_t count) {
+std::string insert_query(const std::string& verb, const std::string& table, const std::string& columns,
+                         std::size_t count) {
   std::string marks;
   for (std::size_t i = 0; i < count; ++i) marks += (i ? ", :v" : ":v") + std::to_string(i);
   return verb + " INTO " + table + "(" + columns + ") VALUES(" + marks + ")";
@@ -124,7 +139,8 @@ class SqliteStore : public Store {
   Status commit(const Batch& batch) override;
   Result<Loaded> load(std::int64_t now_us, std::size_t finished_max) override;
   Result<std::optional<JobRow>> job(std::int64_t id) override;
-  Result<std::vector<EventRow>> events(std::int64_t after_seq, std::size_t limit, std::optional<std::int64_t> job_id) override;
+  Result<std::vector<EventRow>> events(std::int64_t after_seq, std::size_t limit,
+                                       std::optional<std::int64_t> job_id) override;
 
  private:
   void write(const JobRow& row);
@@ -144,14 +160,16 @@ Status SqliteStore::migrate() {
   const auto known = static_cast<long long>(migrations().size());
   if (version > known) {
     return conflict("newer-schema", "the data directory was written by a newer version of schedulearn")
-        .note("its schema is version " + std::to_string(version) + ", this program knows up to " + std::to_string(known))
+        .note("its schema is version " + std::to_string(version) + ", this program knows up to " +
+              std::to_string(known))
         .hint("use the newer schedulearn, or another --data directory");
   }
   for (long long next = version; next < known; ++next) {
     soci::transaction transaction(sql_);
     auto* backend = static_cast<soci::sqlite3_session_backend*>(sql_.get_backend());
     char* message = nullptr;
-    if (sqlite_api::sqlite3_exec(backend->conn_, migrations()[static_cast<std::size_t>(next)], nullptr, nullptr, &message) != SQLITE_OK) {
+    if (sqlite_api::sqlite3_exec(backend->conn_, migrations()[static_cast<std::size_t>(next)], nullptr, nullptr,
+                                 &message) != SQLITE_OK) {
       const std::string why = message ? message : "unknown";
       sqlite_api::sqlite3_free(message);
       return internal_error("store-failed", "migration " + std::to_string(next + 1) + " failed: " + why);
@@ -164,13 +182,25 @@ Status SqliteStore::migrate() {
 
 void SqliteStore::prepare() {
   const std::size_t job_columns = 1 + job_numbers.size() + job_texts.size();
-  insert_job_ = std::make_unique<Insert>(sql_, insert_query("REPLACE", "jobs", "id" + join_names("", false), job_columns), 1 + job_numbers.size(), job_texts.size());
-  insert_event_ = std::make_unique<Insert>(sql_, insert_query("INSERT", "events", "seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json", 11), 3, 8);
-  insert_policy_ = std::make_unique<Insert>(sql_, insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom", 4), 1, 3);
-  insert_key_ = std::make_unique<Insert>(sql_, insert_query("REPLACE", "idempotency_keys", "job_id, at_us, key, body_hash", 4), 2, 2);
-  insert_server_ = std::make_unique<Insert>(
-      sql_, "INSERT INTO servers(last_contact_us, name, agent_id, description_json) VALUES(:a, :b, :c, :d) ON CONFLICT(name) DO UPDATE SET last_contact_us=excluded.last_contact_us, "
-            "agent_id=excluded.agent_id, description_json=excluded.description_json", 1, 3);
+  insert_job_ =
+      std::make_unique<Insert>(sql_, insert_query("REPLACE", "jobs", "id" + join_names("", false), job_columns),
+                               1 + job_numbers.size(), job_texts.size());
+  insert_event_ = std::make_unique<Insert>(
+      sql_,
+      insert_query("INSERT", "events",
+                   "seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json",
+                   11),
+      3, 8);
+  insert_policy_ = std::make_unique<Insert>(
+      sql_, insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom", 4), 1, 3);
+  insert_key_ = std::make_unique<Insert>(
+      sql_, insert_query("REPLACE", "idempotency_keys", "job_id, at_us, key, body_hash", 4), 2, 2);
+  insert_server_ =
+      std::make_unique<Insert>(sql_,
+                               "INSERT INTO servers(last_contact_us, name, agent_id, description_json) VALUES(:a, :b, "
+                               ":c, :d) ON CONFLICT(name) DO UPDATE SET last_contact_us=excluded.last_contact_us, "
+                               "agent_id=excluded.agent_id, description_json=excluded.description_json",
+                               1, 3);
   insert_setting_ = std::make_unique<Insert>(sql_, insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
 }
 
@@ -187,7 +217,8 @@ void SqliteStore::write(const EventRow& row) {
   insert_event_->number(0, row.seq);
   insert_event_->number(1, row.at_us);
   insert_event_->number(2, row.job_id);
-  const std::array texts = {&row.kind, &row.server, &row.actor_type, &row.actor_name, &row.from, &row.to, &row.text, &row.data_json};
+  const std::array texts = {&row.kind, &row.server, &row.actor_type, &row.actor_name,
+                            &row.from, &row.to,     &row.text,       &row.data_json};
   for (std::size_t i = 0; i < texts.size(); ++i) insert_event_->text(i, *texts[i]);
   insert_event_->run();
 }
@@ -209,7 +240,8 @@ Status SqliteStore::commit(const Batch& batch) {
     }
     for (const ServerRow& row : batch.servers) {
       insert_server_->number(0, row.last_contact_us);
-      insert_server_->text(0, row.name), insert_server_->text(1, row.agent_id), insert_server_->text(2, row.description_json);
+      insert_server_->text(0, row.name), insert_server_->text(1, row.agent_id),
+          insert_server_->text(2, row.description_json);
       insert_server_->run();
     }
     for (const SettingRow& row : batch.settings) {
@@ -250,16 +282,22 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
   try {
     Loaded loaded;
     loaded.unfinished_jobs = jobs_where("WHERE finished_us IS NULL ORDER BY id");
-    loaded.finished_jobs = jobs_where("WHERE finished_us IS NOT NULL ORDER BY finished_us DESC LIMIT " + std::to_string(finished_max));
+    loaded.finished_jobs =
+        jobs_where("WHERE finished_us IS NOT NULL ORDER BY finished_us DESC LIMIT " + std::to_string(finished_max));
     std::reverse(loaded.finished_jobs.begin(), loaded.finished_jobs.end());
     long long number = 0;
     std::string a, b, c;
     {
-      soci::statement s = (sql_.prepare << "SELECT last_contact_us, name, agent_id, description_json FROM servers ORDER BY rowid", soci::into(number), soci::into(a), soci::into(b), soci::into(c));
+      soci::statement s =
+          (sql_.prepare << "SELECT last_contact_us, name, agent_id, description_json FROM servers ORDER BY rowid",
+           soci::into(number), soci::into(a), soci::into(b), soci::into(c));
       for (s.execute(); s.fetch();) loaded.servers.push_back({a, b, c, number});
     }
     {
-      soci::statement s = (sql_.prepare << "SELECT since_us, name, parameters_json, by_whom FROM policies ORDER BY rowid DESC LIMIT 100", soci::into(number), soci::into(a), soci::into(b), soci::into(c));
+      soci::statement s =
+          (sql_.prepare
+               << "SELECT since_us, name, parameters_json, by_whom FROM policies ORDER BY rowid DESC LIMIT 100",
+           soci::into(number), soci::into(a), soci::into(b), soci::into(c));
       for (s.execute(); s.fetch();) loaded.policies.insert(loaded.policies.begin(), {number, a, b, c});
     }
     {
@@ -270,7 +308,8 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
       const long long oldest = now_us - 24LL * 3600 * 1'000'000;
       sql_ << "DELETE FROM idempotency_keys WHERE at_us < :t", soci::use(oldest);
       long long at = 0;
-      soci::statement s = (sql_.prepare << "SELECT key, body_hash, job_id, at_us FROM idempotency_keys", soci::into(a), soci::into(b), soci::into(number), soci::into(at));
+      soci::statement s = (sql_.prepare << "SELECT key, body_hash, job_id, at_us FROM idempotency_keys", soci::into(a),
+                           soci::into(b), soci::into(number), soci::into(at));
       for (s.execute(); s.fetch();) loaded.keys.push_back({a, b, number, at});
     }
     soci::indicator state = soci::i_null;
@@ -293,16 +332,19 @@ Result<std::optional<JobRow>> SqliteStore::job(std::int64_t id) {
   }
 }
 
-Result<std::vector<EventRow>> SqliteStore::events(std::int64_t after_seq, std::size_t limit, std::optional<std::int64_t> job_id) {
+Result<std::vector<EventRow>> SqliteStore::events(std::int64_t after_seq, std::size_t limit,
+                                                  std::optional<std::int64_t> job_id) {
   try {
     std::vector<EventRow> rows;
     long long seq = 0, at = 0;
     Slot job;
     EventRow row;
     const std::string of_job = job_id ? " AND job_id = " + std::to_string(*job_id) : "";
-    soci::statement s = (sql_.prepare << "SELECT seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json FROM events WHERE seq > " << after_seq << of_job
-                                      << " ORDER BY seq LIMIT " << limit,
-                         soci::into(seq), soci::into(at), soci::into(job.number, job.state), soci::into(row.kind), soci::into(row.server), soci::into(row.actor_type), soci::into(row.actor_name),
+    soci::statement s = (sql_.prepare << "SELECT seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, "
+                                         "to_state, text, data_json FROM events WHERE seq > "
+                                      << after_seq << of_job << " ORDER BY seq LIMIT " << limit,
+                         soci::into(seq), soci::into(at), soci::into(job.number, job.state), soci::into(row.kind),
+                         soci::into(row.server), soci::into(row.actor_type), soci::into(row.actor_name),
                          soci::into(row.from), soci::into(row.to), soci::into(row.text), soci::into(row.data_json));
     for (s.execute(); s.fetch();) {
       row.seq = seq, row.at_us = at, row.job_id = job.get();
@@ -315,7 +357,9 @@ Result<std::vector<EventRow>> SqliteStore::events(std::int64_t after_seq, std::s
 }
 
 Error not_writable(const std::string& dir, int error) {
-  return denied("data-directory-not-writable", "cannot write to the data directory " + dir + ": " + std::strerror(error)).hint("choose another: --data DIR");
+  return denied("data-directory-not-writable",
+                "cannot write to the data directory " + dir + ": " + std::strerror(error))
+      .hint("choose another: --data DIR");
 }
 
 }  // namespace
@@ -329,7 +373,8 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
   if (lock < 0) return not_writable(data_dir, errno);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock);
-    return conflict("data-directory-in-use", "another controller uses the data directory " + data_dir).hint("stop it, or choose another: --data DIR");
+    return conflict("data-directory-in-use", "another controller uses the data directory " + data_dir)
+        .hint("stop it, or choose another: --data DIR");
   }
   try {
     const std::string path = data_dir + "/schedulearn.db";

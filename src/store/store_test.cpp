@@ -38,14 +38,16 @@ JobRow full_row(std::int64_t id) {
   row.attempt = 3, row.run_us = big + 4, row.attained_gpu_us = big + 5;
   row.preemptions = 1, row.migrations = 2, row.resizes = 4, row.failures = 5;
   row.server = "s", row.gpus = "0,1", row.priority = -7, row.held = true, row.cancel_requested = true;
-  row.exit_code = 9, row.failure_kind = "exit", row.failure_message = "it's \"broken\"\n", row.progress_json = "{\"a\":1}", row.annotation = 2.5, row.extra_json = "x";
+  row.exit_code = 9, row.failure_kind = "exit", row.failure_message = "it's \"broken\"\n",
+  row.progress_json = "{\"a\":1}", row.annotation = 2.5, row.extra_json = "x";
   return row;
 }
 
 TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   Batch batch;
   batch.jobs = {full_row(5'000'000'001)};
-  batch.events = {{1, 5'000'000'002, "job.state", 5'000'000'001, "s", "user", "mei", "pending", "running", "text", "{}"}};
+  batch.events = {
+      {1, 5'000'000'002, "job.state", 5'000'000'001, "s", "user", "mei", "pending", "running", "text", "{}"}};
   batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei"}};
   batch.keys = {{"k", "h", 5'000'000'001, 5'000'000'004}};
   batch.servers = {{"s", "id", "{}", 5'000'000'005}};
@@ -121,7 +123,8 @@ TEST_F(StoreTest, refuses_what_it_cannot_use_and_says_why) {
 TEST_F(StoreTest, a_full_disk_refuses_the_batch_and_the_next_one_fits_when_there_is_room) {
   const std::string mount = dir_ + "/small";
   std::filesystem::create_directory(mount);
-  if (std::system(("mount -t tmpfs -o size=1m tmpfs " + mount + " 2>/dev/null").c_str()) != 0) GTEST_SKIP() << "cannot mount a small disk here";
+  if (std::system(("mount -t tmpfs -o size=1m tmpfs " + mount + " 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "cannot mount a small disk here";
   {
     auto store = open_sqlite(mount);
     ASSERT_TRUE(store.ok());
@@ -145,7 +148,8 @@ TEST_F(StoreTest, the_writer_commits_in_order_and_finishes_what_is_queued) {
   std::vector<std::int64_t> done;
   {
     Writer writer(*store);
-    for (std::int64_t id = 1; id <= 100; ++id) writer.submit({.jobs = {full_row(id)}}, [&done, id](const Status& s) { done.push_back(s.ok() ? id : -1); });
+    for (std::int64_t id = 1; id <= 100; ++id)
+      writer.submit({.jobs = {full_row(id)}}, [&done, id](const Status& s) { done.push_back(s.ok() ? id : -1); });
   }
   ASSERT_EQ(done.size(), 100u);
   EXPECT_TRUE(std::is_sorted(done.begin(), done.end()));

@@ -7,19 +7,32 @@ namespace {
 
 template <typename T>
 constexpr const char* type_name = nullptr;
-template <> constexpr const char* type_name<Hello> = "hello";
-template <> constexpr const char* type_name<AttemptChanged> = "attempt_changed";
-template <> constexpr const char* type_name<Progress> = "progress";
-template <> constexpr const char* type_name<Telemetry> = "telemetry";
-template <> constexpr const char* type_name<LogChunk> = "log_chunk";
-template <> constexpr const char* type_name<Welcome> = "welcome";
-template <> constexpr const char* type_name<Refused> = "refused";
-template <> constexpr const char* type_name<StartAttempt> = "start_attempt";
-template <> constexpr const char* type_name<StopAttempt> = "stop_attempt";
-template <> constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
-template <> constexpr const char* type_name<LogRead> = "log_read";
-template <> constexpr const char* type_name<Ack> = "ack";
-template <> constexpr const char* type_name<Ping> = "ping";
+template <>
+constexpr const char* type_name<Hello> = "hello";
+template <>
+constexpr const char* type_name<AttemptChanged> = "attempt_changed";
+template <>
+constexpr const char* type_name<Progress> = "progress";
+template <>
+constexpr const char* type_name<Telemetry> = "telemetry";
+template <>
+constexpr const char* type_name<LogChunk> = "log_chunk";
+template <>
+constexpr const char* type_name<Welcome> = "welcome";
+template <>
+constexpr const char* type_name<Refused> = "refused";
+template <>
+constexpr const char* type_name<StartAttempt> = "start_attempt";
+template <>
+constexpr const char* type_name<StopAttempt> = "stop_attempt";
+template <>
+constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
+template <>
+constexpr const char* type_name<LogRead> = "log_read";
+template <>
+constexpr const char* type_name<Ack> = "ack";
+template <>
+constexpr const char* type_name<Ping> = "ping";
 
 template <typename Message>
 std::string encode_message(const Message& message) {
@@ -43,12 +56,14 @@ Result<Message> decode_message(std::string_view text) {
   }
   const std::string type = value->get_object().at("type").get_string().c_str();
   std::optional<Result<Message>> decoded;
-  boost::mp11::mp_for_each<boost::mp11::mp_transform<boost::mp11::mp_identity, boost::mp11::mp_rename<Message, boost::mp11::mp_list>>>([&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if (decoded || type != type_name<T>) return;
-    Result<T> message = from_value<T>(*value, Unknown::ignore);
-    decoded = message.ok() ? Result<Message>(Message(std::move(*message))) : Result<Message>(message.error());
-  });
+  boost::mp11::mp_for_each<
+      boost::mp11::mp_transform<boost::mp11::mp_identity, boost::mp11::mp_rename<Message, boost::mp11::mp_list>>>(
+      [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if (decoded || type != type_name<T>) return;
+        Result<T> message = from_value<T>(*value, Unknown::ignore);
+        decoded = message.ok() ? Result<Message>(Message(std::move(*message))) : Result<Message>(message.error());
+      });
   if (!decoded) return invalid("unknown-message", "unknown message type " + type);
   return std::move(*decoded);
 }
@@ -58,6 +73,8 @@ Result<Message> decode_message(std::string_view text) {
 std::string encode(const AgentMessage& message) { return encode_message(message); }
 std::string encode(const ControllerMessage& message) { return encode_message(message); }
 Result<AgentMessage> decode_agent_message(std::string_view text) { return decode_message<AgentMessage>(text); }
-Result<ControllerMessage> decode_controller_message(std::string_view text) { return decode_message<ControllerMessage>(text); }
+Result<ControllerMessage> decode_controller_message(std::string_view text) {
+  return decode_message<ControllerMessage>(text);
+}
 
 }  // namespace sl::wire

@@ -26,12 +26,14 @@ struct GpuReport {
   std::string name;
   std::int64_t memory_total_bytes = 0;
   std::int64_t memory_used_bytes = 0;
-  std::optional<double> utilization_pct;      // unknown when the driver cannot tell
+  std::optional<double> utilization_pct;  // unknown when the driver cannot tell
   std::optional<double> temperature_celsius;
   std::optional<double> power_watts;
-  std::vector<std::int64_t> outside_pids;     // processes on it that no attempt of ours owns
+  std::vector<std::int64_t> outside_pids;  // processes on it that no attempt of ours owns
 };
-BOOST_DESCRIBE_STRUCT(GpuReport, (), (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius, power_watts, outside_pids))
+BOOST_DESCRIBE_STRUCT(GpuReport, (),
+                      (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
+                       power_watts, outside_pids))
 
 // How an attempt stands on the agent. state: starting | running | stopping | exited.
 struct AttemptReport {
@@ -39,77 +41,97 @@ struct AttemptReport {
   int attempt = 0;
   std::string state;
   std::int64_t pid = 0;
-  std::vector<int> gpus;                       // indexes on this server
-  std::optional<std::int64_t> started_us;      // UTC, microseconds
+  std::vector<int> gpus;                   // indexes on this server
+  std::optional<std::int64_t> started_us;  // UTC, microseconds
   std::optional<std::int64_t> ended_us;
   std::optional<int> exit_code;                // set when it exited by itself
   std::optional<int> signal;                   // set when a signal ended it
   std::optional<std::string> failure_kind;     // "setup" when it never ran, "lost" when the exit status is unknowable
   std::optional<std::string> failure_message;  // "no such command: pyton"
 };
-BOOST_DESCRIBE_STRUCT(AttemptReport, (), (job_id, attempt, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind, failure_message))
+BOOST_DESCRIBE_STRUCT(AttemptReport, (),
+                      (job_id, attempt, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind,
+                       failure_message))
 
 // ---- agent -> controller ----
 struct Hello {  // first frame of a session
   int protocol = agent_protocol_version;
   std::string agent_version;
-  std::string server;                          // its name, unique in the cluster
-  std::string agent_id;                        // random, kept in the agent's data directory: tells two servers of one name apart
+  std::string server;    // its name, unique in the cluster
+  std::string agent_id;  // random, kept in the agent's data directory: tells two servers of one name apart
   bool simulated = false;
   int cpus = 0;
   std::int64_t memory_total_bytes = 0;
   std::string driver_version;
   std::vector<GpuReport> gpus;
-  std::vector<AttemptReport> attempts;         // all it holds, exited ones that were never acknowledged included
+  std::vector<AttemptReport> attempts;  // all it holds, exited ones that were never acknowledged included
 };
-BOOST_DESCRIBE_STRUCT(Hello, (), (protocol, agent_version, server, agent_id, simulated, cpus, memory_total_bytes, driver_version, gpus, attempts))
+BOOST_DESCRIBE_STRUCT(Hello, (),
+                      (protocol, agent_version, server, agent_id, simulated, cpus, memory_total_bytes, driver_version,
+                       gpus, attempts))
 
-struct AttemptChanged { std::int64_t seq = 0; AttemptReport report; };
+struct AttemptChanged {
+  std::int64_t seq = 0;
+  AttemptReport report;
+};
 BOOST_DESCRIBE_STRUCT(AttemptChanged, (), (seq, report))
 
-struct Progress {  // the last line of the metrics file, at most a few times a second per attempt; lost ones do not matter
+struct Progress {  // the last line of the metrics file, at most a few times a second per attempt; lost ones do not
+                   // matter
   std::int64_t job_id = 0;
   int attempt = 0;
-  std::optional<double> done;                  // epochs or steps
+  std::optional<double> done;  // epochs or steps
   std::optional<double> total;
-  std::string unit;                            // "epoch" | "step" | ""
+  std::string unit;  // "epoch" | "step" | ""
   std::optional<double> loss;
   std::optional<double> accuracy;
   std::int64_t at_us = 0;
 };
 BOOST_DESCRIBE_STRUCT(Progress, (), (job_id, attempt, done, total, unit, loss, accuracy, at_us))
 
-struct Telemetry { std::int64_t at_us = 0; std::optional<double> cpu_utilization_pct; std::optional<std::int64_t> memory_used_bytes; std::vector<GpuReport> gpus; };
+struct Telemetry {
+  std::int64_t at_us = 0;
+  std::optional<double> cpu_utilization_pct;
+  std::optional<std::int64_t> memory_used_bytes;
+  std::vector<GpuReport> gpus;
+};
 BOOST_DESCRIBE_STRUCT(Telemetry, (), (at_us, cpu_utilization_pct, memory_used_bytes, gpus))
 
 struct LogChunk {  // answer to LogRead of the same request
   std::int64_t request = 0;
-  std::int64_t offset = 0;                     // of the first byte of data
-  std::string data;                            // base64
-  std::int64_t size = 0;                       // bytes in the file now
-  bool ended = false;                          // the attempt has ended and [offset, offset+data) reaches its last byte
-  std::optional<std::string> error;            // "unknown-attempt"
+  std::int64_t offset = 0;           // of the first byte of data
+  std::string data;                  // base64
+  std::int64_t size = 0;             // bytes in the file now
+  bool ended = false;                // the attempt has ended and [offset, offset+data) reaches its last byte
+  std::optional<std::string> error;  // "unknown-attempt"
 };
 BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error))
 
 // ---- controller -> agent ----
-struct Welcome { std::string controller_version; std::int64_t session = 0; double lease_s = 30; };
+struct Welcome {
+  std::string controller_version;
+  std::int64_t session = 0;
+  double lease_s = 30;
+};
 BOOST_DESCRIBE_STRUCT(Welcome, (), (controller_version, session, lease_s))
 
-struct Refused { std::string code; std::string message; };  // then the controller closes: wrong token, protocol, duplicate name
+struct Refused {
+  std::string code;
+  std::string message;
+};  // then the controller closes: wrong token, protocol, duplicate name
 BOOST_DESCRIBE_STRUCT(Refused, (), (code, message))
 
 struct StartAttempt {
   std::int64_t seq = 0;
   std::int64_t job_id = 0;
   int attempt = 0;
-  bool resume = false;                         // an earlier attempt was preempted or lost: SCHEDULEARN_RESUME=1
-  std::vector<int> gpus;                       // indexes on this server
+  bool resume = false;    // an earlier attempt was preempted or lost: SCHEDULEARN_RESUME=1
+  std::vector<int> gpus;  // indexes on this server
   JobSpec spec;
 };
 BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, job_id, attempt, resume, gpus, spec))
 
-struct StopAttempt {                           // signal, grace, KILL. reason: cancelled | preempted | time_limit | stranger
+struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | time_limit | stranger
   std::int64_t seq = 0;
   std::int64_t job_id = 0;
   int attempt = 0;
@@ -119,29 +141,38 @@ struct StopAttempt {                           // signal, grace, KILL. reason: c
 };
 BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, job_id, attempt, reason, signal, grace_s))
 
-struct ForgetAttempt { std::int64_t seq = 0; std::int64_t job_id = 0; int attempt = 0; };  // its end is durable: keep the output only
+struct ForgetAttempt {
+  std::int64_t seq = 0;
+  std::int64_t job_id = 0;
+  int attempt = 0;
+};  // its end is durable: keep the output only
 BOOST_DESCRIBE_STRUCT(ForgetAttempt, (), (seq, job_id, attempt))
 
 struct LogRead {
   std::int64_t request = 0;
   std::int64_t job_id = 0;
   int attempt = 0;
-  std::int64_t offset = 0;                     // negative: that many bytes before the end
+  std::int64_t offset = 0;  // negative: that many bytes before the end
   std::int64_t limit = 65536;
-  double wait_s = 0;                           // with nothing to read yet, answer when there is or after this long
+  double wait_s = 0;  // with nothing to read yet, answer when there is or after this long
 };
 BOOST_DESCRIBE_STRUCT(LogRead, (), (request, job_id, attempt, offset, limit, wait_s))
 
 // ---- both ----
-struct Ack { std::int64_t seq = 0; };
+struct Ack {
+  std::int64_t seq = 0;
+};
 BOOST_DESCRIBE_STRUCT(Ack, (), (seq))
-struct Ping { std::int64_t at_us = 0; };       // renews the lease; answered by a Ping from the other side
+struct Ping {
+  std::int64_t at_us = 0;
+};  // renews the lease; answered by a Ping from the other side
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us))
 
 using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, Ack, Ping>;
 using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, Ack, Ping>;
 
-// The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer peer).
+// The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
+// peer).
 std::string encode(const AgentMessage& message);
 std::string encode(const ControllerMessage& message);
 Result<AgentMessage> decode_agent_message(std::string_view text);

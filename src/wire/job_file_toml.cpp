@@ -36,7 +36,8 @@ Result<boost::json::object> toml_to_json(std::string_view text) {
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
     const std::string where = "line " + std::to_string(at.line) + ", column " + std::to_string(at.column);
-    return invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where).at(where);
+    return invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where)
+        .at(where);
   }
 }
 

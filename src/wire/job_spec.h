@@ -17,7 +17,10 @@ namespace sl::wire {
 // A string runs as `bash -c` with pipefail, an array is executed as it is.
 using CommandLine = std::variant<std::string, std::vector<std::string>>;
 
-struct GpuRange { int min = 1; int max = 1; };  // in files: 2, "2", "1..4"
+struct GpuRange {
+  int min = 1;
+  int max = 1;
+};  // in files: 2, "2", "1..4"
 BOOST_DESCRIBE_STRUCT(GpuRange, (), (min, max))
 
 struct ResourceSpec {
@@ -30,13 +33,16 @@ struct ResourceSpec {
 BOOST_DESCRIBE_STRUCT(ResourceSpec, (), (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes))
 
 struct CheckpointSpec {
-  std::optional<std::string> dir;                // given: the job can be stopped, moved and resized
+  std::optional<std::string> dir;  // given: the job can be stopped, moved and resized
   std::string signal = "TERM";
   double grace_s = 120;
 };
 BOOST_DESCRIBE_STRUCT(CheckpointSpec, (), (dir, signal, grace_s))
 
-struct RetrySpec { int max = 0; std::vector<std::string> on = {"server_lost"}; };
+struct RetrySpec {
+  int max = 0;
+  std::vector<std::string> on = {"server_lost"};
+};
 BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on))
 
 struct JobSpec {
@@ -45,32 +51,35 @@ struct JobSpec {
   CommandLine command;
   std::optional<std::string> image;
   std::optional<std::string> framework;
-  std::string launch = "none";                   // none torchrun horovod mpi ranks
+  std::string launch = "none";  // none torchrun horovod mpi ranks
   GpuRange gpus;
   int servers = 1;
   ResourceSpec resources;
-  std::string workdir;                           // absolute
+  std::string workdir;  // absolute
   std::map<std::string, std::string> env;
   std::map<std::string, std::string> labels;
   int priority = 0;
   bool hold = false;
   std::optional<double> time_limit_s;
   std::optional<double> estimate_s;
-  std::optional<double> deadline_s;              // after submission
+  std::optional<double> deadline_s;  // after submission
   CheckpointSpec checkpoint;
   RetrySpec retry;
   bool preemptible = true;
   bool migratable = true;
 };
-BOOST_DESCRIBE_STRUCT(JobSpec, (), (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels, priority, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible, migratable))
+BOOST_DESCRIBE_STRUCT(JobSpec, (),
+                      (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
+                       priority, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
+                       migratable))
 
-// The documents users write. Errors name the key (JSON pointer) or line and column (TOML), unknown keys get did-you-mean.
-// `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
+// The documents users write. Errors name the key (JSON pointer) or line and column (TOML), unknown keys get
+// did-you-mean. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir);
 Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_dir);
 
-// What is wrong with the values whatever the cluster looks like: names with control characters, counts below 0 or absurd,
-// empty command, unsupported image or launch (said plainly).
+// What is wrong with the values whatever the cluster looks like: names with control characters, counts below 0 or
+// absurd, empty command, unsupported image or launch (said plainly).
 Status validate(const JobSpec& spec);
 
 // "90s" "15m" "1h30m" "2d" "HH:MM:SS"; "16GiB" "4GB" "2G" (GiB); "2" "1..4".

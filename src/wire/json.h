@@ -1,6 +1,6 @@
-// Structs described with Boost.Describe to JSON and back. The reader is made for what people send: a missing key keeps the
-// default of the struct, null empties an optional, an unknown key is refused with the nearest known one (or tolerated, for
-// messages of a newer peer), and every error names the place as a JSON pointer.
+// Structs described with Boost.Describe to JSON and back. The reader is made for what people send: a missing key keeps
+// the default of the struct, null empties an optional, an unknown key is refused with the nearest known one (or
+// tolerated, for messages of a newer peer), and every error names the place as a JSON pointer.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -55,12 +55,14 @@ Status read_integer(const boost::json::value& value, T& into, const std::string&
   std::int64_t number = 0;
   if (value.is_int64()) {
     number = value.get_int64();
-  } else if (value.is_double() && value.get_double() == std::floor(value.get_double()) && std::abs(value.get_double()) < 9e15) {
+  } else if (value.is_double() && value.get_double() == std::floor(value.get_double()) &&
+             std::abs(value.get_double()) < 9e15) {
     number = static_cast<std::int64_t>(value.get_double());
   } else {
     return wrong_type(at, "a whole number");
   }
-  if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) return wrong_type(at, "a number of a sensible size");
+  if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max())
+    return wrong_type(at, "a number of a sensible size");
   into = static_cast<T>(number);
   return {};
 }
@@ -92,14 +94,16 @@ Status read_elements(const boost::json::value& value, std::vector<T>& into, Unkn
   into.clear();
   for (const boost::json::value& element : value.get_array()) {
     T item{};
-    if (Status status = read(element, item, unknown, at + "/" + std::to_string(into.size())); !status.ok()) return status;
+    if (Status status = read(element, item, unknown, at + "/" + std::to_string(into.size())); !status.ok())
+      return status;
     into.push_back(std::move(item));
   }
   return {};
 }
 
 template <typename T>
-Status read_map(const boost::json::value& value, std::map<std::string, T>& into, Unknown unknown, const std::string& at) {
+Status read_map(const boost::json::value& value, std::map<std::string, T>& into, Unknown unknown,
+                const std::string& at) {
   if (!value.is_object()) return wrong_type(at, "an object");
   into.clear();
   for (const auto& [key, element] : value.get_object()) {
@@ -186,7 +190,8 @@ boost::json::value to_value(const T& from) {
     return object;
   } else {
     boost::json::object object;
-    boost::mp11::mp_for_each<detail::Members<T>>([&](auto member) { object[member.name] = to_value(from.*member.pointer); });
+    boost::mp11::mp_for_each<detail::Members<T>>(
+        [&](auto member) { object[member.name] = to_value(from.*member.pointer); });
     return object;
   }
 }

@@ -55,7 +55,12 @@ Result<double> parse_duration_s(std::string_view text) {
     double number = 0;
     if (!take_number(rest, number) || number < 0) return bad_duration(text);
     const std::string_view unit = take_word(rest);
-    const double seconds = unit.empty() || unit == "s" ? 1 : unit == "ms" ? 1e-3 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86'400 : 0;
+    const double seconds = unit.empty() || unit == "s"    ? 1
+                           : unit == "ms"                 ? 1e-3
+                           : unit == "m" || unit == "min" ? 60
+                           : unit == "h"                  ? 3600
+                           : unit == "d"                  ? 86'400
+                                                          : 0;
     if (seconds == 0 || (unit.empty() && (total > 0 || !rest.empty()))) return bad_duration(text);
     total += number * seconds;
   }
@@ -68,11 +73,24 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   const bool counts = take_number(rest, number) && number >= 0;
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   const std::string_view unit = take_word(rest);
-  constexpr std::pair<std::string_view, double> units[] = {
-      {"", 1},     {"B", 1},    {"K", 1024.},          {"KiB", 1024.},          {"kB", 1e3},  {"KB", 1e3},   {"M", 1048576.},       {"MiB", 1048576.},
-      {"MB", 1e6}, {"G", 1073741824.}, {"GiB", 1073741824.}, {"GB", 1e9}, {"T", 1099511627776.}, {"TiB", 1099511627776.}, {"TB", 1e12}};
+  constexpr std::pair<std::string_view, double> units[] = {{"", 1},
+                                                           {"B", 1},
+                                                           {"K", 1024.},
+                                                           {"KiB", 1024.},
+                                                           {"kB", 1e3},
+                                                           {"KB", 1e3},
+                                                           {"M", 1048576.},
+                                                           {"MiB", 1048576.},
+                                                           {"MB", 1e6},
+                                                           {"G", 1073741824.},
+                                                           {"GiB", 1073741824.},
+                                                           {"GB", 1e9},
+                                                           {"T", 1099511627776.},
+                                                           {"TiB", 1099511627776.},
+                                                           {"TB", 1e12}};
   for (const auto& [name, bytes] : units) {
-    if (counts && rest.empty() && unit == name && number * bytes < 9e18) return static_cast<std::int64_t>(number * bytes);
+    if (counts && rest.empty() && unit == name && number * bytes < 9e18)
+      return static_cast<std::int64_t>(number * bytes);
   }
   return invalid("bad-size", "not a size: " + std::string(text)).hint("write 512MiB, 4GB or 2G (GiB)");
 }
@@ -86,7 +104,8 @@ Result<GpuRange> parse_gpus(std::string_view text) {
   const std::size_t dots = text.find("..");
   const auto min = whole(text.substr(0, dots));
   const auto max = dots == std::string_view::npos ? min : whole(text.substr(dots + 2));
-  if (!min || !max) return invalid("bad-gpus", "not a number of GPUs: " + std::string(text)).hint("write 2, or a range like 1..4");
+  if (!min || !max)
+    return invalid("bad-gpus", "not a number of GPUs: " + std::string(text)).hint("write 2, or a range like 1..4");
   return GpuRange{*min, *max};
 }
 

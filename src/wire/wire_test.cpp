@@ -26,7 +26,8 @@ struct Outer {
 };
 BOOST_DESCRIBE_STRUCT(Outer, (), (name, big, real, truth, inner, map))
 
-RC_GTEST_PROP(Json, what_is_written_is_read_back, (const std::vector<std::string>& words, std::int64_t big, bool truth)) {
+RC_GTEST_PROP(Json, what_is_written_is_read_back,
+              (const std::vector<std::string>& words, std::int64_t big, bool truth)) {
   Outer outer{"n", big, 0.5, truth, {truth ? std::optional<int>(7) : std::nullopt, {}}, {}};
   for (std::string word : words) {
     std::erase_if(word, [](char c) { return static_cast<unsigned char>(c) >= 0x80 || c == '\0'; });
@@ -70,8 +71,13 @@ TEST(AgentProtocol, messages_survive_the_wire_and_unknown_keys_are_tolerated) {
 }
 
 TEST(JobFile, toml_and_json_mean_the_same) {
-  const auto toml = parse_job_toml("name = \"n\"\ncommand = \"c\"\ngpus = \"1..4\"\n[time]\nlimit = \"1h30m\"\n[resources]\nmemory = \"2G\"\ngpu_type = \"A\"\n[checkpoint]\ndir = \"k\"\n", "/base");
-  const auto json = parse_job_json(R"({"name": "n", "command": "c", "gpus": {"min": 1, "max": 4}, "time_limit_s": 5400, "resources": {"memory_bytes": 2147483648, "gpu_type": ["A"]}, "checkpoint": {"dir": "k"}})", "/base");
+  const auto toml = parse_job_toml(
+      "name = \"n\"\ncommand = \"c\"\ngpus = \"1..4\"\n[time]\nlimit = \"1h30m\"\n[resources]\nmemory = "
+      "\"2G\"\ngpu_type = \"A\"\n[checkpoint]\ndir = \"k\"\n",
+      "/base");
+  const auto json = parse_job_json(
+      R"({"name": "n", "command": "c", "gpus": {"min": 1, "max": 4}, "time_limit_s": 5400, "resources": {"memory_bytes": 2147483648, "gpu_type": ["A"]}, "checkpoint": {"dir": "k"}})",
+      "/base");
   ASSERT_TRUE(toml.ok()) << toml.error().message;
   ASSERT_TRUE(json.ok()) << json.error().message;
   EXPECT_EQ(write_json(*toml), write_json(*json));
@@ -79,7 +85,8 @@ TEST(JobFile, toml_and_json_mean_the_same) {
 }
 
 TEST(JobFile, a_normalised_job_is_read_back_as_itself) {
-  const auto spec = parse_job_json(R"({"command": ["x"], "gpus": 2, "env": {"A": "b"}, "retry": {"max": 2, "on": ["any"]}})", "/w");
+  const auto spec =
+      parse_job_json(R"({"command": ["x"], "gpus": 2, "env": {"A": "b"}, "retry": {"max": 2, "on": ["any"]}})", "/w");
   ASSERT_TRUE(spec.ok());
   const auto again = parse_job_json(write_json(*spec), "/elsewhere");
   ASSERT_TRUE(again.ok()) << again.error().message;
@@ -89,7 +96,8 @@ TEST(JobFile, a_normalised_job_is_read_back_as_itself) {
 TEST(JobFile, errors_have_line_and_column_or_the_key) {
   EXPECT_EQ(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().code, "malformed-toml");
   EXPECT_TRUE(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().pointer.starts_with("line 2"));
-  EXPECT_EQ(parse_job_toml("command = \"x\"\n[time]\nlimt = \"5s\"\n", "/").error().hints.front(), "did you mean limit?");
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[time]\nlimt = \"5s\"\n", "/").error().hints.front(),
+            "did you mean limit?");
   EXPECT_EQ(parse_job_toml("command = \"x\"\n[matrix]\nlr = [1]\n", "/").error().code, "not-supported-yet");
 }
 
@@ -98,7 +106,8 @@ TEST(Quantities, durations_sizes_and_gpu_counts_as_people_write_them) {
   EXPECT_EQ(*parse_duration_s("1h30m"), 5400);
   EXPECT_EQ(*parse_duration_s("2d"), 172'800);
   EXPECT_EQ(*parse_duration_s("01:02:03"), 3723);
-  for (const char* bad : {"", "h", "5x", "-5s", "1:2", "5s5", "nan", "inf", "1e999s"}) EXPECT_FALSE(parse_duration_s(bad).ok()) << bad;
+  for (const char* bad : {"", "h", "5x", "-5s", "1:2", "5s5", "nan", "inf", "1e999s"})
+    EXPECT_FALSE(parse_duration_s(bad).ok()) << bad;
   EXPECT_EQ(*parse_bytes("2G"), 2LL << 30);
   EXPECT_EQ(*parse_bytes("4GB"), 4'000'000'000);
   EXPECT_EQ(*parse_bytes("512 MiB"), 512LL << 20);
@@ -113,9 +122,12 @@ TEST(Suggest, finds_what_was_meant_and_nothing_far_off) {
 }
 
 TEST(Errors, are_the_same_on_both_sides_of_the_wire) {
-  const Error error = invalid("gpus-unsatisfiable", "no server has 8 GPUs").note("the largest is gpu3 with 4").hint("ask for fewer");
+  const Error error =
+      invalid("gpus-unsatisfiable", "no server has 8 GPUs").note("the largest is gpu3 with 4").hint("ask for fewer");
   const Error back = error_from_problem(http_status(error), problem_json(error, "/x"));
-  EXPECT_EQ(error_text(back), "error: no server has 8 GPUs [gpus-unsatisfiable]\n  note: the largest is gpu3 with 4\n  hint: ask for fewer\n");
+  EXPECT_EQ(
+      error_text(back),
+      "error: no server has 8 GPUs [gpus-unsatisfiable]\n  note: the largest is gpu3 with 4\n  hint: ask for fewer\n");
   EXPECT_EQ(exit_status(back), 2);
   EXPECT_EQ(error_from_problem(502, "<html>").code, "http-502");
 }

@@ -337,6 +337,24 @@ class CommandLineTest(LabTest):
         self.assertEqual(up.returncode, 0)
 
 
+class GpuTest(unittest.TestCase):
+    def test_gpus_are_found_through_nvml_and_one_that_others_use_is_not_given_out(self):
+        library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
+        if not library or not os.path.exists(f"{library}/libnvidia-ml.so.1"):
+            self.skipTest("no double of the NVIDIA library; run through ctest")
+        with Lab(gpus=0, environment={"LD_LIBRARY_PATH": library}) as lab:
+            first, second = lab.get("/api/v1/gpus")["items"]
+            self.assertEqual((first["uuid"], first["name"], first["simulated"], first["condition"]), ("GPU-double-0", "Double H200", False, "free"))
+            self.assertEqual((first["utilization_pct"], first["temperature_celsius"], first["power_watts"], first["memory_used_bytes"]), (10, 55, 123, 100 << 20))
+            self.assertEqual((second["condition"], second["processes"]), ("outside", [{"pid": 1}]))
+            self.assertEqual(lab.get("/api/v1/servers")["items"][0]["driver_version"], "550.0")
+            inside = lab.submit("sleep 300")
+            waiting = lab.submit("true")
+            until(lambda: lab.job(inside)["state"] == "running")
+            self.assertEqual(lab.job(inside)["placement"][0]["gpus"], ["lab-0"])
+            self.assertEqual((lab.job(waiting)["state"], lab.job(waiting)["reason"]["code"]), ("pending", "used_outside"))
+
+
 class TrainingTest(LabTest):
     def test_the_three_trainings_of_examples_learn(self):
         jobs = {name: int(self.lab.cli("submit", ROOT / "examples" / f"{name}.toml", "-q").stdout) for name in ("fashion-cnn", "fashion-cnn-2gpus", "fashion-mlp")}

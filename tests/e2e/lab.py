@@ -35,8 +35,9 @@ def until(condition, limit_s=30, what="the condition"):
 
 
 class Lab:
-    def __init__(self, gpus=4):
-        self.gpus = gpus
+    def __init__(self, gpus=4, environment=None):
+        self.gpus = gpus  # to simulate; 0: those the agent finds
+        self.environment = {**os.environ, **(environment or {})}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -58,14 +59,14 @@ class Lab:
     # ---- daemons ----
     def _daemon(self, name, *arguments):
         with open(self.folder / f"{name}.log", "ab") as log:
-            return subprocess.Popen([PROGRAM, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            return subprocess.Popen([PROGRAM, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
 
     def start_controller(self):
         self.controller = self._daemon("controller", "controller", "run", "--data", str(self.folder / "controller"), "--listen", f"127.0.0.1:{self.port}")
         until(lambda: self.try_get("/readyz"), what="the controller")
 
     def start_agent(self):
-        self.agent = self._daemon("agent", "agent", "run", "--join", self.url, "--data", str(self.folder / "agent"), "--name", "lab", "--simulate", str(self.gpus))
+        self.agent = self._daemon("agent", "agent", "run", "--join", self.url, "--data", str(self.folder / "agent"), "--name", "lab", *(["--simulate", str(self.gpus)] if self.gpus else []))
         until(lambda: any(server["state"] == "up" for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
 
     def kill(self, daemon):

@@ -32,7 +32,8 @@ inline JobRequest elastic(int min, int max) {
 
 class Cluster : public Journal, public Fleet {
  public:
-  Cluster(const std::vector<int>& gpus_per_server, std::unique_ptr<Policy> policy, CoreSettings settings = {}) : core(estimates_, settings), engine(core, *this, *this) {
+  Cluster(const std::vector<int>& gpus_per_server, std::unique_ptr<Policy> policy, CoreSettings settings = {})
+      : core(estimates_, settings), engine(core, *this, *this) {
     for (std::size_t i = 0; i < gpus_per_server.size(); ++i) {
       ServerDescription server;
       server.name = std::to_string(i);
@@ -42,7 +43,8 @@ class Cluster : public Journal, public Fleet {
     core.set_policy(std::move(policy), now, engine.effects());
     turn();
   }
-  explicit Cluster(const std::vector<int>& gpus_per_server, const std::string& policy = "fifo", const GivenParameters& parameters = {})
+  explicit Cluster(const std::vector<int>& gpus_per_server, const std::string& policy = "fifo",
+                   const GivenParameters& parameters = {})
       : Cluster(gpus_per_server, make(policy, parameters)) {}
 
   static std::unique_ptr<Policy> make(const std::string& name, const GivenParameters& parameters = {}) {
@@ -113,7 +115,7 @@ class Cluster : public Journal, public Fleet {
   }
 
   Instant now = Instant::at_seconds(0);
-  bool obeys = true;               // false: commands pile up in `sent`, nobody answers
+  bool obeys = true;  // false: commands pile up in `sent`, nobody answers
   std::vector<Record> records;
   std::vector<Command> sent;
 
@@ -123,12 +125,19 @@ class Cluster : public Journal, public Fleet {
       case CommandKind::start:
       case CommandKind::resume:
       case CommandKind::migrate:
-      case CommandKind::resize: return engine.feed(AttemptStarted{order.job, order.attempt}, now);
-      case CommandKind::suspend: return engine.feed(AttemptSuspended{order.job, order.attempt}, now);
+      case CommandKind::resize:
+        return engine.feed(AttemptStarted{order.job, order.attempt}, now);
+      case CommandKind::suspend:
+        return engine.feed(AttemptSuspended{order.job, order.attempt}, now);
       case CommandKind::stop:
         if (order.why == StopReason::preempted) return engine.feed(AttemptReleased{order.job, order.attempt}, now);
-        return engine.feed(AttemptExited{order.job, order.attempt, {order.why == StopReason::time_limit ? FailureKind::time_limit : FailureKind::signal, 0, 15}}, now);
-      case CommandKind::set_timer: return;
+        return engine.feed(
+            AttemptExited{order.job,
+                          order.attempt,
+                          {order.why == StopReason::time_limit ? FailureKind::time_limit : FailureKind::signal, 0, 15}},
+            now);
+      case CommandKind::set_timer:
+        return;
     }
   }
 

@@ -1,0 +1,236 @@
+// The controller's logic without threads, sockets or disks: a database and agents that do what the test says.
+#include "controller/logic.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+// A database in memory and the messages that went to agents.
+class World : public Outside {
+ public:
+  void commit(store::Batch batch) override { under_way.push_back(std::move(batch)); }
+  void send(SessionId, const wire::ControllerMessage& message) override { sent.push_back(message); }
+  void close(SessionId session, const std::string&) override { closed.insert(session); }
+
+  template <typename Message>
+  std::vector<Message> all() const {
+    std::vector<Message> found;
+    for (const auto& message : sent) {
+      if (const auto* m = std::get_if<Message>(&message)) found.push_back(*m);
+    }
+    return found;
+  }
+
+  std::vector<store::Batch> under_way;
+  std::vector<wire::ControllerMessage> sent;
+  std::set<SessionId> closed;
+  std::map<std::int64_t, store::JobRow> jobs;  // what is durable
+  std::vector<store::ServerRow> servers;
+};
+
+class LogicTest : public testing::Test {
+ protected:
+  LogicTest() { restart(); }
+
+  void restart() {
+    store::Loaded loaded;
+    for (const auto& [id, row] : world.jobs) {
+      (row.finished_us ? loaded.finished_jobs : loaded.unfinished_jobs).push_back(row);
+      loaded.next_job_id = id + 1;
+    }
+    loaded.servers = world.servers;
+    world.under_way.clear();
+    logic = std::make_unique<Logic>(LogicSettings{}, world, loaded, now);
+    settle();
+  }
+  // Lets everything become durable until nothing is left to write.
+  void settle() {
+    logic->turn(now);
+    while (!world.under_way.empty()) commit({});
+  }
+  void commit(const Status& status) {
+    ASSERT_FALSE(world.under_way.empty());
+    const store::Batch batch = std::move(world.under_way.front());
+    world.under_way.erase(world.under_way.begin());
+    if (status.ok()) {
+      for (const store::JobRow& row : batch.jobs) world.jobs[row.id] = row;
+      for (const store::ServerRow& row : batch.servers) world.servers = {row};
+    }
+    logic->on_committed(status, now);
+    logic->turn(now);
+  }
+  void hello(std::vector<wire::AttemptReport> attempts = {}, SessionId session = 1, const std::string& agent_id = "a") {
+    wire::Hello hello;
+    hello.server = "s";
+    hello.agent_id = agent_id;
+    hello.gpus.resize(2);
+    hello.gpus[1].index = 1;
+    hello.attempts = std::move(attempts);
+    logic->on_agent_message(session, hello, now);
+    settle();
+  }
+  void tell(const wire::AttemptReport& report) {
+    logic->on_agent_message(1, wire::AttemptChanged{1, report}, now);
+    settle();
+  }
+  void submit(int gpus, const std::string& key = "") {
+    Logic::Submission submission;
+    submission.spec.command = "true";
+    submission.spec.workdir = "/";
+    submission.spec.gpus = {gpus, gpus};
+    submission.idempotency_key = key;
+    answers.clear();
+    logic->submit(std::move(submission), now, [this](Result<JobId> job) { answers.push_back(std::move(job)); });
+  }
+  std::string state(std::int64_t id) const { return logic->book().find(JobId(id))->row.state; }
+  static wire::AttemptReport report(std::int64_t job, int attempt, const std::string& state,
+                                    std::optional<int> code = {}) {
+    wire::AttemptReport r;
+    r.job_id = job, r.attempt = attempt, r.state = state, r.exit_code = code, r.pid = 7;
+    return r;
+  }
+
+  World world;
+  Instant now = Instant::at_seconds(1'000);
+  std::unique_ptr<Logic> logic;
+  std::vector<Result<JobId>> answers;
+};
+
+TEST_F(LogicTest, an_acceptance_is_answered_and_an_order_sent_only_after_they_are_durable) {
+  hello();
+  submit(1);
+  logic->turn(now);
+  EXPECT_TRUE(answers.empty());
+  EXPECT_TRUE(world.all<wire::StartAttempt>().empty());
+  commit({});
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0]->value, 1);
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 1u);
+}
+
+TEST_F(LogicTest, submissions_that_come_during_a_commit_share_the_next_one) {
+  submit(1);
+  logic->turn(now);
+  for (int i = 0; i < 10; ++i) submit(1), logic->turn(now);
+  EXPECT_EQ(world.under_way.size(), 1u);
+  commit({});
+  ASSERT_EQ(world.under_way.size(), 1u);
+  EXPECT_EQ(world.under_way.front().jobs.size(), 10u);
+}
+
+TEST_F(LogicTest, a_full_disk_refuses_the_submission_and_nothing_of_it_stays) {
+  hello();
+  submit(1);
+  logic->turn(now);
+  commit(unavailable("disk-full", "full"));
+  ASSERT_EQ(answers.size(), 1u);
+  EXPECT_EQ(answers[0].error().code, "disk-full");
+  submit(1);  // while it is full: refused at once
+  EXPECT_EQ(answers[0].error().code, "disk-full");
+  now = now + Duration::whole_seconds(2);
+  settle();  // there is room again
+  EXPECT_TRUE(world.jobs.empty());
+  EXPECT_TRUE(world.all<wire::StartAttempt>().empty());
+  EXPECT_EQ(logic->core().ledger().gpus_in_use(), 0);
+  submit(1);
+  settle();
+  EXPECT_TRUE(answers[0].ok());
+  EXPECT_EQ(world.jobs.size(), 1u);
+}
+
+TEST_F(LogicTest, one_key_is_one_job_also_after_a_restart_of_the_client) {
+  submit(1, "k");
+  settle();
+  submit(1, "k");
+  EXPECT_EQ(answers[0]->value, 1);
+  EXPECT_EQ(logic->book().size(), 1u);
+}
+
+TEST_F(LogicTest, an_exit_is_durable_before_the_agent_may_forget_it) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_message(1, wire::AttemptChanged{5, report(1, 1, "exited", 3)}, now);
+  logic->turn(now);
+  EXPECT_TRUE(world.all<wire::ForgetAttempt>().empty());
+  commit({});
+  EXPECT_EQ(world.all<wire::ForgetAttempt>().size(), 1u);
+  EXPECT_EQ(world.jobs[1].state, "failed");
+  EXPECT_EQ(world.jobs[1].exit_code, 3);
+}
+
+TEST_F(LogicTest, after_a_restart_the_agent_s_attempts_are_adopted) {
+  hello();
+  submit(2);
+  settle();
+  tell(report(1, 1, "running"));
+  restart();
+  EXPECT_EQ(state(1), "running");
+  hello({report(1, 1, "running")});
+  EXPECT_EQ(state(1), "running");
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 1u);
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(state(1), "succeeded");
+}
+
+TEST_F(LogicTest, what_ended_while_the_controller_was_away_is_taken_in) {
+  hello();
+  submit(1);
+  settle();
+  restart();
+  hello({report(1, 1, "exited", 9)});
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_EQ(logic->book().find(JobId(1))->row.exit_code, 9);
+}
+
+TEST_F(LogicTest, an_order_that_was_lost_is_sent_again_and_an_attempt_that_was_lost_is_made_again) {
+  hello();
+  submit(1);
+  settle();
+  restart();
+  hello();  // it never got the order
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 2u);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 1);
+  tell(report(1, 1, "running"));
+  hello({}, 2);  // it had it, and has it no more
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).attempt, 2);
+}
+
+TEST_F(LogicTest, an_attempt_nobody_knows_is_stopped) {
+  hello({report(77, 1, "running")});
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  EXPECT_EQ(world.all<wire::StopAttempt>()[0].reason, "stranger");
+}
+
+TEST_F(LogicTest, a_second_agent_of_the_same_name_is_refused) {
+  hello();
+  hello({}, 2, "another");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
+  EXPECT_TRUE(world.closed.count(2));
+}
+
+TEST_F(LogicTest, exit_75_asks_for_another_attempt) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  tell(report(1, 1, "exited", 75));
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 2);
+  EXPECT_TRUE(world.all<wire::StartAttempt>().back().resume);
+}
+
+TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is) {
+  hello();
+  submit(3);
+  EXPECT_EQ(answers[0].error().code, "gpus-unsatisfiable");
+  EXPECT_EQ(answers[0].error().notes[0], "the largest is s with 2");
+}
+
+}  // namespace
+}  // namespace sl::controller
