@@ -18,7 +18,7 @@ class SimulatedProbe : public GpuProbe {
       wire::GpuReport gpu;
       gpu.index = i;
       gpu.uuid = "SIMULATED-" + std::to_string(i);
-      gpu.name = "simulated";
+      gpu.name = "Simulated GPU";
       gpu.memory_total_bytes = std::int64_t{8} << 30;
       reports.push_back(std::move(gpu));
     }

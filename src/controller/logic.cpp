@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
 #include "policy/placer.h"
 #include "wire/json.h"
 
@@ -31,6 +34,23 @@ GivenParameters parse_parameters(const std::string& json) {
     if (given.is_string()) parameters.emplace_back(name, given.as_string().c_str());
   }
   return parameters;
+}
+
+// What a job without a name is called: the program it runs, or the script when that is an interpreter.
+std::string default_name(const wire::CommandLine& command) {
+  const auto* words = std::get_if<std::vector<std::string>>(&command);
+  std::istringstream line(words ? "" : std::get<std::string>(command));
+  std::vector<std::string> first = words ? *words : std::vector<std::string>{};
+  for (std::string word; !words && first.size() < 2 && line >> word;) first.push_back(word);
+  const auto base = [](const std::string& word) { return word.substr(word.rfind('/') + 1); };
+  if (first.empty()) return "job";
+  const std::string program = base(first[0]);
+  const bool interpreter = program.starts_with("python") || program == "bash" || program == "sh";
+  const std::string name = interpreter && first.size() > 1 && first[1][0] != '-' ? base(first[1]) : program;
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+  });
+  return plain ? name.substr(0, 64) : "job";
 }
 
 std::string largest_server(const Core& core) {
@@ -138,7 +158,7 @@ void Logic::submit(Submission submission, Instant now, Done done) {
     return done(unavailable("queue-full",
                             fmt::format("{} jobs are waiting or running, no more are accepted", settings_.queue_max)));
   const JobId id(next_job_++);
-  if (submission.spec.name.empty()) submission.spec.name = fmt::format("job-{}", id.value);
+  if (submission.spec.name.empty()) submission.spec.name = default_name(submission.spec.command);
   store::JobRow row;
   row.id = id.value;
   row.user = submission.spec.user;

@@ -134,9 +134,10 @@ void translate_original(json::object& object) {
 }
 
 std::string absolute(const std::string& path, const std::string& base_dir) {
-  if (path.empty()) return base_dir;
-  if (path[0] == '~' && (path.size() == 1 || path[1] == '/')) return path;  // the agent knows the home directory
-  return (std::filesystem::path(base_dir) / path).lexically_normal().string();
+  if (!path.empty() && path[0] == '~' && (path.size() == 1 || path[1] == '/')) return path;  // the agent knows the home
+  std::string result = (std::filesystem::path(base_dir) / path).lexically_normal().string();
+  while (result.size() > 1 && result.back() == '/') result.pop_back();
+  return result;
 }
 
 }  // namespace
