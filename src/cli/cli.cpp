@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <clocale>
 #include <fstream>
+#include <iostream>
 
 #include "cli/commands.h"
+#include "sim/commands.h"
 #include "wire/error.h"
 #include "wire/suggest.h"
 
@@ -25,6 +26,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 
 Jobs      submit run ls show logs why wait cancel
 Cluster   status gpus events policy (ls show set)
+Research  sim (run compare)
 System    up controller (run) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
@@ -78,6 +80,7 @@ class CommandLine {
     add_global_flags();
     add_job_commands();
     add_cluster_commands();
+    add_research_commands();
     add_system_commands();
   }
 
@@ -100,6 +103,9 @@ class CommandLine {
   void add_submit(const std::string& name, bool run);
   void add_cluster_commands();
   void add_system_commands();
+  void add_research_commands();
+  void add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::string& examples);
   Context context() const;
   int explain_parse_error(const CLI::ParseError& error, int argc, char** argv);
 
@@ -118,6 +124,8 @@ class CommandLine {
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   std::string name_, wait_timeout_;
   int events_limit_ = 30;
+  sim::SimulationOptions simulation_;
+  std::string simulated_policies_, duration_min_, duration_max_;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
@@ -263,6 +271,64 @@ void CommandLine::add_cluster_commands() {
   set->add_option("--param", parameters_, "name=value");
 }
 
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+void CommandLine::add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
+                                 const std::string& examples) {
+  CLI::App* c = command(parent, name, summary, examples, [this] {
+    sim::SimulationOptions options = simulation_;
+    options.json = context().as_json;
+    options.policies = split_at_commas(simulated_policies_);
+    for (const std::string& parameter : parameters_) {
+      const std::size_t equals = parameter.find('=');
+      if (equals == std::string::npos) return fail(invalid("bad-flag", "--param takes name=value, not " + parameter));
+      options.parameters.emplace_back(parameter.substr(0, equals), parameter.substr(equals + 1));
+    }
+    for (const auto& [text, seconds] :
+         {std::pair(&duration_min_, &options.duration_min_s), std::pair(&duration_max_, &options.duration_max_s)}) {
+      if (text->empty()) continue;
+      const auto parsed = wire::parse_duration_s(*text);
+      if (!parsed.ok()) return fail(parsed.error());
+      *seconds = *parsed;
+    }
+    const Status done = sim::compare(options, std::cout);
+    return done.ok() ? 0 : fail(done.error());
+  });
+  c->add_option("--trace", simulation_.trace, "CSV, plain or .gz: job_id, submit_time_s, gpus, duration_s")->required();
+  c->add_option("--servers", simulation_.servers, "the cluster: 32x8 is 32 servers of 8 GPUs");
+  c->add_option(name == "run" ? "--policy" : "--policies", simulated_policies_,
+                "see: schedulearn policy ls; all: every one")
+      ->required();
+  if (name == "run") c->add_option("--param", parameters_, "name=value of the policy");
+  c->add_option("--max-gpus", simulation_.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
+  c->add_option("--oversize", simulation_.oversize, "jobs wider than that: drop, fail or clip")
+      ->check(CLI::IsMember({"drop", "fail", "clip"}));
+  c->add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
+  c->add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
+  c->add_option("--restart-cost", simulation_.restart_cost_s, "seconds lost each time a preempted job goes on")
+      ->check(CLI::NonNegativeNumber);
+  c->add_flag("--blind", simulation_.blind, "policies see the users' estimates, not the true durations");
+  c->add_option("--jobs-out", simulation_.jobs_out, "write every job's times to this CSV");
+}
+
+void CommandLine::add_research_commands() {
+  CLI::App* group = app_.add_subcommand("sim", "Run policies on a trace under a virtual clock: run, compare.");
+  group->require_subcommand(1);
+  group->fallthrough();
+  add_simulation(*group, "run", "Simulate one policy on a trace.",
+                 "  schedulearn sim run --trace philly.csv.gz --servers 32x8 --policy fifo --jobs-out jobs.csv\n");
+  add_simulation(*group, "compare", "Simulate several policies on the same trace, on all cores.",
+                 "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,fifo_first_fit\n");
+}
+
 void CommandLine::add_system_commands() {
   CLI::App* up =
       command(app_, "up", "Controller and agent on this machine, until Ctrl-C.",
@@ -364,9 +430,8 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
                                         : std::string_view(argv[i]).find('='));
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     const bool flag = word.starts_with("--");
-    const bool is_command =
-        i == 1 ||
-        (i == 2 && (at->get_name() == "policy" || at->get_name() == "controller" || at->get_name() == "agent"));
+    const bool is_command = i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "controller" ||
+                                                  at->get_name() == "agent" || at->get_name() == "sim"));
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";

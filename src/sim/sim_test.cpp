@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "policies/registry.h"
+#include "sim/metrics.h"
+
+namespace sl::sim {
+namespace {
+
+Trace trace_of(const std::string& rows) {
+  auto trace = parse_trace("job_id,submit_time_s,gpus,duration_s\n" + rows, {});
+  SL_CHECK(trace.ok(), "a test's trace is good");
+  return std::move(*trace);
+}
+
+SimulationResult run(const Trace& trace, const std::string& policy, Shape shape, Duration restart_cost = {}) {
+  SimulationSettings settings;
+  settings.shape = shape;
+  settings.restart_cost = restart_cost;
+  return simulate(trace, std::move(*make_policy(policy)), settings);
+}
+
+// Two jobs on one GPU, both at 0, 10 s each, FIFO: makespan 20, mean JCT 15, mean wait 5, allocation 1 (policies.md
+// 14).
+TEST(Simulation, two_jobs_on_one_gpu_by_hand) {
+  const Trace trace = trace_of("a,0,1,10\nb,0,1,10\n");
+  const Metrics m = measure(trace, run(trace, "fifo", {1, 1}), {1, 1});
+  EXPECT_DOUBLE_EQ(m.makespan_s, 20);
+  EXPECT_DOUBLE_EQ(m.avg_jct_s, 15);
+  EXPECT_DOUBLE_EQ(m.avg_wait_s, 5);
+  EXPECT_DOUBLE_EQ(m.gpu_allocation_pct, 100);
+}
+
+TEST(Simulation, fifo_lets_the_head_block_and_first_fit_does_not) {
+  const Trace trace = trace_of("a,0,3,10\nb,1,2,10\nc,2,1,10\n");
+  EXPECT_EQ(run(trace, "fifo", {1, 4}).outcomes[2].started, Instant::at_seconds(10));
+  EXPECT_EQ(run(trace, "fifo_first_fit", {1, 4}).outcomes[2].started, Instant::at_seconds(2));
+}
+
+TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one) {
+  const Trace trace = trace_of("a,0,6,10\nb,0,4,10\n");
+  EXPECT_EQ(run(trace, "fifo", {2, 4}).outcomes[1].started, Instant::at_seconds(10));  // 2 free, but not on one server
+  EXPECT_EQ(run(trace, "fifo", {3, 4}).outcomes[1].started, Instant::at_seconds(0));
+}
+
+TEST(Traces, say_line_and_column_of_what_they_cannot_read) {
+  const auto code = [](const std::string& text) { return parse_trace(text, {}).error(); };
+  const std::string header = "job_id,submit_time_s,gpus,duration_s\n";
+  EXPECT_EQ(code("job_id,gpus\n").code, "trace-columns");
+  EXPECT_EQ(code("").code, "trace-columns");
+  EXPECT_EQ(code(header).code, "trace-empty");
+  EXPECT_EQ(code(header + "a,0,1,5\nb,x,1,5\n").message, "line 3: submit_time_s is not a sensible number: x");
+  for (const char* row :
+       {"a,-1,1,5", "a,0,1,nan", "a,0,1,inf", "a,0,1.5,5", "a,0,-1,5", "a,0,1e9,5", "a,1e300,1,5", "a,,1,5"})
+    EXPECT_EQ(code(header + row + "\n").code, "trace-row") << row;
+  EXPECT_EQ(code(header + "a,0,1\n").code, "trace-row");
+  EXPECT_EQ(code(header + "a,0,1,5\na,1,1,5\n").code, "trace-duplicate-id");
+  EXPECT_EQ(code(std::string(1'000'000, ',') + "\n").code, "trace-columns");
+  EXPECT_EQ(code(header + std::string(1'000'000, ',') + "\n").code, "trace-row");
+  EXPECT_EQ(read_trace("/no/such/file", {}).error().code, "no-such-file");
+}
+
+TEST(Traces, count_what_they_drop_and_clip) {
+  TraceOptions options;
+  options.gpus_max = 4;
+  options.duration_min = Duration::whole_seconds(1);
+  options.duration_max = Duration::whole_seconds(100);
+  const auto trace =
+      parse_trace("gpus,job_id,duration_s,submit_time_s,user\n8,a,5,0,u\n0,b,5,0,u\n2,c,500,7,u\n1,d,0,3,u\n", options);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace->report.dropped_oversize, 1);
+  EXPECT_EQ(trace->report.dropped_without_gpus, 1);
+  EXPECT_EQ(trace->report.clipped_duration, 2);
+  EXPECT_TRUE(trace->report.was_unsorted);
+  EXPECT_EQ(trace->jobs.front().id, "d");
+}
+
+Trace random_trace(Random& random) {
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    rows += std::to_string(i) + "," + std::to_string(random.integer(0, 300)) + "," +
+            std::to_string(random.integer(1, 8)) + "," + std::to_string(random.integer(1, 100)) + "\n";
+  }
+  return trace_of(rows);
+}
+
+RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_bound_is_beaten, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const Trace trace = random_trace(random);
+  const Shape shape{2, 8};
+  const LowerBounds bounds = lower_bounds(trace, shape);
+  for (const PolicyEntry& entry : policies()) {
+    const SimulationResult result = run(trace, entry.info.name, shape);
+    const Metrics m = measure(trace, result, shape);
+    RC_ASSERT(m.jobs == static_cast<std::int64_t>(trace.jobs.size()));
+    RC_ASSERT(result.unfinished == 0);
+    RC_ASSERT(m.makespan_s >= bounds.makespan_s - 1e-6);
+    RC_ASSERT(m.avg_jct_s >= bounds.avg_jct_s - 1e-6);
+    std::int64_t work = 0;
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      work += trace.jobs[i].duration.us * trace.jobs[i].gpus;
+      RC_ASSERT(result.outcomes[i].started >= trace.jobs[i].submitted);
+      RC_ASSERT(result.outcomes[i].finished - result.outcomes[i].started >= trace.jobs[i].duration);
+    }
+    RC_ASSERT(result.gpu_us_allocated == work);  // GPU-seconds are conserved: interruption is free here
+  }
+}
+
+RC_GTEST_PROP(SimulationProperty, equal_inputs_give_equal_results, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const Trace trace = random_trace(random);
+  for (const PolicyEntry& entry : policies()) {
+    const SimulationResult a = run(trace, entry.info.name, {2, 8}, Duration::whole_seconds(3)),
+                           b = run(trace, entry.info.name, {2, 8}, Duration::whole_seconds(3));
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i)
+      RC_ASSERT(a.outcomes[i].finished == b.outcomes[i].finished &&
+                a.outcomes[i].preemptions == b.outcomes[i].preemptions);
+  }
+}
+
+}  // namespace
+}  // namespace sl::sim
