@@ -218,7 +218,7 @@ class LiveAgent : public Agent, private AgentPorts {
 
   std::shared_ptr<net::WebSocket> socket_;
   std::shared_ptr<void> connecting_;
-  std::shared_ptr<net::EventLoop::Timer> retry_, tick_, log_poll_;
+  std::shared_ptr<net::EventLoop::Timer> retry_, launcher_retry_, tick_, log_poll_;
   double retry_s_ = 0.1;
   std::mt19937 back_off_;
 
@@ -315,8 +315,10 @@ void LiveAgent::lose_launcher() {
   disconnect_launcher();
   logic_.on_launcher_lost();
   if (stopped_) return finish_if_stopped();
-  if (Status again = connect_launcher(); !again.ok())
-    std::fprintf(stderr, "schedulearn agent: %s\n", again.error().message.c_str());
+  const Status again = connect_launcher();
+  if (again.ok()) return;
+  std::fprintf(stderr, "schedulearn agent: %s\n", again.error().message.c_str());
+  launcher_retry_ = loop_.after(Duration::whole_seconds(1), [this] { lose_launcher(); });
 }
 
 void LiveAgent::finish_if_stopped() {

@@ -141,7 +141,13 @@ std::string exit_text(const LauncherState& s) {
 bool Launcher::open() {
   ::mkdir((dir_ + "/attempts").c_str(), 0700);
   const int lock = ::open((dir_ + "/launcher.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock < 0 || ::flock(lock, LOCK_EX | LOCK_NB) != 0) return false;  // held until the process ends
+  // Held until the process ends. A predecessor that was just killed may take a moment to let go of it.
+  bool locked = false;
+  for (int tries = 0; lock >= 0 && !locked && tries < 200; ++tries) {
+    locked = ::flock(lock, LOCK_EX | LOCK_NB) == 0;
+    if (!locked) ::usleep(10'000);
+  }
+  if (!locked) return false;
   // Out of the working directory and the terminal of whoever started the agent.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t mask;

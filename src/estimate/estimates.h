@@ -29,6 +29,9 @@ class Estimates {
   virtual Figure remaining_s(const Job& job, int gpus, Instant now) const = 0;
   // Speed on `gpus` GPUs relative to one: s(0) = 0, s(1) = 1.
   virtual Figure speedup(const Job& job, int gpus) const = 0;
+  // True when figures change by running alone: what remains of a running job falls by one second a second (on other
+  // than one GPU by the speed-up), nothing else ever changes it. Policies may then keep orders instead of sorting anew.
+  virtual bool steady() const { return false; }
 };
 
 // From what the request itself says: the user's estimate, else the time limit; speed-up and run times from its model.

@@ -1,7 +1,7 @@
 #include "policies/fifo.h"
 
-#include "policy/ordered_jobs.h"
 #include "policy/placer.h"
+#include "policy/queue_policy.h"
 
 namespace sl {
 namespace {
@@ -13,56 +13,57 @@ struct Settings {
   Duration settle = Duration::whole_seconds(15);
 };
 
-class Fifo : public Policy {
+class Fifo : public ArrivalPolicy {
  public:
   explicit Fifo(const Settings& settings) : settings_(settings) {}
 
-  void attach(const Snapshot& snapshot) override {
-    queue_.clear();
-    for (const JobIndex job : snapshot.waiting) queue_.insert(job, ArrivalKey::of(snapshot.job(job)));
-  }
-
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    const ArrivalKey key = ArrivalKey::of(snapshot.job(job));
-    if (kind == NoticeKind::waiting) queue_.insert(job, key);
-    if (kind == NoticeKind::active || kind == NoticeKind::ended) queue_.erase(job, key);
-  }
-
   void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (lines_.empty()) return;
     Trial trial(snapshot.free);
-    Tenants placed(settings_.exclusive ? 0 : snapshot.servers.size());
-    for (const auto& [key, index] : queue_) {
+    Busy busy(settings_.exclusive ? 0 : snapshot.servers.size());
+    if (!settings_.exclusive) note_unshared(snapshot, busy);
+    for (Walk walk(lines_); !walk.done(); walk.next()) {
+      const JobIndex index = walk.job();
       const JobRequest& request = snapshot.job(index).request;
       const bool shares = !settings_.exclusive && request.shareable;
-      const auto gpus = shares ? place_on_usable(snapshot, request, placed)
+      const auto gpus = shares ? place_on_usable(snapshot, request, busy)
                                : place(trial.free(), snapshot.servers, request, request.gpus);
-      if (!gpus) {
-        wake_when_settled(snapshot, shares, plan);
-        return;
-      }
+      if (!gpus) return wake_when_settled(snapshot, shares, plan);
       if (shares) {
-        note_tenants(*gpus, placed);
+        take_free_part(*gpus, trial);
         plan.share(index, *gpus);
       } else {
         trial.take(*gpus, request.demand);
         plan.start(index, *gpus);
       }
+      if (!settings_.exclusive) note(*gpus, busy);
     }
   }
 
-  std::vector<JobIndex> queue_order(const Snapshot&) const override {
-    std::vector<JobIndex> order;
-    for (const auto& [key, index] : queue_) order.push_back(index);
-    return order;
+ private:
+  // By server: GPUs that got a tenant in this plan, whose utilization is not known yet, and those whose tenant does not
+  // share.
+  using Busy = std::vector<GpuSet>;
+
+  static void note(const Allocation& gpus, Busy& busy) {
+    for (const ServerGpus& part : gpus.parts()) busy[part.server.value] |= part.gpus;
+  }
+  static void note_unshared(const Snapshot& snapshot, Busy& busy) {
+    for (const JobIndex index : snapshot.active) {
+      const Job& job = snapshot.job(index);
+      if (job.request.shareable) continue;
+      note(job.allocation, busy);
+      note(job.target, busy);
+    }
+  }
+  // Of GPUs that will be shared, those nobody had are no longer free for jobs that want theirs alone.
+  static void take_free_part(const Allocation& gpus, Trial& trial) {
+    for (const ServerGpus& part : gpus.parts())
+      trial.take(Allocation(part.server, part.gpus & trial.free().on(part.server)));
   }
 
- private:
-  using Tenants = std::vector<std::vector<int>>;  // added by this plan, by server and GPU
-
-  bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu, int added) const {
-    const int tenants = gpu.tenants + added;
-    if (tenants >= settings_.share_max) return false;
-    if (added > 0) return false;  // it has just got a tenant: its utilization is not known yet
+  bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu) const {
+    if (gpu.tenants >= settings_.share_max) return false;
     if (gpu.utilization_pct && *gpu.utilization_pct >= settings_.theta_pct) return false;
     if (!gpu.tenant_started.happened()) return true;
     const Instant settled = gpu.tenant_started + settings_.settle;
@@ -70,36 +71,27 @@ class Fifo : public Policy {
   }
 
   std::optional<Allocation> place_on_usable(const Snapshot& snapshot, const JobRequest& request,
-                                            const Tenants& placed) const {
-    for (std::size_t s = 0; s < snapshot.servers.size(); ++s) {
-      const ServerIndex index(static_cast<std::uint32_t>(s));
-      const Server& server = snapshot.servers[index];
+                                            const Busy& busy) const {
+    for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
+      const Server& server = snapshot.servers[ServerIndex(s)];
       if (server.state != ServerState::up || !is_eligible(server, request)) continue;
+      if (!snapshot.free.fits(ServerIndex(s), request.demand)) continue;
       GpuSet usable;
       for (std::size_t g = 0; g < server.gpus.size(); ++g) {
-        const int added = placed[s].empty() ? 0 : placed[s][g];
-        if (is_usable(snapshot, server.gpus[g], added)) usable |= GpuSet::only(static_cast<int>(g));
+        if (is_usable(snapshot, server.gpus[g])) usable |= GpuSet::only(static_cast<int>(g));
       }
-      usable -= server.outside | server.unavailable;
-      if (usable.count() >= request.gpus) return Allocation(index, usable.lowest(request.gpus));
+      usable -= server.outside | server.unavailable | busy[s];
+      if (usable.count() >= request.gpus) return Allocation(ServerIndex(s), usable.lowest(request.gpus));
     }
     return std::nullopt;
   }
 
-  static void note_tenants(const Allocation& gpus, Tenants& placed) {
-    for (const ServerGpus& part : gpus.parts()) {
-      auto& server = placed[part.server.value];
-      server.resize(GpuSet::capacity, 0);
-      part.gpus.for_each([&](int gpu) { ++server[static_cast<std::size_t>(gpu)]; });
-    }
-  }
-
+  // Utilization falls without telling anybody, so look again; but only while something runs that could let go.
   void wake_when_settled(const Snapshot& snapshot, bool shares, Plan& plan) const {
-    if (shares) plan.wake_at(snapshot.now + settings_.settle);
+    if (shares && !snapshot.active.empty()) plan.wake_at(snapshot.now + settings_.settle);
   }
 
   Settings settings_;
-  OrderedJobs<ArrivalKey> queue_;
 };
 
 }  // namespace

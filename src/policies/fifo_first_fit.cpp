@@ -1,50 +1,34 @@
 #include "policies/fifo_first_fit.h"
 
-#include "policy/ordered_jobs.h"
 #include "policy/placer.h"
+#include "policy/queue_policy.h"
 
 namespace sl {
 namespace {
 
-class FifoFirstFit : public Policy {
+class FifoFirstFit : public ArrivalPolicy {
  public:
   explicit FifoFirstFit(int skip_limit) : skip_limit_(skip_limit) {}
-
-  void attach(const Snapshot& snapshot) override {
-    queue_.clear();
-    for (const JobIndex job : snapshot.waiting) queue_.insert(job, ArrivalKey::of(snapshot.job(job)));
-  }
-
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    const ArrivalKey key = ArrivalKey::of(snapshot.job(job));
-    if (kind == NoticeKind::waiting) queue_.insert(job, key);
-    if (kind == NoticeKind::active || kind == NoticeKind::ended) queue_.erase(job, key);
-  }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     Trial trial(snapshot.free);
     skipped_.clear();
-    std::size_t counted = 0;  // of skipped_: those before the last start were overtaken by it
-    for (const auto& [key, index] : queue_) {
-      if (trial.free().total() == 0) break;
-      const JobRequest& request = snapshot.job(index).request;
-      if (auto gpus = place(trial.free(), snapshot.servers, request, request.gpus)) {
-        trial.take(*gpus, request.demand);
-        plan.start(index, std::move(*gpus));
-        counted = skipped_.size();
+    std::size_t overtaken = 0;  // of skipped_: those that stand before the last job started
+    for (Walk walk(lines_); !walk.done() && trial.free().total() > 0;) {
+      const Job& job = snapshot.job(walk.job());
+      if (auto gpus = place(trial.free(), snapshot.servers, job.request, job.request.gpus)) {
+        trial.take(*gpus, job.request.demand);
+        plan.start(walk.job(), std::move(*gpus));
+        overtaken = skipped_.size();
+        walk.next();
       } else {
-        if (times_overtaken(snapshot.job(index)) >= skip_limit_) break;
-        skipped_.push_back(index);
+        if (times_overtaken(job) >= skip_limit_) break;
+        skipped_.push_back(walk.job());
+        walk.close_line();
       }
     }
-    for (std::size_t i = 0; i < counted; ++i)
+    for (std::size_t i = 0; i < overtaken; ++i)
       plan.annotate(skipped_[i], times_overtaken(snapshot.job(skipped_[i])) + 1);
-  }
-
-  std::vector<JobIndex> queue_order(const Snapshot&) const override {
-    std::vector<JobIndex> order;
-    for (const auto& [key, index] : queue_) order.push_back(index);
-    return order;
   }
 
  private:
@@ -52,7 +36,6 @@ class FifoFirstFit : public Policy {
   static double times_overtaken(const Job& job) { return job.annotation; }
 
   int skip_limit_;
-  OrderedJobs<ArrivalKey> queue_;
   std::vector<JobIndex> skipped_;
 };
 

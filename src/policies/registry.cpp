@@ -5,6 +5,12 @@
 #include "policies/fifo.h"
 #include "policies/fifo_first_fit.h"
 #include "policies/round_robin.h"
+#include "policies/sgf.h"
+#include "policies/sjf.h"
+#include "policies/srjf.h"
+#include "policies/srsf.h"
+#include "policies/srtf.h"
+#include "policies/tiresias.h"
 
 namespace sl {
 namespace {
@@ -22,9 +28,8 @@ std::string normalised(std::string_view text) {
 
 const std::vector<PolicyEntry>& policies() {
   static const std::vector<PolicyEntry> all = {
-      fifo_entry(),
-      fifo_first_fit_entry(),
-      round_robin_entry(),
+      fifo_entry(), fifo_first_fit_entry(), round_robin_entry(), sjf_entry(),      srjf_entry(),
+      srtf_entry(), srsf_entry(),           sgf_entry(),         tiresias_entry(),
   };
   return all;
 }

@@ -1,7 +1,7 @@
 #include "policies/round_robin.h"
 
-#include "policy/ordered_jobs.h"
 #include "policy/placer.h"
+#include "policy/queue_policy.h"
 
 namespace sl {
 namespace {
@@ -11,44 +11,31 @@ struct Settings {
   bool skip_blocked = false;
 };
 
-class RoundRobin : public Policy {
+class RoundRobin : public ArrivalPolicy {
  public:
   explicit RoundRobin(const Settings& settings) : settings_(settings) {}
-
-  void attach(const Snapshot& snapshot) override {
-    queue_.clear();
-    for (const JobIndex job : snapshot.waiting) queue_.insert(job, ArrivalKey::of(snapshot.job(job)));
-  }
-
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    const ArrivalKey key = ArrivalKey::of(snapshot.job(job));
-    if (kind == NoticeKind::waiting) queue_.insert(job, key);
-    if (kind == NoticeKind::active || kind == NoticeKind::ended) queue_.erase(job, key);
-  }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (snapshot.servers.empty()) return;
     Trial trial(snapshot.free);
     ServerIndex last = snapshot.memory.last_server;
-    for (const auto& [key, index] : queue_) {
-      if (trial.free().total() == 0) break;
-      const JobRequest& request = snapshot.job(index).request;
+    for (Walk walk(lines_); !walk.done() && trial.free().total() > 0;) {
+      const JobRequest& request = snapshot.job(walk.job()).request;
       auto gpus = place_after(last, trial.free(), snapshot.servers, request);
       if (gpus) {
         last = gpus->parts().back().server;
         trial.take(*gpus, request.demand);
-        plan.start(index, std::move(*gpus));
-      } else if (!settings_.skip_blocked) {
+        plan.start(walk.job(), std::move(*gpus));
+        walk.next();
+      } else if (settings_.skip_blocked && !settings_.strict_rotation) {
+        walk.close_line();
+      } else if (settings_.skip_blocked) {
+        walk.next();  // not the whole line: the next server may have room for a job of the same shape
+      } else {
         break;
       }
     }
     if (last.valid()) plan.remember_last_server(last);
-  }
-
-  std::vector<JobIndex> queue_order(const Snapshot&) const override {
-    std::vector<JobIndex> order;
-    for (const auto& [key, index] : queue_) order.push_back(index);
-    return order;
   }
 
  private:
@@ -66,7 +53,6 @@ class RoundRobin : public Policy {
   }
 
   Settings settings_;
-  OrderedJobs<ArrivalKey> queue_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ void FreeGpus::move_to(ServerIndex server, GpuSet free) {
 }
 
 void FreeGpus::set(ServerIndex server, GpuSet free, const ResourceVector& resources, bool open, int gpus_total) {
+  ++generation_;
   while (!slots_.contains(server)) slots_.push_back({});
   Slot& slot = slots_[server];
   if (slot.open) {

@@ -29,6 +29,8 @@ class FreeGpus {
   int total() const { return total_; }  // free GPUs on open servers
   int gpus_per_server_max() const { return gpus_max_; }
   std::size_t servers() const { return slots_.size(); }
+  // Grows with every set(): servers that joined, left, or have GPUs used by others. Jobs alone do not change it.
+  std::uint64_t generation() const { return generation_; }
   // Open servers with exactly `n` free GPUs.
   const IndexSet& with_exactly(int n) const { return buckets_[static_cast<std::size_t>(n)]; }
 
@@ -46,6 +48,7 @@ class FreeGpus {
   std::array<IndexSet, GpuSet::capacity + 1> buckets_;
   int total_ = 0;
   int gpus_max_ = 0;
+  std::uint64_t generation_ = 0;
 };
 
 // What-if on the free GPUs: take and give as you like, all of it is undone when the Trial ends.

@@ -1,11 +1,11 @@
-// Jobs in ascending order of a key, for policies that keep a queue. A sorted array: arrivals usually go to the end and
-// departures come from the front, both in constant time; anything else moves memory, which is quick up to many
-// thousands.
+// Jobs in ascending order of a key, for policies that keep a queue: a sorted list in chunks, so that inserting and
+// erasing anywhere among many thousands moves a few entries only, and walking from the front reads memory in order.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "model/job.h"
@@ -27,55 +27,117 @@ class OrderedJobs {
   struct Entry {
     Key key;
     JobIndex job;
-    friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
+    friend bool operator<(const Entry& a, const Entry& b) {
+      if (a.key < b.key) return true;
+      if (b.key < a.key) return false;
+      return a.job < b.job;
+    }
+  };
+
+ private:
+  using Chunk = std::vector<Entry>;  // sorted, never empty, at most chunk_max entries
+
+ public:
+  class Iterator {
+   public:
+    using value_type = Entry;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const std::vector<Chunk>* chunks, std::size_t chunk) : chunks_(chunks), chunk_(chunk) {}
+    const Entry& operator*() const { return (*chunks_)[chunk_][at_]; }
+    const Entry* operator->() const { return &**this; }
+    Iterator& operator++() {
+      if (++at_ == (*chunks_)[chunk_].size()) {
+        ++chunk_;
+        at_ = 0;
+      }
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const std::vector<Chunk>* chunks_ = nullptr;
+    std::size_t chunk_ = 0;
+    std::size_t at_ = 0;
   };
 
   void insert(JobIndex job, const Key& key) {
     const Entry entry{key, job};
-    if (entries_.size() == head_ || entries_.back() < entry) {
-      entries_.push_back(entry);
-    } else if (head_ > 0 && entry < entries_[head_]) {
-      entries_[--head_] = entry;
-    } else {
-      entries_.insert(std::upper_bound(begin(), end(), entry), entry);
+    ++size_;
+    if (chunks_.empty()) {
+      add_chunk(0).push_back(entry);
+      return;
     }
+    const std::size_t at = chunk_for(entry);
+    Chunk& chunk = chunks_[at];
+    chunk.insert(std::upper_bound(chunk.begin(), chunk.end(), entry), entry);
+    if (chunk.size() == chunk_max) split(at);
   }
 
   // Removes the job, whose key must be the one it was inserted with. Returns whether it was there.
   bool erase(JobIndex job, const Key& key) {
-    auto at = std::lower_bound(begin(), end(), Entry{key, job});
-    while (at != end() && at->job != job && !(Entry{key, job} < *at)) ++at;
-    if (at == end() || at->job != job) return false;
-    if (at == begin()) {
-      drop_first();
-    } else {
-      entries_.erase(at);
-    }
+    if (chunks_.empty()) return false;
+    const Entry entry{key, job};
+    const std::size_t in = chunk_for(entry);
+    Chunk& chunk = chunks_[in];
+    const auto at = std::lower_bound(chunk.begin(), chunk.end(), entry);
+    if (at == chunk.end() || entry < *at) return false;
+    chunk.erase(at);
+    --size_;
+    if (chunk.empty()) drop_chunk(in);
     return true;
   }
 
-  auto begin() { return entries_.begin() + static_cast<std::ptrdiff_t>(head_); }
-  auto end() { return entries_.end(); }
-  auto begin() const { return entries_.begin() + static_cast<std::ptrdiff_t>(head_); }
-  auto end() const { return entries_.end(); }
-  std::size_t size() const { return entries_.size() - head_; }
-  bool empty() const { return size() == 0; }
+  Iterator begin() const { return Iterator(&chunks_, 0); }
+  Iterator end() const { return Iterator(&chunks_, chunks_.size()); }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   void clear() {
-    entries_.clear();
-    head_ = 0;
+    while (!chunks_.empty()) drop_chunk(chunks_.size() - 1);
+    size_ = 0;
   }
 
  private:
-  void drop_first() {
-    if (++head_ < 1024 || head_ * 2 < entries_.size()) {
-      if (head_ == entries_.size()) clear();
-      return;
-    }
-    entries_.erase(entries_.begin(), begin());
-    head_ = 0;
+  static constexpr std::size_t chunk_max = 128;
+
+  // The chunk whose range the entry belongs to: the last one that begins at or before it.
+  std::size_t chunk_for(const Entry& entry) const {
+    if (!(entry < chunks_.back().front())) return chunks_.size() - 1;
+    const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), entry,
+                                        [](const Entry& e, const Chunk& chunk) { return e < chunk.front(); });
+    return after == chunks_.begin() ? 0 : static_cast<std::size_t>(after - chunks_.begin()) - 1;
   }
-  std::vector<Entry> entries_;
-  std::size_t head_ = 0;  // entries before it are gone
+  Chunk& add_chunk(std::size_t at) {
+    Chunk fresh;
+    if (!spare_.empty()) {
+      fresh = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    fresh.reserve(chunk_max);
+    return *chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh));
+  }
+  void drop_chunk(std::size_t at) {
+    chunks_[at].clear();
+    spare_.push_back(std::move(chunks_[at]));
+    chunks_.erase(chunks_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  // A full last chunk keeps its entries: arrivals usually go to the end.
+  void split(std::size_t at) {
+    const std::size_t keep = at + 1 == chunks_.size() ? chunk_max - 1 : chunk_max / 2;
+    Chunk& upper = add_chunk(at + 1);
+    Chunk& lower = chunks_[at];
+    upper.assign(lower.begin() + static_cast<std::ptrdiff_t>(keep), lower.end());
+    lower.resize(keep);
+  }
+
+  std::vector<Chunk> chunks_;
+  std::vector<Chunk> spare_;  // memory to use again
+  std::size_t size_ = 0;
 };
 
 }  // namespace sl

@@ -82,13 +82,14 @@ std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerT
 
 }  // namespace
 
-bool is_eligible(const Server& server, const JobRequest& request) {
+bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory) {
   const ServerDescription& has = server.description;
-  if (!request.gpu_types.empty() &&
-      std::find(request.gpu_types.begin(), request.gpu_types.end(), has.gpu_type) == request.gpu_types.end()) {
-    return false;
-  }
-  return !request.gpu_memory_bytes || (has.gpu_memory_bytes && *has.gpu_memory_bytes >= *request.gpu_memory_bytes);
+  if (!types.empty() && std::find(types.begin(), types.end(), has.gpu_type) == types.end()) return false;
+  return !gpu_memory || (has.gpu_memory_bytes && *has.gpu_memory_bytes >= *gpu_memory);
+}
+
+bool is_eligible(const Server& server, const JobRequest& request) {
+  return is_eligible(server, request.gpu_types, request.gpu_memory_bytes);
 }
 
 std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,

@@ -12,6 +12,7 @@ enum class Fit : std::uint8_t { best, first, worst };
 
 // May this job run on that server at all, whatever is free there: GPU type, memory of each GPU.
 bool is_eligible(const Server& server, const JobRequest& request);
+bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory);
 
 // All on one server. Best: fewest free that suffice; first: lowest index; worst: most free. Ties: lowest index.
 // The GPUs taken are those of lowest index.

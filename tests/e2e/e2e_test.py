@@ -129,6 +129,17 @@ class PolicyTest(LabTest):
         starts = [self.lab.job(job)["started_at"] for job in jobs[0::2]]
         self.assertEqual(starts, sorted(starts))
 
+    def test_a_job_that_can_checkpoint_is_stopped_for_a_shorter_one_and_goes_on_afterwards(self):
+        self.lab.cli("policy", "set", "srtf", "--param", "preempt_margin_s=0", "--param", "min_quantum_s=0")
+        long_one = self.lab.submit('trap "echo saved; exit 0" TERM; echo resume $SCHEDULEARN_RESUME; [ $SCHEDULEARN_RESUME = 1 ] || while :; do sleep 0.05; done', gpus=4, time={"estimate": "1h"}, checkpoint={"dir": "state"})
+        until(lambda: "resume 0" in self.lab.output(long_one))
+        short = self.lab.submit("sleep 0.2", gpus=1, time={"estimate": "1s"})
+        self.assertEqual(self.lab.finished(short)["state"], "succeeded")
+        ended = self.lab.finished(long_one)
+        self.assertEqual((ended["state"], ended["attempt"], ended["preemptions"]), ("succeeded", 2, 1))
+        self.assertEqual(self.lab.output(long_one), "resume 1\n")
+        self.assertIn("saved", self.lab.request("GET", f"/api/v1/jobs/{long_one}/logs?attempt=1")[2])
+
     def test_the_policy_survives_a_restart(self):
         self.lab.cli("policy", "set", "fifo_first_fit", "--param", "skip_limit=7")
         self.lab.kill(self.lab.controller)

@@ -1,0 +1,41 @@
+// A preemptive or non-preemptive order by run times, known or guessed from history.
+#pragma once
+
+#include "policy/preemptive_policy.h"
+#include "policy/run_times.h"
+
+namespace sl {
+
+class EstimatePolicy : public PreemptivePolicy {
+ public:
+  EstimatePolicy(const PreemptionSettings& settings, Duration default_estimate)
+      : PreemptivePolicy(settings), run_times_(default_estimate) {}
+
+  // For the policy's list of parameters.
+  static ParameterInfo default_estimate_parameter() {
+    return {"default_est_s",
+            ParameterType::number,
+            "s",
+            "300",
+            1,
+            1e9,
+            {},
+            "run time of a job about which nothing is known and nothing like it has finished"};
+  }
+  static Duration default_estimate(const Parameters& given) { return Duration::seconds(given.number("default_est_s")); }
+
+ protected:
+  void before_attach(const Snapshot& snapshot) override {
+    run_times_.reset();
+    run_times_.learn(snapshot);
+  }
+  bool prepare(const Snapshot& snapshot, Plan&) override {
+    run_times_.learn(snapshot);
+    return !snapshot.estimates.steady() || run_times_.has_guessed();
+  }
+  Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
+
+  RunTimes run_times_;
+};
+
+}  // namespace sl

@@ -1,0 +1,265 @@
+#include "policy/preemptive_policy.h"
+
+#include <algorithm>
+
+#include "policy/placer.h"
+
+namespace sl {
+namespace {
+
+bool has_timer(const Job& job) {
+  return job.is_waiting() || job.state == JobState::running || job.state == JobState::starting;
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> PreemptivePolicy::parameters(bool with_margin) {
+  std::vector<ParameterInfo> list = {{"min_quantum_s",
+                                      ParameterType::number,
+                                      "s",
+                                      "60",
+                                      0,
+                                      86400,
+                                      {},
+                                      "a job runs at least this long before it may be preempted"}};
+  if (with_margin) {
+    list.push_back({"preempt_margin_s",
+                    ParameterType::number,
+                    "s",
+                    "60",
+                    0,
+                    1e9,
+                    {},
+                    "a running job is preempted only for one that is ahead by more than this"});
+  }
+  return list;
+}
+
+PreemptionSettings PreemptivePolicy::settings(const Parameters& given, bool ages) {
+  PreemptionSettings settings;
+  settings.min_quantum = Duration::seconds(given.number("min_quantum_s"));
+  settings.ages = ages;
+  if (ages) settings.margin = Duration::seconds(given.number("preempt_margin_s"));
+  return settings;
+}
+
+void PreemptivePolicy::attach(const Snapshot& snapshot) {
+  before_attach(snapshot);
+  QueuePolicy::attach(snapshot);
+  victims_.clear();
+  timers_ = {};
+  timer_of_.clear();
+  generation_ = snapshot.free.generation();
+  for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
+  for (const JobIndex job : snapshot.active) {
+    victims_.place(job, snapshot.job(job).allocation);
+    rank_again(snapshot, job);
+    set_timer(snapshot, job);
+  }
+}
+
+void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
+  QueuePolicy::notice(snapshot, kind, job);
+  switch (kind) {
+    case NoticeKind::waiting:
+    case NoticeKind::ended:
+      victims_.remove(job);
+      break;
+    case NoticeKind::active:
+    case NoticeKind::running:
+      victims_.place(job, snapshot.job(job).allocation);
+      break;
+    case NoticeKind::edited:
+      victims_.touch(job);
+      break;
+  }
+  rank_again(snapshot, job);
+  if (kind != NoticeKind::ended) set_timer(snapshot, job);
+}
+
+void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
+  if (prepare(snapshot, plan)) {
+    rekey_all(snapshot);
+    for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
+    victims_.touch_all();
+  }
+  if (snapshot.free.generation() != generation_) victims_.touch_all();
+  generation_ = snapshot.free.generation();
+  run_timers(snapshot, plan);
+  if (lines_.empty()) return;
+  serve(snapshot, plan);
+  wake(snapshot, plan);
+}
+
+void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
+  interrupted_.clear();
+  changed_.clear();
+  first_change_ = Instant::never();
+  {
+    Trial trial(snapshot.free);
+    const Victims::Context context{snapshot, lines_.shapes(), trial.free(),
+                                   [&](JobIndex job) { return urgency(snapshot, job); }, settings_.ages_evenly};
+    for (Walk walk(lines_); !walk.done();) {
+      const Shape& shape = lines_.shapes()[walk.shape()];
+      if (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
+          (settings_.may_preempt && start_by_preempting(context, walk, trial, plan))) {
+        walk.next();
+      } else {
+        walk.close_line();
+      }
+    }
+  }
+  interrupted_.clear();
+  for (const ServerIndex server : changed_) victims_.touch(server);  // the plan may yet be refused in part
+}
+
+void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
+  const Job& starting = snapshot.job(job);
+  trial.take(gpus, starting.request.demand);
+  first_change_ = std::min(first_change_, timer_at(snapshot, starting, gpus.count()));
+  for (const ServerGpus& part : gpus.parts()) {
+    victims_.touch(part.server);
+    changed_.push_back(part.server);
+  }
+  plan.start(job, std::move(gpus));
+}
+
+bool PreemptivePolicy::start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial,
+                                     Plan& plan) {
+  if (trial.free().total() < shape.gpus) return false;
+  const Job& waiting = snapshot.job(job);
+  auto gpus = place(trial.free(), snapshot.servers, waiting.request, shape.gpus);
+  if (!gpus) return false;
+  start(snapshot, job, std::move(*gpus), trial, plan);
+  return true;
+}
+
+// What a running job's rank must exceed to give way to this waiting one.
+Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) const {
+  Rank claim = waiting;
+  if (claim.minor < Rank::last / 2) claim.minor += ageing(snapshot) + settings_.margin.us;
+  return claim;
+}
+
+bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, const Walk& walk, Trial& trial,
+                                           Plan& plan) {
+  const Snapshot& snapshot = context.snapshot;
+  const Rank wanted = claim(snapshot, walk.key().rank);
+  const int gpus = context.shapes[walk.shape()].gpus;
+  const bool one_server = context.shapes[walk.shape()].single_server;
+  const Victims::Offer offer = one_server ? victims_.best(context, walk.shape()) : Victims::Offer{};
+  if (offer.server.valid() && wanted < offer.rank) {
+    const auto victims = victims_.on_server(context, walk.shape(), offer.server);
+    return interrupt(snapshot, victims, walk.job(), offer.server, gpus, trial, plan);
+  }
+  if (one_server) return false;
+  const auto victims = victims_.anywhere(context, context.shapes[walk.shape()], wanted);
+  return !victims.empty() && interrupt(snapshot, victims, walk.job(), ServerIndex::none(), gpus, trial, plan);
+}
+
+// Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those it turns out not to
+// need, most urgent first.
+bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const std::vector<JobIndex>& victims, JobIndex job,
+                                 ServerIndex only_on, int gpus, Trial& trial, Plan& plan) {
+  const JobRequest& request = snapshot.job(job).request;
+  const auto placed = [&] {
+    return only_on.valid() ? place_on(trial.free(), snapshot.servers, request, gpus, only_on)
+                           : place(trial.free(), snapshot.servers, request, gpus);
+  };
+  const std::size_t before = trial.mark();
+  std::vector<JobIndex> stopped;
+  for (const JobIndex victim : victims) {
+    if (trial.free().total() >= gpus && placed()) break;
+    trial.give(snapshot.job(victim).allocation, snapshot.job(victim).request.demand);
+    stopped.push_back(victim);
+  }
+  if (!placed()) {
+    trial.rewind(before);
+    return false;
+  }
+  for (std::size_t i = stopped.size(); i-- > 0;) {
+    const Job& spared = snapshot.job(stopped[i]);
+    const std::size_t mark = trial.mark();
+    trial.take(spared.allocation, spared.request.demand);
+    if (placed()) {
+      stopped.erase(stopped.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      trial.rewind(mark);
+    }
+  }
+  for (const JobIndex victim : stopped) {
+    interrupted_.push_back(victim);
+    victims_.touch(victim);
+    for (const ServerGpus& part : snapshot.job(victim).allocation.parts()) changed_.push_back(part.server);
+    plan.preempt(victim);
+  }
+  start(snapshot, job, *placed(), trial, plan);
+  return true;
+}
+
+std::optional<Rank> PreemptivePolicy::rank_if_stoppable(const Snapshot& snapshot, const Job& job) {
+  if (job.state != JobState::running || !job.request.preemptible || job.request.capability != Capability::checkpoint)
+    return std::nullopt;
+  Rank rank = running_rank(snapshot, job);
+  rank.minor += ageing(snapshot);
+  return rank;
+}
+
+std::optional<Rank> PreemptivePolicy::urgency(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  if (snapshot.now < ripe_at(job)) return std::nullopt;
+  if (std::find(interrupted_.begin(), interrupted_.end(), index) != interrupted_.end()) return std::nullopt;
+  return rank_if_stoppable(snapshot, job);
+}
+
+void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
+  if (!settings_.may_preempt) return;
+  const Job& job = snapshot.job(index);
+  const auto rank = rank_if_stoppable(snapshot, job);
+  victims_.set_rank(index, rank ? std::optional(RankKey::of(*rank, job)) : std::nullopt);
+}
+
+Instant PreemptivePolicy::timer_at(const Snapshot& snapshot, const Job& job, int gpus) {
+  const Instant change = next_change(snapshot, job, gpus);
+  if (gpus == 0 || !settings_.may_preempt) return change;
+  const Instant ripe = job.state == JobState::running ? ripe_at(job) : snapshot.now + settings_.min_quantum;
+  return ripe > snapshot.now ? std::min(change, ripe) : change;
+}
+
+void PreemptivePolicy::set_timer(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  while (!timer_of_.contains(index)) timer_of_.push_back(Instant::never());
+  const Instant at = has_timer(job) ? timer_at(snapshot, job, job.allocation.count()) : Instant::never();
+  timer_of_[index] = at;
+  if (!at.is_never()) timers_.push({at, job.request.id, index});
+}
+
+bool PreemptivePolicy::is_current(const Snapshot& snapshot, const Timer& timer) const {
+  const Job& job = snapshot.job(timer.job);
+  return job.request.id == timer.id && timer_of_[timer.job] == timer.at && has_timer(job);
+}
+
+void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
+  while (!timers_.empty() && timers_.top().at <= snapshot.now) {
+    const Timer timer = timers_.top();
+    timers_.pop();
+    if (!is_current(snapshot, timer)) continue;
+    if (snapshot.job(timer.job).is_waiting()) {
+      lines_.rekey(timer.job, RankKey::of(changed(snapshot, timer.job, plan), snapshot.job(timer.job)));
+      timer_of_[timer.job] = Instant::never();  // a waiting job changes once; the next time is set when it has run
+    } else {
+      victims_.touch(timer.job);
+      rank_again(snapshot, timer.job);
+      set_timer(snapshot, timer.job);
+    }
+  }
+}
+
+void PreemptivePolicy::wake(const Snapshot& snapshot, Plan& plan) {
+  while (!timers_.empty() && !is_current(snapshot, timers_.top())) timers_.pop();
+  Instant at = std::min(first_change_, wake_besides(snapshot));
+  if (!timers_.empty()) at = std::min(at, timers_.top().at);
+  if (!at.is_never()) plan.wake_at(at);
+}
+
+}  // namespace sl

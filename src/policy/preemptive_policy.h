@@ -1,0 +1,97 @@
+// The one mechanism of policies that order all jobs, running and waiting, and let the most urgent ones run
+// (policies.md 4.1, preemptive_list):
+//
+//   1 in order of rank: a waiting job that fits among free GPUs starts
+//   2 one that does not fit takes the place of less urgent running jobs, if stopping them makes room for it; of the
+//     servers where that works, the one where the least urgent jobs go; as few of them as suffice
+//   3 one for which neither works is passed over
+//
+// A running job keeps its GPUs against waiting jobs of equal rank. It is stopped only for a job whose rank is lower by
+// more than `preempt_margin`, only after `min_quantum` of running, and only if it can go on from a checkpoint.
+//
+// The cost of a decision follows what changed since the last one, not how many jobs run or wait.
+#pragma once
+
+#include <queue>
+
+#include "policy/queue_policy.h"
+#include "policy/rank.h"
+#include "policy/victims.h"
+
+namespace sl {
+
+struct PreemptionSettings {
+  Duration margin;          // by how much more urgent a job must be; only for ranks that are times (`ages`)
+  Duration min_quantum;     // how long a job runs before it may be stopped
+  bool ages = false;        // Rank::minor of a running job falls by at least a microsecond a microsecond
+  bool ages_evenly = true;  // by exactly that
+  bool may_preempt = true;  // false: ranks order the queue only
+};
+
+class PreemptivePolicy : public QueuePolicy<RankKey> {
+ public:
+  explicit PreemptivePolicy(const PreemptionSettings& settings) : settings_(settings) {}
+  void attach(const Snapshot& snapshot) override;
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override;
+  void decide(const Snapshot& snapshot, Plan& plan) override;
+
+  static std::vector<ParameterInfo> parameters(bool with_margin);
+  static PreemptionSettings settings(const Parameters& given, bool ages);
+
+ protected:
+  virtual Rank waiting_rank(const Snapshot& snapshot, const Job& job) = 0;
+  virtual Rank running_rank(const Snapshot& snapshot, const Job& job) = 0;
+  // When time alone changes the rank of a waiting job (`gpus` is 0), or raises that of one that runs on `gpus` GPUs or
+  // is about to (then: at the earliest); never() when it does not.
+  virtual Instant next_change(const Snapshot&, const Job&, int /*gpus*/) { return Instant::never(); }
+  // That instant has come for a waiting job. Returns its rank from now on.
+  virtual Rank changed(const Snapshot& snapshot, JobIndex job, Plan&) {
+    return waiting_rank(snapshot, snapshot.job(job));
+  }
+  // Before anything is decided. Returns whether ranks may differ from what was last known for other reasons than time.
+  virtual bool prepare(const Snapshot&, Plan&) { return false; }
+  virtual void before_attach(const Snapshot&) {}
+  // The instant to be woken at, beside those of next_change().
+  virtual Instant wake_besides(const Snapshot&) { return Instant::never(); }
+
+  RankKey key_of(const Snapshot& snapshot, const Job& job) override {
+    return RankKey::of(waiting_rank(snapshot, job), job);
+  }
+
+ private:
+  struct Timer {
+    Instant at;
+    JobId id;
+    JobIndex job;
+    friend bool operator>(const Timer& a, const Timer& b) { return std::tie(a.at, a.id) > std::tie(b.at, b.id); }
+  };
+
+  Instant ripe_at(const Job& job) const { return job.last_start + settings_.min_quantum; }
+  std::int64_t ageing(const Snapshot& snapshot) const { return settings_.ages ? snapshot.now.us : 0; }
+  std::optional<Rank> rank_if_stoppable(const Snapshot& snapshot, const Job& job);
+  std::optional<Rank> urgency(const Snapshot& snapshot, JobIndex job);
+  void rank_again(const Snapshot& snapshot, JobIndex job);
+  Rank claim(const Snapshot& snapshot, const Rank& waiting) const;
+  Instant timer_at(const Snapshot& snapshot, const Job& job, int gpus);
+  void set_timer(const Snapshot& snapshot, JobIndex job);
+  bool is_current(const Snapshot& snapshot, const Timer& timer) const;
+  void run_timers(const Snapshot& snapshot, Plan& plan);
+  void serve(const Snapshot& snapshot, Plan& plan);
+  bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);
+  bool start_by_preempting(const Victims::Context& context, const Walk& walk, Trial& trial, Plan& plan);
+  bool interrupt(const Snapshot& snapshot, const std::vector<JobIndex>& victims, JobIndex job, ServerIndex only_on,
+                 int gpus, Trial& trial, Plan& plan);
+  void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
+  void wake(const Snapshot& snapshot, Plan& plan);
+
+  PreemptionSettings settings_;
+  Victims victims_;
+  std::uint64_t generation_ = 0;
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  IndexedVector<JobIndex, Instant> timer_of_;  // the valid one; others in timers_ are out of date
+  std::vector<JobIndex> interrupted_;          // by the plan being made
+  std::vector<ServerIndex> changed_;           // by the plan being made
+  Instant first_change_ = Instant::never();    // of the jobs it starts
+};
+
+}  // namespace sl

@@ -1,0 +1,56 @@
+// What every policy with one waiting order shares: the lines, kept up by attach and notice. A policy of this kind says
+// which key a waiting job has and how many GPUs it would be given, and decides by walking the lines.
+#pragma once
+
+#include "policy/policy.h"
+#include "policy/waiting_lines.h"
+
+namespace sl {
+
+template <typename Key>
+class QueuePolicy : public Policy {
+ public:
+  void attach(const Snapshot& snapshot) override {
+    lines_.clear();
+    for (const JobIndex job : snapshot.waiting) enter(snapshot, job);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    if (kind == NoticeKind::waiting) enter(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) lines_.erase(job);
+  }
+
+  std::vector<JobIndex> queue_order(const Snapshot&) const override {
+    std::vector<JobIndex> order;
+    order.reserve(lines_.size());
+    for (Walk walk(lines_); !walk.done(); walk.next()) order.push_back(walk.job());
+    return order;
+  }
+
+ protected:
+  using Walk = typename WaitingLines<Key>::Walk;
+
+  virtual Key key_of(const Snapshot& snapshot, const Job& job) = 0;
+  virtual int gpus_of(const Job& job) const { return job.request.gpus; }
+
+  // For keys that depend on estimates: brings every waiting job to where it belongs now.
+  void rekey_all(const Snapshot& snapshot) {
+    for (const JobIndex job : snapshot.waiting) lines_.rekey(job, key_of(snapshot, snapshot.job(job)));
+  }
+
+  WaitingLines<Key> lines_;
+
+ private:
+  void enter(const Snapshot& snapshot, JobIndex job) {
+    const Job& entered = snapshot.job(job);
+    lines_.insert(job, entered.request, gpus_of(entered), key_of(snapshot, entered));
+  }
+};
+
+// By priority and arrival.
+class ArrivalPolicy : public QueuePolicy<ArrivalKey> {
+ protected:
+  ArrivalKey key_of(const Snapshot&, const Job& job) override { return ArrivalKey::of(job); }
+};
+
+}  // namespace sl

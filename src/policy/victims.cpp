@@ -1,0 +1,194 @@
+#include "policy/victims.h"
+
+#include <algorithm>
+
+#include "policy/placer.h"
+
+namespace sl {
+
+void Victims::clear() {
+  jobs_.clear();
+  where_.clear();
+  by_rank_.clear();
+  rank_.clear();
+  offers_.clear();
+  touched_.clear();
+  is_touched_.clear();
+}
+
+void Victims::place(JobIndex job, const Allocation& gpus) {
+  while (!where_.contains(job)) where_.push_back({});
+  Allocation& where = where_[job];
+  for (const ServerGpus& part : where.parts()) {
+    auto& jobs = jobs_[part.server.value];
+    jobs.erase(std::find(jobs.begin(), jobs.end(), job));
+    touch(part.server);
+  }
+  where = gpus;
+  for (const ServerGpus& part : where.parts()) {
+    if (part.server.value >= jobs_.size()) jobs_.resize(part.server.value + 1);
+    jobs_[part.server.value].push_back(job);
+    touch(part.server);
+  }
+}
+
+void Victims::touch(JobIndex job) {
+  if (!where_.contains(job)) return;
+  for (const ServerGpus& part : where_[job].parts()) touch(part.server);
+}
+
+void Victims::touch(ServerIndex server) {
+  if (server.value >= is_touched_.size()) is_touched_.resize(server.value + 1, false);
+  if (is_touched_[server.value]) return;
+  is_touched_[server.value] = true;
+  touched_.push_back(server);
+}
+
+void Victims::touch_all() {
+  for (Offers& offers : offers_) offers.known = false;
+}
+
+Victims::Candidates Victims::candidates_on(const Context& context, ServerIndex server) const {
+  Candidates candidates;
+  if (server.value >= jobs_.size()) return candidates;
+  for (const JobIndex job : jobs_[server.value]) {
+    if (const auto rank = context.urgency(job))
+      candidates.push_back({*rank, context.snapshot.job(job).request.id, job});
+  }
+  std::sort(candidates.begin(), candidates.end());
+  return candidates;
+}
+
+namespace {
+
+// What would be free on a server if some of its jobs were gone.
+struct Room {
+  int gpus;
+  ResourceVector resources;
+  void add(const Job& job, ServerIndex server) {
+    const int here = job.allocation.on(server).count();
+    gpus += here;
+    if (!job.request.demand.is_zero())
+      resources += job.request.demand * (static_cast<double>(here) / job.allocation.count());
+  }
+  bool holds(const Shape& shape) const {
+    return gpus >= shape.gpus && (shape.demand.is_zero() || shape.demand.fits_in(resources));
+  }
+};
+
+}  // namespace
+
+Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex server,
+                       const Candidates& candidates) const {
+  const FreeGpus& free = context.free;
+  const Server& at = context.snapshot.servers[server];
+  if (!free.is_open(server) || at.description.gpus < shape.gpus ||
+      !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes))
+    return Rank::most_urgent();
+  Room room{free.count(server), free.resources(server)};
+  for (const Candidate& candidate : candidates) {
+    room.add(context.snapshot.job(candidate.job), server);
+    if (room.holds(shape)) return candidate.rank;
+  }
+  return Rank::most_urgent();
+}
+
+void Victims::find_best(Offers& offers) {
+  const auto at = std::max_element(offers.by_server.begin(), offers.by_server.end());  // the first of equals
+  offers.best = ServerIndex(static_cast<std::uint32_t>(at - offers.by_server.begin()));
+}
+
+void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) const {
+  if (server.value >= offers.by_server.size()) offers.by_server.resize(server.value + 1, Rank::most_urgent());
+  Rank& here = offers.by_server[server.value];
+  const bool falls = rank < here;
+  here = rank;
+  if (!offers.best.valid()) return;
+  if (server == offers.best) {
+    if (falls) offers.best = ServerIndex::none();
+    return;
+  }
+  const Rank& best = offers.by_server[offers.best.value];
+  if (best < rank || (best == rank && server < offers.best)) offers.best = server;
+}
+
+void Victims::settle(const Context& context) {
+  for (const ServerIndex server : touched_) {
+    is_touched_[server.value] = false;
+    const Candidates candidates = candidates_on(context, server);
+    for (std::uint32_t shape = 0; shape < offers_.size(); ++shape) {
+      if (offers_[shape].known)
+        set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
+    }
+  }
+  touched_.clear();
+}
+
+Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
+  settle(context);
+  if (offers_.size() <= shape) offers_.resize(shape + 1);
+  Offers& offers = offers_[shape];
+  if (!offers.known || offers.by_server.size() != context.snapshot.servers.size()) {
+    offers.known = true;
+    offers.best = ServerIndex::none();
+    offers.by_server.clear();
+    for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {
+      const ServerIndex server(s);
+      offers.by_server.push_back(work_out(context, context.shapes[shape], server, candidates_on(context, server)));
+    }
+  }
+  while (!offers.by_server.empty()) {
+    if (!offers.best.valid()) find_best(offers);
+    const ServerIndex server = offers.best;
+    const Rank before = offers.by_server[server.value];
+    if (before == Rank::most_urgent()) return {};
+    // What is kept may be too good: jobs have become more urgent since. It is never too bad.
+    const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
+    set(offers, server, now);
+    if (now == before) return {server, now};
+  }
+  return {};
+}
+
+std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) const {
+  std::vector<JobIndex> jobs;
+  Room room{context.free.count(server), context.free.resources(server)};
+  for (const Candidate& candidate : candidates_on(context, server)) {
+    if (room.holds(context.shapes[shape])) break;
+    room.add(context.snapshot.job(candidate.job), server);
+    jobs.push_back(candidate.job);
+  }
+  return jobs;
+}
+
+void Victims::set_rank(JobIndex job, const std::optional<RankKey>& rank) {
+  while (!rank_.contains(job)) rank_.push_back({});
+  std::optional<RankKey>& kept = rank_[job];
+  if (kept == rank) return;
+  if (kept) by_rank_.erase(job, {*kept});
+  kept = rank;
+  if (kept) by_rank_.insert(job, {*kept});
+}
+
+std::vector<JobIndex> Victims::anywhere(const Context& context, const Shape& shape, const Rank& than) {
+  const bool any_gpu_will_do = shape.gpu_types.empty() && !shape.gpu_memory_bytes && shape.demand.is_zero();
+  int missing = shape.gpus - context.free.total();
+  std::vector<Candidate> candidates;
+  for (const auto& [least, job] : by_rank_) {
+    if (least.key.rank <= than) break;  // nobody behind is less urgent: ranks only fall
+    const auto rank = context.urgency(job);
+    if (!rank || *rank <= than) continue;
+    candidates.push_back({*rank, least.key.id, job});
+    for (const ServerGpus& part : where_[job].parts()) {
+      if (context.free.is_open(part.server)) missing -= part.gpus.count();
+    }
+    if (missing <= 0 && any_gpu_will_do && context.ranks_are_exact) break;
+  }
+  std::sort(candidates.begin(), candidates.end());
+  std::vector<JobIndex> jobs;
+  if (missing > 0) return jobs;
+  for (const Candidate& candidate : candidates) jobs.push_back(candidate.job);
+  return jobs;
+}
+
+}  // namespace sl

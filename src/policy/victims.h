@@ -1,0 +1,86 @@
+// Which running jobs would have to stop so that another fits, kept so that asking costs little: for every shape of
+// waiting job and every server, the most urgent job that would have to go (the least urgent go first). The best server
+// is the one where that job is the least urgent. Only servers where something changed are worked out again.
+//
+// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by touch().
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <functional>
+#include <vector>
+
+#include "policy/ordered_jobs.h"
+#include "policy/rank.h"
+#include "policy/snapshot.h"
+#include "policy/waiting_lines.h"
+
+namespace sl {
+
+class Victims {
+ public:
+  // The rank of a running job; nothing when it may not be stopped now.
+  using Urgency = std::function<std::optional<Rank>(JobIndex)>;
+  struct Context {
+    const Snapshot& snapshot;
+    const Shapes& shapes;
+    const FreeGpus& free;  // as far as the plan has come
+    Urgency urgency;
+    bool ranks_are_exact = true;  // false: ranks fall at different speeds, so their kept order may be wrong
+  };
+  struct Offer {
+    ServerIndex server;  // none: no server would do
+    Rank rank = Rank::most_urgent();
+  };
+
+  void clear();
+  void place(JobIndex job, const Allocation& gpus);  // it is there now, and nowhere else
+  void remove(JobIndex job) { place(job, {}); }
+  // It may be stopped, and this is its rank; nothing: it may not. The rank may have fallen when it is asked for.
+  void set_rank(JobIndex job, const std::optional<RankKey>& rank);
+  void touch(JobIndex job);
+  void touch(ServerIndex server);
+  void touch_all();
+
+  // The server where the most urgent job that would have to stop for `shape` is the least urgent; ties: lowest index.
+  Offer best(const Context& context, std::uint32_t shape);
+  // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.
+  std::vector<JobIndex> on_server(const Context& context, std::uint32_t shape, ServerIndex server) const;
+  // Jobs less urgent than `than` to stop anywhere for `shape`, least urgent first: until it fits or they are all.
+  std::vector<JobIndex> anywhere(const Context& context, const Shape& shape, const Rank& than);
+
+ private:
+  struct Candidate {
+    Rank rank;
+    JobId id;
+    JobIndex job;
+    friend bool operator<(const Candidate& a, const Candidate& b) {  // least urgent first
+      return a.rank != b.rank ? b.rank < a.rank : b.id < a.id;
+    }
+  };
+  struct LeastUrgentFirst {
+    RankKey key;
+    friend bool operator<(const LeastUrgentFirst& a, const LeastUrgentFirst& b) { return b.key < a.key; }
+  };
+  using Candidates = boost::container::small_vector<Candidate, 8>;
+  struct Offers {  // of one shape
+    bool known = false;
+    std::vector<Rank> by_server;
+    ServerIndex best;  // none: not known
+  };
+
+  Candidates candidates_on(const Context& context, ServerIndex server) const;
+  Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
+  void set(Offers& offers, ServerIndex server, const Rank& rank) const;
+  void settle(const Context& context);
+  static void find_best(Offers& offers);
+
+  std::vector<boost::container::small_vector<JobIndex, 8>> jobs_;  // by server
+  IndexedVector<JobIndex, Allocation> where_;
+  OrderedJobs<LeastUrgentFirst> by_rank_;
+  IndexedVector<JobIndex, std::optional<RankKey>> rank_;  // under which a job stands in by_rank_
+  std::vector<Offers> offers_;                            // by shape
+  std::vector<ServerIndex> touched_;
+  std::vector<bool> is_touched_;  // by server
+};
+
+}  // namespace sl

@@ -1,0 +1,42 @@
+#include "policy/waiting_lines.h"
+
+#include <bit>
+
+namespace sl {
+namespace {
+
+std::size_t hash_of(const JobRequest& request, int gpus) {
+  auto hash = static_cast<std::uint64_t>(gpus) * 2 + (request.single_server ? 1 : 0);
+  const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 29); };
+  mix(static_cast<std::uint64_t>(request.gpu_memory_bytes.value_or(-1)));
+  if (!request.demand.is_zero()) {
+    for (const double amount : request.demand.amount) mix(std::bit_cast<std::uint64_t>(amount));
+  }
+  for (const GpuTypeIndex type : request.gpu_types) mix(type.value);
+  return static_cast<std::size_t>(hash);
+}
+
+bool matches(const Shape& shape, const JobRequest& request, int gpus) {
+  return shape.gpus == gpus && shape.single_server == request.single_server &&
+         shape.gpu_memory_bytes == request.gpu_memory_bytes && shape.demand == request.demand &&
+         shape.gpu_types == request.gpu_types;
+}
+
+}  // namespace
+
+Shape Shape::of(const JobRequest& request, int gpus) {
+  return {gpus, request.single_server, request.gpu_memory_bytes, request.demand, request.gpu_types};
+}
+
+std::uint32_t Shapes::intern(const JobRequest& request, int gpus) {
+  const std::size_t hash = hash_of(request, gpus);
+  for (auto [at, end] = by_hash_.equal_range(hash); at != end; ++at) {
+    if (matches(shapes_[at->second], request, gpus)) return at->second;
+  }
+  const auto shape = static_cast<std::uint32_t>(shapes_.size());
+  shapes_.push_back(Shape::of(request, gpus));
+  by_hash_.emplace(hash, shape);
+  return shape;
+}
+
+}  // namespace sl

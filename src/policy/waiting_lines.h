@@ -1,0 +1,130 @@
+// Waiting jobs in the order of a key, one line for each shape of job. A shape is all that decides where a job fits: how
+// many GPUs, on one server or several, of which type and memory, with which CPUs and memory. While free GPUs only
+// become fewer, the first job of a line that does not fit closes the line: those behind it would not fit either. So a
+// pass over thousands of waiting jobs costs what is started, plus one attempt for each shape.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "policy/ordered_jobs.h"
+#include "policy/snapshot.h"
+
+namespace sl {
+
+struct Shape {
+  int gpus = 1;
+  bool single_server = true;
+  std::optional<std::int64_t> gpu_memory_bytes;
+  ResourceVector demand;
+  std::vector<GpuTypeIndex> gpu_types;
+
+  static Shape of(const JobRequest& request, int gpus);
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+// Shapes as small integers. They are never forgotten: there are as many as users think of.
+class Shapes {
+ public:
+  std::uint32_t intern(const JobRequest& request, int gpus);
+  const Shape& operator[](std::uint32_t shape) const { return shapes_[shape]; }
+  std::size_t size() const { return shapes_.size(); }
+
+ private:
+  std::vector<Shape> shapes_;
+  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
+};
+
+template <typename Key>
+class WaitingLines {
+ public:
+  static constexpr std::uint32_t no_line = ~std::uint32_t{0};
+
+  void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key) {
+    while (!places_.contains(job)) places_.push_back({});
+    erase(job);
+    const std::uint32_t line = shapes_.intern(request, gpus);
+    if (line >= lines_.size()) lines_.resize(line + 1);
+    places_[job] = {line, key};
+    lines_[line].insert(job, key);
+    ++size_;
+  }
+  bool erase(JobIndex job) {
+    if (!contains(job)) return false;
+    Place& place = places_[job];
+    const bool was_there = lines_[place.line].erase(job, place.key);
+    SL_CHECK(was_there, "a waiting job stands in its line with its key");
+    place.line = no_line;
+    --size_;
+    return true;
+  }
+  // Moves the job to where `key` belongs.
+  void rekey(JobIndex job, const Key& key) {
+    Place& place = places_[job];
+    if (!(place.key < key) && !(key < place.key)) return;
+    lines_[place.line].erase(job, place.key);
+    lines_[place.line].insert(job, key);
+    place.key = key;
+  }
+  bool contains(JobIndex job) const { return places_.contains(job) && places_[job].line != no_line; }
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const Shapes& shapes() const { return shapes_; }
+  void clear() {
+    for (auto& line : lines_) line.clear();
+    places_.clear();
+    size_ = 0;
+  }
+
+  // All jobs in order of key, as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
+  class Walk {
+   public:
+    explicit Walk(const WaitingLines& lines) {
+      for (std::uint32_t line = 0; line < lines.lines_.size(); ++line) {
+        const auto& jobs = lines.lines_[line];
+        if (!jobs.empty()) cursors_.push_back({jobs.begin(), jobs.end(), line});
+      }
+      std::make_heap(cursors_.begin(), cursors_.end());
+    }
+    bool done() const { return cursors_.empty(); }
+    JobIndex job() const { return cursors_.front().at->job; }
+    const Key& key() const { return cursors_.front().at->key; }
+    std::uint32_t shape() const { return cursors_.front().line; }
+    void next() {
+      std::pop_heap(cursors_.begin(), cursors_.end());
+      if (++cursors_.back().at == cursors_.back().end) {
+        cursors_.pop_back();
+      } else {
+        std::push_heap(cursors_.begin(), cursors_.end());
+      }
+    }
+    // The rest of this job's line is not visited.
+    void close_line() {
+      std::pop_heap(cursors_.begin(), cursors_.end());
+      cursors_.pop_back();
+    }
+
+   private:
+    using Iterator = typename OrderedJobs<Key>::Iterator;
+    struct Cursor {
+      Iterator at, end;
+      std::uint32_t line;
+      friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // least key on top
+    };
+    boost::container::small_vector<Cursor, 16> cursors_;
+  };
+
+ private:
+  struct Place {
+    std::uint32_t line = no_line;
+    Key key{};
+  };
+  Shapes shapes_;
+  std::vector<OrderedJobs<Key>> lines_;  // by shape
+  IndexedVector<JobIndex, Place> places_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace sl
