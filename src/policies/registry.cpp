@@ -2,8 +2,15 @@
 
 #include <algorithm>
 
+#include "policies/afs_l.h"
+#include "policies/edf.h"
+#include "policies/elastic_fifo.h"
+#include "policies/elastic_srjf.h"
+#include "policies/elastic_srtf.h"
+#include "policies/elastic_tiresias.h"
 #include "policies/fifo.h"
 #include "policies/fifo_first_fit.h"
+#include "policies/priority.h"
 #include "policies/round_robin.h"
 #include "policies/sgf.h"
 #include "policies/sjf.h"
@@ -11,6 +18,7 @@
 #include "policies/srsf.h"
 #include "policies/srtf.h"
 #include "policies/tiresias.h"
+#include "policies/tiresias_gittins.h"
 
 namespace sl {
 namespace {
@@ -28,8 +36,10 @@ std::string normalised(std::string_view text) {
 
 const std::vector<PolicyEntry>& policies() {
   static const std::vector<PolicyEntry> all = {
-      fifo_entry(), fifo_first_fit_entry(), round_robin_entry(), sjf_entry(),      srjf_entry(),
-      srtf_entry(), srsf_entry(),           sgf_entry(),         tiresias_entry(),
+      fifo_entry(),         fifo_first_fit_entry(), round_robin_entry(),  sjf_entry(),
+      srjf_entry(),         srtf_entry(),           srsf_entry(),         sgf_entry(),
+      edf_entry(),          priority_entry(),       tiresias_entry(),     tiresias_gittins_entry(),
+      elastic_fifo_entry(), elastic_srjf_entry(),   elastic_srtf_entry(), elastic_tiresias_entry(),
   };
   return all;
 }

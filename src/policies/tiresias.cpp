@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/preemptive_policy.h"
+
 namespace sl {
 
 int TiresiasQueues::queue(const Job& job, Instant now) const {
@@ -59,7 +61,6 @@ TiresiasSettings TiresiasQueues::settings(const Parameters& given) {
   for (int queue = 1; queue < given.integer("queues"); ++queue, threshold_s *= 2)
     settings.thresholds_gpu_us.push_back(Duration::seconds(threshold_s).us);
   settings.promote_knob = given.number("promote_knob");
-  settings.preemption = PreemptivePolicy::settings(given, false);
   return settings;
 }
 
@@ -67,7 +68,8 @@ namespace {
 
 class Tiresias : public PreemptivePolicy {
  public:
-  explicit Tiresias(const TiresiasSettings& settings) : PreemptivePolicy(settings.preemption), queues_(settings) {}
+  Tiresias(const TiresiasSettings& queues, const PreemptionSettings& preemption)
+      : PreemptivePolicy(preemption), queues_(queues) {}
 
  protected:
   Rank waiting_rank(const Snapshot& snapshot, const Job& job) override {
@@ -107,7 +109,7 @@ PolicyEntry tiresias_entry() {
   info.parameters = TiresiasQueues::parameters();
   for (ParameterInfo& parameter : PreemptivePolicy::parameters(false)) info.parameters.push_back(std::move(parameter));
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            return std::make_unique<Tiresias>(TiresiasQueues::settings(given));
+            return std::make_unique<Tiresias>(TiresiasQueues::settings(given), PreemptivePolicy::settings(given));
           }};
 }
 

@@ -17,12 +17,10 @@
 #include <vector>
 
 #include "policy/policy.h"
-#include "policy/preemptive_policy.h"
 
 namespace sl {
 
 struct TiresiasSettings {
-  PreemptionSettings preemption;
   std::vector<std::int64_t> thresholds_gpu_us;  // ascending
   double promote_knob = 8;                      // 0: no promotion
 };

@@ -36,7 +36,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   void decide(const Snapshot& snapshot, Plan& plan) override;
 
   static std::vector<ParameterInfo> parameters(bool with_margin);
-  static PreemptionSettings settings(const Parameters& given, bool ages);
+  static PreemptionSettings settings(const Parameters& given, bool ages = false);
 
  protected:
   virtual Rank waiting_rank(const Snapshot& snapshot, const Job& job) = 0;

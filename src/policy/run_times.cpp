@@ -10,27 +10,21 @@ std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{
 
 }  // namespace
 
-void RunTimes::reset() {
+void RunTimes::forget() {
   by_user_.clear();
   by_width_.clear();
   sorted_s_.clear();
-  seen_ = 0;
+}
+
+void RunTimes::reset() {
+  forget();
+  reader_.reset();
   guessed_ = false;
 }
 
 void RunTimes::learn(const Snapshot& snapshot) {
-  const auto& history = snapshot.history;
-  const bool only_grown =
-      seen_ <= history.size() && (seen_ == 0 || (history[0].job == first_ && history[seen_ - 1].job == last_));
-  if (!only_grown) {
-    const bool guessed = guessed_;
-    reset();
-    guessed_ = guessed;
-  }
-  while (seen_ < history.size()) add(history[seen_++]);
-  if (seen_ == 0) return;
-  first_ = history[0].job;
-  last_ = history[seen_ - 1].job;
+  reader_.read(
+      snapshot.history, [this] { forget(); }, [this](const FinishedJob& job) { add(job); });
 }
 
 void RunTimes::add(const FinishedJob& job) {
@@ -67,13 +61,17 @@ Duration RunTimes::bounded(double seconds) {
   return Duration::seconds(std::min(seconds, century_s));
 }
 
+// A job whose speed on that many GPUs is unknown counts as fast as on those it asks for.
 Duration RunTimes::total(const Snapshot& snapshot, const Job& job, int gpus) {
-  const Figure known = snapshot.estimates.run_time_s(job, gpus);
+  Figure known = snapshot.estimates.run_time_s(job, gpus);
+  if (!known.known() && gpus != job.request.gpus) known = snapshot.estimates.run_time_s(job, job.request.gpus);
   return bounded(known.known() ? known.value : guess_s(job));
 }
 
 Duration RunTimes::remaining(const Snapshot& snapshot, const Job& job, int gpus) {
-  const Figure known = snapshot.estimates.remaining_s(job, gpus, snapshot.now);
+  Figure known = snapshot.estimates.remaining_s(job, gpus, snapshot.now);
+  if (!known.known() && gpus != job.request.gpus)
+    known = snapshot.estimates.remaining_s(job, job.request.gpus, snapshot.now);
   if (known.known()) return bounded(known.value);
   const double ran_s = job.run_at(snapshot.now).to_seconds();
   return bounded(std::max(guess_s(job) - ran_s, 0.1 * ran_s));  // not "about to finish" for ever

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "policy/snapshot.h"
+#include "policy/history_reader.h"
 
 namespace sl {
 
@@ -32,6 +32,7 @@ class RunTimes {
     std::int64_t count = 0;
   };
   using Means = boost::unordered_flat_map<std::uint64_t, Mean>;
+  void forget();
   void add(const FinishedJob& job);
   double guess_s(const Job& job);
   static Duration bounded(double seconds);
@@ -39,8 +40,7 @@ class RunTimes {
   Duration default_;
   Means by_user_, by_width_;
   std::vector<double> sorted_s_;
-  std::size_t seen_ = 0;
-  JobId first_, last_;  // of the history as it was seen: tells whether it has only grown
+  HistoryReader reader_;
   bool guessed_ = false;
 };
 

@@ -60,8 +60,9 @@ class WaitingLines {
     --size_;
     return true;
   }
-  // Moves the job to where `key` belongs.
+  // Moves the job, if it stands here, to where `key` belongs.
   void rekey(JobIndex job, const Key& key) {
+    if (!contains(job)) return;
     Place& place = places_[job];
     if (!(place.key < key) && !(key < place.key)) return;
     lines_[place.line].erase(job, place.key);

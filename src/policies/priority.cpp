@@ -1,0 +1,40 @@
+#include "policies/priority.h"
+
+#include "policy/preemptive_policy.h"
+
+namespace sl {
+namespace {
+
+class Priority : public PreemptivePolicy {
+ public:
+  using PreemptivePolicy::PreemptivePolicy;
+
+ protected:
+  // The last of its class: against running jobs of the same class it has no claim.
+  Rank waiting_rank(const Snapshot&, const Job& job) override {
+    return {.major = -std::int64_t{job.request.priority}, .minor = Rank::last};
+  }
+  Rank running_rank(const Snapshot&, const Job& job) override {
+    return {.major = -std::int64_t{job.request.priority}, .minor = job.last_start.us};
+  }
+};
+
+}  // namespace
+
+PolicyEntry priority_entry() {
+  PolicyInfo info;
+  info.name = "priority";
+  info.title = "Priority with Preemption";
+  info.summary = "Jobs of higher priority go first and take the place of running jobs of lower priority.";
+  info.good_for = "urgent work beside background work";
+  info.weak_for = "low priorities, which may wait without end";
+  info.needs = {"priorities", "jobs that can stop at a checkpoint"};
+  info.preemptive = true;
+  info.work_conserving = true;
+  info.parameters = PreemptivePolicy::parameters(false);
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            return std::make_unique<Priority>(PreemptivePolicy::settings(given));
+          }};
+}
+
+}  // namespace sl
