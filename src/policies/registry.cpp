@@ -35,12 +35,27 @@ std::string normalised(std::string_view text) {
 }  // namespace
 
 const std::vector<PolicyEntry>& policies() {
+  // clang-format off
   static const std::vector<PolicyEntry> all = {
-      fifo_entry(),         fifo_first_fit_entry(), round_robin_entry(),  sjf_entry(),
-      srjf_entry(),         srtf_entry(),           srsf_entry(),         sgf_entry(),
-      edf_entry(),          priority_entry(),       tiresias_entry(),     tiresias_gittins_entry(),
-      elastic_fifo_entry(), elastic_srjf_entry(),   elastic_srtf_entry(), elastic_tiresias_entry(),
+      fifo_entry(),
+      fifo_first_fit_entry(),
+      round_robin_entry(),
+      sjf_entry(),
+      srjf_entry(),
+      srtf_entry(),
+      srsf_entry(),
+      sgf_entry(),
+      edf_entry(),
+      priority_entry(),
+      tiresias_entry(),
+      tiresias_gittins_entry(),
+      elastic_fifo_entry(),
+      elastic_srjf_entry(),
+      elastic_srtf_entry(),
+      elastic_tiresias_entry(),
+      afs_l_entry(),
   };
+  // clang-format on
   return all;
 }
 
