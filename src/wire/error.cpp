@@ -1,5 +1,7 @@
 #include "wire/error.h"
 
+#include <boost/describe.hpp>
+
 #include "wire/json.h"
 
 namespace sl::wire {
@@ -45,53 +47,86 @@ int exit_status(const Error& error) {
   return 1;
 }
 
+namespace {
+
+struct ProblemHint {
+  std::string text;
+  boost::json::value patch;  // what to change in the request, or null
+};
+BOOST_DESCRIBE_STRUCT(ProblemHint, (), (text, patch))
+
+struct ProblemPlace {
+  std::string pointer;
+  std::string detail;
+};
+BOOST_DESCRIBE_STRUCT(ProblemPlace, (), (pointer, detail))
+
+struct Problem {  // application/problem+json
+  std::string type = "about:blank";
+  std::string title;
+  int status = 0;
+  std::string detail;
+  std::string instance;
+  std::string code;
+  std::optional<std::string> request_id;
+  std::vector<std::string> notes;
+  std::vector<ProblemHint> hints;
+  std::vector<ProblemPlace> errors;
+};
+BOOST_DESCRIBE_STRUCT(Problem, (), (type, title, status, detail, instance, code, request_id, notes, hints, errors))
+
+}  // namespace
+
 std::string problem_json(const Error& error, std::string_view instance) {
-  boost::json::object problem;
-  problem["type"] = "about:blank#" + error.code;
-  problem["title"] = error.code;
-  problem["status"] = http_status(error);
-  problem["detail"] = error.message;
-  problem["code"] = error.code;
-  problem["instance"] = instance;
-  problem["notes"] = to_value(error.notes);
-  boost::json::array hints;
-  for (const std::string& hint : error.hints) hints.push_back(boost::json::object{{"text", hint}, {"patch", nullptr}});
-  problem["hints"] = std::move(hints);
-  boost::json::array errors;
-  if (!error.pointer.empty())
-    errors.push_back(boost::json::object{{"pointer", error.pointer}, {"detail", error.message}});
-  problem["errors"] = std::move(errors);
-  return boost::json::serialize(problem);
+  Problem problem;
+  problem.type = "about:blank#" + error.code;
+  problem.title = problem.code = error.code;
+  problem.status = http_status(error);
+  problem.detail = error.message;
+  problem.instance = instance;
+  problem.notes = error.notes;
+  for (const std::string& hint : error.hints) problem.hints.push_back({hint, nullptr});
+  if (!error.pointer.empty()) problem.errors.push_back({error.pointer, error.message});
+  return write_json(problem);
 }
 
+namespace {
+
+ErrorKind kind_of_status(int status) {
+  switch (status) {
+    case 401:
+    case 403:
+      return ErrorKind::denied;
+    case 404:
+    case 405:
+      return ErrorKind::not_found;
+    case 409:
+    case 412:
+      return ErrorKind::conflict;
+    case 413:
+      return ErrorKind::too_large;
+    case 429:
+    case 502:  // something between us and the controller
+    case 503:
+    case 504:
+      return ErrorKind::unavailable;
+    default:
+      return status >= 500 ? ErrorKind::internal : ErrorKind::invalid;
+  }
+}
+
+}  // namespace
+
 Error error_from_problem(int status, std::string_view body) {
-  const ErrorKind kind = status == 404 || status == 405   ? ErrorKind::not_found
-                         : status == 401 || status == 403 ? ErrorKind::denied
-                         : status == 409 || status == 412 ? ErrorKind::conflict
-                         : status == 413                  ? ErrorKind::too_large
-                         : status == 503                  ? ErrorKind::unavailable
-                         : status >= 500                  ? ErrorKind::internal
-                                                          : ErrorKind::invalid;
-  Error error{kind, "http-" + std::to_string(status), "the controller answered with status " + std::to_string(status)};
-  const auto parsed = parse_json(body);
-  if (!parsed.ok() || !parsed->is_object()) return error;
-  const auto& problem = parsed->get_object();
-  const auto text = [&](const char* key) {
-    return problem.contains(key) && problem.at(key).is_string() ? std::string(problem.at(key).get_string())
-                                                                : std::string();
-  };
-  if (!text("code").empty()) error.code = text("code");
-  if (!text("detail").empty()) error.message = text("detail");
-  if (const auto* notes = problem.if_contains("notes"); notes && notes->is_array()) {
-    for (const auto& note : notes->get_array())
-      error.notes.emplace_back(note.is_string() ? note.get_string().c_str() : "");
-  }
-  if (const auto* hints = problem.if_contains("hints"); hints && hints->is_array()) {
-    for (const auto& hint : hints->get_array()) {
-      if (hint.is_object() && hint.get_object().contains("text") && hint.get_object().at("text").is_string())
-        error.hints.emplace_back(hint.get_object().at("text").get_string().c_str());
-    }
-  }
+  Error error{kind_of_status(status), "http-" + std::to_string(status),
+              "the controller answered with status " + std::to_string(status)};
+  const auto problem = read_json<Problem>(body, Unknown::ignore);
+  if (!problem.ok()) return error;
+  if (!problem->code.empty()) error.code = problem->code;
+  if (!problem->detail.empty()) error.message = problem->detail;
+  error.notes = problem->notes;
+  for (const ProblemHint& hint : problem->hints) error.hints.push_back(hint.text);
+  if (!problem->errors.empty()) error.pointer = problem->errors.front().pointer;
   return error;
 }
 

@@ -13,7 +13,7 @@ int exit_status(const Error& error);
 
 // application/problem+json (docs/guide/rest.md).
 std::string problem_json(const Error& error, std::string_view instance = "");
-// What a controller answered, as the error it was. Text that is no problem document becomes an internal error.
+// What a controller answered, as the error it was. Text that is no problem document: code "http-STATUS".
 Error error_from_problem(int status, std::string_view body);
 
 // "error: … [code]", "  note: …", "  hint: …", each line ended.

@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include "wire/job_file.h"
+#include "wire/source_line.h"
 
 namespace sl::wire {
 namespace {
@@ -35,9 +36,11 @@ Result<boost::json::object> toml_to_json(std::string_view text) {
     return convert(toml::parse(text)).as_object();
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
-    const std::string where = "line " + std::to_string(at.line) + ", column " + std::to_string(at.column);
-    return invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where)
-        .at(where);
+    const Place place{at.line, at.column};
+    const std::string where = place_text(place);
+    return with_source_line(
+        invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where).at(where),
+        text, place);
   }
 }
 

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 
+#include "wire/source_line.h"
+
 namespace sl::wire {
 namespace {
 
 Error malformed(std::string_view text, std::size_t offset, const std::string& why) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line = 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   const auto newline = before.rfind('\n');
   const auto column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;
-  const std::string where = "line " + std::to_string(line) + ", column " + std::to_string(column);
-  return invalid("malformed-json", "this is not JSON: " + why + " at " + where).at(where);
+  const std::string where = place_text({line, column});
+  return with_source_line(invalid("malformed-json", "this is not JSON: " + why + " at " + where).at(where), text,
+                          {line, column});
 }
 
 }  // namespace
@@ -41,8 +44,20 @@ Error wrong_type(const std::string& pointer, std::string_view expected) {
   return invalid("wrong-type", key + " must be " + std::string(expected)).at(pointer);
 }
 
+std::string pointer_to(const std::string& pointer, std::string_view key) {
+  std::string result = pointer + "/";
+  for (const char c : key) {
+    if (c == '~' || c == '/') {
+      result += c == '~' ? "~0" : "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
 Error unknown_key(const std::string& pointer, std::string_view key, const std::vector<std::string_view>& known) {
-  Error error = invalid("unknown-key", "unknown key " + std::string(key)).at(pointer + "/" + std::string(key));
+  Error error = invalid("unknown-key", "unknown key " + std::string(key)).at(pointer_to(pointer, key));
   if (const auto near = did_you_mean(key, known)) error.hints.push_back("did you mean " + *near + "?");
   return error;
 }

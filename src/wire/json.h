@@ -1,19 +1,21 @@
 // Structs described with Boost.Describe to JSON and back. The reader is made for what people send: a missing key keeps
 // the default of the struct, null empties an optional, an unknown key is refused with the nearest known one (or
-// tolerated, for messages of a newer peer), and every error names the place as a JSON pointer.
+// tolerated, for messages of a newer peer), and every error names the place as a JSON pointer. A member whose name ends
+// in `_` because C++ keeps the word for itself stands for the key without it: `default_` is "default".
 #pragma once
 
+#include <algorithm>
 #include <boost/describe.hpp>
 #include <boost/json.hpp>
 #include <boost/mp11.hpp>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,6 +32,12 @@ Result<boost::json::value> parse_json(std::string_view text);
 namespace detail {
 
 Error wrong_type(const std::string& pointer, std::string_view expected);
+// The pointer to `key` below `pointer`, escaped as RFC 6901 says.
+std::string pointer_to(const std::string& pointer, std::string_view key);
+constexpr std::string_view key_of(std::string_view member) {
+  if (member.ends_with('_')) member.remove_suffix(1);
+  return member;
+}
 Error unknown_key(const std::string& pointer, std::string_view key, const std::vector<std::string_view>& known);
 
 template <typename T>
@@ -59,10 +67,9 @@ Status read_integer(const boost::json::value& value, T& into, const std::string&
              std::abs(value.get_double()) < 9e15) {
     number = static_cast<std::int64_t>(value.get_double());
   } else {
-    return wrong_type(at, "a whole number");
+    return wrong_type(at, value.is_number() && !value.is_double() ? "a number of a sensible size" : "a whole number");
   }
-  if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max())
-    return wrong_type(at, "a number of a sensible size");
+  if (!std::in_range<T>(number)) return wrong_type(at, "a number of a sensible size");
   into = static_cast<T>(number);
   return {};
 }
@@ -74,14 +81,15 @@ Status read_struct(const boost::json::value& value, T& into, Unknown unknown, co
   Status status;
   std::size_t used = 0;
   boost::mp11::mp_for_each<Members<T>>([&](auto member) {
-    const boost::json::value* found = object.if_contains(member.name);
+    constexpr std::string_view key = key_of(decltype(member)::name);
+    const boost::json::value* found = object.if_contains(key);
     if (!found) return;
     ++used;
-    if (status.ok()) status = read(*found, into.*member.pointer, unknown, at + "/" + member.name);
+    if (status.ok()) status = read(*found, into.*member.pointer, unknown, pointer_to(at, key));
   });
   if (!status.ok() || used == object.size() || unknown == Unknown::ignore) return status;
   std::vector<std::string_view> known;
-  boost::mp11::mp_for_each<Members<T>>([&](auto member) { known.push_back(member.name); });
+  boost::mp11::mp_for_each<Members<T>>([&](auto member) { known.push_back(key_of(member.name)); });
   for (const auto& [key, _] : object) {
     if (std::find(known.begin(), known.end(), std::string_view(key)) == known.end()) return unknown_key(at, key, known);
   }
@@ -108,7 +116,7 @@ Status read_map(const boost::json::value& value, std::map<std::string, T>& into,
   into.clear();
   for (const auto& [key, element] : value.get_object()) {
     T item{};
-    if (Status status = read(element, item, unknown, at + "/" + std::string(key)); !status.ok()) return status;
+    if (Status status = read(element, item, unknown, pointer_to(at, key)); !status.ok()) return status;
     into.emplace(key, std::move(item));
   }
   return {};
@@ -132,7 +140,7 @@ Status read(const boost::json::value& value, T& into, Unknown unknown, const std
     into = value.to_number<double>();
   } else if constexpr (std::is_same_v<T, std::string>) {
     if (!value.is_string()) return wrong_type(at, "a text");
-    into = value.get_string().c_str();
+    into = std::string(std::string_view(value.get_string()));
   } else if constexpr (std::is_same_v<T, std::variant<std::string, std::vector<std::string>>>) {
     if (value.is_string()) return read(value, into.template emplace<std::string>(), unknown, at);
     if (!value.is_array()) return wrong_type(at, "a text or a list of texts");
@@ -169,8 +177,10 @@ template <typename T>
 boost::json::value to_value(const T& from) {
   if constexpr (detail::is_optional<T>) {
     return from ? to_value(*from) : boost::json::value(nullptr);
-  } else if constexpr (std::is_same_v<T, bool> || std::is_floating_point_v<T>) {
+  } else if constexpr (std::is_same_v<T, bool>) {
     return from;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isfinite(from) ? boost::json::value(from) : boost::json::value(nullptr);  // JSON has no other word
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<std::int64_t>(from);
   } else if constexpr (std::is_same_v<T, std::string>) {
@@ -191,7 +201,7 @@ boost::json::value to_value(const T& from) {
   } else {
     boost::json::object object;
     boost::mp11::mp_for_each<detail::Members<T>>(
-        [&](auto member) { object[member.name] = to_value(from.*member.pointer); });
+        [&](auto member) { object[detail::key_of(member.name)] = to_value(from.*member.pointer); });
     return object;
   }
 }

@@ -1,0 +1,221 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "wire/job_spec.h"
+#include "wire/json.h"
+
+namespace sl::wire {
+namespace {
+
+TEST(JobFile, toml_and_json_mean_the_same) {
+  const auto toml = parse_job_toml(
+      "name = \"n\"\ncommand = \"c\"\ngpus = \"1..4\"\n[time]\nlimit = \"1h30m\"\n[resources]\nmemory = "
+      "\"2G\"\ngpu_type = \"A\"\n[checkpoint]\ndir = \"k\"\n",
+      "/base");
+  const auto json = parse_job_json(
+      R"({"name": "n", "command": "c", "gpus": {"min": 1, "max": 4}, "time_limit_s": 5400, "resources": {"memory_bytes": 2147483648, "gpu_type": ["A"]}, "checkpoint": {"dir": "k"}})",
+      "/base");
+  ASSERT_TRUE(toml.ok()) << toml.error().message;
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_EQ(write_json(*toml), write_json(*json));
+  EXPECT_EQ(toml->workdir, "/base");
+}
+
+TEST(JobFile, a_normalised_job_is_read_back_as_itself) {
+  const auto spec =
+      parse_job_json(R"({"command": ["x"], "gpus": 2, "env": {"A": "b"}, "retry": {"max": 2, "on": ["any"]}})", "/w");
+  ASSERT_TRUE(spec.ok());
+  const auto again = parse_job_json(write_json(*spec), "/elsewhere");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(write_json(*spec), write_json(*again));
+}
+
+TEST(JobFile, errors_have_line_and_column_or_the_key) {
+  EXPECT_EQ(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().code, "malformed-toml");
+  EXPECT_TRUE(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().pointer.starts_with("line 2"));
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[time]\nlimt = \"5s\"\n", "/").error().hints.front(),
+            "did you mean limit?");
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[matrix]\nlr = [1]\n", "/").error().code, "not-supported-yet");
+}
+
+TEST(JobFile, numbers_are_texts_of_the_same_quantity) {
+  const auto spec = parse_job_toml("command = \"x\"\n[time]\nlimit = 90\n[resources]\nmemory = 1024\n", "/");
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->time_limit_s, 90);
+  EXPECT_EQ(spec->resources.memory_bytes, 1024);
+}
+
+TEST(JobFile, the_five_keys_of_the_original_are_understood) {
+  const auto spec = parse_job_json(
+      R"({"name": "m", "type": "pytorch", "container_image": "", "command": "c", "required_gpus": 3})", "/");
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  EXPECT_EQ(spec->framework, "pytorch");
+  EXPECT_EQ(spec->gpus.max, 3);
+  const auto container = parse_job_json(R"({"command": "c", "container_image": "a/b"})", "/");
+  EXPECT_EQ(container.error().code, "not-supported-yet");
+  EXPECT_EQ(container.error().pointer, "/image");
+}
+
+TEST(JobFile, what_is_not_asked_for_is_no_reason_to_refuse) {
+  EXPECT_TRUE(parse_job_json(R"({"command": "c", "image": null, "secrets": [], "mounts": [], "after": [],
+                                 "not_before": null, "notify": [], "snapshot": "none"})",
+                             "/")
+                  .ok());
+}
+
+struct BadFile {
+  const char *toml, *code, *pointer;
+  friend std::ostream& operator<<(std::ostream& out, const BadFile& file) { return out << file.toml; }
+};
+
+// The name of the case, for the list of tests.
+std::string place_of(const testing::TestParamInfo<BadFile>& info) {
+  std::string name = std::to_string(info.index);
+  for (const char c : std::string(info.param.code) + info.param.pointer)
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return name;
+}
+
+class BadJobFile : public testing::TestWithParam<BadFile> {};
+
+TEST_P(BadJobFile, is_refused_with_its_code_and_place) {
+  const auto spec = parse_job_toml(GetParam().toml, "/base");
+  ASSERT_FALSE(spec.ok()) << GetParam().toml;
+  EXPECT_EQ(spec.error().kind, ErrorKind::invalid);
+  EXPECT_EQ(spec.error().code, GetParam().code) << spec.error().message;
+  EXPECT_EQ(spec.error().pointer, GetParam().pointer);
+  EXPECT_TRUE(spec.error().code != "not-supported-yet" || !spec.error().hints.empty()) << "says what to do";
+}
+
+constexpr BadFile bad_files[] = {
+    {"", "empty-command", "/command"},
+    {"command = \"  \"", "empty-command", "/command"},
+    {"command = []", "empty-command", "/command"},
+    {"command = [\"\", \"x\"]", "empty-command", "/command"},
+    {"command = 5", "wrong-type", "/command"},
+    {"command = [\"a\", 5]", "wrong-type", "/command/1"},
+    {"command = \"a\\u0000b\"", "bad-text", "/command"},
+    {"command = \"x\"\ngpus = -1", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = 4097", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = 9223372036854775807", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = inf", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = nan", "wrong-type", "/gpus"},
+    {"command = \"x\"\ngpus = 1.5", "wrong-type", "/gpus"},
+    {"command = \"x\"\ngpus = true", "wrong-type", "/gpus"},
+    {"command = \"x\"\ngpus = [1]", "wrong-type", "/gpus"},
+    {"command = \"x\"\ngpus = \"many\"", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = \"4..1\"", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = 0", "not-supported-yet", "/gpus"},
+    {"command = \"x\"\nservers = 2", "not-supported-yet", "/servers"},
+    {"command = \"x\"\nservers = 0", "bad-servers", "/servers"},
+    {"command = \"x\"\nlaunch = \"horovod\"", "not-supported-yet", "/launch"},
+    {"command = \"x\"\nlaunch = \"mpi\"", "not-supported-yet", "/launch"},
+    {"command = \"x\"\nlaunch = \"torchrnu\"", "bad-launch", "/launch"},
+    {"command = \"x\"\nimage = \"a/b\"", "not-supported-yet", "/image"},
+    {"command = \"x\"\nsnapshot = \"git\"", "not-supported-yet", "/snapshot"},
+    {"command = \"x\"\nsetup = \"make\"", "not-supported-yet", "/setup"},
+    {"command = \"x\"\nafter = [\"a\"]", "not-supported-yet", "/after"},
+    {"command = \"x\"\nafter_any = [\"a\"]", "not-supported-yet", "/after_any"},
+    {"command = \"x\"\narray = \"1-4\"", "not-supported-yet", "/array"},
+    {"command = \"x\"\n[matrix]\nlr = [1]", "not-supported-yet", "/matrix"},
+    {"command = \"x\"\nsecrets = [\"a\"]", "not-supported-yet", "/secrets"},
+    {"command = \"x\"\nmounts = [\"/a\"]", "not-supported-yet", "/mounts"},
+    {"command = \"x\"\nenv_file = \".env\"", "not-supported-yet", "/env_file"},
+    {"command = \"x\"\n[[notify]]\nto = \"a\"", "not-supported-yet", "/notify"},
+    {"command = \"x\"\n[[on_log]]\npattern = \"a\"", "not-supported-yet", "/on_log"},
+    {"command = \"x\"\n[metrics]\npattern = \"a\"", "not-supported-yet", "/metrics"},
+    {"command = \"x\"\n[progress]\npattern = \"a\"", "not-supported-yet", "/progress"},
+    {"command = \"x\"\n[resources]\non = [\"a\"]", "not-supported-yet", "/resources/on"},
+    {"command = \"x\"\n[resources]\nnot_on = [\"a\"]", "not-supported-yet", "/resources/not_on"},
+    {"command = \"x\"\n[resources]\nshare = true", "not-supported-yet", "/resources/share"},
+    {"command = \"x\"\n[time]\nnot_before = \"18:00\"", "not-supported-yet", "/time/not_before"},
+    {"command = \"x\"\n[checkpoint]\nevery = \"5m\"", "not-supported-yet", "/checkpoint/every"},
+    {"command = \"x\"\n[retry]\nbackoff = \"5m\"", "not-supported-yet", "/retry/backoff"},
+    {"command = \"x\"\nname = \"a\\nb\"", "bad-name", "/name"},
+    {"command = \"x\"\nname = \"a\\u0007\"", "bad-name", "/name"},
+    {"command = \"x\"\nuser = \"a\\tb\"", "bad-user", "/user"},
+    {"command = \"x\"\nnmae = \"a\"", "unknown-key", "/nmae"},
+    {"command = \"x\"\n[time]\nlimt = 5", "unknown-key", "/time/limt"},
+    {"command = \"x\"\ntime = 5", "wrong-type", "/time"},
+    {"command = \"x\"\n[time]\nlimit = \"soon\"", "bad-duration", "/time/limit"},
+    {"command = \"x\"\n[time]\nlimit = -5", "bad-time", "/time/limit"},
+    {"command = \"x\"\n[time]\nlimit = nan", "wrong-type", "/time/limit"},
+    {"command = \"x\"\n[time]\nestimate = 0", "bad-time", "/time/estimate"},
+    {"command = \"x\"\n[resources]\nmemory = \"lots\"", "bad-size", "/resources/memory"},
+    {"command = \"x\"\n[resources]\nmemory = 1e300", "wrong-type", "/resources/memory"},
+    {"command = \"x\"\n[resources]\nmemory = -1", "bad-resources", "/resources"},
+    {"command = \"x\"\n[resources]\nshm = -1", "bad-resources", "/resources"},
+    {"command = \"x\"\n[resources]\ncpus = 99999999999", "wrong-type", "/resources/cpus"},
+    {"command = \"x\"\npriority = \"high\"", "wrong-type", "/priority"},
+    {"command = \"x\"\n[env]\nA = 1", "wrong-type", "/env/A"},
+    {"command = \"x\"\n[env]\n\"A=B\" = \"1\"", "bad-env", "/env"},
+    {"command = \"x\"\n[env]\nA = \"\\u0000\"", "bad-text", "/env"},
+    {"command = \"x\"\n[labels]\nA = \"a\\nb\"", "bad-label", "/labels"},
+    {"command = \"x\"\n[checkpoint]\nsignal = \"USR3\"", "bad-signal", "/checkpoint/signal"},
+    {"command = \"x\"\n[checkpoint]\ngrace = \"2d\"", "bad-time", "/checkpoint/grace"},
+    {"command = \"x\"\n[retry]\nmax = -1", "bad-retry", "/retry/max"},
+    {"command = \"x\"\n[retry]\non = [\"server_los\"]", "bad-retry", "/retry/on"},
+    {"command = \"x\"\n[retry]\non = [\"exit:\"]", "bad-retry", "/retry/on"},
+    {"command = \"x\"\ngpus = \n", "malformed-toml", "line 2, column 8"},
+    {"command = \"x", "malformed-toml", "line 1, column 13"},
+};
+INSTANTIATE_TEST_SUITE_P(Table, BadJobFile, testing::ValuesIn(bad_files), place_of);
+
+TEST(JobFile, a_name_has_an_end) {
+  EXPECT_TRUE(parse_job_toml("command = \"x\"\nname = \"" + std::string(128, 'n') + "\"", "/").ok());
+  EXPECT_EQ(parse_job_toml("command = \"x\"\nname = \"" + std::string(129, 'n') + "\"", "/").error().code, "bad-name");
+}
+
+TEST(JobFile, text_that_is_not_utf8_is_refused_before_it_becomes_json) {
+  JobSpec spec;
+  spec.command = std::vector<std::string>{"echo", "\xff\xfe"};
+  EXPECT_EQ(validate(spec).error().code, "bad-text");
+  for (const char* bad : {"\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+    spec.command = std::string("echo ") + bad;
+    EXPECT_EQ(validate(spec).error().code, "bad-text");
+  }
+  spec.command = "echo \xe2\x82\xac \xf0\x9f\x98\x80";
+  EXPECT_TRUE(validate(spec).ok());
+}
+
+TEST(JobFile, mistyped_words_get_a_suggestion) {
+  EXPECT_EQ(parse_job_toml("command = \"x\"\nlaunch = \"torchrnu\"", "/").error().hints.front(),
+            "did you mean torchrun?");
+  EXPECT_EQ(parse_job_toml("command = \"x\"\n[checkpoint]\nsignal = \"SIGUSR3\"", "/").error().hints.front(),
+            "did you mean USR1?");
+}
+
+RC_GTEST_PROP(JobFile, any_job_is_read_back_from_its_json_as_itself,
+              (const std::vector<std::string>& words, const std::map<std::string, std::string>& labels)) {
+  const auto plain = [](std::string text) {
+    std::erase_if(text,
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7E; });
+    return text;
+  };
+  JobSpec spec;
+  std::vector<std::string> command = {"program"};
+  for (const std::string& word : words) command.push_back(plain(word));
+  spec.command = command;
+  for (const auto& [key, value] : labels) spec.labels["k" + plain(key)] = plain(value);
+  spec.gpus = {*rc::gen::inRange(1, 9), *rc::gen::inRange(9, 4097)};
+  spec.priority = *rc::gen::arbitrary<int>();
+  spec.hold = *rc::gen::arbitrary<bool>();
+  spec.workdir = "/w/" + plain(command.back());
+  if (const auto normal = parse_job_json(write_json(spec), "/"); normal.ok()) spec.workdir = normal->workdir;
+  spec.time_limit_s = *rc::gen::inRange(1, 1'000'000) / 8.0;
+  spec.resources.memory_bytes = *rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 50);
+  const auto back = parse_job_json(write_json(spec), "/elsewhere");
+  RC_ASSERT(back.ok());
+  RC_ASSERT(write_json(*back) == write_json(spec));
+}
+
+// Whatever bytes arrive, the answer is a job or an error that says where.
+RC_GTEST_PROP(JobFile, no_text_makes_the_readers_fall, (const std::string& text)) {
+  const auto toml = parse_job_toml(text, "/");
+  RC_ASSERT(toml.ok() || !toml.error().code.empty());
+  const auto json = parse_job_json(text, "/");
+  RC_ASSERT(json.ok() || !json.error().code.empty());
+}
+
+}  // namespace
+}  // namespace sl::wire

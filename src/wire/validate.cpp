@@ -1,0 +1,166 @@
+// What is wrong with the values of a submission whatever the cluster looks like.
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+#include "wire/job_spec.h"
+#include "wire/suggest.h"
+#include "wire/utf8.h"
+
+namespace sl::wire {
+namespace {
+
+constexpr int gpus_max = 4096;
+constexpr std::size_t name_bytes_max = 128;
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+Error with_suggestion(Error error, std::string_view word, const std::vector<std::string_view>& known) {
+  std::string all;
+  for (const std::string_view one : known) all += (all.empty() ? "" : ", ") + std::string(one);
+  error.notes.push_back("it is one of " + all);
+  if (const auto near = did_you_mean(word, known)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
+}
+
+Status validate_name(const JobSpec& spec) {
+  if (has_control_characters(spec.name))
+    return invalid("bad-name", "a name cannot hold line breaks or control characters").at("/name");
+  if (spec.name.size() > name_bytes_max) return invalid("bad-name", "a name has at most 128 bytes").at("/name");
+  if (has_control_characters(spec.user) || spec.user.size() > name_bytes_max)
+    return invalid("bad-user", "a user name has at most 128 bytes, no control characters").at("/user");
+  for (const auto& [key, value] : spec.labels) {
+    if (key.empty() || has_control_characters(key) || has_control_characters(value))
+      return invalid("bad-label", "a label has a name and no control characters").at("/labels");
+  }
+  return {};
+}
+
+// Text that JSON and a program's arguments can carry: UTF-8 without zero bytes.
+Status validate_text(std::string_view text, const char* pointer) {
+  if (is_utf8(text) && text.find('\0') == std::string_view::npos) return {};
+  return invalid("bad-text", std::string(pointer + 1) + " is not UTF-8 text without zero bytes").at(pointer);
+}
+
+Status validate_texts(const JobSpec& spec) {
+  std::vector<std::pair<std::string_view, const char*>> texts = {
+      {spec.name, "/name"}, {spec.user, "/user"}, {spec.workdir, "/workdir"}};
+  if (spec.framework) texts.emplace_back(*spec.framework, "/framework");
+  if (spec.checkpoint.dir) texts.emplace_back(*spec.checkpoint.dir, "/checkpoint/dir");
+  if (const auto* line = std::get_if<std::string>(&spec.command)) texts.emplace_back(*line, "/command");
+  if (const auto* words = std::get_if<std::vector<std::string>>(&spec.command)) {
+    for (const std::string& word : *words) texts.emplace_back(word, "/command");
+  }
+  for (const auto* map : {&spec.env, &spec.labels}) {
+    for (const auto& [key, value] : *map) {
+      texts.emplace_back(key, map == &spec.env ? "/env" : "/labels");
+      texts.emplace_back(value, map == &spec.env ? "/env" : "/labels");
+    }
+  }
+  for (const std::string& type : spec.resources.gpu_type) texts.emplace_back(type, "/resources/gpu_type");
+  for (const auto& [text, pointer] : texts) {
+    if (Status status = validate_text(text, pointer); !status.ok()) return status;
+  }
+  return {};
+}
+
+bool is_blank(const CommandLine& command) {
+  if (const auto* line = std::get_if<std::string>(&command))
+    return line->find_first_not_of(" \t\r\n") == std::string::npos;
+  const auto& words = std::get<std::vector<std::string>>(command);
+  return words.empty() || words.front().empty();
+}
+
+Status validate_start(const JobSpec& spec) {
+  if (is_blank(spec.command))
+    return invalid("empty-command", "there is no command to run")
+        .hint("schedulearn submit --gpus 1 -- python train.py")
+        .at("/command");
+  if (spec.launch == "horovod" || spec.launch == "mpi")
+    return invalid("not-supported-yet", "launch = \"" + spec.launch + "\" is not supported yet")
+        .hint("use torchrun or ranks")
+        .at("/launch");
+  if (spec.launch != "none" && spec.launch != "torchrun" && spec.launch != "ranks")
+    return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
+                           {"none", "torchrun", "ranks"});
+  for (const auto& [name, value] : spec.env) {
+    if (name.empty() || name.find('=') != std::string::npos || has_control_characters(name))
+      return invalid("bad-env", "an environment variable needs a name without = and control characters").at("/env");
+  }
+  return {};
+}
+
+Status validate_gpus(const JobSpec& spec) {
+  if (spec.gpus.min < 0 || spec.gpus.max < 0) return invalid("bad-gpus", "gpus cannot be negative").at("/gpus");
+  if (spec.gpus.min > gpus_max || spec.gpus.max > gpus_max)
+    return invalid("bad-gpus", "gpus is more than " + std::to_string(gpus_max)).at("/gpus");
+  if (spec.gpus.min > spec.gpus.max) return invalid("bad-gpus", "the range of gpus ends before it begins").at("/gpus");
+  if (spec.gpus.min == 0)
+    return invalid("not-supported-yet", "jobs without a GPU are not supported yet")
+        .hint("ask for one: --gpus 1")
+        .at("/gpus");
+  if (spec.servers < 1) return invalid("bad-servers", "a job runs on at least one server").at("/servers");
+  if (spec.servers > 1)
+    return invalid("not-supported-yet", "a job on several servers is not supported yet")
+        .hint("leave servers out")
+        .at("/servers");
+  return {};
+}
+
+Status validate_times(const JobSpec& spec) {
+  const auto is_bad = [](const std::optional<double>& s) { return s && !(*s > 0 && *s < 1e10); };
+  if (is_bad(spec.time_limit_s)) return invalid("bad-time", "the time limit must be above zero").at("/time/limit");
+  if (is_bad(spec.estimate_s)) return invalid("bad-time", "the estimate must be above zero").at("/time/estimate");
+  if (is_bad(spec.deadline_s)) return invalid("bad-time", "the deadline must be in the future").at("/time/deadline");
+  if (!(spec.checkpoint.grace_s >= 0 && spec.checkpoint.grace_s <= 86'400))
+    return invalid("bad-time", "the grace must be 0 s to 1 day").at("/checkpoint/grace");
+  return {};
+}
+
+bool is_exit_code(std::string_view text) {
+  if (!text.starts_with("exit:")) return false;
+  text.remove_prefix(5);
+  int code = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
+  return error == std::errc() && end == text.data() + text.size() && code >= 0 && code <= 255;
+}
+
+Status validate_interruptions(const JobSpec& spec) {
+  std::string_view signal = spec.checkpoint.signal;
+  if (signal.starts_with("SIG")) signal.remove_prefix(3);
+  const std::vector<std::string_view> signals = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
+  if (std::find(signals.begin(), signals.end(), signal) == signals.end())
+    return with_suggestion(invalid("bad-signal", "unknown signal " + spec.checkpoint.signal).at("/checkpoint/signal"),
+                           signal, signals);
+  if (spec.retry.max < 0 || spec.retry.max > 1000)
+    return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
+  const std::vector<std::string_view> ends = {"any",       "exit",        "signal", "time_limit", "out_of_memory",
+                                              "gpu_error", "server_lost", "image",  "setup",      "exit:75"};
+  for (const std::string& on : spec.retry.on) {
+    if (!is_exit_code(on) && std::find(ends.begin(), ends.end(), on) == ends.end())
+      return with_suggestion(invalid("bad-retry", "retry.on does not know " + on).at("/retry/on"), on, ends);
+  }
+  return {};
+}
+
+Status validate_resources(const ResourceSpec& r) {
+  const auto is_negative = [](const auto& number) { return number && *number < 0; };
+  if (is_negative(r.cpus) || is_negative(r.memory_bytes) || is_negative(r.gpu_memory_bytes) || is_negative(r.shm_bytes))
+    return invalid("bad-resources", "resources cannot be negative").at("/resources");
+  return {};
+}
+
+}  // namespace
+
+Status validate(const JobSpec& spec) {
+  for (const auto check :
+       {validate_name, validate_texts, validate_start, validate_gpus, validate_times, validate_interruptions}) {
+    if (Status status = check(spec); !status.ok()) return status;
+  }
+  return validate_resources(spec.resources);
+}
+
+}  // namespace sl::wire
