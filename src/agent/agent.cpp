@@ -37,11 +37,18 @@ namespace fs = std::filesystem;
 constexpr Duration tick_interval = Duration::milliseconds(250);
 constexpr Duration log_poll_interval = Duration::milliseconds(20);
 constexpr int ticks_per_telemetry = 8;
-constexpr int ticks_per_ping = 20;
+constexpr std::size_t unsent_bytes_max = 64 << 20;  // to a launcher that does not read
 
 Instant clock_now() {
   using namespace std::chrono;
   return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
+}
+
+// What leases and graces are counted in: goes on while the machine sleeps, never jumps.
+Instant boot_now() {
+  timespec t{};
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  return Instant{static_cast<std::int64_t>(t.tv_sec) * 1'000'000 + t.tv_nsec / 1'000};
 }
 
 std::string read_text(const std::string& path) {
@@ -148,7 +155,7 @@ class LiveAgent : public Agent, private AgentPorts {
     for (const auto& [key, attempt] : logic_.attempts()) {
       if (attempt.report.state != "exited") to_launcher({"signal", key, std::to_string(SIGTERM)});
     }
-    kill_all_at_ = clock_now() + Duration::whole_seconds(10);
+    kill_all_at_ = boot_now() + Duration::whole_seconds(10);
     finish_if_stopped();
   }
 
@@ -166,6 +173,8 @@ class LiveAgent : public Agent, private AgentPorts {
     to_launcher({"signal", key, std::to_string(number)});
   }
   void forget(const std::string& key) override { to_launcher({"forget", key}); }
+  void renew(Instant until) override { to_launcher({"lease", std::to_string(until.us)}); }
+  void disconnect() override;
 
   // ---- launcher ----
   Status connect_launcher();
@@ -173,22 +182,18 @@ class LiveAgent : public Agent, private AgentPorts {
   bool try_launcher_socket();
   void disconnect_launcher() {
     launcher_watch_.reset();
+    unsent_.clear();
     if (launcher_ >= 0) ::close(std::exchange(launcher_, -1));
   }
-  void to_launcher(const Fields& fields) {
-    const std::string text = frame(fields);
-    for (std::size_t sent = 0; launcher_ >= 0 && sent < text.size();) {
-      const ssize_t n = ::send(launcher_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-      if (n <= 0) return;
-      sent += static_cast<std::size_t>(n);
-    }
-  }
+  void to_launcher(const Fields& fields);
+  void flush_launcher();
   void read_launcher();
   void lose_launcher();
   void finish_if_stopped();
 
   // ---- controller ----
   void connect_controller();
+  void lose_session();
   void retry_controller();
   void say_hello();
   void on_frame(const std::string& text);
@@ -214,9 +219,11 @@ class LiveAgent : public Agent, private AgentPorts {
 
   int launcher_ = -1;
   FrameReader reader_;
+  std::string unsent_;  // to the launcher
   std::shared_ptr<net::EventLoop::Watch> launcher_watch_;
 
   std::shared_ptr<net::WebSocket> socket_;
+  int session_ = 0;  // counts sockets: what an older one still says is not heard
   std::shared_ptr<void> connecting_;
   std::shared_ptr<net::EventLoop::Timer> retry_, launcher_retry_, tick_, log_poll_;
   double retry_s_ = 0.1;
@@ -288,6 +295,22 @@ Status LiveAgent::connect_launcher() {
   return {};
 }
 
+// Never waits for a launcher that does not read.
+void LiveAgent::to_launcher(const Fields& fields) {
+  if (launcher_ < 0) return;
+  unsent_ += frame(fields);
+  flush_launcher();
+  if (unsent_.size() > unsent_bytes_max) ::shutdown(launcher_, SHUT_RDWR);  // read_launcher sees it
+}
+
+void LiveAgent::flush_launcher() {
+  while (launcher_ >= 0 && !unsent_.empty()) {
+    const ssize_t n = ::send(launcher_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n <= 0) return;
+    unsent_.erase(0, static_cast<std::size_t>(n));
+  }
+}
+
 void LiveAgent::read_launcher() {
   char buffer[65536];
   const ssize_t n = ::recv(launcher_, buffer, sizeof buffer, MSG_DONTWAIT);
@@ -344,18 +367,16 @@ void LiveAgent::launch(const std::string& key, const wire::StartAttempt& order) 
   std::vector<std::string> own;
   for (char** entry = environ; *entry; ++entry) own.emplace_back(*entry);
   const Execution execution = make_execution(order, paths, own);
-  std::string gpus;
-  for (const int gpu : order.gpus) gpus += (gpus.empty() ? "" : ",") + std::to_string(gpu);
-  Fields fields = {"start",
-                   key,
-                   execution.workdir,
-                   paths.attempt_dir + "/output",
-                   execution.required,
-                   gpus,
-                   std::to_string(execution.arguments.size())};
-  fields.insert(fields.end(), execution.arguments.begin(), execution.arguments.end());
-  fields.insert(fields.end(), execution.environment.begin(), execution.environment.end());
-  to_launcher(fields);
+  LaunchOrder launch;
+  launch.key = key;
+  launch.fenced = order.spec.on_partition == "stop";
+  launch.workdir = execution.workdir;
+  launch.output = paths.attempt_dir + "/output";
+  launch.required = execution.required;
+  for (const int gpu : order.gpus) launch.gpus += (launch.gpus.empty() ? "" : ",") + std::to_string(gpu);
+  launch.arguments = execution.arguments;
+  launch.environment = execution.environment;
+  to_launcher(to_fields(launch));
 }
 
 // ---- controller ----
@@ -371,14 +392,13 @@ void LiveAgent::connect_controller() {
     if (alive.expired()) return;
     socket_ = std::move(socket);
     net::WebSocket::Callbacks callbacks;
-    callbacks.on_message = [this, alive](const std::string& text) {
-      if (!alive.expired()) on_frame(text);
+    callbacks.on_message = [this, alive, session = ++session_](const std::string& text) {
+      if (!alive.expired() && session == session_) on_frame(text);
     };
-    callbacks.on_close = [this, alive](const std::string&) {
-      if (alive.expired()) return;
-      socket_.reset();
-      pending_reads_.clear();
-      retry_controller();
+    callbacks.on_close = [this, alive, session = session_](const std::string&) {
+      if (alive.expired() || session != session_) return;
+      logic_.on_session_closed();
+      lose_session();
     };
     socket_->set_callbacks(std::move(callbacks));
     say_hello();
@@ -387,6 +407,19 @@ void LiveAgent::connect_controller() {
     if (!alive.expired()) retry_controller();
   };
   connecting_ = net::connect_websocket(loop_, url + "/api/v1/agent", headers, std::move(result));
+}
+
+void LiveAgent::disconnect() {
+  if (!socket_) return;
+  socket_->close("session given up");
+  lose_session();
+}
+
+void LiveAgent::lose_session() {
+  ++session_;
+  socket_.reset();
+  pending_reads_.clear();
+  retry_controller();
 }
 
 // Between half and the whole of a time that doubles from 0.1 s to 5 s.
@@ -407,7 +440,7 @@ void LiveAgent::say_hello() {
   hello.memory_total_bytes = memory_kib("MemTotal") * 1024;
   hello.driver_version = probe_->driver_version();
   hello.gpus = sample_gpus();
-  logic_.on_session_opened(std::move(hello));
+  logic_.on_session_opened(std::move(hello), boot_now());
 }
 
 void LiveAgent::on_frame(const std::string& text) {
@@ -417,7 +450,7 @@ void LiveAgent::on_frame(const std::string& text) {
   if (const auto* refused = std::get_if<wire::Refused>(&*message))
     std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
   if (const auto* read = std::get_if<wire::LogRead>(&*message)) return answer_read(*read, read->wait_s <= 0);
-  logic_.on_message(*message, clock_now());
+  logic_.on_message(*message, boot_now());
 }
 
 // ---- output ----
@@ -428,10 +461,10 @@ bool LiveAgent::try_answer(const wire::LogRead& request, bool last_chance) {
   chunk.request = request.request;
   const auto held = logic_.attempts().find(key);
   // Read the state before the bytes: what is written after the end cannot be missed, it does not exist.
-  const bool over =
-      held == logic_.attempts().end() ? fs::exists(attempt_dir(key) + "/exit") : held->second.report.state == "exited";
+  const bool is_held = held != logic_.attempts().end();
+  const bool over = is_held ? held->second.report.state == "exited" : logic_.launcher_ready();
   const auto piece = read_piece(attempt_dir(key) + "/output", request.offset, request.limit);
-  if (!piece && held == logic_.attempts().end() && !over) {
+  if (!piece && !is_held) {
     chunk.error = "unknown-attempt";
     send(chunk);
     return true;
@@ -449,12 +482,12 @@ bool LiveAgent::try_answer(const wire::LogRead& request, bool last_chance) {
 
 void LiveAgent::answer_read(const wire::LogRead& request, bool last_chance) {
   if (try_answer(request, last_chance)) return;
-  pending_reads_.push_back({request, clock_now() + Duration::seconds(std::min(request.wait_s, 60.0))});
+  pending_reads_.push_back({request, boot_now() + Duration::seconds(std::min(request.wait_s, 60.0))});
   if (pending_reads_.size() == 1) log_poll_ = loop_.after(log_poll_interval, [this] { poll_reads(); });
 }
 
 void LiveAgent::poll_reads() {
-  const Instant now = clock_now();
+  const Instant now = boot_now();
   std::erase_if(pending_reads_,
                 [&](const PendingRead& pending) { return try_answer(pending.request, now >= pending.answer_by); });
   if (!pending_reads_.empty()) log_poll_ = loop_.after(log_poll_interval, [this] { poll_reads(); });
@@ -514,11 +547,11 @@ void LiveAgent::read_metrics_of(const std::string& key, const HeldAttempt& attem
 }
 
 void LiveAgent::tick() {
-  const Instant now = clock_now();
+  const Instant now = boot_now();
+  flush_launcher();
   logic_.tick(now);
   read_metrics();
   if (ticks_ % ticks_per_telemetry == 0) send_telemetry();
-  if (ticks_ % ticks_per_ping == 0 && socket_) send(wire::Ping{now.us});
   ++ticks_;
   if (stopped_ && now >= kill_all_at_) {
     for (const auto& [key, attempt] : logic_.attempts()) to_launcher({"signal", key, std::to_string(SIGKILL)});

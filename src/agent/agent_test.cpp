@@ -7,6 +7,7 @@
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/gpu_probe.h"
+#include "agent/launcher_logic.h"
 
 namespace sl::agent {
 namespace {
@@ -18,23 +19,41 @@ class Ports : public AgentPorts {
   void launch(const std::string& key, const wire::StartAttempt&) override { launched.push_back(key); }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
   void forget(const std::string& key) override { forgotten.push_back(key); }
+  void renew(Instant until) override { lease_until = until; }
+  void disconnect() override { ++disconnects; }
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
   std::vector<std::string> launched, forgotten;
   std::vector<std::pair<std::string, int>> signals;
+  Instant lease_until;
+  int disconnects = 0;
 };
 
 class AgentLogicTest : public testing::Test {
  protected:
-  AgentLogicTest() { logic.on_launcher_listed(); }
-  void order_start() {
-    wire::StartAttempt order;
-    order.job_id = 5;
-    order.attempt = 1;
-    order.gpus = {0};
+  AgentLogicTest() {
+    logic.on_launcher_listed();
+    open_session();
+  }
+  void open_session() {
+    logic.on_session_opened({}, now);
+    logic.on_message(wire::Welcome{"", 1, 30}, now);
+    seq = 0;
+  }
+  template <typename Order>
+  void give(Order order) {
+    order.seq = ++seq;
     logic.on_message(order, now);
   }
+  void order_start(int attempt = 1, std::vector<int> gpus = {0}) {
+    wire::StartAttempt order;
+    order.job_id = 5;
+    order.attempt = attempt;
+    order.gpus = std::move(gpus);
+    give(order);
+  }
+  std::int64_t seq = 0;
   Ports ports;
   AgentLogic logic{ports};
   Instant now = Instant::at_seconds(100);
@@ -54,8 +73,8 @@ TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
   logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1});
   wire::StopAttempt stop;
   stop.job_id = 5, stop.attempt = 1, stop.signal = "USR1", stop.grace_s = 10;
-  logic.on_message(stop, now);
-  logic.on_message(stop, now);  // twice is once
+  give(stop);
+  give(stop);  // twice is once
   logic.tick(now + Duration::whole_seconds(9));
   EXPECT_EQ(ports.signals, (std::vector<std::pair<std::string, int>>{{"5.1", SIGUSR1}}));
   logic.tick(now + Duration::whole_seconds(10));
@@ -65,7 +84,7 @@ TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
 TEST_F(AgentLogicTest, tells_everything_it_holds_when_a_session_opens) {
   order_start();
   logic.on_launcher_state({.key = "5.1", .state = "exited", .pid = 77, .started_us = 1, .ended_us = 2, .exit_code = 3});
-  logic.on_session_opened({});
+  logic.on_session_opened({}, now);
   const auto& hello = std::get<wire::Hello>(ports.sent.back());
   ASSERT_EQ(hello.attempts.size(), 1u);
   EXPECT_EQ(hello.attempts[0].exit_code, 3);
@@ -75,10 +94,10 @@ TEST_F(AgentLogicTest, keeps_an_end_until_the_controller_says_it_may_be_forgotte
   order_start();
   wire::ForgetAttempt forget;
   forget.job_id = 5, forget.attempt = 1;
-  logic.on_message(forget, now);
+  give(forget);
   EXPECT_TRUE(ports.forgotten.empty());  // it still runs
   logic.on_launcher_state({.key = "5.1", .state = "exited", .ended_us = 2, .exit_code = 0});
-  logic.on_message(forget, now);
+  give(forget);
   EXPECT_EQ(ports.forgotten, std::vector<std::string>{"5.1"});
   EXPECT_TRUE(logic.attempts().empty());
 }
@@ -86,8 +105,146 @@ TEST_F(AgentLogicTest, keeps_an_end_until_the_controller_says_it_may_be_forgotte
 TEST_F(AgentLogicTest, says_of_an_attempt_it_never_had_that_it_is_lost) {
   wire::StopAttempt stop;
   stop.job_id = 9, stop.attempt = 4;
-  logic.on_message(stop, now);
+  give(stop);
   EXPECT_EQ(ports.last_report().failure_kind, "lost");
+}
+
+TEST_F(AgentLogicTest, an_order_that_came_twice_is_ignored_and_a_missing_one_ends_the_session) {
+  order_start();
+  wire::StartAttempt again;
+  again.seq = 1, again.job_id = 5, again.attempt = 1;
+  logic.on_message(again, now);
+  EXPECT_EQ(ports.launched.size(), 1u);
+  again.seq = 3;
+  logic.on_message(again, now);
+  EXPECT_EQ(ports.disconnects, 1);
+}
+
+TEST_F(AgentLogicTest, a_ping_tells_that_an_order_was_lost) {
+  logic.on_message(wire::Ping{now.us, 1}, now);
+  EXPECT_EQ(ports.disconnects, 1);
+}
+
+TEST_F(AgentLogicTest, the_lease_runs_from_when_the_answered_ping_left) {
+  const Instant sent = now;
+  now = now + Duration::whole_seconds(8);
+  logic.on_message(wire::Ping{sent.us, 0}, now);
+  EXPECT_EQ(ports.lease_until, sent + Duration::whole_seconds(30));
+}
+
+TEST_F(AgentLogicTest, without_a_lease_it_obeys_nothing_and_gives_up_the_session) {
+  now = now + Duration::whole_seconds(30);
+  order_start();
+  EXPECT_TRUE(ports.launched.empty());
+  EXPECT_EQ(ports.disconnects, 1);
+}
+
+TEST_F(AgentLogicTest, an_attempt_waits_for_the_gpus_of_one_that_is_on_its_way_out) {
+  order_start(1, {0, 1});
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0,1"});
+  order_start(2, {1});
+  EXPECT_EQ(ports.launched, std::vector<std::string>{"5.1"});
+  logic.on_launcher_state({.key = "5.1", .state = "exited", .pid = 77, .gpus = "0,1"});
+  EXPECT_EQ(ports.launched, (std::vector<std::string>{"5.1", "5.2"}));
+}
+
+// Records what the launcher's logic asks for.
+class LauncherWorld : public LauncherPorts {
+ public:
+  Result<std::int64_t> spawn(const LaunchOrder& order) override {
+    if (order.workdir == "/nowhere") return invalid("setup", "no such working directory: /nowhere");
+    log.push_back("spawn " + order.key);
+    return next_pid++;
+  }
+  void signal(std::int64_t pid, int number) override {
+    log.push_back("signal " + std::to_string(pid) + " " + std::to_string(number));
+  }
+  void write_end(const LauncherState& state) override { log.push_back("write " + state.key); }
+  void write_forgotten(const std::string& key) override { log.push_back("forget " + key); }
+  void sync() override { log.push_back("sync"); }
+  void write_lease(Instant) override {}
+  bool was_started(const std::string& key) override { return over == key; }
+  void tell(const Fields& message) override {
+    const auto state = to_state(message);
+    log.push_back(state ? "tell " + state->key + " " + state->state + state->failure_kind : message[0]);
+  }
+  std::int64_t wall_us() override { return 1; }
+  std::vector<std::string> take() { return std::exchange(log, {}); }
+
+  std::vector<std::string> log;
+  std::string over;
+  std::int64_t next_pid = 100;
+};
+
+class LauncherLogicTest : public testing::Test {
+ protected:
+  void start(const std::string& key, bool fenced = false, const std::string& workdir = "/") {
+    logic.obey(to_fields(LaunchOrder{key, fenced, workdir, "/o", "", "0", {"true"}, {"A=b"}}), now);
+  }
+  void settle() { logic.settle(now); }
+  using Log = std::vector<std::string>;
+  LauncherWorld world;
+  LauncherLogic logic{world};
+  Instant now = Instant::at_seconds(100);
+};
+
+TEST_F(LauncherLogicTest, an_end_is_on_disk_before_it_is_told) {
+  start("1.1");
+  world.take();
+  logic.on_ended(100, 3 << 8, now);
+  settle();
+  EXPECT_EQ(world.take(), (Log{"signal 100 9", "write 1.1", "sync", "tell 1.1 exited"}));
+  EXPECT_EQ(logic.attempts().at("1.1").state.exit_code, 3);
+}
+
+TEST_F(LauncherLogicTest, ends_that_come_together_share_one_sync) {
+  start("1.1"), start("2.1");
+  world.take();
+  logic.on_ended(100, 0, now), logic.on_ended(101, 0, now);
+  settle();
+  EXPECT_EQ(std::count(world.log.begin(), world.log.end(), "sync"), 1);
+}
+
+TEST_F(LauncherLogicTest, starts_an_attempt_once_also_when_it_is_over_and_forgotten) {
+  start("1.1"), start("1.1");
+  EXPECT_EQ(world.take(), (Log{"spawn 1.1", "tell 1.1 running", "tell 1.1 running"}));
+  world.over = "2.1";
+  start("2.1");
+  EXPECT_EQ(world.take(), Log{"tell 2.1 exitedlost"});
+}
+
+TEST_F(LauncherLogicTest, what_cannot_be_started_ends_with_the_reason) {
+  start("1.1", false, "/nowhere");
+  settle();
+  EXPECT_EQ(world.take(), (Log{"write 1.1", "sync", "tell 1.1 exitedsetup"}));
+}
+
+TEST_F(LauncherLogicTest, without_a_lease_fenced_attempts_end_and_others_run_on) {
+  logic.obey({"lease", std::to_string((now + Duration::whole_seconds(30)).us)}, now);
+  start("1.1", true), start("2.1", false);
+  world.take();
+  now = now + Duration::whole_seconds(29);
+  settle();
+  EXPECT_EQ(world.take(), Log{});
+  EXPECT_EQ(logic.next_wake(), now + Duration::whole_seconds(1));
+  now = now + Duration::whole_seconds(1);
+  settle(), settle();
+  EXPECT_EQ(world.take(), Log{"signal 100 15"});
+  now = logic.next_wake();
+  settle(), settle();
+  EXPECT_EQ(world.take(), Log{"signal 100 9"});
+  start("3.1", true);  // an order from before the cut
+  EXPECT_EQ(world.take(), Log{"tell 3.1 exitedlost"});
+}
+
+TEST_F(LauncherLogicTest, what_a_predecessor_left_is_adopted_without_an_exit_code) {
+  logic.adopt({.key = "1.1", .state = "running", .pid = 50}, false);
+  logic.adopt_gone({.key = "2.1", .state = "running", .pid = 51}, now);
+  settle();
+  logic.on_ended(50, LauncherLogic::unknown_status, now);
+  settle();
+  EXPECT_EQ(logic.attempts().at("1.1").state.failure_kind, "lost");
+  EXPECT_EQ(logic.attempts().at("2.1").state.failure_kind, "lost");
 }
 
 wire::StartAttempt order_of(wire::CommandLine command, const std::string& launch = "none") {

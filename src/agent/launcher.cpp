@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -14,9 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -27,24 +28,30 @@
 namespace sl::agent {
 namespace {
 
+constexpr std::size_t unsent_bytes_max = 64 << 20;
+constexpr std::size_t journal_bytes_min = 8 << 20;  // below it compacting is not worth it
+
 std::int64_t now_us() {
   timespec t{};
   clock_gettime(CLOCK_REALTIME, &t);
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000 + t.tv_nsec / 1'000;
 }
 
-// Writes a small file so that it is there whole or not at all, also after a power cut.
-bool write_durably(const std::string& dir, const char* name, const std::string& text) {
-  const std::string path = dir + "/" + name, temporary = path + ".new";
+// What a lease is counted in: goes on while the machine sleeps, never jumps.
+Instant boot_now() {
+  timespec t{};
+  clock_gettime(CLOCK_BOOTTIME, &t);
+  return Instant{static_cast<std::int64_t>(t.tv_sec) * 1'000'000 + t.tv_nsec / 1'000};
+}
+
+// A small file that is there whole or not at all. Not synced: after a power cut nothing runs that it could tell of.
+bool write_whole(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".new";
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) return false;
-  const bool written =
-      ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fdatasync(fd) == 0;
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::close(fd);
-  if (!written || ::rename(temporary.c_str(), path.c_str()) != 0) return false;
-  const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder >= 0) ::fsync(folder), ::close(folder);
-  return true;
+  return written && ::rename(temporary.c_str(), path.c_str()) == 0;
 }
 
 std::optional<Fields> read_lines(const std::string& path) {
@@ -105,38 +112,86 @@ std::vector<char*> pointers(const Fields& texts) {
   return result;
 }
 
-// Its own session and process group, default signals, no input, output to the file. Returns errno, 0 when it runs.
-int spawn(const std::string& program, const Fields& arguments, const Fields& environment, const std::string& cwd,
-          const std::string& output, pid_t* pid) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
-  posix_spawn_file_actions_addchdir_np(&files, cwd.c_str());
-  sigset_t none, all;
+struct Image {  // all that exec needs, made before fork
+  std::string program;
+  std::vector<char*> arguments, environment;
+};
+
+// In the child, up to its program. It dies with the launcher until its start is on record, so that no process runs
+// that nobody knows of. Never returns; what went wrong goes to `report`.
+[[noreturn]] void become(const LaunchOrder& order, const Image& image, const std::string& record, pid_t launcher,
+                         int report) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto give_up = [&] {
+    const int error = errno;
+    (void)!::write(report, &error, sizeof error);
+    ::_exit(127);
+  };
+  if (::getppid() != launcher) ::_exit(127);
+  ::setsid();
+  const std::string text = std::to_string(::getpid()) + "\n" + start_ticks(::getpid()) + "\n" +
+                           std::to_string(now_us()) + "\n" + order.gpus + "\n" + (order.fenced ? "1" : "0") + "\n";
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int output = ::open(order.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (output < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) give_up();
+  if (::chdir(order.workdir.c_str()) != 0 || !write_whole(record, text)) give_up();
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
   sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
-  const int error =
-      posix_spawn(pid, program.c_str(), &files, &attributes, pointers(arguments).data(), pointers(environment).data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  return error;
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::prctl(PR_SET_PDEATHSIG, 0);
+  ::execve(image.program.c_str(), image.arguments.data(), image.environment.data());
+  give_up();
+  ::_exit(127);
 }
 
-std::string exit_text(const LauncherState& s) {
-  return std::to_string(s.ended_us) + "\n" + (s.exit_code ? std::to_string(*s.exit_code) : "") + "\n" +
-         (s.signal ? std::to_string(*s.signal) : "") + "\n" + s.failure_kind + "\n" + s.failure_message + "\n" +
-         s.gpus + "\n";
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (c == '\n' || c == '\t') c = ' ';
+  }
+  return text;
+}
+
+std::string end_line(const LauncherState& s) {
+  return "end\t" + s.key + "\t" + std::to_string(s.pid) + "\t" + std::to_string(s.started_us) + "\t" +
+         std::to_string(s.ended_us) + "\t" + (s.exit_code ? std::to_string(*s.exit_code) : "") + "\t" +
+         (s.signal ? std::to_string(*s.signal) : "") + "\t" + s.failure_kind + "\t" + one_line(s.failure_message) +
+         "\t" + s.gpus + "\n";
+}
+
+Fields split(const std::string& line) {
+  Fields fields;
+  std::istringstream parts(line);
+  for (std::string part; std::getline(parts, part, '\t');) fields.push_back(part);
+  return fields;
+}
+
+std::optional<LauncherState> parse_end(Fields f) {
+  if (f.size() < 9 || f[0] != "end") return std::nullopt;
+  f.resize(10);
+  const auto number = [](const std::string& text) {
+    return text.empty() ? std::nullopt : std::optional(std::atoi(text.c_str()));
+  };
+  return LauncherState{f[1],
+                       "exited",
+                       std::atoll(f[2].c_str()),
+                       std::atoll(f[3].c_str()),
+                       std::atoll(f[4].c_str()),
+                       number(f[5]),
+                       number(f[6]),
+                       f[7],
+                       f[8],
+                       f[9]};
+}
+
+std::string boot_id() {
+  const auto lines = read_lines("/proc/sys/kernel/random/boot_id");
+  return lines && !lines->empty() ? lines->front() : "";
 }
 
 }  // namespace
+
+// ---- starting up ----
 
 bool Launcher::open() {
   ::mkdir((dir_ + "/attempts").c_str(), 0700);
@@ -148,7 +203,6 @@ bool Launcher::open() {
     if (!locked) ::usleep(10'000);
   }
   if (!locked) return false;
-  // Out of the working directory and the terminal of whoever started the agent.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   sigset_t mask;
   sigemptyset(&mask);
@@ -158,10 +212,15 @@ bool Launcher::open() {
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   signals_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  return listen();
+}
+
+bool Launcher::listen() {
   listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = "launcher.sock";  // relative: a data directory's path may be longer than a socket's name
+  // Also out of the working directory of whoever started the agent.
   if (::chdir(dir_.c_str()) != 0) return false;
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   ::unlink(name.c_str());
@@ -174,78 +233,118 @@ bool Launcher::open() {
 int Launcher::run() {
   if (!open()) return 3;
   recover();
-  while (true) {
-    serve();
-    bool running = false;
-    for (const auto& [key, attempt] : attempts_) running = running || attempt.state.state == "running";
-    if (shutting_down_ && !running) return 0;
-  }
+  while (!logic_.is_done()) serve();
+  return 0;
 }
+
+// ---- what a predecessor left ----
 
 void Launcher::recover() {
-  DIR* folder = ::opendir((dir_ + "/attempts").c_str());
-  if (!folder) return;
-  while (const dirent* entry = ::readdir(folder)) {
-    if (entry->d_name[0] != '.') recover_attempt(entry->d_name);
+  if (const auto lines = read_lines(dir_ + "/lease"); lines && lines->size() >= 2 && (*lines)[0] == boot_id())
+    logic_.restore_lease(Instant{std::atoll((*lines)[1].c_str())});
+  recover_ends();
+  if (DIR* folder = ::opendir((dir_ + "/attempts").c_str())) {
+    while (const dirent* entry = ::readdir(folder)) {
+      if (entry->d_name[0] != '.' && logic_.attempts().count(entry->d_name) == 0) recover_started(entry->d_name);
+    }
+    ::closedir(folder);
   }
-  ::closedir(folder);
+  compact_journal();
+  logic_.settle(boot_now());
 }
 
-void Launcher::recover_attempt(const std::string& key) {
-  const std::string dir = attempt_dir(key);
-  if (exists(dir + "/forgotten")) return;
-  Attempt attempt;
-  LauncherState& state = attempt.state;
-  state.key = key;
-  std::string ticks;
-  if (const auto lines = read_lines(dir + "/started"); lines && lines->size() >= 4) {
-    state.pid = std::atoll((*lines)[0].c_str());
-    ticks = (*lines)[1];
-    state.started_us = std::atoll((*lines)[2].c_str());
-    state.gpus = (*lines)[3];
+void Launcher::recover_ends() {
+  std::map<std::string, LauncherState> ends;
+  for (const std::string& line : read_lines(dir_ + "/ends").value_or(Fields{})) {
+    const Fields fields = split(line);
+    if (const auto state = parse_end(fields)) ends[state->key] = *state;
+    if (fields.size() == 2 && fields[0] == "forget") ends.erase(fields[1]);
   }
-  if (const auto lines = read_lines(dir + "/exit"); lines && lines->size() >= 6) {
-    state.state = "exited";
-    state.ended_us = std::atoll((*lines)[0].c_str());
-    if (!(*lines)[1].empty()) state.exit_code = std::atoi((*lines)[1].c_str());
-    if (!(*lines)[2].empty()) state.signal = std::atoi((*lines)[2].c_str());
-    state.failure_kind = (*lines)[3], state.failure_message = (*lines)[4], state.gpus = (*lines)[5];
-    attempts_.emplace(key, std::move(attempt));
-    return;
-  }
-  if (state.started_us == 0) return;  // it never began
-  state.state = "running";
-  if (!ticks.empty() && start_ticks(static_cast<pid_t>(state.pid)) == ticks)
-    attempt.pidfd = static_cast<int>(::syscall(SYS_pidfd_open, state.pid, 0));
-  Attempt& kept = attempts_.emplace(key, std::move(attempt)).first->second;
-  if (kept.pidfd < 0) ended(kept, 0, false);
+  for (const auto& [key, state] : ends) logic_.restore_ended(state);
 }
+
+// Started, and no end on record: it runs on, or it ended while no launcher watched.
+void Launcher::recover_started(const std::string& key) {
+  const auto lines = read_lines(attempt_dir(key) + "/started");
+  if (!lines || lines->size() < 5) return;  // it never began, or is over and forgotten
+  LauncherState state;
+  state.key = key;
+  state.state = "running";
+  state.pid = std::atoll((*lines)[0].c_str());
+  state.started_us = std::atoll((*lines)[2].c_str());
+  state.gpus = (*lines)[3];
+  const auto pid = static_cast<pid_t>(state.pid);
+  const bool alive = !(*lines)[1].empty() && start_ticks(pid) == (*lines)[1];
+  const int watched = alive ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
+  if (watched < 0) return logic_.adopt_gone(state, boot_now());
+  adopted_[state.pid] = watched;
+  logic_.adopt(state, (*lines)[4] == "1");
+}
+
+// Only what somebody still has to hear of.
+void Launcher::compact_journal() {
+  std::string text;
+  for (const auto& [key, attempt] : logic_.attempts()) {
+    if (attempt.state.state == "exited") text += end_line(attempt.state);
+  }
+  const std::string path = dir_ + "/ends";
+  if (journal_ >= 0) ::fdatasync(journal_), ::close(journal_);
+  const int fresh = ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const bool whole = fresh >= 0 && ::write(fresh, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                     ::fdatasync(fresh) == 0;
+  if (fresh >= 0) ::close(fresh);
+  if (whole) ::rename((path + ".new").c_str(), path.c_str());  // else the long one goes on
+  journal_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  journal_bytes_ = text.size();
+  compact_at_ = std::max(journal_bytes_min, 2 * text.size());
+}
+
+// ---- the loop ----
 
 void Launcher::serve() {
   std::vector<pollfd> waits = {{signals_, POLLIN, 0}, {listener_, POLLIN, 0}};
-  if (client_ >= 0) waits.push_back({client_, POLLIN, 0});
-  for (const auto& [key, attempt] : attempts_) {
-    if (attempt.pidfd >= 0) waits.push_back({attempt.pidfd, POLLIN, 0});
+  if (client_ >= 0) waits.push_back({client_, static_cast<short>(unsent_.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+  for (const auto& [pid, watched] : adopted_) waits.push_back({watched, POLLIN, 0});
+  const Instant wake = logic_.next_wake();
+  const std::int64_t wait_ms =
+      wake.is_never() ? -1 : std::clamp<std::int64_t>((wake - boot_now()).us / 1'000 + 1, 0, 60'000);
+  if (::poll(waits.data(), waits.size(), static_cast<int>(wait_ms)) < 0) return;
+  if ((waits[0].revents & POLLIN) != 0) reap();
+  for (std::size_t i = 2; i < waits.size(); ++i) {
+    if (waits[i].revents != 0 && waits[i].fd != client_) adopted_ended(waits[i].fd);
   }
-  if (::poll(waits.data(), waits.size(), -1) < 0) return;
-  if ((waits[0].revents & POLLIN) != 0) {
-    signalfd_siginfo info{};
-    while (::read(signals_, &info, sizeof info) > 0) {
-    }
-    reap();
+  if (client_ >= 0 && waits.size() > 2 && waits[2].fd == client_) {
+    if ((waits[2].revents & POLLOUT) != 0) flush();
+    if ((waits[2].revents & ~POLLOUT) != 0) read_client();
   }
-  for (auto& [key, attempt] : attempts_) {
-    if (attempt.pidfd < 0) continue;
-    pollfd one = {attempt.pidfd, POLLIN, 0};
-    if (::poll(&one, 1, 0) > 0) ended(attempt, 0, false);
-  }
-  if (client_ >= 0 && waits.size() > 2 && waits[2].fd == client_ && waits[2].revents != 0) read_client();
   if ((waits[1].revents & POLLIN) != 0) accept_client();
+  logic_.settle(boot_now());
+  if (journal_bytes_ > compact_at_) compact_journal();
+}
+
+void Launcher::reap() {
+  signalfd_siginfo info{};
+  while (::read(signals_, &info, sizeof info) > 0) {
+  }
+  int status = 0;
+  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (adopted_.count(pid) == 0) logic_.on_ended(pid, status, boot_now());
+  }
+}
+
+void Launcher::adopted_ended(int watched) {
+  const auto at =
+      std::find_if(adopted_.begin(), adopted_.end(), [&](const auto& one) { return one.second == watched; });
+  if (at == adopted_.end()) return;
+  const std::int64_t pid = at->first;
+  ::close(watched);
+  adopted_.erase(at);
+  logic_.on_ended(pid, LauncherLogic::unknown_status, boot_now());
 }
 
 // The newest agent is the one that counts; another user's process is turned away.
 void Launcher::accept_client() {
-  const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -253,125 +352,93 @@ void Launcher::accept_client() {
     ::close(fd);
     return;
   }
-  if (client_ >= 0) ::close(client_);
+  drop_client();
   client_ = fd;
+}
+
+void Launcher::drop_client() {
+  if (client_ >= 0) ::close(std::exchange(client_, -1));
   reader_ = {};
+  unsent_.clear();
 }
 
 void Launcher::read_client() {
   char buffer[65536];
   const ssize_t n = ::recv(client_, buffer, sizeof buffer, 0);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n > 0) reader_.add(std::string_view(buffer, static_cast<std::size_t>(n)));
-  while (const auto order = reader_.next()) obey(*order);
-  if (n <= 0 || reader_.broken()) {
-    ::close(client_);
-    client_ = -1;
+  while (const auto order = reader_.next()) logic_.obey(*order, boot_now());
+  if (n <= 0 || reader_.broken()) drop_client();
+}
+
+// Never waits for an agent that does not read: jobs and leases come first.
+void Launcher::flush() {
+  while (client_ >= 0 && !unsent_.empty()) {
+    const ssize_t n = ::send(client_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (n <= 0) return drop_client();
+    unsent_.erase(0, static_cast<std::size_t>(n));
   }
 }
 
-void Launcher::obey(const Fields& order) {
-  if (order.empty()) return;
-  if (order[0] == "start" && order.size() >= 7) return start(order);
-  if (order[0] == "signal" && order.size() == 3) return send_signal(order[1], std::atoi(order[2].c_str()));
-  if (order[0] == "shutdown") shutting_down_ = true;
-  if (order[0] == "forget" && order.size() == 2 && attempts_.count(order[1]) != 0 &&
-      attempts_[order[1]].state.state == "exited") {
-    write_durably(attempt_dir(order[1]), "forgotten", "");
-    attempts_.erase(order[1]);
-  }
-  if (order[0] == "list") {
-    for (const auto& [key, attempt] : attempts_) tell(attempt.state);
-    const std::string text = frame({"listed"});
-    if (client_ >= 0) (void)!::send(client_, text.data(), text.size(), MSG_NOSIGNAL);
-  }
-}
+// ---- LauncherPorts ----
 
-void Launcher::start(const Fields& order) {
-  const std::string& key = order[1];
-  if (const auto known = attempts_.find(key); known != attempts_.end())
-    return tell(known->second.state);  // the order came twice
-  const std::string dir = attempt_dir(key);
-  if (key.find('/') != std::string::npos || exists(dir + "/forgotten")) return;
-  const std::string &cwd = order[2], &output = order[3], &required = order[4];
-  LauncherState& state = attempts_[key].state;
-  state.key = key;
-  state.gpus = order[5];
-  const auto argument_count = static_cast<std::size_t>(std::atoi(order[6].c_str()));
-  ::mkdir(dir.c_str(), 0700);
-  if (argument_count == 0 || order.size() < 7 + argument_count)
-    return fail_start(state, "the order to start it is broken");
-  const Fields arguments(order.begin() + 7, order.begin() + 7 + static_cast<std::ptrdiff_t>(argument_count));
-  const Fields environment(order.begin() + 7 + static_cast<std::ptrdiff_t>(argument_count), order.end());
+Result<std::int64_t> Launcher::spawn(const LaunchOrder& order) {
+  const auto failed = [](const std::string& why) { return invalid("setup", why); };
+  ::mkdir(attempt_dir(order.key).c_str(), 0700);
   struct stat info {};
-  if (::stat(cwd.c_str(), &info) != 0) return fail_start(state, "no such working directory: " + cwd);
-  if (!S_ISDIR(info.st_mode)) return fail_start(state, "the working directory is not a directory: " + cwd);
-  if (!required.empty() && find_program(required, cwd, environment).empty())
-    return fail_start(state, "no such command: " + required);
-  const std::string program = find_program(arguments[0], cwd, environment);
-  if (program.empty()) return fail_start(state, "no such command: " + arguments[0]);
-  pid_t pid = 0;
-  if (const int error = spawn(program, arguments, environment, cwd, output, &pid); error != 0)
-    return fail_start(state, "cannot start " + arguments[0] + ": " + std::strerror(error));
-  state.state = "running";
-  state.pid = pid;
-  state.started_us = now_us();
-  write_durably(dir, "started",
-                std::to_string(pid) + "\n" + start_ticks(pid) + "\n" + std::to_string(state.started_us) + "\n" +
-                    state.gpus + "\n");
-  tell(state);
+  if (::stat(order.workdir.c_str(), &info) != 0) return failed("no such working directory: " + order.workdir);
+  if (!S_ISDIR(info.st_mode)) return failed("the working directory is not a directory: " + order.workdir);
+  if (!order.required.empty() && find_program(order.required, order.workdir, order.environment).empty())
+    return failed("no such command: " + order.required);
+  Image image = {find_program(order.arguments[0], order.workdir, order.environment), pointers(order.arguments),
+                 pointers(order.environment)};
+  if (image.program.empty()) return failed("no such command: " + order.arguments[0]);
+  int report[2];
+  if (::pipe2(report, O_CLOEXEC) != 0) return failed(std::string("cannot start it: ") + std::strerror(errno));
+  const pid_t launcher = ::getpid(), pid = ::fork();
+  if (pid == 0) become(order, image, attempt_dir(order.key) + "/started", launcher, report[1]);
+  int error = pid < 0 ? errno : 0;
+  ::close(report[1]);
+  if (pid > 0 && ::read(report[0], &error, sizeof error) > 0) ::waitpid(pid, nullptr, 0);
+  ::close(report[0]);
+  if (error != 0) return failed("cannot start " + order.arguments[0] + ": " + std::strerror(error));
+  return static_cast<std::int64_t>(pid);
 }
 
-void Launcher::fail_start(LauncherState& state, const std::string& why) {
-  state.state = "exited";
-  state.ended_us = now_us();
-  state.failure_kind = "setup";
-  state.failure_message = why;
-  write_durably(attempt_dir(state.key), "exit", exit_text(state));
-  tell(state);
+void Launcher::signal(std::int64_t pid, int number) { ::kill(static_cast<pid_t>(-pid), number); }
+
+void Launcher::write_end(const LauncherState& state) { append(end_line(state)); }
+
+void Launcher::write_forgotten(const std::string& key) {
+  append("forget\t" + key + "\n");
+  ::rename((attempt_dir(key) + "/started").c_str(), (attempt_dir(key) + "/over").c_str());
 }
 
-void Launcher::send_signal(const std::string& key, int number) {
-  const auto at = attempts_.find(key);
-  if (at == attempts_.end() || at->second.state.state != "running" || number <= 0 || number > 64) return;
-  ::kill(static_cast<pid_t>(-at->second.state.pid), number);
-  if (number != SIGKILL) ::kill(static_cast<pid_t>(-at->second.state.pid), SIGCONT);  // a stopped process sees it too
+// A full disk does not keep an end from being told: then the controller's word is the only one.
+void Launcher::append(const std::string& line) {
+  if (::write(journal_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    std::fprintf(stderr, "schedulearn-launcher: cannot write to %s/ends: %s\n", dir_.c_str(), std::strerror(errno));
+  journal_bytes_ += line.size();
 }
 
-void Launcher::reap() {
-  int status = 0;
-  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    for (auto& [key, attempt] : attempts_) {
-      if (attempt.state.pid == pid && attempt.state.state == "running" && attempt.pidfd < 0)
-        ended(attempt, status, true);
-    }
-  }
+void Launcher::sync() { ::fdatasync(journal_); }
+
+void Launcher::write_lease(Instant until) {
+  write_whole(dir_ + "/lease", boot_id() + "\n" + std::to_string(until.us) + "\n");
 }
 
-// Whatever the job left behind in its process group ends with it.
-void Launcher::ended(Attempt& attempt, int status, bool known) {
-  LauncherState& state = attempt.state;
-  if (known || attempt.pidfd >= 0) ::kill(static_cast<pid_t>(-state.pid), SIGKILL);
-  if (attempt.pidfd >= 0) ::close(std::exchange(attempt.pidfd, -1));
-  state.state = "exited";
-  state.ended_us = now_us();
-  if (!known) {
-    state.failure_kind = "lost";
-    state.failure_message = "the launcher was killed while the job ran, so its exit code is not known";
-  } else if (WIFSIGNALED(status)) {
-    state.signal = WTERMSIG(status);
-  } else {
-    state.exit_code = WEXITSTATUS(status);
-  }
-  write_durably(attempt_dir(state.key), "exit", exit_text(state));
-  tell(state);
+bool Launcher::was_started(const std::string& key) {
+  return exists(attempt_dir(key) + "/started") || exists(attempt_dir(key) + "/over");
 }
 
-void Launcher::tell(const LauncherState& state) {
+void Launcher::tell(const Fields& message) {
   if (client_ < 0) return;
-  const std::string text = frame(to_fields(state));
-  // The agent reads all the time; when it does not, it asks again for the list after it has reconnected.
-  if (::send(client_, text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
-    ::shutdown(client_, SHUT_RDWR);
+  unsent_ += frame(message);
+  flush();
+  if (unsent_.size() > unsent_bytes_max) drop_client();  // it asks again for the list when it is back
 }
+
+std::int64_t Launcher::wall_us() { return now_us(); }
 
 }  // namespace sl::agent

@@ -1,10 +1,12 @@
 // The launcher: one tiny process a server that starts jobs, waits for them and writes down how they end. It survives
-// agents and controllers. Facts are on disk before they are told:
+// agents and controllers. What it decides is in launcher_logic.h; here are its processes, files and socket:
 //
 //   attempts/JOB.ATTEMPT/output   stdout and stderr of the job
-//   attempts/JOB.ATTEMPT/started  pid, its start time in the kernel's ticks (tells a reused pid), wall time, GPUs
-//   attempts/JOB.ATTEMPT/exit     how it ended
-//   attempts/JOB.ATTEMPT/forgotten  nobody needs to hear of it any more
+//   attempts/JOB.ATTEMPT/started  pid, its start time in the kernel's ticks (tells a reused pid), wall time, GPUs,
+//   fenced;
+//                                 written by the process itself before its program runs; `over` once forgotten
+//   ends                          a line for each end, and for each end nobody needs to hear of any more
+//   lease                         this boot's id, and until when fenced attempts may run
 //
 // A launcher that finds jobs of a killed predecessor adopts them: it sees their end but cannot know their exit code
 // ("lost").
@@ -13,42 +15,52 @@
 #include <map>
 #include <string>
 
-#include "agent/launcher_wire.h"
+#include "agent/launcher_logic.h"
 
 namespace sl::agent {
 
-class Launcher {
+class Launcher : private LauncherPorts {
  public:
-  explicit Launcher(std::string data_dir) : dir_(std::move(data_dir)) {}
+  explicit Launcher(std::string data_dir) : dir_(std::move(data_dir)), logic_(*this) {}
   // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another one is
   // running.
   int run();
 
  private:
-  struct Attempt {
-    LauncherState state;
-    int pidfd = -1;  // of an adopted process
-  };
   bool open();
+  bool listen();
   void recover();
-  void recover_attempt(const std::string& key);
+  void recover_ends();
+  void recover_started(const std::string& key);
+  void compact_journal();
   void serve();
-  void accept_client();
-  void read_client();
-  void obey(const Fields& order);
-  void start(const Fields& order);
-  void fail_start(LauncherState& state, const std::string& why);
-  void send_signal(const std::string& key, int number);
   void reap();
-  void ended(Attempt& attempt, int status, bool known);
-  void tell(const LauncherState& state);
+  void adopted_ended(int watched);
+  void accept_client();
+  void drop_client();
+  void read_client();
+  void flush();
+  void append(const std::string& line);
   std::string attempt_dir(const std::string& key) const { return dir_ + "/attempts/" + key; }
 
+  // ---- LauncherPorts ----
+  Result<std::int64_t> spawn(const LaunchOrder& order) override;
+  void signal(std::int64_t pid, int number) override;
+  void write_end(const LauncherState& state) override;
+  void write_forgotten(const std::string& key) override;
+  void sync() override;
+  void write_lease(Instant until) override;
+  bool was_started(const std::string& key) override;
+  void tell(const Fields& message) override;
+  std::int64_t wall_us() override;
+
   std::string dir_;
-  int listener_ = -1, client_ = -1, signals_ = -1;
+  LauncherLogic logic_;
+  int listener_ = -1, client_ = -1, signals_ = -1, journal_ = -1;
+  std::size_t journal_bytes_ = 0, compact_at_ = 0;
+  std::map<std::int64_t, int> adopted_;  // pid and pidfd of processes that are no children of ours
   FrameReader reader_;
-  std::map<std::string, Attempt> attempts_;
-  bool shutting_down_ = false;
+  std::string unsent_;
 };
 
 }  // namespace sl::agent

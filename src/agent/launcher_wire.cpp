@@ -42,6 +42,36 @@ std::optional<Fields> FrameReader::next() {
   return fields;
 }
 
+Fields to_fields(const LaunchOrder& order) {
+  Fields fields = {"start",
+                   order.key,
+                   order.fenced ? "1" : "0",
+                   order.workdir,
+                   order.output,
+                   order.required,
+                   order.gpus,
+                   std::to_string(order.arguments.size())};
+  fields.insert(fields.end(), order.arguments.begin(), order.arguments.end());
+  fields.insert(fields.end(), order.environment.begin(), order.environment.end());
+  return fields;
+}
+
+std::optional<LaunchOrder> to_launch_order(const Fields& f) {
+  constexpr std::size_t fixed = 8;
+  if (f.size() < fixed || f[0] != "start" || f[1].empty() || f[1].find('/') != std::string::npos) return std::nullopt;
+  const auto arguments = static_cast<std::size_t>(std::atoi(f[7].c_str()));
+  if (arguments == 0 || f.size() < fixed + arguments) return std::nullopt;
+  const auto middle = f.begin() + static_cast<std::ptrdiff_t>(fixed + arguments);
+  return LaunchOrder{f[1],
+                     f[2] == "1",
+                     f[3],
+                     f[4],
+                     f[5],
+                     f[6],
+                     Fields(f.begin() + static_cast<std::ptrdiff_t>(fixed), middle),
+                     Fields(middle, f.end())};
+}
+
 Fields to_fields(const LauncherState& s) {
   return {"state",
           s.key,

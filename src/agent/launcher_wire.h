@@ -1,11 +1,12 @@
 // What agent and launcher say to each other over a Unix socket: frames of a 4-byte length (host order) and fields that
 // each end with a zero byte; the first field is the verb.
 //
-//   agent -> launcher  start KEY CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   list   forget KEY
-//   shutdown launcher -> agent  state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS
-//   listed
+//   agent -> launcher   start KEY FENCED CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
+//                       lease UNTIL_US   list   shutdown
+//   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS   listed
 //
-// KEY is "job.attempt". Empty fields are unknown.
+// KEY is "job.attempt". FENCED is 1 when the attempt must end with the lease, whose time is CLOCK_BOOTTIME. Empty
+// fields are unknown.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,18 @@ class FrameReader {
   std::string buffer_;
   bool broken_ = false;
 };
+
+struct LaunchOrder {
+  std::string key;
+  bool fenced = false;
+  std::string workdir;
+  std::string output;    // file
+  std::string required;  // a program that must exist beside arguments[0]; empty: none
+  std::string gpus;      // "0,1"
+  Fields arguments, environment;
+};
+Fields to_fields(const LaunchOrder& order);
+std::optional<LaunchOrder> to_launch_order(const Fields& fields);
 
 struct LauncherState {
   std::string key;

@@ -23,6 +23,7 @@ struct Duration {
   friend constexpr Duration operator+(Duration a, Duration b) { return {a.us + b.us}; }
   friend constexpr Duration operator-(Duration a, Duration b) { return {a.us - b.us}; }
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return {a.us * n}; }
+  friend constexpr Duration operator/(Duration a, std::int64_t n) { return {a.us / n}; }
   constexpr Duration& operator+=(Duration d) {
     us += d.us;
     return *this;

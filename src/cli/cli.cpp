@@ -25,7 +25,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait cancel
-Cluster   status gpus events policy (ls show set)
+Cluster   status gpus events servers (ls lost) policy (ls show set)
 Research  sim (run compare)
 System    up controller (run) agent (run) version help
 
@@ -255,6 +255,16 @@ void CommandLine::add_cluster_commands() {
           [this] { return list_events(context(), events_limit_); })
       ->add_option("--limit", events_limit_, "how many")
       ->check(CLI::Range(1, 10'000));
+  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, lost.");
+  servers->require_subcommand(1);
+  servers->fallthrough();
+  command(*servers, "ls", "The servers and how they stand.", "  schedulearn servers ls\n",
+          [this] { return cluster_status(context()); });
+  command(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
+          "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context(), name_); })
+      ->add_option("name", name_, "a server that does not answer any more")
+      ->required();
+
   CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set.");
   policy->require_subcommand(1);
   policy->fallthrough();
@@ -430,8 +440,9 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
                                         : std::string_view(argv[i]).find('='));
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     const bool flag = word.starts_with("--");
-    const bool is_command = i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "controller" ||
-                                                  at->get_name() == "agent" || at->get_name() == "sim"));
+    const bool is_command =
+        i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "servers" ||
+                              at->get_name() == "controller" || at->get_name() == "agent" || at->get_name() == "sim"));
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";

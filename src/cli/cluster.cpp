@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <iostream>
 
 #include "cli/commands.h"
 #include "cli/render.h"
@@ -52,6 +53,27 @@ int cluster_status(const Context& context) {
   }
   std::fputs(table.text(context.plain).c_str(), stdout);
   return any_down ? 1 : 0;
+}
+
+int declare_server_lost(const Context& context, const std::string& name) {
+  if (!context.assume_yes) {
+    if (!context.interactive)
+      return fail(
+          invalid("confirmation-needed", "jobs that still run on " + name + " would be started a second time elsewhere")
+              .hint("when it is surely dead: add --yes"));
+    std::fprintf(stderr, "Are all processes on %s surely dead? Its jobs are started elsewhere. [y/N] ", name.c_str());
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer != "y" && answer != "yes") return 1;
+  }
+  const Result<json::value> server = context.call("POST", "/api/v1/servers/" + name + "/lost", "{}");
+  if (!server.ok()) return fail(server.error());
+  if (context.as_json) {
+    context.print_json(*server);
+  } else if (!context.quiet) {
+    std::printf("Server %s is declared lost, its jobs are back in the queue.\n", name.c_str());
+  }
+  return 0;
 }
 
 int list_gpus(const Context& context) {

@@ -56,6 +56,7 @@ int cluster_status(const Context& context);
 int list_gpus(const Context& context);
 int list_events(const Context& context, int limit);
 int list_policies(const Context& context);
+int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the one in force
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
 

@@ -30,7 +30,8 @@ Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   agent.session = session;
   agent.agent_id = hello.agent_id;
   agent.last_contact = now;
-  agent.next_seq = 1;
+  agent.orders_sent = agent.reports_seen = 0;
+  agent.lease_over = false;
   by_session_[session] = hello.server;
   agent.hello = std::move(hello);
   return &agent;
@@ -45,8 +46,9 @@ std::string Agents::close(SessionId session) {
   return name;
 }
 
-void Agents::remember(const std::string& name, wire::Hello hello) {
+void Agents::remember(const std::string& name, wire::Hello hello, Instant now) {
   Agent& agent = by_name_[name];
+  agent.last_contact = now;  // we cannot know when a predecessor last renewed its lease
   agent.agent_id = hello.agent_id;
   agent.hello = std::move(hello);
 }

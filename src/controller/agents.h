@@ -19,7 +19,8 @@ struct Agent {
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
   Instant last_contact;
-  std::int64_t next_seq = 1;  // of orders in this session
+  std::int64_t orders_sent = 0, reports_seen = 0;  // of this session
+  bool lease_over = false;  // it has been away for so long that what had to end with its lease has ended
 };
 
 class Agents {
@@ -32,8 +33,9 @@ class Agents {
   // Returns the server's name, empty when the session had not said hello.
   std::string close(SessionId session);
   // A server known from before the restart, whose agent has not called yet.
-  void remember(const std::string& name, wire::Hello hello);
+  void remember(const std::string& name, wire::Hello hello, Instant now);
   const std::map<std::string, Agent>& all() const { return by_name_; }
+  std::map<std::string, Agent>& all() { return by_name_; }
   std::size_t connected() const { return by_session_.size(); }
 
  private:

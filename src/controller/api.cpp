@@ -90,6 +90,7 @@ void Api::add_routes() {
   add("GET", "/api/v1/cluster", &Api::get_cluster);
   add("GET", "/api/v1/gpus", &Api::list_gpus);
   add("GET", "/api/v1/servers", &Api::list_servers);
+  add("POST", "/api/v1/servers/{}/lost", &Api::declare_server_lost);
   add("GET", "/api/v1/policies", &Api::list_policies);
   add("GET", "/api/v1/policy", &Api::get_policy);
   add("PUT", "/api/v1/policy", &Api::put_policy);
@@ -248,6 +249,15 @@ void Api::list_servers(Call call) {
   }
   const std::size_t total = items.size();
   call.send(200, list_view(std::move(items), total));
+}
+
+void Api::declare_server_lost(Call call) {
+  const std::string& name = call.captured.front();
+  logic_.declare_lost(name, call.user(), call.now, [this, call, name](const Status& status) {
+    if (!status.ok()) return call.fail(status.error());
+    const ServerIndex index = logic_.core().find_server(name);
+    call.send(200, server_view(logic_, logic_.core().servers()[index], index));
+  });
 }
 
 void Api::list_gpus(Call call) {

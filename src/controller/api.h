@@ -59,6 +59,7 @@ class Api {
   void get_cluster(Call call);
   void list_gpus(Call call);
   void list_servers(Call call);
+  void declare_server_lost(Call call);
   void list_policies(Call call);
   void get_policy(Call call);
   void put_policy(Call call);

@@ -18,10 +18,25 @@
 namespace sl::controller {
 namespace {
 
-Instant clock_now() {
-  using namespace std::chrono;
-  return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
-}
+// The time of day when the controller started, and from then on a clock that never jumps: a corrected wall clock moves
+// no deadline and makes no run time negative.
+class Clock {
+ public:
+  // Never before `least`: what the database already tells of.
+  explicit Clock(Instant least) : begin_(std::max(least, wall_now())) {}
+  static Instant wall_now() {
+    using namespace std::chrono;
+    return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
+  }
+  Instant now() const {
+    using namespace std::chrono;
+    return begin_ + Duration{duration_cast<microseconds>(steady_clock::now() - steady_begin_).count()};
+  }
+
+ private:
+  Instant begin_;
+  std::chrono::steady_clock::time_point steady_begin_ = std::chrono::steady_clock::now();
+};
 
 bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
@@ -71,11 +86,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
  public:
   LiveController(ControllerSettings settings, std::unique_ptr<store::Store> store, const store::Loaded& loaded)
       : settings_(std::move(settings)),
+        clock_(Instant{loaded.last_event_us}),
         store_(std::move(store)),
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(LogicSettings{.version = settings_.version}, static_cast<Outside&>(*this),
-                                       loaded, clock_now())),
-        api_(*logic_, clock_now) {}
+                                       loaded, clock_.now())),
+        api_(*logic_, [this] { return clock_.now(); }) {}
 
   ~LiveController() override {
     server_.reset();
@@ -100,11 +116,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
   // ---- the core thread ----
   void run_core() {
     std::deque<std::function<void()>> inputs;
-    logic_->turn(clock_now());
+    logic_->turn(clock_.now());
     while (inbox_.take(inputs, time_to_next_wake())) {
       for (auto& input : inputs) input();
       inputs.clear();
-      logic_->turn(clock_now());
+      logic_->turn(clock_.now());
       api_.on_turn();
     }
   }
@@ -112,13 +128,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
     constexpr std::int64_t longest_us = 500'000;
     const Instant wake = logic_->next_wake();
     if (wake.is_never()) return std::chrono::microseconds(longest_us);
-    return std::chrono::microseconds(std::clamp<std::int64_t>((wake - clock_now()).us, 0, longest_us));
+    return std::chrono::microseconds(std::clamp<std::int64_t>((wake - clock_.now()).us, 0, longest_us));
   }
 
   // ---- Outside (core thread) ----
   void commit(store::Batch batch) override {
     writer_->submit(std::move(batch), [this](Status status) {
-      inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_now()); });
+      inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_.now()); });
     });
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
@@ -167,7 +183,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
         const std::lock_guard lock(sockets_mutex_);
         sockets_.erase(session);
       }
-      inbox_.put([this, session] { logic_->on_agent_closed(session, clock_now()); });
+      inbox_.put([this, session] { logic_->on_agent_closed(session, clock_.now()); });
     };
     socket->set_callbacks(std::move(callbacks));
     return true;
@@ -175,7 +191,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void on_agent_text(SessionId session, const std::string& text) {
     const auto message = wire::decode_agent_message(text);
     if (!message.ok()) return close(session, "bad-message");
-    logic_->on_agent_message(session, *message, clock_now());
+    logic_->on_agent_message(session, *message, clock_.now());
   }
 
   // Who may ask: submitting means running commands. A page of another origin may not, nor a name that was rebound to
@@ -199,6 +215,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
 
   ControllerSettings settings_;
+  Clock clock_;
   std::unique_ptr<store::Store> store_;
   Inbox inbox_;
   std::unique_ptr<store::Writer> writer_;
@@ -221,7 +238,7 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
   }
   auto store = store::open_sqlite(settings.data_dir);
   if (!store.ok()) return store.error();
-  auto loaded = (*store)->load(clock_now().us, 20'000);
+  auto loaded = (*store)->load(Clock::wall_now().us, 20'000);
   if (!loaded.ok()) return loaded.error();
   auto controller = std::make_unique<LiveController>(settings, std::move(*store), *loaded);
   if (Status opened = controller->open(loop); !opened.ok()) return opened.error();

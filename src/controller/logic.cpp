@@ -83,7 +83,7 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
     if (!hello.ok()) continue;
     engine_.feed(ServerJoined{describe(*hello, core_)}, now);
     engine_.feed(ServerSilent{row.name}, now);  // until its agent calls
-    agents_.remember(row.name, *hello);
+    agents_.remember(row.name, *hello, now);
   }
   for (const store::JobRow& row : loaded.finished_jobs) {
     book_.add(row);
@@ -237,6 +237,7 @@ void Logic::set_policy(const std::string& name, const GivenParameters& parameter
 
 void Logic::turn(Instant now) {
   const ServerIndex last_server = core_.memory().last_server;
+  check_leases(now);
   engine_.turn(now);
   if (core_.memory().last_server != last_server) {
     recorder_.write(store::SettingRow{"last_server", core_.servers()[core_.memory().last_server].description.name});
@@ -244,7 +245,10 @@ void Logic::turn(Instant now) {
   recorder_.flush(now);
 }
 
-Instant Logic::next_wake() const { return std::min(core_.next_wake(), recorder_.retry_at()); }
+Instant Logic::next_wake() const {
+  const Instant lease_check = agents_.all().empty() ? Instant::never() : next_lease_check_;
+  return std::min({core_.next_wake(), recorder_.retry_at(), lease_check});
+}
 
 void Logic::on_committed(const Status& status, Instant now) {
   const BatchNumber batch = recorder_.on_committed(status, now);
@@ -276,13 +280,12 @@ void Logic::order_start(JobEntry& entry, const Job& job) {
   auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
   SL_CHECK(spec.ok(), "a stored submission can be read");
   wire::StartAttempt order;
-  order.seq = agent->next_seq++;
   order.job_id = entry.row.id;
   order.attempt = job.attempt;
   order.resume = job.first_start.happened();
   part.gpus.for_each([&](int gpu) { order.gpus.push_back(gpu); });
   order.spec = std::move(*spec);
-  outside_.send(agent->session, order);
+  give_order(*agent, std::move(order));
 }
 
 void Logic::order_stop(JobEntry& entry, const Job& job) {
@@ -297,14 +300,13 @@ void Logic::order_stop(JobEntry& entry, const Job& job) {
   if (!agent || agent->session == 0) return;
   const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
   wire::StopAttempt order;
-  order.seq = agent->next_seq++;
   order.job_id = entry.row.id;
   order.attempt = job.attempt;
   order.reason = why;
   const bool for_others = entry.stopping == StopReason::preempted;
   if (spec.ok() && for_others) order.signal = spec->checkpoint.signal;
   order.grace_s = for_others && spec.ok() ? spec->checkpoint.grace_s : 30;
-  outside_.send(agent->session, order);
+  give_order(*agent, std::move(order));
 }
 
 }  // namespace sl::controller

@@ -24,8 +24,8 @@ namespace sl::controller {
 
 struct LogicSettings {
   std::string version = "0.1.0";
-  std::string policy = "fifo";  // when the store knows none
-  double lease_s = 30;
+  std::string policy = "fifo";        // when the store knows none
+  double lease_s = 30;                // how long an agent's attempts may count on a contact
   std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
 };
 
@@ -52,6 +52,9 @@ class Logic : private Fleet {
   void submit(Submission submission, Instant now, Done done);
   // What submit would say, without doing it.
   Status check(const wire::JobSpec& spec) const;
+  // An admin's word that a server will not come back: what ran there goes back to the queue.
+  void declare_lost(const std::string& server, const std::string& by, Instant now,
+                    std::function<void(const Status&)> done);
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
                   std::function<void(const Status&)> done);
@@ -79,14 +82,20 @@ class Logic : private Fleet {
   void on(SessionId session, const wire::Progress& progress, Instant now);
   void on(SessionId session, const wire::Telemetry& telemetry, Instant now);
   void on(SessionId session, const wire::LogChunk& chunk, Instant now);
-  void on(SessionId, const wire::Ack&, Instant) {}
   void on(SessionId session, const wire::Ping& ping, Instant now);
 
   // What an agent reports of one attempt. Returns whether it is one of ours at all.
   bool apply_report(const std::string& server, const wire::AttemptReport& report, Instant now);
   void apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now);
   void reconcile(Agent& agent, Instant now);
-  void requeue_missing(const Agent& agent, Instant now);
+  void requeue_missing(Agent& agent, Instant now);
+  template <typename Order>
+  void give_order(Agent& agent, Order order);
+  bool is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now);
+  void drop_session(SessionId session, const std::string& why, Instant now);
+  Status admit_newcomer(const wire::Hello& hello) const;
+  void check_leases(Instant now);
+  void end_lease(const std::string& server, Instant now);
   void stop_stranger(Agent& agent, const wire::AttemptReport& report);
   void forget_when_durable(const std::string& server, const wire::AttemptReport& report);
   void refuse_unwritten(JobId job, Instant now);
@@ -106,6 +115,7 @@ class Logic : private Fleet {
   std::optional<store::PolicyRow> previous_policy_;
   std::int64_t next_job_ = 1;
   Instant started_;
+  Instant next_lease_check_;
 
   struct Key {
     std::string body_hash;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/lease.h"
 #include "controller/logic.h"
 #include "wire/json.h"
 
@@ -59,8 +60,45 @@ void Logic::on_agent_closed(SessionId session, Instant now) {
   if (!server.empty()) engine_.feed(ServerSilent{server}, now);
 }
 
+// The session is over for us at once; what its socket still brings is not heard.
+void Logic::drop_session(SessionId session, const std::string& why, Instant now) {
+  outside_.close(session, why);
+  on_agent_closed(session, now);
+}
+
+template <typename Order>
+void Logic::give_order(Agent& agent, Order order) {
+  order.seq = ++agent.orders_sent;
+  outside_.send(agent.session, std::move(order));
+}
+template void Logic::give_order(Agent&, wire::StartAttempt);
+template void Logic::give_order(Agent&, wire::StopAttempt);
+
+// Whether it is the report after the last one. When one is missing, both sides start over with a new session.
+bool Logic::is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now) {
+  if (seq <= agent.reports_seen) return false;  // came twice
+  if (seq != agent.reports_seen + 1) return drop_session(session, "report-missing", now), false;
+  agent.reports_seen = seq;
+  return true;
+}
+
+// Another agent may take over a server's name only when the attempts of the one before it have surely ended.
+Status Logic::admit_newcomer(const wire::Hello& hello) const {
+  const Agent* before = agents_.by_server(hello.server);
+  if (!before || before->agent_id.empty() || before->agent_id == hello.agent_id) return {};
+  const ServerIndex server = core_.find_server(hello.server);
+  for (const JobIndex index : core_.active()) {
+    if (core_.job(index).allocation.on(server).empty()) continue;
+    return conflict("server-name-taken", "another agent ran jobs as server " + hello.server)
+        .hint("start it with its old data directory")
+        .hint("schedulearn servers lost " + hello.server + "   when those jobs are surely gone");
+  }
+  return {};
+}
+
 void Logic::on(SessionId session, const wire::Hello& hello, Instant now) {
-  Result<Agent*> opened = agents_.open(session, hello, now);
+  const Status admitted = admit_newcomer(hello);
+  Result<Agent*> opened = admitted.ok() ? agents_.open(session, hello, now) : Result<Agent*>(admitted.error());
   if (!opened.ok()) {
     outside_.send(session, wire::Refused{opened.error().code, opened.error().message});
     return outside_.close(session, opened.error().code);
@@ -81,7 +119,7 @@ void Logic::reconcile(Agent& agent, Instant now) {
   for (const wire::AttemptReport& report : agent.hello.attempts) {
     if (apply_report(agent.hello.server, report, now)) continue;
     if (report.state == "exited") {
-      outside_.send(agent.session, wire::ForgetAttempt{agent.next_seq++, report.job_id, report.attempt});
+      give_order(agent, wire::ForgetAttempt{0, report.job_id, report.attempt});
     } else {
       stop_stranger(agent, report);
     }
@@ -90,11 +128,10 @@ void Logic::reconcile(Agent& agent, Instant now) {
 }
 
 void Logic::stop_stranger(Agent& agent, const wire::AttemptReport& report) {
-  outside_.send(agent.session,
-                wire::StopAttempt{agent.next_seq++, report.job_id, report.attempt, "stranger", "TERM", 30});
+  give_order(agent, wire::StopAttempt{0, report.job_id, report.attempt, "stranger", "TERM", 30});
 }
 
-void Logic::requeue_missing(const Agent& agent, Instant now) {
+void Logic::requeue_missing(Agent& agent, Instant now) {
   const ServerIndex server = core_.find_server(agent.hello.server);
   const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
   for (const JobIndex index : active) {
@@ -165,8 +202,7 @@ void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptRepor
 void Logic::forget_when_durable(const std::string& server, const wire::AttemptReport& report) {
   recorder_.when_durable([this, server, job = report.job_id, attempt = report.attempt](const Status& status) {
     Agent* agent = agents_.by_server(server);
-    if (status.ok() && agent && agent->session != 0)
-      outside_.send(agent->session, wire::ForgetAttempt{agent->next_seq++, job, attempt});
+    if (status.ok() && agent && agent->session != 0) give_order(*agent, wire::ForgetAttempt{0, job, attempt});
   });
 }
 
@@ -174,11 +210,9 @@ void Logic::on(SessionId session, const wire::AttemptChanged& changed, Instant n
   Agent* agent = agents_.by_session(session);
   if (!agent) return outside_.close(session, "hello-expected");
   agent->last_contact = now;
+  if (!is_next(*agent, session, changed.seq, now)) return;
   const bool ours = apply_report(agent->hello.server, changed.report, now);
   if (!ours && changed.report.state != "exited") stop_stranger(*agent, changed.report);
-  recorder_.when_durable([this, session, seq = changed.seq](const Status& status) {
-    if (status.ok() && agents_.by_session(session)) outside_.send(session, wire::Ack{seq});
-  });
   if (changed.report.state == "exited") forget_when_durable(agent->hello.server, changed.report);
 }
 
@@ -228,8 +262,58 @@ void Logic::on(SessionId session, const wire::Telemetry& telemetry, Instant now)
 void Logic::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.on_chunk(session, chunk); }
 
 void Logic::on(SessionId session, const wire::Ping& ping, Instant now) {
-  if (Agent* agent = agents_.by_session(session)) agent->last_contact = now;
-  outside_.send(session, ping);
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return;
+  agent->last_contact = now;
+  if (ping.last_seq > agent->reports_seen) return drop_session(session, "report-missing", now);
+  outside_.send(session, wire::Ping{ping.at_us, agent->orders_sent});
+}
+
+// ---- leases ----
+
+// An agent counts its lease from before we last heard of it, on its own clock; what had to end with it needs the grace
+// to end, and clocks may differ a little.
+void Logic::check_leases(Instant now) {
+  constexpr Duration interval = Duration::whole_seconds(1);
+  constexpr Duration margin = Duration::whole_seconds(5);
+  if (next_lease_check_.happened() && now < next_lease_check_) return;
+  next_lease_check_ = now + interval;
+  const Duration lease = Duration::seconds(settings_.lease_s);
+  for (auto& [name, agent] : agents_.all()) {
+    if (agent.session != 0 && agent.last_contact + lease < now) drop_session(agent.session, "silent", now);
+    if (agent.session != 0 || agent.lease_over || now < agent.last_contact + lease + fence_grace + margin) continue;
+    agent.lease_over = true;
+    end_lease(name, now);
+  }
+}
+
+void Logic::end_lease(const std::string& server, Instant now) {
+  const ServerIndex index = core_.find_server(server);
+  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
+  for (const JobIndex job : active) {
+    const JobEntry* entry = book_.find(core_.job(job).request.id);
+    if (!entry || core_.job(job).allocation.on(index).empty()) continue;
+    const auto spec = wire::read_json<wire::JobSpec>(entry->row.spec_json, wire::Unknown::ignore);
+    if (spec.ok() && spec->on_partition == "stop")
+      engine_.feed(AttemptReleased{core_.job(job).request.id, core_.job(job).attempt}, now);
+  }
+}
+
+void Logic::declare_lost(const std::string& server, const std::string& by, Instant now,
+                         std::function<void(const Status&)> done) {
+  const Agent* agent = agents_.by_server(server);
+  if (!agent) return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers"));
+  if (agent->session != 0)
+    return done(conflict("server-connected", "server " + server + " is connected, it is not lost"));
+  store::EventRow event;
+  event.at_us = now.us;
+  event.kind = "server.declared_lost";
+  event.server = server;
+  event.actor_type = "user";
+  event.actor_name = by;
+  recorder_.write_event(std::move(event));
+  engine_.feed(ServerLost{server}, now);
+  recorder_.when_durable(std::move(done));
 }
 
 }  // namespace sl::controller

@@ -72,16 +72,22 @@ class LogicTest : public testing::Test {
     hello.gpus[1].index = 1;
     hello.attempts = std::move(attempts);
     logic->on_agent_message(session, hello, now);
+    reports = 0;
     settle();
   }
   void tell(const wire::AttemptReport& report) {
-    logic->on_agent_message(1, wire::AttemptChanged{1, report}, now);
+    logic->on_agent_message(1, wire::AttemptChanged{++reports, report}, now);
     settle();
   }
-  void submit(int gpus, const std::string& key = "") {
+  void pass(std::int64_t seconds) {
+    now = now + Duration::whole_seconds(seconds);
+    settle();
+  }
+  void submit(int gpus, const std::string& key = "", const std::string& on_partition = "continue") {
     Logic::Submission submission;
     submission.spec.command = "true";
     submission.spec.workdir = "/";
+    submission.spec.on_partition = on_partition;
     submission.spec.gpus = {gpus, gpus};
     submission.idempotency_key = key;
     answers.clear();
@@ -99,6 +105,7 @@ class LogicTest : public testing::Test {
   Instant now = Instant::at_seconds(1'000);
   std::unique_ptr<Logic> logic;
   std::vector<Result<JobId>> answers;
+  std::int64_t reports = 0;  // of the session
 };
 
 TEST_F(LogicTest, an_acceptance_is_answered_and_an_order_sent_only_after_they_are_durable) {
@@ -156,7 +163,7 @@ TEST_F(LogicTest, an_exit_is_durable_before_the_agent_may_forget_it) {
   submit(1);
   settle();
   tell(report(1, 1, "running"));
-  logic->on_agent_message(1, wire::AttemptChanged{5, report(1, 1, "exited", 3)}, now);
+  logic->on_agent_message(1, wire::AttemptChanged{++reports, report(1, 1, "exited", 3)}, now);
   logic->turn(now);
   EXPECT_TRUE(world.all<wire::ForgetAttempt>().empty());
   commit({});
@@ -223,6 +230,79 @@ TEST_F(LogicTest, exit_75_asks_for_another_attempt) {
   tell(report(1, 1, "exited", 75));
   EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 2);
   EXPECT_TRUE(world.all<wire::StartAttempt>().back().resume);
+}
+
+TEST_F(LogicTest, a_silent_server_s_jobs_go_on_there_or_start_elsewhere_once_its_lease_is_surely_over) {
+  hello();
+  submit(1, "", "stop");
+  submit(1, "", "continue");
+  settle();
+  tell(report(1, 1, "running"));
+  tell(report(2, 1, "running"));
+  pass(31);
+  EXPECT_TRUE(world.closed.count(1)) << "a session without pings is given up";
+  pass(10);
+  EXPECT_EQ(state(1), "running") << "it may still be on its way out";
+  pass(10);
+  EXPECT_EQ(state(1), "pending");
+  EXPECT_EQ(state(2), "running");
+  hello({report(1, 1, "running"), report(2, 1, "running")}, 2);
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  EXPECT_EQ(world.all<wire::StopAttempt>()[0].job_id, 1);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 2);
+}
+
+TEST_F(LogicTest, after_a_restart_no_lease_is_taken_for_over_early) {
+  hello();
+  submit(1, "", "stop");
+  settle();
+  tell(report(1, 1, "running"));
+  pass(40);
+  restart();
+  pass(20);
+  EXPECT_EQ(state(1), "running");
+  pass(30);
+  EXPECT_EQ(state(1), "pending");
+}
+
+TEST_F(LogicTest, a_server_is_lost_when_an_admin_says_so_and_not_while_it_is_connected) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  Status said;
+  logic->declare_lost("s", "root", now, [&](const Status& status) { said = status; });
+  EXPECT_EQ(said.error().code, "server-connected");
+  logic->on_agent_closed(1, now);
+  logic->declare_lost("s", "root", now, [&](const Status& status) { said = status; });
+  settle();
+  EXPECT_TRUE(said.ok());
+  EXPECT_EQ(state(1), "pending");
+}
+
+TEST_F(LogicTest, a_new_agent_cannot_take_over_a_server_whose_jobs_may_still_run) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_closed(1, now);
+  hello({}, 2, "another");
+  EXPECT_EQ(world.all<wire::Refused>().size(), 1u);
+  EXPECT_EQ(state(1), "running");
+}
+
+TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does_nothing) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->on_agent_message(1, wire::AttemptChanged{1, report(1, 1, "exited", 0)}, now);
+  EXPECT_EQ(state(1), "running");
+  logic->on_agent_message(1, wire::AttemptChanged{3, report(1, 1, "exited", 0)}, now);
+  EXPECT_TRUE(world.closed.count(1));
+  hello({}, 2);
+  logic->on_agent_message(2, wire::Ping{5, 1}, now);
+  EXPECT_TRUE(world.closed.count(2));
 }
 
 TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is) {

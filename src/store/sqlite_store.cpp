@@ -315,6 +315,8 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
     soci::indicator state = soci::i_null;
     sql_ << "SELECT max(seq) FROM events", soci::into(number, state);
     loaded.next_event_seq = state == soci::i_ok ? number + 1 : 1;
+    sql_ << "SELECT max(at_us) FROM events WHERE seq = (SELECT max(seq) FROM events)", soci::into(number, state);
+    loaded.last_event_us = state == soci::i_ok ? number : 0;
     sql_ << "SELECT max(id) FROM jobs", soci::into(number, state);
     loaded.next_job_id = state == soci::i_ok ? number + 1 : 1;
     return loaded;

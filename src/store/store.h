@@ -80,6 +80,7 @@ struct Loaded {
   std::vector<PolicyRow> policies;      // the latest, oldest first
   std::vector<SettingRow> settings;
   std::vector<IdempotencyRow> keys;  // younger than a day
+  std::int64_t last_event_us = 0;
   std::int64_t next_event_seq = 1;
   std::int64_t next_job_id = 1;
 };

@@ -30,8 +30,6 @@ constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
 template <>
 constexpr const char* type_name<LogRead> = "log_read";
 template <>
-constexpr const char* type_name<Ack> = "ack";
-template <>
 constexpr const char* type_name<Ping> = "ping";
 
 template <typename Message>

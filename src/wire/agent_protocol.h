@@ -2,9 +2,12 @@
 // /api/v1/agent, opened by the agent. Version 1 (docs/formats/agent-protocol.md).
 //
 // Every frame is {"type": "...", ...fields}. Reports of the agent and orders of the controller carry `seq`, counted per
-// direction and session from 1; the receiver answers Ack{seq} once the fact is durable on its side. What is not
-// acknowledged is sent again after a reconnect (in Hello for attempts), so every message must be safe to receive twice:
-// orders are keyed by (job, attempt).
+// direction and session from 1: what comes twice is ignored, and when one is missing the session is given up. The next
+// one begins with Hello, which tells all the agent holds, so both sides agree again whatever was lost. Orders are keyed
+// by (job, attempt) and may be sent again.
+//
+// The lease: an agent may count on it for `lease_s` from the moment a ping (or Hello) left that was answered. Attempts
+// with on_partition "stop" end with it; the controller starts them elsewhere only when it has surely run out.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -159,17 +162,14 @@ struct LogRead {
 BOOST_DESCRIBE_STRUCT(LogRead, (), (request, job_id, attempt, offset, limit, wait_s))
 
 // ---- both ----
-struct Ack {
-  std::int64_t seq = 0;
-};
-BOOST_DESCRIBE_STRUCT(Ack, (), (seq))
 struct Ping {
-  std::int64_t at_us = 0;
-};  // renews the lease; answered by a Ping from the other side
-BOOST_DESCRIBE_STRUCT(Ping, (), (at_us))
+  std::int64_t at_us = 0;     // the agent's clock, sent back as it came: renews the lease from that moment
+  std::int64_t last_seq = 0;  // of the sender in this session: tells whether something was lost
+};
+BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq))
 
-using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, Ack, Ping>;
-using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, Ack, Ping>;
+using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, Ping>;
+using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

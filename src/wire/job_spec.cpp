@@ -182,7 +182,8 @@ void read_interruptions(Keys& keys, JobSpec& into) {
       .take("preemptible", into.preemptible)
       .take("preempt", into.preemptible)
       .take("migratable", into.migratable)
-      .take("migrate", into.migratable);
+      .take("migrate", into.migratable)
+      .take("on_partition", into.on_partition);
   keys.section("checkpoint", [&](Keys& k) {
     k.take("dir", into.checkpoint.dir)
         .take("signal", into.checkpoint.signal)

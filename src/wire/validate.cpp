@@ -135,6 +135,9 @@ Status validate_interruptions(const JobSpec& spec) {
   if (std::find(signals.begin(), signals.end(), signal) == signals.end())
     return with_suggestion(invalid("bad-signal", "unknown signal " + spec.checkpoint.signal).at("/checkpoint/signal"),
                            signal, signals);
+  if (spec.on_partition != "continue" && spec.on_partition != "stop")
+    return with_suggestion(invalid("bad-on-partition", "unknown on_partition " + spec.on_partition).at("/on_partition"),
+                           spec.on_partition, {"continue", "stop"});
   if (spec.retry.max < 0 || spec.retry.max > 1000)
     return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
   const std::vector<std::string_view> ends = {"any",       "exit",        "signal", "time_limit", "out_of_memory",

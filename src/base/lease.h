@@ -1,0 +1,12 @@
+// A lease is how long a server's attempts may count on the last contact with the controller. When it has run out,
+// attempts that may be started again elsewhere are asked to end, and killed after the grace; the controller waits for
+// both before it starts them elsewhere.
+#pragma once
+
+#include "base/time.h"
+
+namespace sl {
+
+inline constexpr Duration fence_grace = Duration::whole_seconds(10);
+
+}  // namespace sl
