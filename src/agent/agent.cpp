@@ -1,9 +1,7 @@
 #include "agent/agent.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <spawn.h>
 #include <sys/auxv.h>
 #include <sys/file.h>
@@ -25,6 +23,7 @@
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/gpu_probe.h"
+#include "agent/machine.h"
 #include "net/websocket.h"
 
 extern char** environ;
@@ -69,50 +68,6 @@ std::string own_folder() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   const auto* told = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return (failed ? fs::absolute(told ? told : ".") : program).parent_path();
-}
-
-// A TCP port nobody uses just now, for ranks of a job to meet on.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  int port = 29500;
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0)
-    port = ntohs(address.sin_port);
-  ::close(fd);
-  return port;
-}
-
-std::int64_t memory_kib(const char* key) {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  for (std::int64_t value = 0; file >> name >> value;) {
-    std::getline(file, unit);
-    if (name == std::string(key) + ":") return value;
-  }
-  return 0;
-}
-
-// Processor time spent working and in all, in ticks since boot.
-std::pair<double, double> cpu_ticks() {
-  std::ifstream file("/proc/stat");
-  std::string word;
-  file >> word;
-  double all = 0, idle = 0, value = 0;
-  for (int i = 0; i < 8 && file >> value; ++i) {
-    all += value;
-    if (i == 3 || i == 4) idle += value;
-  }
-  return {all - idle, all};
-}
-
-std::int64_t parent_of(std::int64_t pid) {
-  const std::string text = read_text("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t end = text.rfind(')');
-  return end == std::string::npos || end + 4 >= text.size() ? 0 : std::atoll(text.c_str() + end + 4);
 }
 
 struct PendingRead {
@@ -572,13 +527,6 @@ Result<int> lock_data_dir(const std::string& dir) {
   ::close(lock);
   return conflict("data-directory-in-use", "another agent uses the data directory " + dir)
       .hint("choose another: --data DIR");
-}
-
-std::string host_name() {
-  char name[256] = "server";
-  ::gethostname(name, sizeof name - 1);
-  const std::string text = name;
-  return text.substr(0, text.find('.'));
 }
 
 }  // namespace

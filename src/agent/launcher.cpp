@@ -139,7 +139,7 @@ struct Image {  // all that exec needs, made before fork
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::prctl(PR_SET_PDEATHSIG, 0);
+  if (!order.fenced) ::prctl(PR_SET_PDEATHSIG, 0);  // without a launcher nobody would end it with its lease
   ::execve(image.program.c_str(), image.arguments.data(), image.environment.data());
   give_up();
   ::_exit(127);

@@ -89,15 +89,11 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
     book_.add(row);
     book_.mark_finished(JobId(row.id));
   }
-  for (const store::JobRow& row : loaded.unfinished_jobs) {
-    Result<RestoredJob> restored = restore_job(row, core_);
-    SL_CHECK(restored.ok(), "every unfinished job of the store can be put back");
-    JobEntry& entry = book_.add(row);
-    if (row.extra_json == "preempted") entry.stopping = StopReason::preempted;
-    if (row.extra_json == "time_limit") entry.stopping = StopReason::time_limit;
-    if (row.extra_json == "cancelled") entry.stopping = StopReason::cancelled;
-    const Status put_back = core_.restore(std::move(*restored), now);
-    SL_CHECK(put_back.ok(), "no two jobs of the store hold one GPU");
+  // Those that were to start come last: the GPUs they were promised may still be another's.
+  for (const bool starting : {false, true}) {
+    for (const store::JobRow& row : loaded.unfinished_jobs) {
+      if ((row.state == to_string(JobState::starting)) == starting) restore_unfinished(row, now);
+    }
   }
   for (const store::IdempotencyRow& row : loaded.keys)
     keys_[row.key] = {row.body_hash, JobId(row.job_id), Instant{row.at_us}, true};
@@ -114,6 +110,21 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   if (!policy.ok()) policy = make_policy(settings_.policy);  // an older version knew it
   SL_CHECK(policy.ok(), "the default policy exists");
   core_.set_policy(std::move(*policy), now, engine_.effects());
+}
+
+void Logic::restore_unfinished(const store::JobRow& row, Instant now) {
+  Result<RestoredJob> restored = restore_job(row, core_);
+  SL_CHECK(restored.ok(), "every unfinished job of the store can be put back");
+  JobEntry& entry = book_.add(row);
+  if (row.extra_json == "preempted") entry.stopping = StopReason::preempted;
+  if (row.extra_json == "time_limit") entry.stopping = StopReason::time_limit;
+  if (row.extra_json == "cancelled") entry.stopping = StopReason::cancelled;
+  if (core_.restore(std::move(*restored), now).ok()) return;
+  SL_CHECK(restored->job.state == JobState::starting, "no two jobs of the store hold one GPU");
+  restored->job.state = JobState::pending;  // its order was never given: it waited for these GPUs
+  restored->job.allocation.clear();
+  SL_CHECK(core_.restore(std::move(*restored), now).ok(), "a pending job can be put back");
+  copy_state(core_, core_.job(core_.find(JobId(row.id))), entry.row);
 }
 
 // ---- submission ----
@@ -173,10 +184,10 @@ void Logic::submit(Submission submission, Instant now, Done done) {
   }
   engine_.feed(JobSubmitted{make_request(submission.spec, id, now, core_), submission.spec.hold}, now);
   recorder_.when_durable(
-      [this, id, now, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
+      [this, id, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
         if (!status.ok()) {
           keys_.erase(key);
-          refuse_unwritten(id, now);
+          refuse_unwritten(id, committed_at_);
           return done(status.error());
         }
         if (const auto at = keys_.find(key); at != keys_.end()) at->second.durable = true;
@@ -251,6 +262,7 @@ Instant Logic::next_wake() const {
 }
 
 void Logic::on_committed(const Status& status, Instant now) {
+  committed_at_ = now;
   const BatchNumber batch = recorder_.on_committed(status, now);
   if (batch > 0) engine_.durable(batch);
 }

@@ -96,10 +96,12 @@ class Logic : private Fleet {
   Status admit_newcomer(const wire::Hello& hello) const;
   void check_leases(Instant now);
   void end_lease(const std::string& server, Instant now);
+  void repeat_order(JobId id, int attempt, JobState state);
   void stop_stranger(Agent& agent, const wire::AttemptReport& report);
   void forget_when_durable(const std::string& server, const wire::AttemptReport& report);
   void refuse_unwritten(JobId job, Instant now);
   void restore(const store::Loaded& loaded, Instant now);
+  void restore_unfinished(const store::JobRow& row, Instant now);
   void expire_keys(Instant now);
 
   LogicSettings settings_;
@@ -115,6 +117,7 @@ class Logic : private Fleet {
   std::optional<store::PolicyRow> previous_policy_;
   std::int64_t next_job_ = 1;
   Instant started_;
+  Instant committed_at_;  // when the last commit ended: the time of what waits for it
   Instant next_lease_check_;
 
   struct Key {

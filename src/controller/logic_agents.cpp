@@ -97,6 +97,7 @@ Status Logic::admit_newcomer(const wire::Hello& hello) const {
 }
 
 void Logic::on(SessionId session, const wire::Hello& hello, Instant now) {
+  if (agents_.by_session(session)) return;  // came twice; what has been ordered since is not in it
   const Status admitted = admit_newcomer(hello);
   Result<Agent*> opened = admitted.ok() ? agents_.open(session, hello, now) : Result<Agent*>(admitted.error());
   if (!opened.ok()) {
@@ -114,13 +115,14 @@ void Logic::on(SessionId session, const wire::Hello& hello, Instant now) {
 }
 
 // Makes both sides agree: what the agent tells is taken in, what it holds and should not is stopped, what it should
-// hold and does not is started (the order was lost) or goes back to the queue (the attempt was).
+// hold and does not is started (the order was lost) or goes back to the queue (the attempt was). Orders wait until what
+// they rest on is durable: else a restart of ours would know nothing of them.
 void Logic::reconcile(Agent& agent, Instant now) {
   for (const wire::AttemptReport& report : agent.hello.attempts) {
-    if (apply_report(agent.hello.server, report, now)) continue;
+    const bool ours = apply_report(agent.hello.server, report, now);
     if (report.state == "exited") {
-      give_order(agent, wire::ForgetAttempt{0, report.job_id, report.attempt});
-    } else {
+      forget_when_durable(agent.hello.server, report);
+    } else if (!ours) {
       stop_stranger(agent, report);
     }
   }
@@ -128,7 +130,12 @@ void Logic::reconcile(Agent& agent, Instant now) {
 }
 
 void Logic::stop_stranger(Agent& agent, const wire::AttemptReport& report) {
-  give_order(agent, wire::StopAttempt{0, report.job_id, report.attempt, "stranger", "TERM", 30});
+  recorder_.when_durable([this, session = agent.session, report](const Status& status) {
+    Agent* still = agents_.by_session(session);
+    if (!still) return;  // it will tell again
+    if (!status.ok()) return stop_stranger(*still, report);
+    give_order(*still, wire::StopAttempt{0, report.job_id, report.attempt, "stranger", "TERM", 30});
+  });
 }
 
 void Logic::requeue_missing(Agent& agent, Instant now) {
@@ -142,14 +149,23 @@ void Logic::requeue_missing(Agent& agent, Instant now) {
         std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(), [&](const wire::AttemptReport& report) {
           return report.job_id == entry->row.id && report.attempt == job.attempt;
         });
-    if (held) {
-      if (job.state == JobState::stopping) order_stop(*entry, job);
-    } else if (job.state == JobState::starting) {
-      order_start(*entry, job);
-    } else {
+    if (held ? job.state == JobState::stopping : job.state == JobState::starting) {
+      repeat_order(job.request.id, job.attempt, job.state);
+    } else if (!held) {
       engine_.feed(AttemptExited{job.request.id, job.attempt, {FailureKind::server_lost}, true}, now);
     }
   }
+}
+
+// The order that this state calls for, once the state is durable, if it still stands then.
+void Logic::repeat_order(JobId id, int attempt, JobState state) {
+  recorder_.when_durable([this, id, attempt, state](const Status& status) {
+    const JobIndex index = core_.find(id);
+    JobEntry* entry = book_.find(id);
+    if (!entry || !index.valid() || core_.job(index).attempt != attempt || core_.job(index).state != state) return;
+    if (!status.ok()) return repeat_order(id, attempt, state);
+    state == JobState::starting ? order_start(*entry, core_.job(index)) : order_stop(*entry, core_.job(index));
+  });
 }
 
 bool Logic::apply_report(const std::string& server, const wire::AttemptReport& report, Instant now) {
@@ -174,13 +190,15 @@ bool Logic::apply_report(const std::string& server, const wire::AttemptReport& r
 void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {
   Exit exit = exit_of(report);
   const JobId id(entry.row.id);
+  const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
   const bool preempted = job.state == JobState::stopping && entry.stopping == StopReason::preempted;
-  if (preempted || exit.exit_code == 75) {
+  // It said that it may be started elsewhere when its server fails it.
+  const bool fenced = exit.failure == FailureKind::server_lost && spec.ok() && spec->on_partition == "stop";
+  if (preempted || fenced || exit.exit_code == 75) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);
   } else {
     if (job.state == JobState::stopping && entry.stopping == StopReason::time_limit)
       exit.failure = FailureKind::time_limit;
-    const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
     const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && spec.ok() &&
                        job.failures < spec->retry.max && matches_retry(spec->retry, exit);
     if (!retry) {
@@ -198,11 +216,12 @@ void Logic::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptRepor
   entry.pid = 0;
 }
 
-// The agent may drop what it keeps of the attempt once its end cannot be lost any more.
+// The agent may drop what it keeps of the attempt once its end cannot be lost any more; a full disk only delays that.
 void Logic::forget_when_durable(const std::string& server, const wire::AttemptReport& report) {
-  recorder_.when_durable([this, server, job = report.job_id, attempt = report.attempt](const Status& status) {
+  recorder_.when_durable([this, server, report](const Status& status) {
+    if (!status.ok()) return forget_when_durable(server, report);
     Agent* agent = agents_.by_server(server);
-    if (status.ok() && agent && agent->session != 0) give_order(*agent, wire::ForgetAttempt{0, job, attempt});
+    if (agent && agent->session != 0) give_order(*agent, wire::ForgetAttempt{0, report.job_id, report.attempt});
   });
 }
 
@@ -263,7 +282,7 @@ void Logic::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.
 
 void Logic::on(SessionId session, const wire::Ping& ping, Instant now) {
   Agent* agent = agents_.by_session(session);
-  if (!agent) return;
+  if (!agent) return outside_.close(session, "hello-expected");
   agent->last_contact = now;
   if (ping.last_seq > agent->reports_seen) return drop_session(session, "report-missing", now);
   outside_.send(session, wire::Ping{ping.at_us, agent->orders_sent});

@@ -9,6 +9,7 @@ Core::Core(const Estimates& estimates, CoreSettings settings)
     : settings_(settings), estimates_(estimates), random_(settings.seed) {}
 
 void Core::apply(Event event, Instant now, Effects& effects) {
+  SL_CHECK(now >= now_, "time never goes back");
   now_ = now;
   effects_ = &effects;
   if (effects.records.empty()) retire();
@@ -49,7 +50,7 @@ void Core::set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effe
   wake_policy(Trigger::policy);
 }
 
-Status Core::restore(RestoredJob restored, Instant now) {
+Status Core::restore(RestoredJob&& restored, Instant now) {
   Job& job = restored.job;
   if (find(job.request.id).valid())
     return conflict("duplicate-job", "job " + std::to_string(job.request.id.value) + " is there twice");

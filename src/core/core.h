@@ -68,8 +68,9 @@ class Core {
   void restore_memory(PolicyMemory memory) { memory_ = std::move(memory); }
 
   // ---- restart ----
-  // Puts back an unfinished job as the store knew it, with the GPUs it holds. Call before set_policy.
-  Status restore(RestoredJob restored, Instant now);
+  // Puts back an unfinished job as the store knew it, with the GPUs it holds. Call before set_policy. On an error the
+  // job is left as it was.
+  Status restore(RestoredJob&& restored, Instant now);
 
   // ---- what is ----
   JobIndex find(JobId job) const;  // none when unknown or finished and gone

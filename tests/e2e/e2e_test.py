@@ -92,7 +92,7 @@ class JobTest(LabTest):
 
     def test_torchrun_starts_as_many_processes_as_gpus(self):
         script = self.lab.folder / "ranks.py"
-        script.write_text("import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n")
+        script.write_text("import os, sys\nsys.stdout.write(f\"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n\")\n")
         job = self.lab.finished(self.lab.submit(f"{script}", gpus=2, launch="torchrun"), 60)
         self.assertEqual(job["state"], "succeeded", self.lab.output(job["id"]))
         self.assertEqual(sorted(line for line in self.lab.output(job["id"]).splitlines() if line.startswith("rank")), ["rank 0 of 2", "rank 1 of 2"])

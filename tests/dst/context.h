@@ -1,0 +1,42 @@
+// What every part of the simulated world shares.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "dst/faults.h"
+#include "dst/heap.h"
+#include "dst/judge.h"
+#include "dst/node.h"
+
+namespace sl::dst {
+
+struct Context {
+  Heap heap;
+  Random random;
+  Faults faults;
+  Judge judge;
+  Plant plant = Plant::none;
+  bool calm = false;  // no more faults: what is broken heals
+  bool keep_history = false;
+  std::vector<std::string> history;
+
+  explicit Context(std::uint64_t seed) : random(seed), faults(Faults::draw(random)) {}
+
+  bool chance(double probability) { return !calm && random.chance(probability); }
+  Duration between(double low_s, double high_s) { return Duration::seconds(random.uniform(low_s, high_s)); }
+  // Where a process may die: before and after whatever the world sees of it.
+  void crash_point() {
+    if (chance(faults.crash)) throw Crash{};
+  }
+  template <typename... Arguments>
+  void note(const char* who, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+    if (!keep_history) return;
+    history.push_back(fmt::format("{:10.3f} {:<12} {}", heap.now().to_seconds() - 1'000'000, who,
+                                  fmt::format(text, std::forward<Arguments>(arguments)...)));
+  }
+};
+
+}  // namespace sl::dst
