@@ -98,6 +98,7 @@ class LiveAgent : public Agent, private AgentPorts {
       agent_id_ = random_id();
       std::ofstream(settings_.data_dir + "/agent_id") << agent_id_;
     }
+    ::mkdir((settings_.data_dir + "/jobs").c_str(), 0700);
     std::ofstream(torchrun_path()) << torchrun_text;
     if (Status ready = connect_launcher(); !ready.ok()) return ready;
     tick();
@@ -158,6 +159,7 @@ class LiveAgent : public Agent, private AgentPorts {
   void send_telemetry();
   void read_metrics();
   void read_metrics_of(const std::string& key, const HeldAttempt& attempt);
+  std::int64_t output_limit_of(const std::string& key);
   std::vector<wire::GpuReport> sample_gpus();
   bool is_ours(std::int64_t pid) const;
   void answer_read(const wire::LogRead& request, bool last_chance);
@@ -185,8 +187,9 @@ class LiveAgent : public Agent, private AgentPorts {
   std::mt19937 back_off_;
 
   int ticks_ = 0;
+  bool told_of_output_ = false;
   std::pair<double, double> cpu_before_ = cpu_ticks();
-  std::map<std::string, std::int64_t> metrics_offsets_;
+  std::map<std::string, std::int64_t> metrics_offsets_, output_limits_;
   std::vector<PendingRead> pending_reads_;
   std::function<void()> stopped_;
   Instant kill_all_at_ = Instant::never();
@@ -315,10 +318,10 @@ void LiveAgent::launch(const std::string& key, const wire::StartAttempt& order) 
   paths.torchrun = torchrun_path();
   paths.controller_url = settings_.controller_url;
   paths.port = order.spec.launch == "none" ? 0 : free_port();
-  std::error_code ignored;
-  for (const std::string& folder :
-       {paths.attempt_dir + "/tmp", paths.job_dir + "/checkpoints", paths.job_dir + "/output"})
-    fs::create_directories(folder, ignored);
+  for (const std::string& folder : {paths.attempt_dir, paths.attempt_dir + "/tmp", paths.job_dir,
+                                    paths.job_dir + "/checkpoints", paths.job_dir + "/output"})
+    ::mkdir(folder.c_str(), 0700);
+  if (order.spec.output_limit_bytes) std::ofstream(paths.attempt_dir + "/limit") << *order.spec.output_limit_bytes;
   std::vector<std::string> own;
   for (char** entry = environ; *entry; ++entry) own.emplace_back(*entry);
   const Execution execution = make_execution(order, paths, own);
@@ -418,7 +421,8 @@ bool LiveAgent::try_answer(const wire::LogRead& request, bool last_chance) {
   // Read the state before the bytes: what is written after the end cannot be missed, it does not exist.
   const bool is_held = held != logic_.attempts().end();
   const bool over = is_held ? held->second.report.state == "exited" : logic_.launcher_ready();
-  const auto piece = read_piece(attempt_dir(key) + "/output", request.offset, request.limit);
+  const std::string dir = attempt_dir(key);
+  const auto piece = read_piece(dir + "/output", request.offset, request.limit, output_gap(dir));
   if (!piece && !is_held) {
     chunk.error = "unknown-attempt";
     send(chunk);
@@ -479,9 +483,21 @@ void LiveAgent::send_telemetry() {
 
 void LiveAgent::read_metrics() {
   for (const auto& [key, attempt] : logic_.attempts()) {
-    if (attempt.report.state != "exited") read_metrics_of(key, attempt);
+    if (attempt.report.state == "exited") continue;
+    read_metrics_of(key, attempt);
+    if (!bound_output(attempt_dir(key), output_limit_of(key)) && !std::exchange(told_of_output_, true))
+      std::fprintf(stderr, "schedulearn agent: outputs cannot be bounded on this file system\n");
   }
-  std::erase_if(metrics_offsets_, [this](const auto& item) { return logic_.attempts().count(item.first) == 0; });
+  const auto gone = [this](const auto& item) { return logic_.attempts().count(item.first) == 0; };
+  std::erase_if(metrics_offsets_, gone);
+  std::erase_if(output_limits_, gone);
+}
+
+// Its job's, written down at its start, or the server's.
+std::int64_t LiveAgent::output_limit_of(const std::string& key) {
+  const auto [at, is_new] = output_limits_.try_emplace(key, 0);
+  if (is_new) std::ifstream(attempt_dir(key) + "/limit") >> at->second;
+  return at->second > 0 ? at->second : settings_.output_limit;
 }
 
 // Every complete line since the last look, so that no epoch's loss is missed.

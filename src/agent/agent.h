@@ -2,6 +2,7 @@
 // the machine does. It can be killed at any moment; jobs go on under the launcher.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,9 +15,10 @@ namespace sl::agent {
 struct AgentSettings {
   std::string controller_url = "http://127.0.0.1:5000";
   std::string data_dir;
-  std::string server;             // empty: the host's name
-  int simulate = 0;               // GPUs to simulate; 0: look for real ones
-  bool simulate_if_none = false;  // 4 simulated ones when no real one is found
+  std::string server;                     // empty: the host's name
+  int simulate = 0;                       // GPUs to simulate; 0: look for real ones
+  bool simulate_if_none = false;          // 4 simulated ones when no real one is found
+  std::int64_t output_limit = 1LL << 30;  // bytes an attempt's output keeps; of more the middle goes
   std::string token;
   std::string version = "0.1.0";
   std::string launcher_program;  // empty: schedulearn-launcher beside this program

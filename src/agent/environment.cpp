@@ -44,7 +44,11 @@ std::string as_line(const wire::CommandLine& command) {
   return text;
 }
 
-std::vector<std::string> shell(const std::string& line) { return {"/bin/bash", "-c", "set -o pipefail\n" + line}; }
+// Signals go to the whole process group. The shell lets its command answer them, then ends as that did.
+std::string shell_text(const std::string& line) {
+  return "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line;
+}
+std::vector<std::string> shell(const std::string& line) { return {"/bin/bash", "-c", shell_text(line)}; }
 
 std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& paths) {
   auto [python, rest] = split_interpreter(as_line(order.spec.command));
@@ -59,13 +63,21 @@ std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& p
          " --master_addr 127.0.0.1 --master_port " + std::to_string(paths.port) + " --monitor_interval 0.2 " + rest;
 }
 
-// One copy for every GPU; the first that fails ends the others, and its code is the job's.
+// One copy for every GPU; the first that fails ends the others, and its code is the job's. Asked to stop, all may
+// answer.
 std::string ranks_line(const wire::StartAttempt& order) {
-  return "pids=\"\"\nfor rank in $(seq 0 " + std::to_string(order.gpus.size() - 1) +
-         "); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " + quoted("set -o pipefail\n" + as_line(order.spec.command)) +
-         " &\n  pids=\"$pids $!\"\ndone\ntrap 'kill -TERM $pids 2>/dev/null' TERM INT USR1\nfor n in $pids; do\n  wait "
-         "-n $pids; code=$?\n"
-         "  if [ $code -ne 0 ]; then kill -TERM $pids 2>/dev/null; wait; exit $code; fi\ndone\n";
+  const std::string count = std::to_string(order.gpus.size());
+  return "pids=\"\"\nfor rank in $(seq 0 $((" + count + " - 1))); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " +
+         quoted(shell_text(as_line(order.spec.command))) +
+         " &\n  pids=\"$pids $!\"\ndone\n"
+         "trap stopping=1 HUP INT QUIT TERM USR1 USR2\n"
+         "while :; do\n"
+         "  unset ended; wait -n -p ended; code=$?\n"
+         "  [ $code -ne 127 ] || [ -n \"$ended\" ] || break  # none is left\n"
+         "  [ -n \"$ended\" ] || continue  # only a signal\n"
+         "  [ $code -eq 0 ] || result=${result:-$code}\n"
+         "  [ $code -eq 0 ] || [ -n \"$stopping\" ] || kill -TERM $pids 2>/dev/null\n"
+         "done\nexit ${result:-0}\n";
 }
 
 void pass_on(const std::vector<std::string>& own, Environment& environment) {
@@ -137,7 +149,7 @@ Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& pa
   if (order.spec.launch == "torchrun") {
     execution.arguments = shell(torchrun_line(order, paths));
   } else if (order.spec.launch == "ranks") {
-    execution.arguments = shell(ranks_line(order));
+    execution.arguments = {"/bin/bash", "-c", ranks_line(order)};
   } else if (const auto* line = std::get_if<std::string>(&command)) {
     execution.arguments = shell(*line);
     execution.required = first_program(*line);

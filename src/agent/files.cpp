@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "wire/json.h"
 
 namespace sl::agent {
 
-std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit) {
+std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit, const Gap& gap) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   struct stat info {};
@@ -18,12 +19,38 @@ std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset
   FilePiece piece;
   piece.size = info.st_size;
   piece.offset = offset < 0 ? std::max<std::int64_t>(0, piece.size + offset) : std::min(offset, piece.size);
+  if (piece.offset >= gap.from && piece.offset < gap.to) piece.offset = gap.to;
+  const std::int64_t end = piece.offset < gap.from ? gap.from : piece.size;
   piece.bytes.resize(static_cast<std::size_t>(
-      std::clamp<std::int64_t>(piece.size - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
+      std::clamp<std::int64_t>(end - piece.offset, 0, std::min<std::int64_t>(limit, 1 << 20))));
   const ssize_t n = ::pread(fd, piece.bytes.data(), piece.bytes.size(), piece.offset);
   piece.bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   ::close(fd);
   return piece;
+}
+
+Gap output_gap(const std::string& attempt_dir) {
+  Gap gap;
+  std::ifstream(attempt_dir + "/gap") >> gap.from >> gap.to;
+  return gap;
+}
+
+// The gap is on record before it is made: nobody reads zeros that no job wrote.
+bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
+  struct stat info {};
+  const std::string path = attempt_dir + "/output";
+  if (::stat(path.c_str(), &info) != 0 || info.st_size <= limit) return true;
+  const Gap before = output_gap(attempt_dir);
+  const Gap gap = {limit / 4, info.st_size - (limit - limit / 4)};
+  if (gap.to - std::max(before.to, gap.from) < limit / 16) return true;  // a few large bites
+  std::ofstream(attempt_dir + "/gap.new") << gap.from << ' ' << gap.to << '\n';
+  if (::rename((attempt_dir + "/gap.new").c_str(), (attempt_dir + "/gap").c_str()) != 0) return false;
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool punched =
+      fd >= 0 && ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, gap.from, gap.to - gap.from) == 0;
+  if (fd >= 0) ::close(fd);
+  if (!punched) ::unlink((attempt_dir + "/gap").c_str());
+  return punched;
 }
 
 std::string encode_base64(std::string_view bytes) {

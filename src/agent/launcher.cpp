@@ -1,6 +1,5 @@
 #include "agent/launcher.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -64,18 +63,20 @@ std::optional<Fields> read_lines(const std::string& path) {
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
-// Field 22 of /proc/PID/stat: when the process began, in ticks since boot. Empty when there is no such process.
-std::string start_ticks(pid_t pid) {
+constexpr std::int64_t us_per_tick = 10'000;  // the kernel tells start times in hundredths of a second
+
+// When the process began, in ticks since boot (field 22 of /proc/PID/stat); -1 when there is none. A zombie has ended.
+std::int64_t start_ticks(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   const std::size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return "";
+  if (name_end == std::string::npos) return -1;
   std::istringstream rest(text.substr(name_end + 2));
   std::string field;
   for (int i = 3; i <= 22 && rest >> field; ++i) {
-    if (i == 3 && field == "Z") return "";  // a zombie has ended
+    if (i == 3 && field == "Z") return -1;
   }
-  return field;
+  return std::atoll(field.c_str());
 }
 
 std::string variable(const Fields& environment, std::string_view name) {
@@ -112,37 +113,23 @@ std::vector<char*> pointers(const Fields& texts) {
   return result;
 }
 
-struct Image {  // all that exec needs, made before fork
-  std::string program;
-  std::vector<char*> arguments, environment;
+// ---- the journal ----
+
+struct Started {
+  std::string key;
+  std::int64_t pid = 0, ticks = 0, wall_us = 0;
+  std::string gpus;
+  bool fenced = false;
 };
 
-// In the child, up to its program. It dies with the launcher until its start is on record, so that no process runs
-// that nobody knows of. Never returns; what went wrong goes to `report`.
-[[noreturn]] void become(const LaunchOrder& order, const Image& image, const std::string& record, pid_t launcher,
-                         int report) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const auto give_up = [&] {
-    const int error = errno;
-    (void)!::write(report, &error, sizeof error);
-    ::_exit(127);
-  };
-  if (::getppid() != launcher) ::_exit(127);
-  ::setsid();
-  const std::string text = std::to_string(::getpid()) + "\n" + start_ticks(::getpid()) + "\n" +
-                           std::to_string(now_us()) + "\n" + order.gpus + "\n" + (order.fenced ? "1" : "0") + "\n";
-  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const int output = ::open(order.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (output < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) give_up();
-  if (::chdir(order.workdir.c_str()) != 0 || !write_whole(record, text)) give_up();
-  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (!order.fenced) ::prctl(PR_SET_PDEATHSIG, 0);  // without a launcher nobody would end it with its lease
-  ::execve(image.program.c_str(), image.arguments.data(), image.environment.data());
-  give_up();
-  ::_exit(127);
+std::string start_line(const Started& s) {
+  return "start\t" + s.key + "\t" + std::to_string(s.pid) + "\t" + std::to_string(s.ticks) + "\t" +
+         std::to_string(s.wall_us) + "\t" + s.gpus + "\t" + (s.fenced ? "1" : "0") + "\n";
+}
+
+std::optional<Started> parse_start(const Fields& f) {
+  if (f.size() != 7 || f[0] != "start") return std::nullopt;
+  return Started{f[1], std::atoll(f[2].c_str()), std::atoll(f[3].c_str()), std::atoll(f[4].c_str()), f[5], f[6] == "1"};
 }
 
 std::string one_line(std::string text) {
@@ -182,6 +169,41 @@ std::optional<LauncherState> parse_end(Fields f) {
                        f[7],
                        f[8],
                        f[9]};
+}
+
+// ---- starting a process ----
+
+struct Image {  // all that exec needs, made before fork
+  std::string program;
+  std::vector<char*> arguments, environment;
+};
+
+// In the child, up to its program. It dies with the launcher until its start is on record, so that no process runs
+// that nobody knows of. Never returns; what went wrong goes to `report`.
+[[noreturn]] void become(const LaunchOrder& order, const Image& image, int journal, pid_t launcher, int report) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto give_up = [&] {
+    const int error = errno;
+    (void)!::write(report, &error, sizeof error);
+    ::_exit(127);
+  };
+  if (::getppid() != launcher) ::_exit(127);
+  ::setsid();
+  const std::string text =
+      start_line({order.key, ::getpid(), boot_now().us / us_per_tick, now_us(), order.gpus, order.fenced});
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int output = ::open(order.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (output < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) give_up();
+  if (::chdir(order.workdir.c_str()) != 0) give_up();
+  if (::write(journal, text.data(), text.size()) != static_cast<ssize_t>(text.size())) give_up();
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (!order.fenced) ::prctl(PR_SET_PDEATHSIG, 0);  // without a launcher nobody would end it with its lease
+  ::execve(image.program.c_str(), image.arguments.data(), image.environment.data());
+  give_up();
+  ::_exit(127);
 }
 
 std::string boot_id() {
@@ -242,52 +264,45 @@ int Launcher::run() {
 void Launcher::recover() {
   if (const auto lines = read_lines(dir_ + "/lease"); lines && lines->size() >= 2 && (*lines)[0] == boot_id())
     logic_.restore_lease(Instant{std::atoll((*lines)[1].c_str())});
-  recover_ends();
-  if (DIR* folder = ::opendir((dir_ + "/attempts").c_str())) {
-    while (const dirent* entry = ::readdir(folder)) {
-      if (entry->d_name[0] != '.' && logic_.attempts().count(entry->d_name) == 0) recover_started(entry->d_name);
-    }
-    ::closedir(folder);
+  std::map<std::string, Started> started;
+  std::map<std::string, LauncherState> ends;
+  for (const std::string& line : read_lines(dir_ + "/journal").value_or(Fields{})) {
+    const Fields fields = split(line);
+    if (const auto start = parse_start(fields)) started[start->key] = *start;
+    if (const auto end = parse_end(fields)) ends[end->key] = *end;
+    if (fields.size() == 2 && fields[0] == "forget") started.erase(fields[1]), ends.erase(fields[1]);
+  }
+  for (const auto& [key, state] : ends) logic_.restore_ended(state);
+  for (const auto& [key, start] : started) {
+    started_[key] = start_line(start);
+    if (ends.count(key) != 0) continue;
+    LauncherState state;
+    state.key = key, state.state = "running", state.gpus = start.gpus;
+    state.pid = start.pid, state.started_us = start.wall_us;
+    recover_started(state, start.ticks, start.fenced);
   }
   compact_journal();
   logic_.settle(boot_now());
 }
 
-void Launcher::recover_ends() {
-  std::map<std::string, LauncherState> ends;
-  for (const std::string& line : read_lines(dir_ + "/ends").value_or(Fields{})) {
-    const Fields fields = split(line);
-    if (const auto state = parse_end(fields)) ends[state->key] = *state;
-    if (fields.size() == 2 && fields[0] == "forget") ends.erase(fields[1]);
-  }
-  for (const auto& [key, state] : ends) logic_.restore_ended(state);
-}
-
 // Started, and no end on record: it runs on, or it ended while no launcher watched.
-void Launcher::recover_started(const std::string& key) {
-  const auto lines = read_lines(attempt_dir(key) + "/started");
-  if (!lines || lines->size() < 5) return;  // it never began, or is over and forgotten
-  LauncherState state;
-  state.key = key;
-  state.state = "running";
-  state.pid = std::atoll((*lines)[0].c_str());
-  state.started_us = std::atoll((*lines)[2].c_str());
-  state.gpus = (*lines)[3];
+void Launcher::recover_started(const LauncherState& state, std::int64_t ticks, bool fenced) {
   const auto pid = static_cast<pid_t>(state.pid);
-  const bool alive = !(*lines)[1].empty() && start_ticks(pid) == (*lines)[1];
+  const bool alive = std::abs(start_ticks(pid) - ticks) <= 2;  // else the number is another's by now
   const int watched = alive ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
   if (watched < 0) return logic_.adopt_gone(state, boot_now());
   adopted_[state.pid] = watched;
-  logic_.adopt(state, (*lines)[4] == "1");
+  logic_.adopt(state, fenced);
 }
 
 // Only what somebody still has to hear of.
 void Launcher::compact_journal() {
   std::string text;
+  for (const auto& [key, line] : started_) text += line;
   for (const auto& [key, attempt] : logic_.attempts()) {
     if (attempt.state.state == "exited") text += end_line(attempt.state);
   }
-  const std::string path = dir_ + "/ends";
+  const std::string path = dir_ + "/journal";
   if (journal_ >= 0) ::fdatasync(journal_), ::close(journal_);
   const int fresh = ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool whole = fresh >= 0 && ::write(fresh, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -328,8 +343,19 @@ void Launcher::reap() {
   }
   int status = 0;
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-    if (adopted_.count(pid) == 0) logic_.on_ended(pid, status, boot_now());
+    if (adopted_.count(pid) == 0) child_ended(pid, status);
   }
+}
+
+void Launcher::child_ended(pid_t pid, int status) {
+  int error = 0;
+  if (const auto report = reports_.find(pid); report != reports_.end()) {
+    if (::read(report->second, &error, sizeof error) != sizeof error) error = 0;
+    ::close(report->second);
+    reports_.erase(report);
+  }
+  error == 0 ? logic_.on_ended(pid, status, boot_now())
+             : logic_.on_start_failed(pid, std::string("cannot start it: ") + std::strerror(error));
 }
 
 void Launcher::adopted_ended(int watched) {
@@ -397,12 +423,14 @@ Result<std::int64_t> Launcher::spawn(const LaunchOrder& order) {
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0) return failed(std::string("cannot start it: ") + std::strerror(errno));
   const pid_t launcher = ::getpid(), pid = ::fork();
-  if (pid == 0) become(order, image, attempt_dir(order.key) + "/started", launcher, report[1]);
-  int error = pid < 0 ? errno : 0;
+  if (pid == 0) become(order, image, journal_, launcher, report[1]);
   ::close(report[1]);
-  if (pid > 0 && ::read(report[0], &error, sizeof error) > 0) ::waitpid(pid, nullptr, 0);
-  ::close(report[0]);
-  if (error != 0) return failed("cannot start " + order.arguments[0] + ": " + std::strerror(error));
+  if (pid < 0) {
+    ::close(report[0]);
+    return failed(std::string("cannot start it: ") + std::strerror(errno));
+  }
+  reports_[pid] = report[0];
+  started_[order.key] = start_line({order.key, pid, boot_now().us / us_per_tick, now_us(), order.gpus, order.fenced});
   return static_cast<std::int64_t>(pid);
 }
 
@@ -412,13 +440,13 @@ void Launcher::write_end(const LauncherState& state) { append(end_line(state)); 
 
 void Launcher::write_forgotten(const std::string& key) {
   append("forget\t" + key + "\n");
-  ::rename((attempt_dir(key) + "/started").c_str(), (attempt_dir(key) + "/over").c_str());
+  started_.erase(key);
 }
 
 // A full disk does not keep an end from being told: then the controller's word is the only one.
 void Launcher::append(const std::string& line) {
   if (::write(journal_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    std::fprintf(stderr, "schedulearn-launcher: cannot write to %s/ends: %s\n", dir_.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "schedulearn-launcher: cannot write to %s/journal: %s\n", dir_.c_str(), std::strerror(errno));
   journal_bytes_ += line.size();
 }
 
@@ -428,9 +456,8 @@ void Launcher::write_lease(Instant until) {
   write_whole(dir_ + "/lease", boot_id() + "\n" + std::to_string(until.us) + "\n");
 }
 
-bool Launcher::was_started(const std::string& key) {
-  return exists(attempt_dir(key) + "/started") || exists(attempt_dir(key) + "/over");
-}
+// Its output is there from before its program runs.
+bool Launcher::was_started(const std::string& key) { return exists(attempt_dir(key) + "/output"); }
 
 void Launcher::tell(const Fields& message) {
   if (client_ < 0) return;

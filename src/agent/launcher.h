@@ -2,15 +2,17 @@
 // agents and controllers. What it decides is in launcher_logic.h; here are its processes, files and socket:
 //
 //   attempts/JOB.ATTEMPT/output   stdout and stderr of the job
-//   attempts/JOB.ATTEMPT/started  pid, its start time in the kernel's ticks (tells a reused pid), wall time, GPUs,
-//   fenced;
-//                                 written by the process itself before its program runs; `over` once forgotten
-//   ends                          a line for each end, and for each end nobody needs to hear of any more
+//   journal                       a line for each start (pid, its start time in the kernel's ticks, which tells a
+//   reused
+//                                 pid; written by the process itself before its program runs), for each end, and for
+//                                 each attempt nobody needs to hear of any more
 //   lease                         this boot's id, and until when fenced attempts may run
 //
 // A launcher that finds jobs of a killed predecessor adopts them: it sees their end but cannot know their exit code
 // ("lost").
 #pragma once
+
+#include <sys/types.h>
 
 #include <map>
 #include <string>
@@ -30,11 +32,11 @@ class Launcher : private LauncherPorts {
   bool open();
   bool listen();
   void recover();
-  void recover_ends();
-  void recover_started(const std::string& key);
+  void recover_started(const LauncherState& state, std::int64_t ticks, bool fenced);
   void compact_journal();
   void serve();
   void reap();
+  void child_ended(pid_t pid, int status);
   void adopted_ended(int watched);
   void accept_client();
   void drop_client();
@@ -58,7 +60,9 @@ class Launcher : private LauncherPorts {
   LauncherLogic logic_;
   int listener_ = -1, client_ = -1, signals_ = -1, journal_ = -1;
   std::size_t journal_bytes_ = 0, compact_at_ = 0;
-  std::map<std::int64_t, int> adopted_;  // pid and pidfd of processes that are no children of ours
+  std::map<std::string, std::string> started_;  // lines of the journal that still count, by attempt
+  std::map<std::int64_t, int> reports_;         // pid, and the pipe on which a child says why it could not start
+  std::map<std::int64_t, int> adopted_;         // pid and pidfd of processes that are no children of ours
   FrameReader reader_;
   std::string unsent_;
 };

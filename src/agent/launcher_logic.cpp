@@ -121,6 +121,13 @@ void LauncherLogic::on_ended(std::int64_t pid, int status, Instant) {
   ended_.push_back(state);
 }
 
+void LauncherLogic::on_start_failed(std::int64_t pid, const std::string& why) {
+  const auto at = by_pid_.find(pid);
+  if (at == by_pid_.end()) return;
+  fail_start(attempts_[at->second].state, why);
+  by_pid_.erase(at);
+}
+
 void LauncherLogic::settle(Instant now) {
   enforce_lease(now);
   if (ended_.empty()) return;

@@ -20,7 +20,8 @@ namespace sl::agent {
 class LauncherPorts {
  public:
   virtual ~LauncherPorts() = default;
-  // Starts it; that it was started is on record before its program runs. The error is what to tell the user.
+  // Starts it; that it was started is on record before its program runs. The error is what to tell the user. What only
+  // the child can find out comes later, by on_start_failed.
   virtual Result<std::int64_t> spawn(const LaunchOrder& order) = 0;
   virtual void signal(std::int64_t pid, int number) = 0;   // to its whole process group
   virtual void write_end(const LauncherState& state) = 0;  // for good once synced
@@ -49,6 +50,8 @@ class LauncherLogic {
   // A child has ended; `status` as waitpid gives it. An adopted one: `unknown_status`.
   void on_ended(std::int64_t pid, int status, Instant now);
   static constexpr int unknown_status = -1;
+  // A child never became its program.
+  void on_start_failed(std::int64_t pid, const std::string& why);
   // The inputs at hand are in: writes down and tells what has ended, ends what has lost its lease.
   void settle(Instant now);
   Instant next_wake() const;

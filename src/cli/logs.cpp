@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/render.h"
 #include "wire/error.h"
 #include "wire/json.h"
 
@@ -56,6 +57,10 @@ bool use_event(Following& following, const std::string& event, const std::string
     std::fputs(text_at(*parsed, "x").c_str(), stdout);
     if (value_at(*parsed, "nl") == json::value(true)) std::fputc('\n', stdout);
     std::fflush(stdout);
+    following.offset = std::atoll(id.c_str());
+  } else if (event == "skip") {
+    std::fprintf(stderr, "[… %s of output were dropped here, it is over its limit …]\n",
+                 bytes_text(number_at(*parsed, "bytes")).c_str());
     following.offset = std::atoll(id.c_str());
   } else if (event == "attempt") {
     following.attempt = static_cast<int>(number_at(*parsed, "attempt"));

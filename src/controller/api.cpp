@@ -155,7 +155,7 @@ void Api::list_jobs(Call call) {
       rest.remove_prefix(std::min(rest.size(), state.size() + 1));
     }
   }
-  json::array items;
+  ListText items;
   std::size_t total = 0;
   std::int64_t last = 0;
   bool more = false;
@@ -166,14 +166,14 @@ void Api::list_jobs(Call call) {
     if (!wanted) return;
     ++total;
     if (*cursor > 0 && entry.row.id >= *cursor) return;
-    if (items.size() >= static_cast<std::size_t>(*limit)) {
+    if (items.count() >= static_cast<std::size_t>(*limit)) {
       more = true;
       return;
     }
     last = entry.row.id;
-    items.push_back(job_view(logic_, entry, call.now));
+    items.add(job_view(logic_, entry, call.now));
   });
-  call.send(200, list_view(std::move(items), total, more ? json::value(std::to_string(last)) : json::value(nullptr)));
+  call.send(std::move(items).end(total, more ? json::value(std::to_string(last)) : json::value(nullptr)));
 }
 
 void Api::create_job(Call call) { submit(std::move(call), false); }
@@ -228,13 +228,13 @@ void Api::explain_job(Call call) {
 }
 
 void Api::get_queue(Call call) {
-  json::array items;
+  ListText items;
   for (const JobIndex index : logic_.core().queue_order(call.now)) {
     const JobEntry* entry = logic_.book().find(logic_.core().job(index).request.id);
-    if (entry) items.push_back(job_view(logic_, *entry, call.now));
+    if (entry) items.add(job_view(logic_, *entry, call.now));
   }
-  const std::size_t total = items.size();
-  call.send(200, list_view(std::move(items), total));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
 }
 
 // ---- cluster ----
@@ -242,13 +242,13 @@ void Api::get_queue(Call call) {
 void Api::get_cluster(Call call) { call.send(200, cluster_view(logic_, call.now)); }
 
 void Api::list_servers(Call call) {
-  json::array items;
+  ListText items;
   for (std::size_t s = 0; s < logic_.core().servers().size(); ++s) {
     const ServerIndex index(static_cast<std::uint32_t>(s));
-    items.push_back(server_view(logic_, logic_.core().servers()[index], index));
+    items.add(server_view(logic_, logic_.core().servers()[index], index));
   }
-  const std::size_t total = items.size();
-  call.send(200, list_view(std::move(items), total));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
 }
 
 void Api::declare_server_lost(Call call) {
@@ -261,23 +261,23 @@ void Api::declare_server_lost(Call call) {
 }
 
 void Api::list_gpus(Call call) {
-  json::array items;
+  ListText items;
   for (std::size_t s = 0; s < logic_.core().servers().size(); ++s) {
     const ServerIndex index(static_cast<std::uint32_t>(s));
     const Server& server = logic_.core().servers()[index];
-    for (int gpu = 0; gpu < server.description.gpus; ++gpu) items.push_back(gpu_view(logic_, server, index, gpu));
+    for (int gpu = 0; gpu < server.description.gpus; ++gpu) items.add(gpu_view(logic_, server, index, gpu));
   }
-  const std::size_t total = items.size();
-  call.send(200, list_view(std::move(items), total));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
 }
 
 // ---- policy ----
 
 void Api::list_policies(Call call) {
-  json::array items;
-  for (const PolicyEntry& entry : policies()) items.push_back(policy_info_view(entry.info));
-  const std::size_t total = items.size();
-  call.send(200, list_view(std::move(items), total));
+  ListText items;
+  for (const PolicyEntry& entry : policies()) items.add(policy_info_view(entry.info));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
 }
 
 void Api::get_policy(Call call) { call.send(200, policy_view(logic_)); }
@@ -318,27 +318,29 @@ void Api::list_events(Call call) {
   if (!since || !limit || *limit < 1 || *limit > 10'000)
     return call.fail(invalid("bad-limit", "since is an event's seq, limit 1 to 10000"));
   const auto& latest = logic_.recorder().latest_events();
-  json::array items;
+  ListText items;
+  std::int64_t last = 0;
   // Without `since`: the newest. With it: what came after.
   const bool newest = *since == 0 && latest.size() > static_cast<std::size_t>(*limit);
   for (std::size_t i = newest ? latest.size() - static_cast<std::size_t>(*limit) : 0;
-       i < latest.size() && items.size() < static_cast<std::size_t>(*limit); ++i) {
-    if (latest[i].seq > *since) items.push_back(event_view(latest[i]));
+       i < latest.size() && items.count() < static_cast<std::size_t>(*limit); ++i) {
+    if (latest[i].seq <= *since) continue;
+    items.add(event_view(latest[i]));
+    last = latest[i].seq;
   }
-  const json::value next =
-      items.empty() ? json::value(nullptr) : json::value(std::to_string(items.back().as_object()["seq"].as_int64()));
-  call.send(200, list_view(std::move(items), latest.size(), next));
+  const json::value next = last == 0 ? json::value(nullptr) : json::value(std::to_string(last));
+  call.send(std::move(items).end(latest.size(), next));
 }
 
 void Api::job_events(Call call) {
   const JobEntry* entry = entry_of(call);
   if (!entry) return;
-  json::array items;
+  ListText items;
   for (const store::EventRow& row : logic_.recorder().latest_events()) {
-    if (row.job_id == entry->row.id) items.push_back(event_view(row));
+    if (row.job_id == entry->row.id) items.add(event_view(row));
   }
-  const std::size_t total = items.size();
-  call.send(200, list_view(std::move(items), total));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
 }
 
 // ---- the original API ----

@@ -30,6 +30,7 @@ class Api {
     std::vector<std::string> captured;  // what stood for {…} in the path
     Instant now;
     void send(int status, const boost::json::value& body) const { reply->send(json_response(status, body)); }
+    void send(std::string list) const { reply->send({200, "application/json", {}, std::move(list)}); }
     void fail(const Error& error) const { reply->send(error_response(error, request.path)); }
     std::string user() const;
   };
@@ -73,6 +74,7 @@ class Api {
   void read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to,
                   std::shared_ptr<net::Stream> stream);
   void follow_on(const std::shared_ptr<Follow>& follow);
+  static void skip(Follow& follow, std::int64_t to);
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
 
   Logic& logic_;

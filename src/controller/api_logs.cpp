@@ -94,7 +94,7 @@ void Api::read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t
   const JobId job(entry.row.id);
   logic_.logs().read(
       entry.row.server, job, attempt, from, limit, 0,
-      [this, call, job, attempt, to, stream](Result<LogPiece> piece) mutable {
+      [this, call, job, attempt, from, to, stream](Result<LogPiece> piece) mutable {
         if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
         const bool ranged = call.request.header("range").has_value();
         if (!stream) {
@@ -113,6 +113,9 @@ void Api::read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t
           stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
         }
         const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
+        if (from >= 0 && piece->offset > from && !ranged && from < piece->size)
+          stream->write(fmt::format("\n[schedulearn: {} bytes of output were dropped here, it is over its limit]\n",
+                                    piece->offset - from));
         stream->write(std::move(piece->bytes));
         const JobEntry* still = logic_.book().find(job);
         if (next >= piece->size || (to >= 0 && next >= to) || stream->closed() || !still) return stream->close();
@@ -147,10 +150,21 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
                      [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
 }
 
+// What lies between was dropped for its size: the part of a line before it is sent as it is.
+void Api::skip(Follow& follow, std::int64_t to) {
+  const std::int64_t from = follow.offset + static_cast<std::int64_t>(follow.held.size());
+  if (!follow.held.empty()) follow.send("line", from, json::object{{"x", as_utf8(follow.held)}, {"nl", true}});
+  follow.held.clear();
+  follow.offset = to;
+  follow.send("skip", to, json::object{{"bytes", to - from}});
+}
+
 void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece) {
   const JobEntry* entry = logic_.book().find(follow->job);
   if (!entry || follow->stream->closed()) return;
   if (!piece.ok()) return idle_follows_.push_back(follow);  // the server has gone: look again when something changes
+  const std::int64_t expected = follow->offset + static_cast<std::int64_t>(follow->held.size());
+  if (piece->offset > expected) skip(*follow, piece->offset);
   follow->held += piece->bytes;
   std::size_t begin = 0;
   for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1) {

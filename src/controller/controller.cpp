@@ -120,7 +120,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
     while (inbox_.take(inputs, time_to_next_wake())) {
       for (auto& input : inputs) input();
       inputs.clear();
-      logic_->turn(clock_.now());
+      const Instant begin = clock_.now();
+      logic_->turn(begin);
+      logic_->turn_times().add(clock_.now() - begin);
       api_.on_turn();
     }
   }

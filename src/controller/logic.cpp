@@ -183,16 +183,15 @@ void Logic::submit(Submission submission, Instant now, Done done) {
     recorder_.write(store::IdempotencyRow{submission.idempotency_key, submission.body_hash, id.value, now.us});
   }
   engine_.feed(JobSubmitted{make_request(submission.spec, id, now, core_), submission.spec.hold}, now);
-  recorder_.when_durable(
-      [this, id, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
-        if (!status.ok()) {
-          keys_.erase(key);
-          refuse_unwritten(id, committed_at_);
-          return done(status.error());
-        }
-        if (const auto at = keys_.find(key); at != keys_.end()) at->second.durable = true;
-        done(id);
-      });
+  recorder_.when_durable([this, id, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
+    if (!status.ok()) {
+      keys_.erase(key);
+      refuse_unwritten(id, committed_at_);
+      return done(status.error());
+    }
+    if (const auto at = keys_.find(key); at != keys_.end()) at->second.durable = true;
+    done(id);
+  });
 }
 
 // The row of this submission could not be written: nothing of the job stays, here or (later) in the store.

@@ -16,6 +16,7 @@
 #include "controller/job_book.h"
 #include "controller/logs.h"
 #include "controller/recorder.h"
+#include "controller/turn_times.h"
 #include "engine/engine.h"
 #include "net/http_server.h"
 #include "policies/registry.h"
@@ -69,6 +70,8 @@ class Logic : private Fleet {
   const std::optional<store::PolicyRow>& previous_policy() const { return previous_policy_; }
   const LogicSettings& settings() const { return settings_; }
   Instant started() const { return started_; }
+  const TurnTimes& turn_times() const { return turn_times_; }
+  TurnTimes& turn_times() { return turn_times_; }  // measured by who calls turn()
 
  private:
   // ---- Fleet ----
@@ -117,6 +120,7 @@ class Logic : private Fleet {
   std::optional<store::PolicyRow> previous_policy_;
   std::int64_t next_job_ = 1;
   Instant started_;
+  TurnTimes turn_times_;
   Instant committed_at_;  // when the last commit ended: the time of what waits for it
   Instant next_lease_check_;
 

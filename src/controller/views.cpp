@@ -299,6 +299,12 @@ json::object cluster_view(const Logic& logic, Instant now) {
   view["jobs"] = std::move(jobs);
   view["gpus"] = json::object{
       {"total", total}, {"allocated", core.ledger().gpus_in_use()}, {"free", core.ledger().free().total()}};
+  const auto milliseconds = [](Duration time) { return static_cast<double>(time.us) * 1e-3; };
+  const TurnTimes& times = logic.turn_times();
+  view["decisions"] = json::object{{"count", times.count()},
+                                   {"p50_ms", milliseconds(times.quantile(0.5))},
+                                   {"p99_ms", milliseconds(times.quantile(0.99))},
+                                   {"max_ms", milliseconds(times.max())}};
   view["servers_up"] = up;
   view["servers"] = std::move(servers);
   return view;
@@ -404,8 +410,14 @@ json::object legacy_job_view(const JobEntry& entry) {
           {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
 }
 
-json::object list_view(json::array items, std::size_t total, json::value next_cursor) {
-  return {{"items", std::move(items)}, {"next_cursor", std::move(next_cursor)}, {"total", total}};
+void ListText::add(const json::value& item) {
+  if (count_++ > 0) text_ += ',';
+  text_ += json::serialize(item);
+}
+
+std::string ListText::end(std::size_t total, const json::value& next_cursor) && {
+  text_ += "],\"next_cursor\":" + json::serialize(next_cursor) + ",\"total\":" + std::to_string(total) + "}\n";
+  return std::move(text_);
 }
 
 }  // namespace sl::controller

@@ -20,7 +20,16 @@ boost::json::object event_view(const store::EventRow& row);
 // The rows of the original API.
 boost::json::object legacy_job_view(const JobEntry& entry);
 
-// Items with the frame of every list.
-boost::json::object list_view(boost::json::array items, std::size_t total, boost::json::value next_cursor = nullptr);
+// A list as text, item by item: ten thousand jobs are never held as a tree.
+class ListText {
+ public:
+  void add(const boost::json::value& item);
+  std::size_t count() const { return count_; }
+  std::string end(std::size_t total, const boost::json::value& next_cursor = nullptr) &&;
+
+ private:
+  std::string text_ = "{\"items\":[";
+  std::size_t count_ = 0;
+};
 
 }  // namespace sl::controller

@@ -110,6 +110,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\nservers = 0", "bad-servers", "/servers"},
     {"command = \"x\"\nlaunch = \"horovod\"", "not-supported-yet", "/launch"},
     {"command = \"x\"\nlaunch = \"mpi\"", "not-supported-yet", "/launch"},
+    {"command = \"x\"\noutput_limit = \"1 KiB\"", "bad-output-limit", "/output_limit"},
     {"command = \"x\"\non_partition = \"stpo\"", "bad-on-partition", "/on_partition"},
     {"command = \"x\"\nlaunch = \"torchrnu\"", "bad-launch", "/launch"},
     {"command = \"x\"\nimage = \"a/b\"", "not-supported-yet", "/image"},

@@ -183,7 +183,9 @@ void read_interruptions(Keys& keys, JobSpec& into) {
       .take("preempt", into.preemptible)
       .take("migratable", into.migratable)
       .take("migrate", into.migratable)
-      .take("on_partition", into.on_partition);
+      .take("on_partition", into.on_partition)
+      .take("output_limit", into.output_limit_bytes, parse_bytes)
+      .take("output_limit_bytes", into.output_limit_bytes, parse_bytes);
   keys.section("checkpoint", [&](Keys& k) {
     k.take("dir", into.checkpoint.dir)
         .take("signal", into.checkpoint.signal)

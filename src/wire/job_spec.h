@@ -69,11 +69,12 @@ struct JobSpec {
   bool migratable = true;
   // When its server is cut off from the controller: "continue" where it is, or "stop" there and start elsewhere.
   std::string on_partition = "continue";
+  std::optional<std::int64_t> output_limit_bytes;  // of an attempt; of more the middle goes. Default: the agent's
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible, migratable,
-                       on_partition))
+                       on_partition, output_limit_bytes))
 
 // The documents users write. Errors name the key (JSON pointer) or line and column (TOML), unknown keys get
 // did-you-mean. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.

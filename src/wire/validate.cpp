@@ -135,6 +135,8 @@ Status validate_interruptions(const JobSpec& spec) {
   if (std::find(signals.begin(), signals.end(), signal) == signals.end())
     return with_suggestion(invalid("bad-signal", "unknown signal " + spec.checkpoint.signal).at("/checkpoint/signal"),
                            signal, signals);
+  if (spec.output_limit_bytes && *spec.output_limit_bytes < 65'536)
+    return invalid("bad-output-limit", "the output's limit must be at least 64 KiB").at("/output_limit");
   if (spec.on_partition != "continue" && spec.on_partition != "stop")
     return with_suggestion(invalid("bad-on-partition", "unknown on_partition " + spec.on_partition).at("/on_partition"),
                            spec.on_partition, {"continue", "stop"});

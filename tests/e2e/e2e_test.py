@@ -90,6 +90,18 @@ class JobTest(LabTest):
         done = self.lab.cli("logs", "-f", job)
         self.assertEqual(done.stdout, "".join(f"line {i}\n" for i in range(1, 41)))
 
+    def test_output_over_its_limit_loses_its_middle_and_says_so(self):
+        job = self.lab.submit("echo begin; for i in $(seq 30); do head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.05; done; echo end", output_limit="1MB")
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        output = self.lab.output(job)
+        self.assertTrue(output.startswith("begin\n"))
+        self.assertTrue(output.endswith("end\n"))
+        self.assertIn("bytes of output were dropped here", output)
+        self.assertLess(len(output), 20_000_000)
+        used = sum(file.stat().st_blocks * 512 for file in self.lab.folder.glob(f"agent/attempts/{job}.1/output"))
+        self.assertLess(used, 20_000_000)
+        self.assertIn("dropped here", self.lab.cli("logs", "-f", job).stderr)
+
     def test_torchrun_starts_as_many_processes_as_gpus(self):
         script = self.lab.folder / "ranks.py"
         script.write_text("import os, sys\nsys.stdout.write(f\"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n\")\n")
@@ -139,6 +151,21 @@ class PolicyTest(LabTest):
         self.assertEqual((ended["state"], ended["attempt"], ended["preemptions"]), ("succeeded", 2, 1))
         self.assertEqual(self.lab.output(long_one), "resume 1\n")
         self.assertIn("saved", self.lab.request("GET", f"/api/v1/jobs/{long_one}/logs?attempt=1")[2])
+
+    def test_a_shell_line_and_every_rank_may_save_their_state_when_they_are_stopped_for_others(self):
+        self.lab.cli("policy", "set", "srtf", "--param", "preempt_margin_s=0", "--param", "min_quantum_s=0")
+        saver = self.lab.folder / "saver.py"
+        saver.write_text("import os, signal, sys, time\ndef save(*_):\n    time.sleep(0.3)\n    open('saved-' + os.environ.get('RANK', 'x'), 'w')\n    sys.exit(75)\nsignal.signal(signal.SIGUSR1, save)\nsys.stdout.write('ready\\n')\n"
+                         "while os.environ['SCHEDULEARN_RESUME'] == '0':\n    time.sleep(0.05)\n")
+        for launch, files in (("none", ["saved-x"]), ("ranks", ["saved-0", "saved-1"])):
+            long_one = self.lab.submit(f"python3 {saver}; echo after", gpus=2, launch=launch, time={"estimate": "1h"}, checkpoint={"dir": "state", "signal": "USR1"})
+            until(lambda: self.lab.output(long_one).count("ready") == len(files))
+            short = self.lab.submit("true", gpus=3, time={"estimate": "1s"})
+            self.assertEqual(self.lab.finished(short)["state"], "succeeded")
+            ended = self.lab.finished(long_one)
+            self.assertEqual((ended["state"], ended["attempt"]), ("succeeded", 2))
+            self.assertEqual([name for name in files if not (self.lab.folder / name).exists()], [])
+            self.assertNotIn("after", self.lab.request("GET", f"/api/v1/jobs/{long_one}/logs?attempt=1")[2])
 
     def test_the_policy_survives_a_restart(self):
         self.lab.cli("policy", "set", "fifo_first_fit", "--param", "skip_limit=7")
@@ -199,6 +226,23 @@ class ChaosTest(LabTest):
         ended = self.lab.finished(job)
         self.assertEqual((ended["state"], ended["failure"]["kind"]), ("failed", "server_lost"))
         self.assertEqual(log.read_text(), "run\n")
+
+    def test_output_is_whole_over_twenty_restarts_of_daemons(self):
+        job = self.lab.submit("for i in $(seq 400); do echo line $i; sleep 0.02; done")
+        lines = []
+        follower = subprocess.Popen([PROGRAM, "logs", "-f", str(job)], stdout=subprocess.PIPE, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url})
+        reader = threading.Thread(target=lambda: lines.extend(follower.stdout))
+        reader.start()
+        for i in range(10):
+            self.lab.kill(self.lab.controller)
+            self.lab.start_controller()
+            self.lab.kill(self.lab.agent)
+            self.lab.start_agent()
+        self.assertEqual(self.lab.finished(job, 60)["state"], "succeeded")
+        reader.join(60)
+        follower.wait(60)
+        follower.stdout.close()
+        self.assertEqual(lines, [f"line {i}\n" for i in range(1, 401)])
 
     def test_output_is_followed_over_a_restart_of_the_controller(self):
         job = self.lab.submit("for i in $(seq 60); do echo line $i; sleep 0.05; done")

@@ -74,7 +74,7 @@ class Lab:
         daemon.wait()
 
     def kill_launcher(self, and_jobs=False):
-        own = str(self.folder / "agent").encode()
+        own = str(self.folder).encode()
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes()

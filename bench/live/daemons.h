@@ -1,0 +1,46 @@
+// Real daemons for a measurement, in a folder of their own that goes away with them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sl::bench {
+
+double now_s();
+
+// A program in the background; killed with the object.
+class Daemon {
+ public:
+  Daemon(const std::vector<std::string>& command, const std::string& log);
+  ~Daemon() { kill(); }
+  Daemon(Daemon&& other) noexcept;
+  Daemon& operator=(Daemon&& other) noexcept;
+  void kill();                  // SIGKILL, and waits
+  double resident_mib() const;  // VmRSS
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+class Lab {
+ public:
+  explicit Lab(std::string program);
+  ~Lab();
+  void start_controller();
+  void start_agent(int gpus);
+  void wait_for_agent(std::size_t servers = 1);
+
+  std::string program, folder;
+  std::uint16_t port;
+  std::vector<Daemon> daemons;  // controller, then agent
+};
+
+// The pid of the launcher of this lab's agent; 0 when there is none.
+pid_t launcher_of(const Lab& lab);
+double resident_mib(pid_t pid);
+
+}  // namespace sl::bench

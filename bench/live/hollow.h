@@ -1,0 +1,26 @@
+// Agents without servers: real sockets and the real protocol, jobs that are only said to run. They live on a thread of
+// their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace sl::bench {
+
+class HollowAgents {
+ public:
+  // They connect at once. A job runs for `job_s`; 0: for ever.
+  HollowAgents(std::uint16_t port, int count, int gpus_each, double job_s);
+  ~HollowAgents();
+  int connected() const;
+  std::size_t started() const;
+  // The slowest answer to a ping since the last call, in seconds.
+  double slowest_ping_s();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sl::bench

@@ -1,0 +1,280 @@
+// schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only PART]: what the control plane costs on this
+// machine, beside what `xargs -P2` does with the same commands in the same run. Starts the schedulearn that lies beside
+// it. Figures are medians of the runs; nothing here fails for being slow.
+#include <sys/wait.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "daemons.h"
+#include "hollow.h"
+#include "load.h"
+
+namespace sl::bench {
+namespace {
+
+struct Settings {
+  std::string program;
+  int runs = 3;
+  bool quick = false;  // small numbers, to see that it runs
+  std::string json;
+  std::string only;
+};
+
+struct Figure {
+  const char* key;
+  const char* what;
+  const char* unit;
+  const char* goal;
+};
+
+constexpr Figure figures[] = {
+    {"cold_start_ms", "start of the controller to first accepted job", "ms", "≤ 100"},
+    {"controller_idle_mib", "controller, idle", "MiB", "≤ 15"},
+    {"agent_idle_mib", "agent, idle", "MiB", "≤ 15"},
+    {"launcher_idle_mib", "launcher, idle", "MiB", "–"},
+    {"start_p50_ms", "submit → started on an idle server, p50", "ms", "≤ 5"},
+    {"start_p99_ms", "submit → started on an idle server, p99", "ms", "–"},
+    {"true_per_s", "2,000 × true end to end", "jobs/s", "–"},
+    {"xargs_per_s", "the same with xargs -P2", "jobs/s", "–"},
+    {"true_ratio", "ratio of the two", "×", "≥ 0.6"},
+    {"accept_per_s", "accepted durably, 32 clients", "jobs/s", "≥ 10,000"},
+    {"accept_p50_ms", "accepted durably, one client, p50", "ms", "< 1"},
+    {"controller_10k_mib", "controller with 10,000 queued", "MiB", "≤ 30"},
+    {"ls_10k_ms", "list of 10,000 jobs", "ms", "< 100"},
+    {"streams_500_mib", "500 idle event streams cost", "MiB", "< 20"},
+    {"restart_ms", "restart with 10,000 queued, 1,000 running", "ms", "≤ 1,000"},
+    {"agents_join_s", "1,000 agents join", "s", "–"},
+    {"load_ping_ms", "slowest heartbeat, 1,000 agents × 8 GPUs, 100,000 queued", "ms", "–"},
+    {"load_decision_max_ms", "slowest decision there", "ms", "< 100"},
+    {"load_decision_p50_ms", "median decision there", "ms", "–"},
+    {"load_controller_mib", "controller there", "MiB", "< 500"},
+};
+
+using Measured = std::map<std::string, std::vector<double>>;
+
+std::string body(const char* command, const char* more = "") {
+  return std::string("{\"command\":") + command + ",\"workdir\":\"/\",\"gpus\":1" + more + "}";
+}
+const char* const true_command = "[\"true\"]";
+
+boost::json::object cluster(Connection& connection) {
+  return boost::json::parse(connection.get("/api/v1/cluster")).as_object();
+}
+double jobs_in(Connection& connection, const char* state) {
+  return cluster(connection)["jobs"].at(state).to_number<double>();
+}
+
+void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+double wall_now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void measure_start(const Settings& settings, Measured& measured) {
+  Lab lab(settings.program);
+  const double begin = now_s();
+  lab.start_controller();
+  Connection connection(lab.port);
+  connection.call("POST", "/api/v1/jobs", body(true_command, ",\"hold\":true"));
+  measured["cold_start_ms"].push_back((now_s() - begin) * 1e3);
+  lab.start_agent(64);
+  lab.wait_for_agent();
+  pause(0.5);
+  measured["controller_idle_mib"].push_back(lab.daemons[0].resident_mib());
+  measured["agent_idle_mib"].push_back(lab.daemons[1].resident_mib());
+  measured["launcher_idle_mib"].push_back(resident_mib(launcher_of(lab)));
+}
+
+// When the job's process began, by its own word, after the client began to send.
+void measure_latency(const Settings& settings, Measured& measured) {
+  Lab lab(settings.program);
+  lab.start_controller();
+  lab.start_agent(64);
+  lab.wait_for_agent();
+  Connection connection(lab.port);
+  std::vector<double> delays;
+  for (int i = 0; i < (settings.quick ? 10 : 200); ++i) {
+    const double sent = wall_now_s();
+    const auto job = boost::json::parse(connection.call("POST", "/api/v1/jobs", body(true_command))).as_object();
+    const std::string path = "/api/v1/jobs/" + std::to_string(job.at("id").to_number<std::int64_t>());
+    for (std::string answer; (answer = connection.get(path)).find("\"started_at\":null") != std::string::npos;)
+      pause(0.0005);
+    delays.push_back((wall_now_s() - sent) * 1e3);
+    pause(0.01);
+  }
+  measured["start_p50_ms"].push_back(median(delays));
+  measured["start_p99_ms"].push_back(quantile(delays, 0.99));
+}
+
+void measure_true(const Settings& settings, Measured& measured) {
+  const std::size_t count = settings.quick ? 100 : 2'000;
+  {
+    Lab lab(settings.program);
+    lab.start_controller();
+    lab.start_agent(64);
+    lab.wait_for_agent();
+    Connection connection(lab.port);
+    const double begin = now_s();
+    post_jobs(lab.port, 8, count, [](std::size_t) { return body(true_command); });
+    while (jobs_in(connection, "succeeded") < static_cast<double>(count)) pause(0.01);
+    measured["true_per_s"].push_back(static_cast<double>(count) / (now_s() - begin));
+  }
+  const double begin = now_s();
+  const std::string line = "seq " + std::to_string(count) + " | xargs -P2 -n1 true";
+  if (std::system(line.c_str()) != 0) throw std::runtime_error("xargs failed");
+  measured["xargs_per_s"].push_back(static_cast<double>(count) / (now_s() - begin));
+  measured["true_ratio"].push_back(measured["true_per_s"].back() / measured["xargs_per_s"].back());
+}
+
+void measure_queue(const Settings& settings, Measured& measured) {
+  const std::size_t count = settings.quick ? 500 : 10'000;
+  Lab lab(settings.program);
+  lab.start_controller();
+  std::vector<double> alone = post_jobs(lab.port, 1, count / 20, [](std::size_t) { return body(true_command); });
+  measured["accept_p50_ms"].push_back(median(alone) * 1e3);
+  const double begin = now_s();
+  post_jobs(lab.port, 32, count - count / 20, [](std::size_t) { return body(true_command); });
+  measured["accept_per_s"].push_back(static_cast<double>(count - count / 20) / (now_s() - begin));
+  pause(0.5);
+  measured["controller_10k_mib"].push_back(lab.daemons[0].resident_mib());
+  Connection connection(lab.port);
+  const double list = now_s();
+  const std::string jobs = connection.get("/api/v1/jobs?limit=100000");
+  measured["ls_10k_ms"].push_back((now_s() - list) * 1e3);
+  if (count_of(jobs, "\"created_at\"") != count) throw std::runtime_error("the list is not whole");
+  const double before = lab.daemons[0].resident_mib();
+  std::vector<std::unique_ptr<Connection>> streams;
+  for (int i = 0; i < 500; ++i) {
+    streams.push_back(std::make_unique<Connection>(lab.port));
+    streams.back()->send("GET", "/api/v1/jobs/1/logs/stream", {});
+  }
+  pause(1);
+  measured["streams_500_mib"].push_back(lab.daemons[0].resident_mib() - before);
+}
+
+void wait_until(double seconds, const std::function<bool()>& done) {
+  for (const double end = now_s() + seconds; !done();) {
+    if (now_s() > end) throw std::runtime_error("it took too long");
+    pause(0.01);
+  }
+}
+
+void measure_restart(const Settings& settings, Measured& measured) {
+  const std::size_t queued = settings.quick ? 500 : 10'000;
+  const std::size_t running = settings.quick ? 80 : 1'000;
+  Lab lab(settings.program);
+  lab.start_controller();
+  {
+    HollowAgents agents(lab.port, static_cast<int>(running / 8), 8, 0);
+    wait_until(30, [&] { return agents.connected() >= static_cast<int>(running / 8); });
+    post_jobs(lab.port, 32, queued + running, [](std::size_t) { return body(true_command); });
+    wait_until(60, [&] { return agents.started() >= running; });
+  }
+  pause(0.5);
+  lab.daemons[0].kill();
+  const double begin = now_s();
+  lab.start_controller();
+  Connection connection(lab.port, 60);
+  connection.get("/api/v1/cluster");
+  measured["restart_ms"].push_back((now_s() - begin) * 1e3);
+  if (jobs_in(connection, "pending") + jobs_in(connection, "running") < static_cast<double>(queued + running))
+    throw std::runtime_error("jobs were lost in the restart");
+}
+
+void measure_load(const Settings& settings, Measured& measured) {
+  const int count = settings.quick ? 20 : 1'000;
+  const std::size_t queued = settings.quick ? 1'000 : 100'000;
+  Lab lab(settings.program);
+  lab.start_controller();
+  Connection connection(lab.port);
+  const double begin = now_s();
+  HollowAgents agents(lab.port, count, 8, 5);
+  wait_until(60, [&] { return agents.connected() >= count; });
+  measured["agents_join_s"].push_back(now_s() - begin);
+  pause(1);
+  agents.slowest_ping_s();
+  post_jobs(lab.port, 32, queued + static_cast<std::size_t>(count) * 8, [](std::size_t) { return body(true_command); });
+  pause(settings.quick ? 1 : 10);  // jobs end and start all the time
+  measured["load_ping_ms"].push_back(agents.slowest_ping_s() * 1e3);
+  measured["load_controller_mib"].push_back(lab.daemons[0].resident_mib());
+  const auto state = cluster(connection);
+  measured["load_decision_max_ms"].push_back(state.at("decisions").at("max_ms").to_number<double>());
+  measured["load_decision_p50_ms"].push_back(state.at("decisions").at("p50_ms").to_number<double>());
+}
+
+struct Part {
+  const char* name;
+  void (*measure)(const Settings&, Measured&);
+  bool once;
+};
+constexpr Part parts[] = {{"start", measure_start, false},     {"latency", measure_latency, false},
+                          {"true", measure_true, false},       {"queue", measure_queue, false},
+                          {"restart", measure_restart, false}, {"load", measure_load, true}};
+
+void print(const Measured& measured) {
+  std::printf("%-58s %12s  %-7s %s\n", "", "measured", "", "goal");
+  for (const Figure& figure : figures) {
+    const auto at = measured.find(figure.key);
+    if (at != measured.end())
+      std::printf("%-58s %12.2f  %-7s %s\n", figure.what, median(at->second), figure.unit, figure.goal);
+  }
+}
+
+void write_json(const Measured& measured, const std::string& path) {
+  boost::json::object all;
+  for (const auto& [key, values] : measured)
+    all[key] = boost::json::object{{"median", median(values)}, {"runs", boost::json::value_from(values)}};
+  std::ofstream(path) << boost::json::serialize(all) << "\n";
+}
+
+int run(const Settings& settings) {
+  Measured measured;
+  for (const Part& part : parts) {
+    if (!settings.only.empty() && settings.only != part.name) continue;
+    for (int i = 0; i < (part.once ? 1 : settings.runs); ++i) part.measure(settings, measured);
+    std::fprintf(stderr, "%s done\n", part.name);
+  }
+  print(measured);
+  if (!settings.json.empty()) write_json(measured, settings.json);
+  return 0;
+}
+
+}  // namespace
+}  // namespace sl::bench
+
+int main(int argc, char** argv) {
+  sl::bench::Settings settings;
+  settings.program = std::filesystem::canonical("/proc/self/exe").parent_path() / "schedulearn";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const char* value = i + 1 < argc ? argv[i + 1] : "";
+    if (word == "--quick") {
+      settings.quick = true, settings.runs = 1;
+    } else if (word == "--runs") {
+      settings.runs = std::max(1, std::atoi(value)), ++i;
+    } else if (word == "--json") {
+      settings.json = value, ++i;
+    } else if (word == "--only") {
+      settings.only = value, ++i;
+    } else {
+      std::fprintf(stderr,
+                   "usage: schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only "
+                   "start|latency|true|queue|restart|load]\n");
+      return 2;
+    }
+  }
+  try {
+    return run(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "schedulearn-bench-live: %s\n", error.what());
+    return 1;
+  }
+}
