@@ -48,14 +48,18 @@ class EventLoop::Watch : public std::enable_shared_from_this<Watch> {
  public:
   Watch(boost::asio::io_context& io, int fd, std::function<void()> work)
       : descriptor_(io, fd), work_(std::move(work)) {}
-  ~Watch() { descriptor_.release(); }
+  ~Watch() { stop(); }
+  // At once, also within its own work: the fd may be closed, and its number used again, right after.
+  void stop() {
+    if (descriptor_.is_open()) descriptor_.release();
+  }
   void wait() {
     descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                            [weak = weak_from_this()](boost::system::error_code error) {
                              const auto self = weak.lock();
                              if (error || !self) return;
                              self->work_();
-                             if (self.use_count() > 1) self->wait();
+                             if (self->descriptor_.is_open()) self->wait();
                            });
   }
 
@@ -67,7 +71,7 @@ class EventLoop::Watch : public std::enable_shared_from_this<Watch> {
 std::shared_ptr<EventLoop::Watch> EventLoop::on_readable(int fd, std::function<void()> work) {
   auto watch = std::make_shared<Watch>(impl_->io, fd, std::move(work));
   watch->wait();
-  return watch;
+  return std::shared_ptr<Watch>(watch.get(), [watch](Watch*) { watch->stop(); });
 }
 
 }  // namespace sl::net

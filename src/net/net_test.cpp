@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -31,6 +32,12 @@ class TestHandler : public Handler {
         {200, "text/plain", {{"X-Method", request.method}}, request.body + request.parameter("q").value_or("")});
   }
   bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) override {
+    if (request.path == "/refuse") {  // before the handshake is through
+      socket->set_callbacks({});
+      socket->send("no");
+      socket->close("not you");
+      return true;
+    }
     if (request.path != "/ws") return false;
     auto* raw = socket.get();
     socket->set_callbacks(
@@ -164,6 +171,50 @@ TEST_F(NetTest, a_websocket_carries_a_thousand_messages_in_order_and_closes_once
   ASSERT_EQ(received.size(), 1000u);
   EXPECT_EQ(received.front(), "0!");
   EXPECT_EQ(received.back(), "999!");
+}
+
+TEST_F(NetTest, a_websocket_that_is_refused_at_once_still_hears_why) {
+  EventLoop loop;
+  std::string heard, reason;
+  ConnectResult result;
+  std::shared_ptr<WebSocket> socket;
+  result.on_open = [&](std::shared_ptr<WebSocket> opened) {
+    socket = std::move(opened);
+    socket->set_callbacks({[&](const std::string& text) { heard = text; },
+                           [&](const std::string& why) {
+                             reason = why;
+                             loop.stop();
+                           }});
+  };
+  result.on_error = [&](const Error&) { loop.stop(); };
+  const auto connecting = connect_websocket(loop, "ws" + url_.substr(4) + "/refuse", {}, std::move(result));
+  loop.run();
+  EXPECT_EQ(heard, "no");
+  EXPECT_EQ(reason, "not you");
+}
+
+TEST(EventLoop, a_watch_may_be_replaced_in_its_own_work_by_one_on_the_same_number) {
+  EventLoop loop;
+  int first[2], second[2] = {-1, -1}, heard = 0;
+  ASSERT_EQ(::pipe(first), 0);
+  const int number = first[0];
+  std::shared_ptr<EventLoop::Watch> watch;
+  watch = loop.on_readable(number, [&] {
+    watch.reset();
+    ::close(number);
+    ASSERT_EQ(::pipe(second), 0);
+    ASSERT_EQ(second[0], number);
+    watch = loop.on_readable(second[0], [&] {
+      ++heard;
+      loop.stop();
+    });
+    ASSERT_EQ(::write(second[1], "x", 1), 1);
+  });
+  ASSERT_EQ(::write(first[1], "x", 1), 1);
+  const auto limit = loop.after(Duration::whole_seconds(5), [&] { loop.stop(); });
+  loop.run();
+  EXPECT_EQ(heard, 1);
+  for (const int fd : {first[1], second[0], second[1]}) ::close(fd);
 }
 
 TEST(Url, is_taken_apart) {

@@ -37,7 +37,8 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
     socket_.read_message_max(websocket_message_bytes_max);
     socket_.text(true);
     read();
-    if (!writing_ && !queue_.empty()) write();
+    if (!writing_ && !queue_.empty()) return write();
+    if (closing_ && !writing_) finish_close();
   }
   // The handshake failed, or the peer has gone.
   void fail(const std::string& why) {
@@ -96,8 +97,7 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
     if (closed_ || closing_) return;
     closing_ = true;
     reason_ = reason.substr(0, 120);
-    if (!open_) return fail(reason);
-    if (!writing_) finish_close();  // else when the queue is empty
+    if (open_ && !writing_) finish_close();  // else when it is open and the queue is empty
   }
   void finish_close() {
     const boost::beast::websocket::close_reason reason(boost::beast::websocket::close_code::normal, reason_);
