@@ -47,11 +47,12 @@ std::vector<ParameterInfo> TiresiasQueues::parameters() {
       {"promote_knob",
        ParameterType::number,
        "times",
-       "8",
+       "0",
        0,
        1e6,
        {},
-       "a job that waited this many times its run goes back to the first queue; 0: never"},
+       "a job that waited this many times its run goes back to the first queue; 0: never (low values thrash when the "
+       "cluster is overloaded)"},
   };
 }
 

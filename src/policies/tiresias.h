@@ -22,7 +22,7 @@ namespace sl {
 
 struct TiresiasSettings {
   std::vector<std::int64_t> thresholds_gpu_us;  // ascending
-  double promote_knob = 8;                      // 0: no promotion
+  double promote_knob = 0;                      // 0: no promotion
 };
 
 // The queues of 2D-LAS, for the policies that build on them.

@@ -7,7 +7,7 @@
 namespace sl {
 
 void Victims::clear() {
-  jobs_.clear();
+  standing_.clear();
   where_.clear();
   by_rank_.clear();
   rank_.clear();
@@ -20,14 +20,14 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   while (!where_.contains(job)) where_.push_back({});
   Allocation& where = where_[job];
   for (const ServerGpus& part : where.parts()) {
-    auto& jobs = jobs_[part.server.value];
+    auto& jobs = standing_[part.server.value].jobs;
     jobs.erase(std::find(jobs.begin(), jobs.end(), job));
     touch(part.server);
   }
   where = gpus;
   for (const ServerGpus& part : where.parts()) {
-    if (part.server.value >= jobs_.size()) jobs_.resize(part.server.value + 1);
-    jobs_[part.server.value].push_back(job);
+    if (part.server.value >= standing_.size()) standing_.resize(part.server.value + 1);
+    standing_[part.server.value].jobs.push_back(job);
     touch(part.server);
   }
 }
@@ -38,6 +38,7 @@ void Victims::touch(JobIndex job) {
 }
 
 void Victims::touch(ServerIndex server) {
+  if (server.value < standing_.size()) standing_[server.value].known = false;
   if (server.value >= is_touched_.size()) is_touched_.resize(server.value + 1, false);
   if (is_touched_[server.value]) return;
   is_touched_[server.value] = true;
@@ -46,17 +47,22 @@ void Victims::touch(ServerIndex server) {
 
 void Victims::touch_all() {
   for (Offers& offers : offers_) offers.known = false;
+  for (Standing& standing : standing_) standing.known = false;
 }
 
-Victims::Candidates Victims::candidates_on(const Context& context, ServerIndex server) const {
-  Candidates candidates;
-  if (server.value >= jobs_.size()) return candidates;
-  for (const JobIndex job : jobs_[server.value]) {
+// Those that may be stopped on a server, least urgent first.
+const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server) {
+  if (server.value >= standing_.size()) standing_.resize(server.value + 1);
+  Standing& standing = standing_[server.value];
+  if (standing.known && context.ranks_are_exact) return standing.candidates;
+  standing.known = true;
+  standing.candidates.clear();
+  for (const JobIndex job : standing.jobs) {
     if (const auto rank = context.urgency(job))
-      candidates.push_back({*rank, context.snapshot.job(job).request.id, job});
+      standing.candidates.push_back({*rank, context.snapshot.job(job).request.id, job});
   }
-  std::sort(candidates.begin(), candidates.end());
-  return candidates;
+  std::sort(standing.candidates.begin(), standing.candidates.end());
+  return standing.candidates;
 }
 
 namespace {
@@ -115,7 +121,7 @@ void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) const {
 void Victims::settle(const Context& context) {
   for (const ServerIndex server : touched_) {
     is_touched_[server.value] = false;
-    const Candidates candidates = candidates_on(context, server);
+    const Candidates& candidates = candidates_on(context, server);
     for (std::uint32_t shape = 0; shape < offers_.size(); ++shape) {
       if (offers_[shape].known)
         set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
@@ -142,6 +148,7 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
     const ServerIndex server = offers.best;
     const Rank before = offers.by_server[server.value];
     if (before == Rank::most_urgent()) return {};
+    if (context.ranks_are_exact) return {server, before};
     // What is kept may be too good: jobs have become more urgent since. It is never too bad.
     const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
     set(offers, server, now);
@@ -150,7 +157,7 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   return {};
 }
 
-std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) const {
+std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {
   std::vector<JobIndex> jobs;
   Room room{context.free.count(server), context.free.resources(server)};
   for (const Candidate& candidate : candidates_on(context, server)) {

@@ -44,7 +44,7 @@ class Victims {
   // The server where the most urgent job that would have to stop for `shape` is the least urgent; ties: lowest index.
   Offer best(const Context& context, std::uint32_t shape);
   // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.
-  std::vector<JobIndex> on_server(const Context& context, std::uint32_t shape, ServerIndex server) const;
+  std::vector<JobIndex> on_server(const Context& context, std::uint32_t shape, ServerIndex server);
   // Jobs less urgent than `than` to stop anywhere for `shape`, least urgent first: until it fits or they are all.
   std::vector<JobIndex> anywhere(const Context& context, const Shape& shape, const Rank& than);
 
@@ -68,13 +68,19 @@ class Victims {
     ServerIndex best;  // none: not known
   };
 
-  Candidates candidates_on(const Context& context, ServerIndex server) const;
+  const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void set(Offers& offers, ServerIndex server, const Rank& rank) const;
   void settle(const Context& context);
   static void find_best(Offers& offers);
 
-  std::vector<boost::container::small_vector<JobIndex, 8>> jobs_;  // by server
+  struct Standing {
+    boost::container::small_vector<JobIndex, 8> jobs;
+    Candidates candidates;
+    bool known = false;  // candidates are those of now, if ranks are exact
+  };
+
+  std::vector<Standing> standing_;  // by server
   IndexedVector<JobIndex, Allocation> where_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   IndexedVector<JobIndex, std::optional<RankKey>> rank_;  // under which a job stands in by_rank_

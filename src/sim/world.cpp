@@ -28,9 +28,10 @@ class KnownDurations : public Estimates {
     if (gpus != job.request.gpus) return Figure::unknown();
     const Progress& progress = progress_[index_of(job.request.id)];
     const Duration done = progress.running_since.happened() ? now - progress.running_since : Duration{0};
-    return {(progress.remaining - std::max(done, Duration{0})).to_seconds(), Confidence::high};
+    return {(progress.remaining - done).to_seconds(), Confidence::high};  // a restart under way is still to come
   }
   Figure speedup(const Job& job, int gpus) const override { return RequestEstimates().speedup(job, gpus); }
+  bool steady() const override { return true; }
 
  private:
   const Trace& trace_;

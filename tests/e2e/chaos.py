@@ -243,7 +243,7 @@ class Chaos(Lab):
                 if status not in (409, 503):
                     raise AssertionError(f"{status} {text}")
                 time.sleep(0.05)
-            time.sleep(self.dice.uniform(0, 0.3))
+            time.sleep(self.dice.uniform(0, 0.8))
 
     # ---- trouble ----
     def freeze(self, pid, seconds):
