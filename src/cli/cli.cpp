@@ -323,6 +323,8 @@ void CommandLine::add_simulation(CLI::App& parent, const std::string& name, cons
       ->check(CLI::IsMember({"drop", "fail", "clip"}));
   c->add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
   c->add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
+  c->add_option("--semantics", simulation_.semantics,
+                "reproduce a published simulator to the second: tiresias or lucid");
   c->add_option("--restart-cost", simulation_.restart_cost_s, "seconds lost each time a preempted job goes on")
       ->check(CLI::NonNegativeNumber);
   c->add_flag("--blind", simulation_.blind, "policies see the users' estimates, not the true durations");

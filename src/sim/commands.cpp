@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "sim/published.h"
+
 namespace sl::sim {
 namespace {
 
@@ -46,7 +48,7 @@ Result<std::vector<Run>> make_runs(const SimulationOptions& options) {
 }
 
 // One thread a core takes the next run that nobody has.
-void run_all(const Trace& trace, const Shape& shape, const SimulationSettings& settings, std::vector<Run>& runs) {
+Status run_all(const Trace& trace, const Shape& shape, const SimulationSettings& settings, std::vector<Run>& runs) {
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next++) < runs.size();) {
@@ -59,6 +61,18 @@ void run_all(const Trace& trace, const Shape& shape, const SimulationSettings& s
     helpers.emplace_back(work);
   work();
   for (std::thread& helper : helpers) helper.join();
+  return {};
+}
+
+Status run_all_as(const std::string& semantics, const Trace& trace, const Shape& shape, std::vector<Run>& runs) {
+  for (Run& run : runs) {
+    Result<SimulationResult> result = simulate_as(semantics, run.policy, trace, shape);
+    if (!result.ok()) return result.error();
+    run.result = std::move(*result);
+    run.metrics = measure(trace, run.result, shape);
+    run.policy = semantics + ":" + run.policy;
+  }
+  return {};
 }
 
 std::string path_for(const std::string& path, const std::string& policy, bool several) {
@@ -178,7 +192,10 @@ Status compare(const SimulationOptions& options, std::ostream& out) {
   settings.shape = *shape;
   settings.restart_cost = Duration::seconds(options.restart_cost_s);
   settings.knows_durations = !options.blind;
-  run_all(*trace, *shape, settings, *runs);
+  if (Status done = options.semantics.empty() ? run_all(*trace, *shape, settings, *runs)
+                                              : run_all_as(options.semantics, *trace, *shape, *runs);
+      !done.ok())
+    return done;
   if (!options.jobs_out.empty()) {
     for (const Run& run : *runs) {
       if (Status written = write_jobs(path_for(options.jobs_out, run.policy, runs->size() > 1), *trace, run.result);

@@ -21,7 +21,8 @@ struct SimulationOptions {
   double duration_min_s = 0;
   double duration_max_s = 0;  // 0: as long as they are
   double restart_cost_s = 0;
-  bool blind = false;  // policies see users' estimates only
+  std::string semantics;  // reproduce a published simulator (published.h); empty: ours
+  bool blind = false;     // policies see users' estimates only
   bool json = false;
 };
 

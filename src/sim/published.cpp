@@ -1,0 +1,66 @@
+#include "sim/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/published_worlds.h"
+
+namespace sl::sim {
+namespace {
+
+struct Published {
+  const char* semantics;
+  const char* policy;
+  SimulationResult (*simulate)(const SecondsTrace&, const Shape&);
+};
+constexpr Published all[] = {{"tiresias", "fifo", tiresias_fifo},
+                             {"tiresias", "srtf", tiresias_srtf},
+                             {"tiresias", "tiresias", tiresias_dlas_gpu},
+                             {"lucid", "fifo", lucid_fifo},
+                             {"lucid", "srtf", lucid_srtf},
+                             {"lucid", "tiresias", lucid_tiresias}};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Result<SecondsTrace> in_seconds(const Trace& trace) {
+  SecondsTrace jobs;
+  for (const TraceJob& job : trace.jobs) {
+    if (job.submitted.us % 1'000'000 != 0 || job.duration.us % 1'000'000 != 0)
+      return invalid("semantics-trace", "job " + job.id + " has a time that is not a whole second")
+          .note("published simulators count whole seconds");
+    jobs.push_back({job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus});
+  }
+  return jobs;
+}
+
+}  // namespace
+
+std::vector<std::string> published_simulators() { return {"tiresias", "lucid"}; }
+
+Result<SimulationResult> simulate_as(const std::string& semantics, const std::string& policy, const Trace& trace,
+                                     const Shape& shape) {
+  std::vector<std::string> known;
+  for (const Published& published : all) {
+    if (published.semantics != semantics) continue;
+    known.emplace_back(published.policy);
+    if (published.policy != policy) continue;
+    const Result<SecondsTrace> jobs = in_seconds(trace);
+    if (!jobs.ok()) return jobs.error();
+    if (semantics == "lucid" && shape.gpus_per_server != 8)
+      return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
+    return published.simulate(*jobs, shape);
+  }
+  if (known.empty())
+    return invalid("bad-semantics", "there is no published simulator " + semantics)
+        .note("it is one of " + joined(published_simulators()));
+  return invalid("semantics-policy", fmt::format("{} has no policy {} that is reproduced", semantics, policy))
+      .note("it is one of " + joined(known));
+}
+
+}  // namespace sl::sim
