@@ -93,10 +93,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   unsigned version_ = 11;
 };
 
+// Connections end on the loop's thread, wherever the last of their users lets go.
+void let_go(std::shared_ptr<Connection> connection) {
+  auto executor = connection->executor();
+  asio::post(executor, [c = std::move(connection)] {});
+}
+
 class LiveStream : public Stream {
  public:
   explicit LiveStream(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
-  ~LiveStream() override { close(); }
+  ~LiveStream() override {
+    close();
+    let_go(std::move(connection_));
+  }
   void write(std::string chunk) override {
     if (chunk.empty() || connection_->closed) return;
     connection_->unsent += chunk.size();
@@ -126,6 +135,7 @@ class LiveReply : public Reply {
   explicit LiveReply(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
   ~LiveReply() override {
     if (!used_) send({500, "text/plain", {}, "the request was dropped without an answer\n"});
+    let_go(std::move(connection_));
   }
   void send(Response response) override {
     if (std::exchange(used_, true)) return;
