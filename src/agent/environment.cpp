@@ -67,16 +67,16 @@ std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& p
 // answer.
 std::string ranks_line(const wire::StartAttempt& order) {
   const std::string count = std::to_string(order.gpus.size());
-  return "pids=\"\"\nfor rank in $(seq 0 $((" + count + " - 1))); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " +
+  return "for rank in $(seq 0 $((" + count + " - 1))); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " +
          quoted(shell_text(as_line(order.spec.command))) +
-         " &\n  pids=\"$pids $!\"\ndone\n"
+         " &\ndone\n"
          "trap stopping=1 HUP INT QUIT TERM USR1 USR2\n"
          "while :; do\n"
          "  unset ended; wait -n -p ended; code=$?\n"
          "  [ $code -ne 127 ] || [ -n \"$ended\" ] || break  # none is left\n"
          "  [ -n \"$ended\" ] || continue  # only a signal\n"
          "  [ $code -eq 0 ] || result=${result:-$code}\n"
-         "  [ $code -eq 0 ] || [ -n \"$stopping\" ] || kill -TERM $pids 2>/dev/null\n"
+         "  [ $code -eq 0 ] || [ -n \"$stopping\" ] || kill -TERM 0  # all of our group\n"
          "done\nexit ${result:-0}\n";
 }
 

@@ -19,6 +19,7 @@ struct JobEntry {
   store::JobRow row;     // as it stands, and as it is written
   std::int64_t pid = 0;  // of the present attempt, on its server
   StopReason stopping = StopReason::none;
+  Refusal refused = Refusal::none;  // the last decision about it that was, in its present state
   std::string progress_unit;
   std::optional<double> loss, accuracy;  // last reported
 };

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "wire/json.h"
@@ -31,6 +32,7 @@ class World : public Outside {
   std::set<SessionId> closed;
   std::map<std::int64_t, store::JobRow> jobs;  // what is durable
   std::vector<store::ServerRow> servers;
+  std::vector<store::EventRow> events;
 };
 
 class LogicTest : public testing::Test {
@@ -59,6 +61,7 @@ class LogicTest : public testing::Test {
     world.under_way.erase(world.under_way.begin());
     if (status.ok()) {
       for (const store::JobRow& row : batch.jobs) world.jobs[row.id] = row;
+      world.events.insert(world.events.end(), batch.events.begin(), batch.events.end());
       for (const store::ServerRow& row : batch.servers) world.servers = {row};
     }
     logic->on_committed(status, now);
@@ -303,6 +306,27 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
   hello({}, 2);
   logic->on_agent_message(2, wire::Ping{5, 1}, now);
   EXPECT_TRUE(world.closed.count(2));
+}
+
+TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
+  hello();
+  logic->set_policy("elastic_fifo", {}, "u", now, [](const Status&) {});
+  Logic::Submission elastic;
+  elastic.spec.command = "true";
+  elastic.spec.workdir = "/";
+  elastic.spec.gpus = {1, 2};
+  elastic.spec.checkpoint.dir = "c";
+  logic->submit(elastic, now, [](const Result<JobId>&) {});
+  settle();
+  tell(report(1, 1, "running"));
+  for (int i = 0; i < 10; ++i) {
+    submit(1);
+    pass(120);
+  }
+  const auto refused = std::count_if(world.events.begin(), world.events.end(),
+                                     [](const auto& event) { return event.kind == "decision.refused"; });
+  EXPECT_GE(logic->core().refusals(Refusal::world_cannot), 2u) << "else this shows nothing";
+  EXPECT_EQ(refused, 1);
 }
 
 TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is) {

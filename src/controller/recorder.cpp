@@ -50,6 +50,11 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.kind == RecordKind::decision_refused) event.text = to_string(record.refusal);
     JobEntry* entry = record.job.valid() ? book_.find(record.job) : nullptr;
     if (record.job.valid() && !entry) continue;  // refused meanwhile
+    // A policy may wish for the same every second: it is told once until the job stands differently.
+    if (record.kind == RecordKind::decision_refused && entry &&
+        std::exchange(entry->refused, record.refusal) == record.refusal)
+      continue;
+    if (record.kind == RecordKind::job_state && entry) entry->refused = Refusal::none;
     if (entry) {
       // The slot may already stand for another job when several steps share this batch: the id tells.
       if (core.jobs().contains(record.index) && core.job(record.index).request.id == record.job)
