@@ -255,6 +255,39 @@ class ChaosTest(LabTest):
         self.assertEqual(follower.communicate(timeout=60)[0], "".join(f"line {i}\n" for i in range(1, 61)))
 
 
+class DiskTest(unittest.TestCase):
+    """A controller whose disk is full, on a file system of its own."""
+
+    def setUp(self):
+        self.lab = Lab()
+        self.disk = self.lab.folder / "controller"
+        self.disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.disk], capture_output=True).returncode != 0:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+        self.addCleanup(self.lab.__exit__)
+        self.lab.__enter__()
+
+    def test_a_full_disk_refuses_submissions_keeps_jobs_and_recovers(self):
+        running = self.lab.submit("sleep 2; exit 5")
+        filler = self.disk / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+            except OSError:
+                pass
+        refused = until(lambda: (answer := self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/"}))[0] == 503 and answer, what="a refusal")
+        self.assertEqual(json.loads(refused[2])["code"], "disk-full")
+        until(lambda: self.lab.job(running)["state"] == "failed")  # in memory: its end waits for the disk
+        filler.unlink()
+        accepted = until(lambda: (answer := self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/"}))[0] == 201 and json.loads(answer[2])["id"], what="acceptance")
+        self.assertEqual(self.lab.finished(accepted)["state"], "succeeded")
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        self.assertEqual(self.lab.job(running)["exit"]["code"], 5)
+
+
 class BadInputTest(LabTest):
     def assert_problem(self, method, path, body, expected, headers=None):
         status, answer_headers, text = self.lab.request(method, path, body, headers)
