@@ -45,6 +45,11 @@ std::string make_folder() {
   return path;
 }
 
+std::vector<std::string>& old_folders() {
+  static std::vector<std::string> folders;
+  return folders;
+}
+
 }  // namespace
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -104,9 +109,12 @@ Lab::Lab(std::string program_) : program(std::move(program_)), folder(make_folde
 Lab::~Lab() {
   daemons.clear();
   if (const pid_t launcher = launcher_of(*this); launcher > 0) ::kill(launcher, SIGKILL);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  old_folders().push_back(folder);
+}
+
+void remove_old_folders() {
   std::error_code ignored;
-  fs::remove_all(folder, ignored);
+  for (const std::string& folder : old_folders()) fs::remove_all(folder, ignored);
 }
 
 void Lab::start_controller() {

@@ -39,6 +39,10 @@ class Lab {
   std::vector<Daemon> daemons;  // controller, then agent
 };
 
+// Folders of labs that are over stay until then: ext4 is slow to make files where many have just been removed, which
+// would be measured in the next run.
+void remove_old_folders();
+
 // The pid of the launcher of this lab's agent; 0 when there is none.
 pid_t launcher_of(const Lab& lab);
 double resident_mib(pid_t pid);

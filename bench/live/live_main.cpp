@@ -271,10 +271,12 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  int status = 1;
   try {
-    return run(settings);
+    status = sl::bench::run(settings);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "schedulearn-bench-live: %s\n", error.what());
-    return 1;
   }
+  sl::bench::remove_old_folders();
+  return status;
 }

@@ -171,7 +171,7 @@ void Api::list_jobs(Call call) {
       return;
     }
     last = entry.row.id;
-    items.add(job_view(logic_, entry, call.now));
+    items.add_text(job_text(logic_, entry, call.now));
   });
   call.send(std::move(items).end(total, more ? json::value(std::to_string(last)) : json::value(nullptr)));
 }
@@ -231,7 +231,7 @@ void Api::get_queue(Call call) {
   ListText items;
   for (const JobIndex index : logic_.core().queue_order(call.now)) {
     const JobEntry* entry = logic_.book().find(logic_.core().job(index).request.id);
-    if (entry) items.add(job_view(logic_, *entry, call.now));
+    if (entry) items.add_text(job_text(logic_, *entry, call.now));
   }
   const std::size_t total = items.count();
   call.send(std::move(items).end(total));

@@ -121,7 +121,10 @@ std::string rfc3339(std::int64_t us) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), ms);
 }
 
-json::object job_view(const Logic& logic, const JobEntry& entry, Instant now) {
+namespace {
+
+// Everything but the specification, whose place is kept.
+json::object job_frame(const Logic& logic, const JobEntry& entry, Instant now) {
   const store::JobRow& row = entry.row;
   const Job* live = live_job(logic, entry);
   const double run_s = static_cast<double>(live ? live->run_at(now).us : row.run_us) * 1e-6;
@@ -134,10 +137,9 @@ json::object job_view(const Logic& logic, const JobEntry& entry, Instant now) {
   job["state_since"] = rfc3339(row.state_since_us);
   job["reason"] = nullptr;
   job["group_id"] = nullptr;
-  json::value spec = parsed(row.spec_json);
-  job["labels"] = spec.is_object() ? spec.get_object()["labels"] : json::value(json::object{});
+  job["labels"] = json::object{};
   job["priority"] = row.priority;
-  job["spec"] = std::move(spec);
+  job["spec"] = nullptr;
   job["snapshot"] = nullptr;
   job["placement"] = placement_view(entry);
   job["created_at"] = rfc3339(row.submitted_us);
@@ -160,6 +162,25 @@ json::object job_view(const Logic& logic, const JobEntry& entry, Instant now) {
     job["reason"] = json::object{{"code", to_string(reason.code)}, {"text", reason_text(logic, *live, reason, 0)}};
   }
   return job;
+}
+
+}  // namespace
+
+json::object job_view(const Logic& logic, const JobEntry& entry, Instant now) {
+  json::object job = job_frame(logic, entry, now);
+  json::value spec = parsed(entry.row.spec_json);
+  if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
+  job["spec"] = std::move(spec);
+  return job;
+}
+
+// In a long list most of the time would go into reading specifications only to write them down again.
+std::string job_text(const Logic& logic, const JobEntry& entry, Instant now) {
+  if (entry.row.spec_json.find("\"labels\":{}") == std::string::npos)
+    return json::serialize(job_view(logic, entry, now));
+  std::string text = json::serialize(job_frame(logic, entry, now));
+  constexpr std::string_view place = "\"spec\":null";  // quotes within values are escaped: it occurs once
+  return text.replace(text.find(place) + place.size() - 4, 4, entry.row.spec_json);
 }
 
 json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
@@ -410,9 +431,9 @@ json::object legacy_job_view(const JobEntry& entry) {
           {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
 }
 
-void ListText::add(const json::value& item) {
+void ListText::add_text(std::string_view item) {
   if (count_++ > 0) text_ += ',';
-  text_ += json::serialize(item);
+  text_ += item;
 }
 
 std::string ListText::end(std::size_t total, const json::value& next_cursor) && {
