@@ -321,7 +321,7 @@ void Logic::end_lease(const std::string& server, Instant now) {
 void Logic::declare_lost(const std::string& server, const std::string& by, Instant now,
                          std::function<void(const Status&)> done) {
   const Agent* agent = agents_.by_server(server);
-  if (!agent) return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers"));
+  if (!agent) return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls"));
   if (agent->session != 0)
     return done(conflict("server-connected", "server " + server + " is connected, it is not lost"));
   store::EventRow event;
