@@ -105,7 +105,7 @@ PolicyEntry fifo_entry() {
       "and nobody overtakes it.";
   info.good_for = "fairness everybody understands; light load";
   info.weak_for = "a wide job at the head leaves GPUs idle behind it";
-  info.aliases = {"fifo_strict", "fifo_util"};
+  info.aliases = {"fifo_util"};
   info.parameters = {
       {"preset",
        ParameterType::choice,

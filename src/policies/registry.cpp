@@ -9,7 +9,10 @@
 #include "policies/elastic_srtf.h"
 #include "policies/elastic_tiresias.h"
 #include "policies/fifo.h"
+#include "policies/fifo_conservative.h"
+#include "policies/fifo_easy.h"
 #include "policies/fifo_first_fit.h"
+#include "policies/fifo_strict.h"
 #include "policies/priority.h"
 #include "policies/round_robin.h"
 #include "policies/sgf.h"
@@ -38,7 +41,10 @@ const std::vector<PolicyEntry>& policies() {
   // clang-format off
   static const std::vector<PolicyEntry> all = {
       fifo_entry(),
+      fifo_strict_entry(),
       fifo_first_fit_entry(),
+      fifo_easy_entry(),
+      fifo_conservative_entry(),
       round_robin_entry(),
       sjf_entry(),
       srjf_entry(),

@@ -1,0 +1,168 @@
+#include "policies/fifo_conservative.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "policy/future_gpus.h"
+#include "policy/placer.h"
+#include "policy/queue_policy.h"
+
+namespace sl {
+namespace {
+
+constexpr const char* version = "fifo_conservative-1";
+
+using Promises = std::map<JobId, Booking>;
+
+// One line a job: id, start and length in microseconds, server:count of each server.
+std::string to_text(const Promises& promises) {
+  std::string text = version;
+  for (const auto& [id, booking] : promises) {
+    text += '\n' + std::to_string(id.value) + ' ' + std::to_string(booking.from.us) + ' ' +
+            std::to_string(booking.length.us);
+    for (const ServerCount& part : booking.on)
+      text += ' ' + std::to_string(part.server.value) + ':' + std::to_string(part.gpus);
+  }
+  return text;
+}
+
+Promises parse(const std::string& text) {
+  Promises promises;
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != version) return promises;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    JobId id;
+    Booking booking;
+    words >> id.value >> booking.from.us >> booking.length.us;
+    ServerCount part;
+    for (char colon = 0; words >> part.server.value >> colon >> part.gpus;) booking.on.push_back(part);
+    if (!booking.on.empty()) promises.emplace(id, std::move(booking));
+  }
+  return promises;
+}
+
+class FifoConservative : public ArrivalPolicy {
+ public:
+  FifoConservative(const ReservationSettings& settings, int depth) : settings_(settings), depth_(depth) {}
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (lines_.empty() || snapshot.free.total() == 0) return;  // nobody can start: what was promised stands
+    const Promises promised = parse(snapshot.memory.blob);
+    gather(snapshot, promised);
+    const FutureGpus future(snapshot, holdings(snapshot, settings_));
+    if (!book_anew(future)) book_beside_promises(future);
+    start(snapshot, plan);
+    if (std::string text = to_text(promises()); text != snapshot.memory.blob) plan.remember(std::move(text));
+  }
+
+ private:
+  struct Entry {
+    JobIndex job;
+    const JobRequest* request;
+    Duration length;
+    std::optional<Booking> promised, booked;
+  };
+
+  void gather(const Snapshot& snapshot, const Promises& promised) {
+    entries_.clear();
+    for (Walk walk(lines_); !walk.done() && entries_.size() < depth_; walk.next()) {
+      const Job& job = snapshot.job(walk.job());
+      Entry entry{walk.job(), &job.request, run_bound(snapshot, job, job.request.gpus, settings_), {}, {}};
+      const auto at = promised.find(job.request.id);
+      if (at != promised.end() && at->second.from >= snapshot.now) entry.promised = at->second;
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  // Returns whether every promise is kept.
+  bool book_anew(FutureGpus future) {
+    for (Entry& entry : entries_) {
+      entry.booked = future.earliest(*entry.request, entry.request->gpus, entry.length);
+      if (entry.promised && (!entry.booked || entry.booked->from > entry.promised->from)) return false;
+      if (entry.booked) future.book(*entry.booked);
+    }
+    return true;
+  }
+
+  void book_beside_promises(FutureGpus future) {
+    for (Entry& entry : entries_) {
+      if (entry.promised) entry.promised->length = entry.length;
+      if (entry.promised && !future.is_possible(*entry.request, *entry.promised)) entry.promised.reset();
+      if (entry.promised) future.book(*entry.promised);
+    }
+    for (Entry& entry : entries_) {
+      if (entry.promised) future.unbook(*entry.promised);
+      entry.booked = future.earliest(*entry.request, entry.request->gpus, entry.length);
+      if (entry.promised && (!entry.booked || entry.promised->from < entry.booked->from))
+        entry.booked = entry.promised;  // not later than promised
+      if (entry.booked) future.book(*entry.booked);
+    }
+  }
+
+  void start(const Snapshot& snapshot, Plan& plan) {
+    Trial trial(snapshot.free);
+    for (Entry& entry : entries_) {
+      if (!entry.booked) continue;
+      const bool now = entry.booked->from == snapshot.now;
+      auto gpus = gpus_of_booking(trial.free(), *entry.booked);
+      if (!now || gpus.count() != entry.request->gpus || !fits(trial.free(), gpus, *entry.request)) continue;
+      trial.take(gpus, entry.request->demand);
+      plan.start(entry.job, std::move(gpus));
+      entry.booked.reset();
+    }
+    for (const Entry& entry : entries_) {
+      if (entry.booked) plan.reserve(entry.job, gpus_of_booking(trial.free(), *entry.booked), entry.booked->from);
+    }
+  }
+
+  // As many GPUs of the servers as are free now.
+  static Allocation gpus_of_booking(const FreeGpus& free, const Booking& booking) {
+    Allocation gpus;
+    for (const ServerCount& part : booking.on)
+      gpus.add(part.server, free.on(part.server).lowest(std::min(part.gpus, free.count(part.server))));
+    return gpus;
+  }
+  static bool fits(const FreeGpus& free, const Allocation& gpus, const JobRequest& request) {
+    return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
+      return free.fits(part.server, request.demand * (static_cast<double>(part.gpus.count()) / gpus.count()));
+    });
+  }
+
+  Promises promises() const {
+    Promises kept;
+    for (const Entry& entry : entries_) {
+      if (entry.booked) kept.emplace(entry.request->id, *entry.booked);
+    }
+    return kept;
+  }
+
+  ReservationSettings settings_;
+  std::size_t depth_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+PolicyEntry fifo_conservative_entry() {
+  PolicyInfo info;
+  info.name = "fifo_conservative";
+  info.title = "Conservative Backfill";
+  info.summary =
+      "Every job near the head of the line has a reserved time and place; later jobs may start first only where they "
+      "delay none of them.";
+  info.good_for = "start times that can be told to users and are kept";
+  info.weak_for = "run times nobody knows; fewer jobs pass than under EASY";
+  info.needs = {"run time estimates or limits (else default_est_s is assumed)"};
+  info.aliases = {"conservative"};
+  info.parameters = ReservationSettings::parameters();
+  info.parameters.push_back(
+      {"depth", ParameterType::integer, "jobs", "100", 1, 100000, {}, "how many jobs in line have a reservation"});
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            return std::make_unique<FifoConservative>(ReservationSettings::of(given), given.integer("depth"));
+          }};
+}
+
+}  // namespace sl

@@ -1,0 +1,147 @@
+#include "policy/future_gpus.h"
+
+#include <algorithm>
+
+#include "policy/placer.h"
+
+namespace sl {
+
+FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings) : snapshot_(snapshot) {
+  const FreeGpus& free = snapshot.free;
+  total_.push_back({snapshot.now, free.total()});
+  for (std::uint32_t s = 0; s < free.servers(); ++s) {
+    const ServerIndex server(s);
+    steps_.push_back({{snapshot.now, free.is_open(server) ? free.count(server) : 0}});
+  }
+  std::vector<GpuSet> coming(steps_.size());  // GPUs with several tenants come back once
+  for (const Holding& holding : holdings) {
+    for (const ServerGpus& part : holding.gpus.parts()) {
+      const Server& server = snapshot.servers[part.server];
+      GpuSet gpus = part.gpus - free.on(part.server) - server.outside - server.unavailable - coming[part.server.value];
+      if (!free.is_open(part.server) || gpus.empty()) continue;
+      coming[part.server.value] |= gpus;
+      add(steps_[part.server.value], holding.end, Instant::never(), gpus.count());
+      add(total_, holding.end, Instant::never(), gpus.count());
+    }
+  }
+}
+
+void FutureGpus::add(Steps& steps, Instant from, Instant to, int gpus) {
+  const auto cut = [&](Instant at) {  // index of the step that begins at `at`
+    const auto after =
+        std::upper_bound(steps.begin(), steps.end(), at, [](Instant t, const Step& step) { return t < step.from; });
+    const auto index = static_cast<std::size_t>(after - steps.begin());
+    if (index > 0 && steps[index - 1].from == at) return index - 1;
+    steps.insert(after, {at, index == 0 ? 0 : steps[index - 1].free});
+    return index;
+  };
+  const std::size_t first = cut(from);
+  const std::size_t last = to.is_never() ? steps.size() : cut(to);
+  for (std::size_t i = first; i < last; ++i) steps[i].free += gpus;
+}
+
+int FutureGpus::least(const Steps& steps, Instant from, Instant to) {
+  const auto after =
+      std::upper_bound(steps.begin(), steps.end(), from, [](Instant t, const Step& step) { return t < step.from; });
+  if (after == steps.begin()) return 0;
+  int least = (after - 1)->free;
+  for (auto at = after; at != steps.end() && at->from < to; ++at) least = std::min(least, at->free);
+  return least;
+}
+
+// The earliest start of a window of that length with so many free throughout; nothing when there is none before
+// `before`.
+std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Duration length, Instant before) {
+  std::optional<Instant> since;
+  for (const Step& step : steps) {
+    if (since && step.from >= *since + length) break;
+    if (!since && step.from >= before) return std::nullopt;
+    if (step.free < gpus) {
+      since.reset();
+    } else if (!since) {
+      since = step.from;
+    }
+  }
+  return since;
+}
+
+bool FutureGpus::takes(ServerIndex server, const JobRequest& request) const {
+  return snapshot_.free.is_open(server) && is_eligible(snapshot_.servers[server], request);
+}
+
+std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length) const {
+  std::optional<Booking> best;
+  int best_free = 0;
+  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
+    const ServerIndex server(s);
+    if (snapshot_.servers[server].description.gpus < gpus || !takes(server, request)) continue;
+    const Instant before = best ? best->from + Duration{1} : Instant::never();
+    const auto at = first_with(steps_[s], gpus, length, before);
+    if (!at) continue;
+    if (*at == snapshot_.now && !snapshot_.free.fits(server, request.demand)) continue;
+    const int free = least(steps_[s], *at, *at + Duration{1});
+    if (best && (*at > best->from || free >= best_free)) continue;
+    best = Booking{*at, length, {{server, gpus}}};
+    best_free = free;
+  }
+  return best;
+}
+
+// Fullest servers first, the rest where it fits best; empty when they do not suffice.
+ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant from, Instant to) const {
+  std::vector<ServerCount> free;
+  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
+    if (!takes(ServerIndex(s), request)) continue;
+    if (const int count = least(steps_[s], from, to); count > 0) free.push_back({ServerIndex(s), count});
+  }
+  std::stable_sort(free.begin(), free.end(), [](const auto& a, const auto& b) { return a.gpus > b.gpus; });
+  ServerCounts taken;
+  for (std::size_t i = 0; i < free.size() && gpus > 0; ++i) {
+    std::size_t pick = i;
+    if (free[i].gpus >= gpus) {  // the last one: the tightest that suffices
+      while (pick + 1 < free.size() && free[pick + 1].gpus >= gpus) ++pick;
+    }
+    const int part = std::min(gpus, free[pick].gpus);
+    taken.push_back({free[pick].server, part});
+    gpus -= part;
+  }
+  if (gpus > 0) taken.clear();
+  std::sort(taken.begin(), taken.end(), [](const auto& a, const auto& b) { return a.server < b.server; });
+  return taken;
+}
+
+std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length) const {
+  for (std::size_t i = 0; i < total_.size(); ++i) {
+    if (total_[i].free < gpus) continue;
+    const Instant from = total_[i].from;
+    if (least(total_, from, from + length) < gpus) continue;
+    if (ServerCounts on = spread(request, gpus, from, from + length); !on.empty()) return Booking{from, length, on};
+  }
+  return std::nullopt;
+}
+
+std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length) const {
+  auto on_one = earliest_on_one(request, gpus, length);
+  if (request.single_server || (on_one && on_one->from == snapshot_.now)) return on_one;
+  auto on_many = earliest_on_many(request, gpus, length);
+  if (!on_one || (on_many && on_many->from < on_one->from)) return on_many;
+  return on_one;
+}
+
+bool FutureGpus::is_possible(const JobRequest& request, const Booking& booking) const {
+  if (booking.from < snapshot_.now) return false;
+  return std::all_of(booking.on.begin(), booking.on.end(), [&](const ServerCount& part) {
+    return part.server.value < steps_.size() && takes(part.server, request) &&
+           least(steps_[part.server.value], booking.from, booking.from + booking.length) >= part.gpus;
+  });
+}
+
+void FutureGpus::change(const Booking& booking, int sign) {
+  const Instant to = booking.from + booking.length;
+  for (const ServerCount& part : booking.on) {
+    add(steps_[part.server.value], booking.from, to, sign * part.gpus);
+    add(total_, booking.from, to, sign * part.gpus);
+  }
+}
+
+}  // namespace sl
