@@ -161,6 +161,7 @@ RC_GTEST_PROP(CoreProperty, a_policy_that_joins_late_decides_as_one_that_was_the
     return text;
   };
   for (const PolicyEntry& entry : policies()) {
+    RC_LOG(entry.info.name);
     RC_ASSERT(decisions(run_history(seed, Cluster::make(entry.info.name), 80)) ==
               decisions(run_history(seed, Cluster::make(entry.info.name), 80, {entry.info.name})));
   }

@@ -62,11 +62,12 @@ TEST(FifoEasy, the_shadow_time_comes_from_the_placer_and_not_from_a_count) {
   EXPECT_EQ(cluster.where(4), "0:0,1");
 }
 
-TEST(FifoEasy, a_job_that_outlives_its_estimate_is_expected_to_end_soon) {
+// 10 + 2 * 60 = 130.
+TEST(FifoEasy, a_job_that_outlives_its_estimate_is_given_a_little_more_each_time) {
   Cluster cluster({2}, "fifo_easy", {{"overrun_grace_s", "60"}});
-  cluster.submit(1, lasting(1, 10)).at(100).submit(2, lasting(2, 10)).submit(3, lasting(1, 61));
+  cluster.submit(1, lasting(1, 10)).at(100).submit(2, lasting(2, 10)).submit(3, lasting(1, 31));
   EXPECT_EQ(cluster.state(3), JobState::pending);
-  cluster.submit(4, lasting(1, 60));
+  cluster.submit(4, lasting(1, 30));
   EXPECT_EQ(cluster.state(4), JobState::running);
 }
 

@@ -52,9 +52,11 @@ class FifoConservative : public ArrivalPolicy {
     if (lines_.empty() || snapshot.free.total() == 0) return;  // nobody can start: what was promised stands
     const Promises promised = parse(snapshot.memory.blob);
     gather(snapshot, promised);
-    const FutureGpus future(snapshot, holdings(snapshot, settings_));
+    const std::vector<Holding> held = holdings(snapshot, settings_);
+    const FutureGpus future(snapshot, held);
     if (!book_anew(future)) book_beside_promises(future);
     start(snapshot, plan);
+    if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
     if (std::string text = to_text(promises()); text != snapshot.memory.blob) plan.remember(std::move(text));
   }
 

@@ -37,6 +37,7 @@ class FifoEasy : public ArrivalPolicy {
     const JobRequest& head = snapshot.job(walk.job()).request;
     std::vector<Holding> held = holdings(snapshot, settings_);
     held.insert(held.end(), started_.begin(), started_.end());
+    if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
     auto shadow = find_shadow(snapshot, head, head.gpus, std::move(held), trial);
     if (!shadow) shadow = never(trial.free());
     if (!shadow->gpus.empty()) plan.reserve(walk.job(), shadow->gpus, shadow->at);

@@ -80,7 +80,7 @@ std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, in
     if (!at) continue;
     if (*at == snapshot_.now && !snapshot_.free.fits(server, request.demand)) continue;
     const int free = least(steps_[s], *at, *at + Duration{1});
-    if (best && (*at > best->from || free >= best_free)) continue;
+    if (best && (*at > best->from || (*at == best->from && free >= best_free))) continue;
     best = Booking{*at, length, {{server, gpus}}};
     best_free = free;
   }

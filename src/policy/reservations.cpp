@@ -22,6 +22,25 @@ Allocation not_free(const Snapshot& snapshot, const FreeGpus& free, const Alloca
   return result;
 }
 
+Figure known_run_time(const Snapshot& snapshot, const Job& job, int gpus) {
+  const Figure whole = snapshot.estimates.run_time_s(job, gpus);
+  return whole.known() || gpus == job.request.gpus ? whole : snapshot.estimates.run_time_s(job, job.request.gpus);
+}
+
+// Since when it has its GPUs, by the ledger. Starting counts as running: when an attempt runs is told to nobody.
+Instant held_since(const Snapshot& snapshot, const Job& job) {
+  Instant since;
+  for (const ServerGpus& part : job.allocation.parts()) {
+    const std::vector<GpuFacts>& gpus = snapshot.servers[part.server].gpus;
+    part.gpus.for_each([&](int gpu) { since = std::max(since, gpus[static_cast<std::size_t>(gpu)].tenant_started); });
+  }
+  return since.happened() ? since : job.state_since;
+}
+
+Duration run_of_attempt(const Snapshot& snapshot, const Job& job) {
+  return job.is_accruing() ? snapshot.now - job.last_start : Duration{};
+}
+
 }  // namespace
 
 std::vector<ParameterInfo> ReservationSettings::parameters() {
@@ -50,15 +69,25 @@ ReservationSettings ReservationSettings::of(const Parameters& given) {
 }
 
 Duration run_bound(const Snapshot& snapshot, const Job& job, int gpus, const ReservationSettings& settings) {
-  Figure whole = snapshot.estimates.run_time_s(job, gpus);
-  if (!whole.known() && gpus != job.request.gpus) whole = snapshot.estimates.run_time_s(job, job.request.gpus);
+  const Figure whole = known_run_time(snapshot, job, gpus);
   const Duration bound = whole.known() ? bounded(whole.value) : settings.default_estimate;
   const Duration left = bound - job.run_at(snapshot.now);
   return left.us > 0 ? left : settings.overrun_grace;
 }
 
 Instant expected_end(const Snapshot& snapshot, const Job& job, const ReservationSettings& settings) {
-  return snapshot.now + run_bound(snapshot, job, job.allocation.count(), settings);
+  const Figure whole = known_run_time(snapshot, job, job.allocation.count());
+  const Duration bound = whole.known() ? bounded(whole.value) : settings.default_estimate;
+  const Instant end = held_since(snapshot, job) + (bound - (job.run_at(snapshot.now) - run_of_attempt(snapshot, job)));
+  if (end > snapshot.now) return end;
+  const std::int64_t extensions = (snapshot.now - end).us / settings.overrun_grace.us + 1;
+  return end + settings.overrun_grace * extensions;
+}
+
+Instant first_end(const std::vector<Holding>& holdings) {
+  Instant first = Instant::never();
+  for (const Holding& holding : holdings) first = std::min(first, holding.end);
+  return first;
 }
 
 std::vector<Holding> holdings(const Snapshot& snapshot, const ReservationSettings& settings) {

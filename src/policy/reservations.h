@@ -1,7 +1,7 @@
 // Looking ahead (policies.md 1.3, 1.4): when the GPUs of running jobs come back, when a job that does not fit will, and
 // what others may take meanwhile without delaying it. Everything rests on run times that users state or that are
-// estimated; where nothing is known a job counts as running for `default_estimate`, one that outlives its figure as
-// ending `overrun_grace` from now.
+// estimated; where nothing is known a job counts as running for `default_estimate`. One that outlives its figure is
+// given `overrun_grace` more, again and again, so that between two expected ends time alone changes nothing.
 #pragma once
 
 #include <optional>
@@ -33,6 +33,9 @@ struct Holding {
 
 // All of active jobs, in order of the list; a plan adds what it starts.
 std::vector<Holding> holdings(const Snapshot& snapshot, const ReservationSettings& settings);
+
+// When a decision may change though nothing happens.
+Instant first_end(const std::vector<Holding>& holdings);
 
 // When and where a job fits first if everything ends as expected, and how many GPUs each server has then beside it.
 struct Shadow {
