@@ -193,6 +193,7 @@ void Core::on(const ServerSilent& event) {
   if (!server.valid() || ledger_.servers()[server].state == ServerState::down) return;
   ledger_.set_state(server, ServerState::down);
   effects_->records.push_back({.kind = RecordKind::server_state, .server = server, .at = now_});
+  wake_policy(Trigger::cluster);  // what was reserved there must be reserved elsewhere
 }
 
 void Core::on(const ServerDrained& event) {
@@ -222,9 +223,10 @@ void Core::on(const ServerLost& event) {
 void Core::on(const TelemetrySampled& event) {
   const ServerIndex server = ledger_.find_server(event.server);
   if (!server.valid()) return;
-  const GpuSet before = ledger_.free().on(server);
+  const Server& at = ledger_.servers()[server];
+  const bool changes = at.outside != event.outside || at.unavailable != event.unavailable;
   ledger_.set_telemetry(server, event.gpus, event.outside, event.unavailable);
-  if (ledger_.free().on(server) != before) wake_policy(Trigger::cluster);
+  if (changes) wake_policy(Trigger::cluster);
 }
 
 void Core::on(const TimerFired&) {}  // time itself is what schedule() looks at

@@ -44,19 +44,22 @@ Promises parse(const std::string& text) {
   return promises;
 }
 
+// A job that moves to an earlier time may let others move. Each round moves somebody up, so this ends; a limit all the
+// same.
+constexpr int rounds_max = 32;
+
 class FifoConservative : public ArrivalPolicy {
  public:
   FifoConservative(const ReservationSettings& settings, int depth) : settings_(settings), depth_(depth) {}
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (lines_.empty() || snapshot.free.total() == 0) return;  // nobody can start: what was promised stands
-    const Promises promised = parse(snapshot.memory.blob);
-    gather(snapshot, promised);
+    gather(snapshot, parse(snapshot.memory.blob));
     const std::vector<Holding> held = holdings(snapshot, settings_);
-    const FutureGpus future(snapshot, held);
-    if (!book_anew(future)) book_beside_promises(future);
-    start(snapshot, plan);
-    if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
+    FutureGpus future(snapshot, held);
+    book_promises(future);
+    for (int round = 0; round < rounds_max && move_up(future); ++round) continue;
+    if (const Instant at = std::min(first_end(held), start(snapshot, plan)); !at.is_never()) plan.wake_at(at);
     if (std::string text = to_text(promises()); text != snapshot.memory.blob) plan.remember(std::move(text));
   }
 
@@ -65,46 +68,51 @@ class FifoConservative : public ArrivalPolicy {
     JobIndex job;
     const JobRequest* request;
     Duration length;
-    std::optional<Booking> promised, booked;
+    std::optional<Booking> booked;
   };
 
   void gather(const Snapshot& snapshot, const Promises& promised) {
     entries_.clear();
     for (Walk walk(lines_); !walk.done() && entries_.size() < depth_; walk.next()) {
       const Job& job = snapshot.job(walk.job());
-      Entry entry{walk.job(), &job.request, run_bound(snapshot, job, job.request.gpus, settings_), {}, {}};
+      Entry entry{walk.job(), &job.request, run_bound(snapshot, job, job.request.gpus, settings_)};
       const auto at = promised.find(job.request.id);
-      if (at != promised.end() && at->second.from >= snapshot.now) entry.promised = at->second;
+      if (at != promised.end() && at->second.from >= snapshot.now) entry.booked = at->second;
       entries_.push_back(std::move(entry));
     }
   }
 
-  // Returns whether every promise is kept.
-  bool book_anew(FutureGpus future) {
+  // Those that can still be kept.
+  void book_promises(FutureGpus& future) {
     for (Entry& entry : entries_) {
-      entry.booked = future.earliest(*entry.request, entry.request->gpus, entry.length);
-      if (entry.promised && (!entry.booked || entry.booked->from > entry.promised->from)) return false;
-      if (entry.booked) future.book(*entry.booked);
-    }
-    return true;
-  }
-
-  void book_beside_promises(FutureGpus future) {
-    for (Entry& entry : entries_) {
-      if (entry.promised) entry.promised->length = entry.length;
-      if (entry.promised && !future.is_possible(*entry.request, *entry.promised)) entry.promised.reset();
-      if (entry.promised) future.book(*entry.promised);
-    }
-    for (Entry& entry : entries_) {
-      if (entry.promised) future.unbook(*entry.promised);
-      entry.booked = future.earliest(*entry.request, entry.request->gpus, entry.length);
-      if (entry.promised && (!entry.booked || entry.promised->from < entry.booked->from))
-        entry.booked = entry.promised;  // not later than promised
-      if (entry.booked) future.book(*entry.booked);
+      if (!entry.booked) continue;
+      entry.booked->length = entry.length;
+      if (future.is_possible(*entry.request, *entry.booked)) {
+        future.book(*entry.request, *entry.booked);
+      } else {
+        entry.booked.reset();
+      }
     }
   }
 
-  void start(const Snapshot& snapshot, Plan& plan) {
+  // Each job in turn goes to the earliest time that is left beside the others. Returns whether any moved.
+  bool move_up(FutureGpus& future) {
+    bool moved = false;
+    for (Entry& entry : entries_) {
+      if (entry.booked) future.unbook(*entry.request, *entry.booked);
+      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length);
+      if (earliest && (!entry.booked || earliest->from < entry.booked->from)) {
+        entry.booked = std::move(earliest);
+        moved = true;
+      }
+      if (entry.booked) future.book(*entry.request, *entry.booked);
+    }
+    return moved;
+  }
+
+  // Returns when the first of those it starts will end.
+  Instant start(const Snapshot& snapshot, Plan& plan) {
+    Instant first = Instant::never();
     Trial trial(snapshot.free);
     for (Entry& entry : entries_) {
       if (!entry.booked) continue;
@@ -114,10 +122,12 @@ class FifoConservative : public ArrivalPolicy {
       trial.take(gpus, entry.request->demand);
       plan.start(entry.job, std::move(gpus));
       entry.booked.reset();
+      first = std::min(first, snapshot.now + entry.length);
     }
     for (const Entry& entry : entries_) {
       if (entry.booked) plan.reserve(entry.job, gpus_of_booking(trial.free(), *entry.booked), entry.booked->from);
     }
+    return first;
   }
 
   // As many GPUs of the servers as are free now.

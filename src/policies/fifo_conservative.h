@@ -1,10 +1,13 @@
 // Conservative backfill (policies.md 1.4): every job in line has a reservation, and nobody may delay any of them.
 //
 //   1 the future of free GPUs is drawn from what runs and when it is expected to end
-//   2 in order (priority descending, submission, id) each job is booked at the earliest time at which the placer's rule
-//     finds room throughout its run; one whose time is now starts
-//   3 this is done anew at every decision. When that would put a job later than it was promised before, the promises
-//     stand: all are booked first, then each job in turn moves to the earliest time that is left
+//   2 what was promised before is booked, as far as it can still be kept
+//   3 in order (priority descending, submission, id) each job moves to the earliest time at which there is room for it
+//     throughout its run beside the bookings of all others, where it fits best; again until nobody can move
+//   4 one whose time is now starts
+//
+// So no job is ever put later than it was promised, as long as what runs ends as expected (without promises, drawing
+// all anew at every event would do that: list scheduling has such anomalies).
 //
 // The first `depth` jobs in line have reservations. Promised times and places are kept in the policy's memory. CPU and
 // memory are looked at for starts, not for the future. Non-preemptive, rigid.

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "policies/afs_l.h"
+#include "policies/drf.h"
 #include "policies/edf.h"
 #include "policies/elastic_fifo.h"
 #include "policies/elastic_srjf.h"
 #include "policies/elastic_srtf.h"
 #include "policies/elastic_tiresias.h"
+#include "policies/fair_share.h"
 #include "policies/fifo.h"
 #include "policies/fifo_conservative.h"
 #include "policies/fifo_easy.h"
@@ -60,6 +62,8 @@ const std::vector<PolicyEntry>& policies() {
       elastic_srtf_entry(),
       elastic_tiresias_entry(),
       afs_l_entry(),
+      fair_share_entry(),
+      drf_entry(),
   };
   // clang-format on
   return all;

@@ -11,6 +11,7 @@ FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& hol
   total_.push_back({snapshot.now, free.total()});
   for (std::uint32_t s = 0; s < free.servers(); ++s) {
     const ServerIndex server(s);
+    resources_.push_back(free.resources(server));
     steps_.push_back({{snapshot.now, free.is_open(server) ? free.count(server) : 0}});
   }
   std::vector<GpuSet> coming(steps_.size());  // GPUs with several tenants come back once
@@ -78,7 +79,7 @@ std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, in
     const Instant before = best ? best->from + Duration{1} : Instant::never();
     const auto at = first_with(steps_[s], gpus, length, before);
     if (!at) continue;
-    if (*at == snapshot_.now && !snapshot_.free.fits(server, request.demand)) continue;
+    if (*at == snapshot_.now && !has_resources(request, {{server, gpus}})) continue;
     const int free = least(steps_[s], *at, *at + Duration{1});
     if (best && (*at > best->from || (*at == best->from && free >= best_free))) continue;
     best = Booking{*at, length, {{server, gpus}}};
@@ -115,7 +116,9 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
     if (total_[i].free < gpus) continue;
     const Instant from = total_[i].from;
     if (least(total_, from, from + length) < gpus) continue;
-    if (ServerCounts on = spread(request, gpus, from, from + length); !on.empty()) return Booking{from, length, on};
+    ServerCounts on = spread(request, gpus, from, from + length);
+    if (on.empty() || (from == snapshot_.now && !has_resources(request, on))) continue;
+    return Booking{from, length, std::move(on)};
   }
   return std::nullopt;
 }
@@ -130,17 +133,39 @@ std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus,
 
 bool FutureGpus::is_possible(const JobRequest& request, const Booking& booking) const {
   if (booking.from < snapshot_.now) return false;
+  if (booking.from == snapshot_.now && !has_resources(request, booking.on)) return false;
   return std::all_of(booking.on.begin(), booking.on.end(), [&](const ServerCount& part) {
     return part.server.value < steps_.size() && takes(part.server, request) &&
            least(steps_[part.server.value], booking.from, booking.from + booking.length) >= part.gpus;
   });
 }
 
-void FutureGpus::change(const Booking& booking, int sign) {
+namespace {
+
+int count_of(const ServerCounts& on) {
+  int count = 0;
+  for (const ServerCount& part : on) count += part.gpus;
+  return count;
+}
+
+}  // namespace
+
+bool FutureGpus::has_resources(const JobRequest& request, const ServerCounts& on) const {
+  if (request.demand.is_zero()) return true;
+  const double count = count_of(on);
+  return std::all_of(on.begin(), on.end(), [&](const ServerCount& part) {
+    return (request.demand * (part.gpus / count)).fits_in(resources_[part.server.value]);
+  });
+}
+
+void FutureGpus::change(const JobRequest& request, const Booking& booking, int sign) {
   const Instant to = booking.from + booking.length;
+  const double count = count_of(booking.on);
   for (const ServerCount& part : booking.on) {
     add(steps_[part.server.value], booking.from, to, sign * part.gpus);
     add(total_, booking.from, to, sign * part.gpus);
+    if (booking.from == snapshot_.now && !request.demand.is_zero())
+      resources_[part.server.value] += request.demand * (sign * part.gpus / count);
   }
 }
 

@@ -1,5 +1,6 @@
 // How many GPUs of each server will be free over time (policies.md 1.4): a step function per server, from running jobs
-// and from bookings. Counts, not GPUs: those of one server are alike to the future.
+// and from bookings. Counts, not GPUs: those of one server are alike to the future. CPU and memory are followed for
+// what begins now, not for later.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -32,8 +33,8 @@ class FutureGpus {
   // Nothing: never, on servers that are up.
   std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length) const;
   bool is_possible(const JobRequest& request, const Booking& booking) const;
-  void book(const Booking& booking) { change(booking, -1); }
-  void unbook(const Booking& booking) { change(booking, +1); }
+  void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
+  void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
   int free_now() const { return total_.front().free; }
 
  private:
@@ -50,11 +51,13 @@ class FutureGpus {
   std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
-  void change(const Booking& booking, int sign);
+  bool has_resources(const JobRequest& request, const ServerCounts& on) const;
+  void change(const JobRequest& request, const Booking& booking, int sign);
 
   const Snapshot& snapshot_;
   std::vector<Steps> steps_;  // by server
   Steps total_;
+  std::vector<ResourceVector> resources_;  // by server, free now
 };
 
 }  // namespace sl

@@ -1,0 +1,166 @@
+#include "policies/fair_share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "policy/placer.h"
+#include "policy/usage.h"
+#include "policy/user_lines.h"
+
+namespace sl {
+
+double fair_share_factor(double usage, double usage_of_all, double weight, double weight_of_all) {
+  if (usage <= 0 || usage_of_all <= 0 || weight <= 0) return usage <= 0 ? 1 : 0;
+  return std::exp2(-(usage / usage_of_all) / (weight / weight_of_all));
+}
+
+namespace {
+
+struct Settings {
+  Duration half_life = Duration::whole_seconds(7 * 86400);
+  Duration age_max = Duration::whole_seconds(7 * 86400);
+  double weight_fairshare = 1000, weight_age = 100, weight_priority = 1000;
+};
+
+class FairShare : public UserQueuePolicy {
+ public:
+  explicit FairShare(const Settings& settings) : settings_(settings), usage_(settings.half_life) {}
+
+  void attach(const Snapshot& snapshot) override {
+    usage_.reset();
+    UserQueuePolicy::attach(snapshot);
+  }
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    usage_.learn(snapshot);
+    if (snapshot.free.total() == 0) return;
+    gather(snapshot);
+    Trial trial(snapshot.free);
+    while (!users_in_line_.empty() && trial.free().total() > 0) {
+      std::pop_heap(users_in_line_.begin(), users_in_line_.end());
+      User& user = users_in_line_.back();
+      const JobIndex index = user.walk.job();
+      const JobRequest& request = snapshot.job(index).request;
+      if (auto gpus = place(trial.free(), snapshot.servers, request, request.gpus)) {
+        trial.take(*gpus, request.demand);
+        plan.start(index, std::move(*gpus));
+        user.walk.next();
+      } else {
+        user.walk.close_line();
+      }
+      if (user.walk.done()) {
+        users_in_line_.pop_back();
+      } else {
+        rank(snapshot, user);
+        std::push_heap(users_in_line_.begin(), users_in_line_.end());
+      }
+    }
+  }
+
+  std::vector<JobIndex> queue_order(const Snapshot& snapshot) const override {
+    FairShare copy(*this);  // a query: what is gathered for it is thrown away
+    copy.usage_.learn(snapshot);
+    copy.gather(snapshot);
+    std::vector<JobIndex> order;
+    auto& line = copy.users_in_line_;
+    while (!line.empty()) {
+      std::pop_heap(line.begin(), line.end());
+      order.push_back(line.back().walk.job());
+      line.back().walk.next();
+      if (line.back().walk.done()) {
+        line.pop_back();
+      } else {
+        copy.rank(snapshot, line.back());
+        std::push_heap(line.begin(), line.end());
+      }
+    }
+    return order;
+  }
+
+ private:
+  struct User {
+    UserLines::Lines::Walk walk;
+    double factor;
+    double priority = 0;  // of the job the walk stands at
+    Instant submitted;
+    JobId id;
+    friend bool operator<(const User& a, const User& b) {  // the most urgent on top
+      if (a.priority != b.priority) return a.priority < b.priority;
+      return std::tie(a.submitted, a.id) > std::tie(b.submitted, b.id);
+    }
+  };
+
+  void gather(const Snapshot& snapshot) {
+    users_in_line_.clear();
+    highest_ = 1;
+    std::map<UserIndex, double> usage = usage_.by_user(snapshot);
+    std::map<UserIndex, double> weight;
+    for (const auto& [user, gpu_s] : usage) weight[user] = 1;
+    for (const auto& [user, lines] : users_.by_user()) {
+      if (lines.empty()) continue;
+      const JobRequest& head = snapshot.job(UserLines::Lines::Walk(lines).job()).request;
+      weight[user] = head.user_weight;
+      highest_ = std::max(highest_, head.priority);
+    }
+    double usage_of_all = 0, weight_of_all = 0;
+    for (const auto& [user, gpu_s] : usage) usage_of_all += gpu_s;
+    for (const auto& [user, w] : weight) weight_of_all += w;
+    for (const auto& [user, lines] : users_.by_user()) {
+      if (lines.empty()) continue;
+      users_in_line_.push_back({UserLines::Lines::Walk(lines),
+                                fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
+      rank(snapshot, users_in_line_.back());
+    }
+    std::make_heap(users_in_line_.begin(), users_in_line_.end());
+  }
+
+  void rank(const Snapshot& snapshot, User& user) const {
+    const JobRequest& request = snapshot.job(user.walk.job()).request;
+    const double waited = (snapshot.now - request.submitted).to_seconds() / settings_.age_max.to_seconds();
+    user.priority = settings_.weight_fairshare * user.factor + settings_.weight_age * std::clamp(waited, 0.0, 1.0) +
+                    settings_.weight_priority * request.priority / highest_;
+    user.submitted = request.submitted;
+    user.id = request.id;
+  }
+
+  Settings settings_;
+  Usage usage_;
+  std::vector<User> users_in_line_;  // a heap
+  int highest_ = 1;                  // priority that waits
+};
+
+ParameterInfo weight_parameter(const char* name, const char* value, const char* help) {
+  return {name, ParameterType::number, "", value, 0, 1e9, {}, help};
+}
+
+}  // namespace
+
+PolicyEntry fair_share_entry() {
+  PolicyInfo info;
+  info.name = "fair_share";
+  info.title = "Fair Share";
+  info.summary = "Jobs of users who have had little GPU time of late go first; what was used long ago is forgotten.";
+  info.good_for = "several users or groups on one cluster over weeks";
+  info.weak_for = "wide jobs, which others pass; short bursts of one user";
+  info.needs = {"users (jobs without one count as of one user)"};
+  info.aliases = {"multifactor"};
+  info.work_conserving = true;
+  info.parameters = {
+      {"half_life_h", ParameterType::number, "h", "168", 0.01, 1e6, {}, "after this long, use counts half"},
+      {"age_max_h", ParameterType::number, "h", "168", 0.01, 1e6, {}, "waiting longer than this adds no more priority"},
+      weight_parameter("weight_fairshare", "1000", "what the fair-share factor (0 to 1) counts"),
+      weight_parameter("weight_age", "100", "what waiting (0 to 1) counts"),
+      weight_parameter("weight_priority", "1000", "what a job's own priority, as a part of the highest, counts"),
+  };
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            Settings settings;
+            settings.half_life = Duration::seconds(given.number("half_life_h") * 3600);
+            settings.age_max = Duration::seconds(given.number("age_max_h") * 3600);
+            settings.weight_fairshare = given.number("weight_fairshare");
+            settings.weight_age = given.number("weight_age");
+            settings.weight_priority = given.number("weight_priority");
+            return std::make_unique<FairShare>(settings);
+          }};
+}
+
+}  // namespace sl

@@ -1,0 +1,36 @@
+// GPU time by user, halved every half-life (policies.md 12, fair share): worked out from the finished jobs the core
+// remembers and from those that are there, so that it survives a restart and a change of policy. A job's service counts
+// as given evenly over its run, right before it ended or until now.
+#pragma once
+
+#include <map>
+
+#include "policy/history_reader.h"
+
+namespace sl {
+
+class Usage {
+ public:
+  explicit Usage(Duration half_life) : half_life_(half_life) {}
+
+  // Takes in what has finished. Call before by_user() at every decision.
+  void learn(const Snapshot& snapshot);
+  // Decayed GPU-seconds of every user who has any, at the time of the snapshot.
+  std::map<UserIndex, double> by_user(const Snapshot& snapshot) const;
+  void reset();
+
+ private:
+  struct Sum {
+    double gpu_s = 0;
+    Instant at;
+  };
+  void add(const FinishedJob& job);
+  double decay(Duration by) const;
+  double decayed(double gpu_s, Duration run) const;
+
+  Duration half_life_;
+  std::map<UserIndex, Sum> finished_;
+  HistoryReader reader_;
+};
+
+}  // namespace sl

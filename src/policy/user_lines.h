@@ -1,0 +1,61 @@
+// Waiting jobs by user, each user's in order of arrival: for policies that share between users. Users of whom nothing
+// is known count as one.
+#pragma once
+
+#include <map>
+
+#include "policy/policy.h"
+#include "policy/waiting_lines.h"
+
+namespace sl {
+
+class UserLines {
+ public:
+  using Lines = WaitingLines<ArrivalKey>;
+
+  void clear() {
+    by_user_.clear();
+    user_of_.clear();
+  }
+  void insert(const Snapshot& snapshot, JobIndex index) {
+    const Job& job = snapshot.job(index);
+    erase(index);
+    by_user_[job.request.user].insert(index, job.request, job.request.gpus, ArrivalKey::of(job));
+    while (!user_of_.contains(index)) user_of_.push_back({});
+    user_of_[index] = job.request.user;
+  }
+  void erase(JobIndex index) {
+    if (!user_of_.contains(index) || !user_of_[index]) return;
+    by_user_[*user_of_[index]].erase(index);
+    user_of_[index].reset();
+  }
+  bool empty() const {
+    for (const auto& [user, lines] : by_user_) {
+      if (!lines.empty()) return false;
+    }
+    return true;
+  }
+  const std::map<UserIndex, Lines>& by_user() const { return by_user_; }
+
+ private:
+  std::map<UserIndex, Lines> by_user_;
+  IndexedVector<JobIndex, std::optional<UserIndex>> user_of_;  // where a waiting job stands
+};
+
+// Keeps the lines up.
+class UserQueuePolicy : public Policy {
+ public:
+  void attach(const Snapshot& snapshot) override {
+    users_.clear();
+    for (const JobIndex job : snapshot.waiting) users_.insert(snapshot, job);
+  }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    if (kind == NoticeKind::waiting) users_.insert(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) users_.erase(job);
+  }
+
+ protected:
+  UserLines users_;
+};
+
+}  // namespace sl
