@@ -107,8 +107,8 @@ class FairShare : public UserQueuePolicy {
     for (const auto& [user, w] : weight) weight_of_all += w;
     for (const auto& [user, lines] : users_.by_user()) {
       if (lines.empty()) continue;
-      users_in_line_.push_back({UserLines::Lines::Walk(lines),
-                                fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
+      users_in_line_.push_back(
+          {UserLines::Lines::Walk(lines), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
       rank(snapshot, users_in_line_.back());
     }
     std::make_heap(users_in_line_.begin(), users_in_line_.end());

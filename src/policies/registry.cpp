@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policies/afs_l.h"
+#include "policies/default_pods.h"
 #include "policies/drf.h"
 #include "policies/edf.h"
 #include "policies/elastic_fifo.h"
@@ -15,6 +16,7 @@
 #include "policies/fifo_easy.h"
 #include "policies/fifo_first_fit.h"
 #include "policies/fifo_strict.h"
+#include "policies/gang.h"
 #include "policies/priority.h"
 #include "policies/round_robin.h"
 #include "policies/sgf.h"
@@ -22,6 +24,7 @@
 #include "policies/srjf.h"
 #include "policies/srsf.h"
 #include "policies/srtf.h"
+#include "policies/tetris.h"
 #include "policies/tiresias.h"
 #include "policies/tiresias_gittins.h"
 
@@ -64,6 +67,9 @@ const std::vector<PolicyEntry>& policies() {
       afs_l_entry(),
       fair_share_entry(),
       drf_entry(),
+      tetris_entry(),
+      gang_entry(),
+      default_pods_entry(),
   };
   // clang-format on
   return all;

@@ -18,7 +18,7 @@ JobRequest of_user(std::uint32_t user, int count) {
 
 TEST(FairShare, the_factor_halves_with_each_multiple_of_the_share_used) {
   EXPECT_DOUBLE_EQ(fair_share_factor(0, 10, 1, 2), 1);
-  EXPECT_DOUBLE_EQ(fair_share_factor(5, 10, 1, 2), 0.5);   // uses exactly its half
+  EXPECT_DOUBLE_EQ(fair_share_factor(5, 10, 1, 2), 0.5);    // uses exactly its half
   EXPECT_DOUBLE_EQ(fair_share_factor(10, 10, 1, 2), 0.25);  // uses twice its half
   EXPECT_DOUBLE_EQ(fair_share_factor(10, 10, 2, 2), 0.5);
 }

@@ -79,6 +79,20 @@ class WaitingLines {
     size_ = 0;
   }
 
+  // One line each, from its first job, as long as the lines do not change.
+  struct View {
+    typename OrderedJobs<Key>::Iterator at, end;
+    std::uint32_t shape;
+    bool done() const { return at == end; }
+  };
+  std::vector<View> views() const {
+    std::vector<View> all;
+    for (std::uint32_t line = 0; line < lines_.size(); ++line) {
+      if (!lines_[line].empty()) all.push_back({lines_[line].begin(), lines_[line].end(), line});
+    }
+    return all;
+  }
+
   // All jobs in order of key, as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
   class Walk {
    public:

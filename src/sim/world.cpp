@@ -12,6 +12,7 @@ namespace {
 struct Progress {
   Duration remaining;
   Instant running_since;  // never happened: it does not run
+  Instant ends;           // by its last start; a completion of another time is out of date
 };
 
 std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
@@ -59,7 +60,7 @@ class World : private Journal, private Fleet {
   }
 
   SimulationResult run() {
-    while (next_arrival_ < trace_.jobs.size() || !completions_.empty()) {
+    while (next_arrival_ < trace_.jobs.size() || !completions_.empty() || core_.unfinished() > 0) {
       const Instant next = next_event();
       if (next.is_never()) break;
       now_ = next;
@@ -102,7 +103,8 @@ class World : private Journal, private Fleet {
       completions_.pop();
       const JobIndex index = core_.find(done.job);
       // A completion of an attempt that was preempted meanwhile means nothing.
-      if (!index.valid() || core_.job(index).attempt != done.attempt || core_.job(index).state != JobState::running)
+      if (!index.valid() || core_.job(index).attempt != done.attempt || core_.job(index).state != JobState::running ||
+          progress_[index_of(done.job)].ends != done.at)
         continue;
       result_.gpu_us_allocated += (now_ - core_.job(index).last_start).us * core_.job(index).allocation.count();
       result_.outcomes[index_of(done.job)].finished = now_;
@@ -142,11 +144,14 @@ class World : private Journal, private Fleet {
     const std::size_t job = index_of(order.job);
     Progress& progress = progress_[job];
     Outcome& outcome = result_.outcomes[job];
-    if (order.kind == CommandKind::stop || order.kind == CommandKind::suspend) {
+    const bool runs = progress.running_since.happened();
+    if (runs && order.kind != CommandKind::set_timer) {  // stopped, or moved and then started anew
       result_.gpu_us_allocated +=
           (now_ - core_.job(order.index).last_start).us * core_.job(order.index).allocation.count();
       if (progress.running_since < now_) progress.remaining -= now_ - progress.running_since;
-      progress.running_since = {};
+      progress.running_since = progress.ends = {};
+    }
+    if (order.kind == CommandKind::stop || order.kind == CommandKind::suspend) {
       ++outcome.preemptions;
       if (order.kind == CommandKind::stop) return engine_.feed(AttemptReleased{order.job, order.attempt}, now_);
       return engine_.feed(AttemptSuspended{order.job, order.attempt}, now_);
@@ -155,7 +160,8 @@ class World : private Journal, private Fleet {
     const bool first = !outcome.started.happened();
     if (first) outcome.started = now_;
     progress.running_since = first ? now_ : now_ + settings_.restart_cost;
-    completions_.push({progress.running_since + progress.remaining, order.job, order.attempt});
+    progress.ends = progress.running_since + progress.remaining;
+    completions_.push({progress.ends, order.job, order.attempt});
     engine_.feed(AttemptStarted{order.job, order.attempt}, now_);
   }
 
