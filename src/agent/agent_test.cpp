@@ -194,7 +194,7 @@ class LauncherLogicTest : public testing::Test {
 TEST_F(LauncherLogicTest, an_end_is_on_disk_before_it_is_told) {
   start("1.1");
   world.take();
-  logic.on_ended(100, 3 << 8, now);
+  logic.on_ended(100, 3 << 8);
   settle();
   EXPECT_EQ(world.take(), (Log{"signal 100 9", "write 1.1", "sync", "tell 1.1 exited"}));
   EXPECT_EQ(logic.attempts().at("1.1").state.exit_code, 3);
@@ -203,7 +203,7 @@ TEST_F(LauncherLogicTest, an_end_is_on_disk_before_it_is_told) {
 TEST_F(LauncherLogicTest, ends_that_come_together_share_one_sync) {
   start("1.1"), start("2.1");
   world.take();
-  logic.on_ended(100, 0, now), logic.on_ended(101, 0, now);
+  logic.on_ended(100, 0), logic.on_ended(101, 0);
   settle();
   EXPECT_EQ(std::count(world.log.begin(), world.log.end(), "sync"), 1);
 }
@@ -242,9 +242,9 @@ TEST_F(LauncherLogicTest, without_a_lease_fenced_attempts_end_and_others_run_on)
 
 TEST_F(LauncherLogicTest, what_a_predecessor_left_is_adopted_without_an_exit_code) {
   logic.adopt({.key = "1.1", .state = "running", .pid = 50}, false);
-  logic.adopt_gone({.key = "2.1", .state = "running", .pid = 51}, now);
+  logic.adopt_gone({.key = "2.1", .state = "running", .pid = 51});
   settle();
-  logic.on_ended(50, LauncherLogic::unknown_status, now);
+  logic.on_ended(50, LauncherLogic::unknown_status);
   settle();
   EXPECT_EQ(logic.attempts().at("1.1").state.failure_kind, "lost");
   EXPECT_EQ(logic.attempts().at("2.1").state.failure_kind, "lost");

@@ -290,7 +290,7 @@ void Launcher::recover_started(const LauncherState& state, std::int64_t ticks, b
   const auto pid = static_cast<pid_t>(state.pid);
   const bool alive = std::abs(start_ticks(pid) - ticks) <= 2;  // else the number is another's by now
   const int watched = alive ? static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)) : -1;
-  if (watched < 0) return logic_.adopt_gone(state, boot_now());
+  if (watched < 0) return logic_.adopt_gone(state);
   adopted_[state.pid] = watched;
   logic_.adopt(state, fenced);
 }
@@ -354,7 +354,7 @@ void Launcher::child_ended(pid_t pid, int status) {
     ::close(report->second);
     reports_.erase(report);
   }
-  error == 0 ? logic_.on_ended(pid, status, boot_now())
+  error == 0 ? logic_.on_ended(pid, status)
              : logic_.on_start_failed(pid, std::string("cannot start it: ") + std::strerror(error));
 }
 
@@ -365,7 +365,7 @@ void Launcher::adopted_ended(int watched) {
   const std::int64_t pid = at->first;
   ::close(watched);
   adopted_.erase(at);
-  logic_.on_ended(pid, LauncherLogic::unknown_status, boot_now());
+  logic_.on_ended(pid, LauncherLogic::unknown_status);
 }
 
 // The newest agent is the one that counts; another user's process is turned away.

@@ -14,9 +14,9 @@ void LauncherLogic::adopt(const LauncherState& state, bool fenced) {
   by_pid_[state.pid] = state.key;
 }
 
-void LauncherLogic::adopt_gone(const LauncherState& state, Instant now) {
+void LauncherLogic::adopt_gone(const LauncherState& state) {
   adopt(state, false);
-  on_ended(state.pid, unknown_status, now);
+  on_ended(state.pid, unknown_status);
 }
 
 void LauncherLogic::obey(const Fields& order, Instant now) {
@@ -102,7 +102,7 @@ void LauncherLogic::list() {
 }
 
 // Whatever the job left behind in its process group ends with it.
-void LauncherLogic::on_ended(std::int64_t pid, int status, Instant) {
+void LauncherLogic::on_ended(std::int64_t pid, int status) {
   const auto at = by_pid_.find(pid);
   if (at == by_pid_.end()) return;
   LauncherState& state = attempts_[at->second].state;

@@ -43,12 +43,12 @@ class LauncherLogic {
   // It runs on: its end will be seen, its exit code cannot be known.
   void adopt(const LauncherState& state, bool fenced);
   // It ended while nobody watched.
-  void adopt_gone(const LauncherState& state, Instant now);
+  void adopt_gone(const LauncherState& state);
 
   // ---- inputs ----
   void obey(const Fields& order, Instant now);
   // A child has ended; `status` as waitpid gives it. An adopted one: `unknown_status`.
-  void on_ended(std::int64_t pid, int status, Instant now);
+  void on_ended(std::int64_t pid, int status);
   static constexpr int unknown_status = -1;
   // A child never became its program.
   void on_start_failed(std::int64_t pid, const std::string& why);

@@ -67,7 +67,7 @@ struct Hello {  // first frame of a session
   std::int64_t memory_total_bytes = 0;
   std::string driver_version;
   std::vector<GpuReport> gpus;
-  std::vector<AttemptReport> attempts;  // all it holds, exited ones that were never acknowledged included
+  std::vector<AttemptReport> attempts;  // all it holds, exited ones it was not told to forget included
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, simulated, cpus, memory_total_bytes, driver_version,

@@ -203,8 +203,7 @@ void ServerNode::process_ends(std::int64_t pid, int status) {
   context_.judge.ended(pid);
   processes_.erase(at);
   launcher_node_.post(context_.between(0.00002, 0.001), [this, pid, is_child, status] {
-    launcher_input(
-        [&] { launcher_->on_ended(pid, is_child ? status : agent::LauncherLogic::unknown_status, boot_clock()); });
+    launcher_input([&] { launcher_->on_ended(pid, is_child ? status : agent::LauncherLogic::unknown_status); });
   });
 }
 
@@ -243,7 +242,7 @@ void ServerNode::recover_launcher() {
     state.started_us = 1;
     const auto process = processes_.find(pid);
     if (process == processes_.end()) {
-      launcher_->adopt_gone(state, boot_clock());
+      launcher_->adopt_gone(state);
       continue;
     }
     for (const int gpu : process->second.gpus) state.gpus += (state.gpus.empty() ? "" : ",") + std::to_string(gpu);
