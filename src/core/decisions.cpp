@@ -45,6 +45,8 @@ void Core::carry_out(Plan& plan) {
     const JobId id = jobs_.contains(decision.job) ? jobs_[decision.job].request.id : JobId::none();
     effects_->records.push_back(
         {.kind = RecordKind::decision_refused, .refusal = refusal, .index = decision.job, .job = id, .at = now_});
+    // A world that cannot freeze a job can still stop it at a checkpoint: the next best for whoever wants its GPUs.
+    if (decision.kind == DecisionKind::suspend && refusal == Refusal::world_cannot) decide_preempt(decision);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "policies/fifo_easy.h"
 #include "policies/fifo_first_fit.h"
 #include "policies/fifo_strict.h"
+#include "policies/gandiva.h"
 #include "policies/gang.h"
 #include "policies/priority.h"
 #include "policies/round_robin.h"
@@ -68,6 +69,7 @@ const std::vector<PolicyEntry>& policies() {
       fair_share_entry(),
       drf_entry(),
       tetris_entry(),
+      gandiva_entry(),
       gang_entry(),
       default_pods_entry(),
   };
