@@ -11,6 +11,7 @@
 #include "policies/elastic_srtf.h"
 #include "policies/elastic_tiresias.h"
 #include "policies/fair_share.h"
+#include "policies/ffdl.h"
 #include "policies/fifo.h"
 #include "policies/fifo_conservative.h"
 #include "policies/fifo_easy.h"
@@ -18,7 +19,11 @@
 #include "policies/fifo_strict.h"
 #include "policies/gandiva.h"
 #include "policies/gang.h"
+#include "policies/lyapunov.h"
+#include "policies/max_min.h"
+#include "policies/one_gpu.h"
 #include "policies/priority.h"
+#include "policies/random_gpu.h"
 #include "policies/round_robin.h"
 #include "policies/sgf.h"
 #include "policies/sjf.h"
@@ -66,11 +71,16 @@ const std::vector<PolicyEntry>& policies() {
       elastic_srtf_entry(),
       elastic_tiresias_entry(),
       afs_l_entry(),
+      ffdl_entry(),
       fair_share_entry(),
       drf_entry(),
+      max_min_entry(),
       tetris_entry(),
       gandiva_entry(),
       gang_entry(),
+      lyapunov_entry(),
+      one_gpu_entry(),
+      random_gpu_entry(),
       default_pods_entry(),
   };
   // clang-format on

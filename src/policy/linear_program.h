@@ -1,0 +1,26 @@
+// A small exact solver: maximize c*x subject to A*x <= b, x >= 0, with every b >= 0, so that x = 0 is allowed to begin
+// with. Dense simplex; for tens to a few hundred rows.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace sl {
+
+class LinearProgram {
+ public:
+  explicit LinearProgram(std::size_t variables) : objective_(variables, 0.0) {}
+
+  void set_objective(std::size_t variable, double coefficient) { objective_[variable] = coefficient; }
+  // sum of coefficient * variable <= bound; bound >= 0.
+  void add_row(const std::vector<std::pair<std::size_t, double>>& terms, double bound);
+  // The best x; nothing when it is unbounded.
+  std::optional<std::vector<double>> solve() const;
+
+ private:
+  std::vector<double> objective_;
+  std::vector<std::vector<double>> rows_;
+  std::vector<double> bounds_;
+};
+
+}  // namespace sl
