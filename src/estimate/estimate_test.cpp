@@ -1,0 +1,215 @@
+// The worked examples of policies.md 10 and what must hold for any input.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+#include "estimate/convergence.h"
+#include "estimate/nnls.h"
+#include "estimate/quadratic_utility.h"
+#include "estimate/speed_model.h"
+
+namespace sl {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+TEST(Losses, what_is_no_loss_is_dropped_and_epochs_keep_their_number) {
+  const auto points = clean_losses({2, nan, 1.5, infinity, -1, 0, 1});
+  ASSERT_EQ(points.size(), 3u);
+  EXPECT_EQ(points[1].epoch, 3);
+  EXPECT_EQ(points[2].epoch, 7);
+}
+
+TEST(Losses, a_spike_becomes_the_median_of_its_neighbours_and_a_rise_stays) {
+  const auto spike = clean_losses({2, 1.8, 9, 1.5, 1.4});
+  EXPECT_NEAR(spike[2].loss, 1.65, 1e-12);
+  const std::vector<double> rising{1, 1.1, 1.2, 1.3, 1.4, 1.5};
+  const auto kept = clean_losses(rising);
+  for (std::size_t i = 0; i < rising.size(); ++i) EXPECT_EQ(kept[i].loss, rising[i]);  // divergence must be seen
+}
+
+TEST(Losses, a_target_is_reached_in_three_epochs_in_a_row) {
+  EXPECT_EQ(epoch_of_target({.6, .49, .51, .48, .47, .46}, .5), 6);
+  EXPECT_FALSE(epoch_of_target({.49, .51, .49, .49}, .5));
+}
+
+TEST(Losses, a_training_without_a_target_has_converged_when_it_hardly_improves) {
+  std::vector<double> losses{2, 1.5, 1};
+  for (int i = 0; i < 9; ++i) losses.push_back(1);
+  EXPECT_FALSE(epoch_of_convergence(losses));
+  losses.push_back(1);
+  EXPECT_EQ(epoch_of_convergence(losses), 13);
+}
+
+double example_loss(int k) { return 1 / (0.1 * k + 0.5) + 0.2; }
+
+TEST(Convergence, the_curve_of_the_example_is_found_again) {
+  EXPECT_NEAR(example_loss(0), 2.2, 1e-9);
+  EXPECT_NEAR(example_loss(2), 1.628571, 1e-6);
+  EXPECT_NEAR(example_loss(45), .4, 1e-9);
+  std::vector<LossPoint> points;
+  for (int k = 1; k <= 20; ++k) points.push_back({k, example_loss(k)});
+  const auto curve = fit_convergence(points);
+  ASSERT_TRUE(curve);
+  EXPECT_NEAR(curve->b0, .1, 1e-6);
+  EXPECT_NEAR(curve->b1, .5, 1e-6);
+  EXPECT_NEAR(curve->b2, .2, 1e-6);
+  EXPECT_NEAR(*curve->epoch_of(.4), 45, 1e-3);
+  EXPECT_FALSE(curve->epoch_of(.2 - 1e-6));
+}
+
+TEST(Convergence, epochs_left_come_with_a_spread) {
+  std::vector<double> losses;
+  Random random(3);
+  for (int k = 1; k <= 20; ++k) losses.push_back(example_loss(k) * random.uniform(.98, 1.02));
+  const EpochsLeft left = epochs_left(losses, .4);
+  ASSERT_TRUE(left.epochs.known());
+  EXPECT_EQ(left.epochs.confidence, Confidence::high);
+  EXPECT_LE(left.low, left.epochs.value);
+  EXPECT_GE(left.high, left.epochs.value);
+  EXPECT_LT(left.low, left.high);  // noise shows
+}
+
+TEST(Convergence, losses_that_do_not_fall_never_reach_a_target) {
+  for (const auto& losses : {std::vector<double>(10, 1.0), std::vector<double>{1, 1.2, 1.4, 1.6, 1.8}}) {
+    const EpochsLeft left = epochs_left(losses, .4);
+    EXPECT_FALSE(left.reachable);
+    EXPECT_FALSE(left.epochs.known());
+  }
+  EXPECT_FALSE(epochs_left({1, .9}, .4).epochs.known());  // two points are no curve
+}
+
+RC_GTEST_PROP(ConvergenceProperty, no_loss_whatever_gives_a_nan_or_a_negative_epoch,
+              (const std::vector<double>& losses, double target)) {
+  const EpochsLeft left = epochs_left(losses, target);
+  RC_ASSERT(!left.epochs.known() || (std::isfinite(left.epochs.value) && left.epochs.value >= 1));
+  RC_ASSERT(!std::isnan(left.low) && !std::isnan(left.high) && left.low >= 0 && left.low <= left.high);
+}
+
+RC_GTEST_PROP(NnlsProperty, no_point_nearby_is_better, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const auto rows = static_cast<Eigen::Index>(random.integer(2, 8)),
+             columns = static_cast<Eigen::Index>(random.integer(1, 5));
+  Eigen::MatrixXd a(rows, columns);
+  Eigen::VectorXd b(rows);
+  for (Eigen::Index r = 0; r < rows; ++r) {
+    b(r) = random.uniform(-5, 5);
+    for (Eigen::Index c = 0; c < columns; ++c) a(r, c) = random.uniform(-3, 3);
+  }
+  const Eigen::VectorXd x = nonnegative_least_squares(a, b);
+  const double error = (a * x - b).squaredNorm();
+  for (int i = 0; i < 50; ++i) {
+    Eigen::VectorXd other = x;
+    for (Eigen::Index c = 0; c < columns; ++c) other(c) = std::max(0.0, other(c) + random.uniform(-.1, .1));
+    RC_ASSERT(error <= (a * other - b).squaredNorm() + 1e-9);
+  }
+  RC_ASSERT(x.minCoeff() >= 0);
+}
+
+SpeedSample sample(int workers, int servers, double speed, int batch = 128, int machines = 1) {
+  SpeedSample s;
+  s.workers = workers;
+  s.servers = servers;
+  s.steps_per_s = speed;
+  s.batch_size = batch;
+  s.machines = machines;
+  return s;
+}
+
+// theta = (0.01, 0.2, 0.1, 0.02, 0.03), M = 128.
+double synchronous(double w, double p) { return 1 / (.01 * 128 / w + .2 + .1 * w / p + .02 * w + .03 * p); }
+
+TEST(SpeedModel, the_synchronous_example_is_found_again) {
+  EXPECT_NEAR(synchronous(1, 1), .613497, 1e-6);
+  EXPECT_NEAR(synchronous(4, 2), 1.162791, 1e-6);
+  std::vector<SpeedSample> samples;
+  for (const auto& [w, p] : {std::pair(1, 1), {1, 2}, {2, 1}, {2, 2}, {4, 1}, {4, 4}, {8, 2}})
+    samples.push_back(sample(w, p, synchronous(w, p)));
+  const SpeedModel model(samples, TrainingMode::parameter_server_sync);
+  EXPECT_NEAR(model.steps_per_s({4, 2, false}).value, synchronous(4, 2), 1e-6);
+  EXPECT_NEAR(model.steps_per_s({6, 3, false}).value, synchronous(6, 3), 1e-6);
+  const std::vector<double> theta{.01, .2, .1, .02, .03};
+  for (std::size_t i = 0; i < theta.size(); ++i) EXPECT_NEAR(model.coefficients()[i], theta[i], 1e-6);
+}
+
+TEST(SpeedModel, asynchronous_servers_and_all_reduce_are_found_again) {
+  const auto async = [](double w, double p) { return w / (1 + .2 * w / p + .1 * w + .05 * p); };
+  std::vector<SpeedSample> samples;
+  for (const auto& [w, p] : {std::pair(1, 1), {2, 1}, {1, 2}, {4, 2}, {3, 3}})
+    samples.push_back(sample(w, p, async(w, p)));
+  EXPECT_NEAR(SpeedModel(samples, TrainingMode::parameter_server_async).steps_per_s({6, 2, false}).value, async(6, 2),
+              1e-6);
+  const auto reduce = [](double n) { return 1 / (.01 * 128 / n + .05 + .08 * (n - 1) / n + .01 * (n - 1)); };
+  samples.clear();
+  for (const int n : {1, 2, 3, 4, 6}) samples.push_back(sample(n, 0, reduce(n)));
+  EXPECT_NEAR(SpeedModel(samples, TrainingMode::all_reduce).steps_per_s({8, 0, false}).value, reduce(8), 1e-6);
+}
+
+TEST(SpeedModel, what_was_measured_is_returned_and_a_newer_figure_moves_it_by_three_tenths) {
+  const SpeedModel model({sample(2, 0, 10), sample(2, 0, 20)}, TrainingMode::all_reduce);
+  EXPECT_NEAR(model.steps_per_s({2, 0, false}).value, 13, 1e-12);
+  EXPECT_EQ(model.steps_per_s({2, 0, false}).confidence, Confidence::high);
+}
+
+TEST(SpeedModel, with_little_data_it_is_amdahls_law_and_with_none_unknown) {
+  const SpeedModel one({sample(1, 0, 10)}, TrainingMode::all_reduce);
+  EXPECT_NEAR(one.speedup(4, 0, false).value, 1 / (.05 + .95 / 4), 1e-9);
+  EXPECT_EQ(one.speedup(4, 0, false).confidence, Confidence::low);
+  EXPECT_FALSE(SpeedModel({}, TrainingMode::all_reduce).speedup(4, 0, false).known());
+  EXPECT_FALSE(
+      SpeedModel({sample(1, 0, nan), sample(2, 0, -1)}, TrainingMode::all_reduce).speedup(2, 0, false).known());
+}
+
+RC_GTEST_PROP(SpeedModelProperty, speeds_are_positive_and_speedups_at_most_linear_unless_measured, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<SpeedSample> samples;
+  int largest = 0;
+  for (std::int64_t n = random.integer(1, 8); n > 0; --n) {
+    samples.push_back(sample(static_cast<int>(random.integer(1, 8)), 0, random.uniform(.1, 50), 64));
+    largest = std::max(largest, samples.back().workers);
+  }
+  const SpeedModel model(samples, TrainingMode::all_reduce);
+  for (int n = 1; n <= 16; ++n) {
+    const Figure speed = model.steps_per_s({n, 0, false}), up = model.speedup(n, 0, false);
+    RC_ASSERT(!speed.known() || (std::isfinite(speed.value) && speed.value > 0));
+    RC_ASSERT(!up.known() || (std::isfinite(up.value) && up.value > 0));
+    if (up.known() && n > largest && largest <= 1) RC_ASSERT(up.value <= n + 1e-9);
+  }
+}
+
+TEST(QuadraticUtility, the_coefficients_are_found_again_when_three_values_were_tried) {
+  const QuadraticUtility truth(.01, 4, .02, 2, .5);
+  std::vector<UtilitySample> samples;
+  for (const double w : {1, 2, 4}) {
+    for (const double p : {1, 2, 3}) samples.push_back({w, p, truth.at(w, p).value});
+  }
+  const auto found = QuadraticUtility::fit(samples);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->b1(), .01, 1e-9);
+  EXPECT_NEAR(*found->b2(), 4, 1e-6);
+  EXPECT_NEAR(found->b3(), .02, 1e-9);
+  EXPECT_NEAR(*found->b4(), 2, 1e-6);
+  EXPECT_NEAR(found->b5(), .5, 1e-9);
+}
+
+// On the four mini-epochs w is 1 or 2, where w^2 = 3w - 2.
+TEST(QuadraticUtility, with_two_values_the_curvature_is_held_small_and_nothing_is_said_far_beyond) {
+  const QuadraticUtility truth(.01, 4, .02, 2, .5);
+  std::vector<UtilitySample> samples;
+  for (const double w : {1, 2}) {
+    for (const double p : {1, 2}) samples.push_back({w, p, truth.at(w, p).value});
+  }
+  const auto found = QuadraticUtility::fit(samples);
+  ASSERT_TRUE(found);
+  for (const UtilitySample& s : samples) EXPECT_NEAR(found->at(s.workers, s.servers).value, s.progress_per_s, 2e-3);
+  EXPECT_EQ(found->at(2, 2).confidence, Confidence::low);
+  EXPECT_FALSE(found->at(5, 1).known());
+  EXPECT_FALSE(QuadraticUtility::fit({{1, 1, .1}, {2, 1, nan}, {2, 2, .2}}));
+}
+
+}  // namespace
+}  // namespace sl

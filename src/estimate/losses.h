@@ -1,0 +1,26 @@
+// Losses as jobs report them, made fit for fitting, and the rules that say a training is done (policies.md 10.1, 10.2).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+namespace sl {
+
+struct LossPoint {
+  int epoch = 1;  // the first is 1
+  double loss = 0;
+};
+
+// One point an epoch. Drops what is not a number, infinite, or not above 0. A point outside the range of its two
+// neighbours on each side and further than three median deviations from their median is replaced by that median; the
+// first and the last are kept. A loss that rises is left alone: divergence must not look like convergence.
+std::vector<LossPoint> clean_losses(const std::vector<double>& loss_by_epoch);
+
+// The epoch at which the target was reached in three distinct consecutive epochs; nothing: not yet.
+std::optional<int> epoch_of_target(const std::vector<double>& loss_by_epoch, double target);
+
+// Without a target: the first epoch k at which each of the last `epochs` improved by no more than `part` of the first
+// loss.
+std::optional<int> epoch_of_convergence(const std::vector<double>& loss_by_epoch, double part = 0.05, int epochs = 10);
+
+}  // namespace sl

@@ -1,0 +1,52 @@
+// How fast a training runs in one configuration, from what was measured in others (policies.md 10.3). Linear after
+// inversion, so the fit is exact least squares without negative coefficients.
+//
+//   all-reduce        T = t0*M/n + t1 + t2*(n-1)/n + t3*(n-1) + t4*[several machines] + t5*[several machines]*(n-1)/n
+//   servers, in step  T = t0*M/w + t1 + t2*w/p + t3*w + t4*p
+//   servers, async    w/f = t0 + t1*w/p + t2*w + t3*p
+//
+// f = 1/T in steps a second, M the global batch (1 where unknown). With fewer configurations than columns: Amdahl's
+// law, T(n) = T(1)*(sigma + (1-sigma)/n), sigma 0.05 where one point is all there is. Source: Optimus; the first is
+// ours.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "estimate/estimates.h"
+
+namespace sl {
+
+struct Configuration {
+  int workers = 1;
+  int servers = 0;  // parameter servers; 0: all-reduce
+  bool several_machines = false;
+  friend auto operator<=>(const Configuration&, const Configuration&) = default;
+};
+
+class SpeedModel {
+ public:
+  // Samples taken with a neighbour on the GPUs, and those that are not numbers above 0, are left out.
+  SpeedModel(const std::vector<SpeedSample>& samples, TrainingMode mode);
+
+  // Steps a second. What was measured is returned as measured (moving average, 0.3 for the latest); else the model's.
+  Figure steps_per_s(const Configuration& configuration) const;
+  // Of so many workers against one: never falls before its peak, never above linear unless measured.
+  Figure speedup(int workers, int servers, bool several_machines) const;
+  const std::vector<double>& coefficients() const { return theta_; }  // empty: Amdahl's law, or nothing
+
+ private:
+  std::vector<double> columns(const Configuration& c) const;
+  double response(const Configuration& c, double speed) const;  // what the columns sum up to
+  void fit();
+  void fit_amdahl();
+  double modelled(const Configuration& c) const;
+
+  TrainingMode mode_;
+  double batch_ = 1;
+  std::map<Configuration, double> measured_;
+  std::vector<double> theta_;
+  double serial_s_ = 0, parallel_s_ = 0;  // Amdahl: T(n) = serial + parallel / n
+};
+
+}  // namespace sl
