@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policies/afs_l.h"
+#include "policies/coach.h"
 #include "policies/default_pods.h"
 #include "policies/drf.h"
 #include "policies/edf.h"
@@ -22,6 +23,7 @@
 #include "policies/lyapunov.h"
 #include "policies/max_min.h"
 #include "policies/one_gpu.h"
+#include "policies/optimus.h"
 #include "policies/priority.h"
 #include "policies/random_gpu.h"
 #include "policies/round_robin.h"
@@ -72,6 +74,8 @@ const std::vector<PolicyEntry>& policies() {
       elastic_tiresias_entry(),
       afs_l_entry(),
       ffdl_entry(),
+      optimus_entry(),
+      coach_entry(),
       fair_share_entry(),
       drf_entry(),
       max_min_entry(),

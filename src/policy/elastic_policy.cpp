@@ -108,7 +108,7 @@ void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   prepare(snapshot, plan);
   if (ranks_change(snapshot) || run_times_.has_guessed()) rekey_all(snapshot);
   const int gpus = gather(snapshot);
-  if (shares_.empty()) return;
+  if (shares_.empty()) return wake(snapshot, plan);
   divide(snapshot, shares_, gpus);
   {
     Trial trial(snapshot.free);

@@ -37,8 +37,10 @@ Instant held_since(const Snapshot& snapshot, const Job& job) {
   return since.happened() ? since : job.state_since;
 }
 
-Duration run_of_attempt(const Snapshot& snapshot, const Job& job) {
-  return job.is_accruing() ? snapshot.now - job.last_start : Duration{};
+// What it has run since then.
+Duration run_of_attempt(const Snapshot& snapshot, const Job& job, Instant since) {
+  if (!job.last_start.happened() || job.last_start < since) return {};
+  return (job.is_accruing() ? snapshot.now : job.state_since) - job.last_start;
 }
 
 }  // namespace
@@ -78,7 +80,8 @@ Duration run_bound(const Snapshot& snapshot, const Job& job, int gpus, const Res
 Instant expected_end(const Snapshot& snapshot, const Job& job, const ReservationSettings& settings) {
   const Figure whole = known_run_time(snapshot, job, job.allocation.count());
   const Duration bound = whole.known() ? bounded(whole.value) : settings.default_estimate;
-  const Instant end = held_since(snapshot, job) + (bound - (job.run_at(snapshot.now) - run_of_attempt(snapshot, job)));
+  const Instant since = held_since(snapshot, job);
+  const Instant end = since + (bound - (job.run_at(snapshot.now) - run_of_attempt(snapshot, job, since)));
   if (end > snapshot.now) return end;
   const std::int64_t extensions = (snapshot.now - end).us / settings.overrun_grace.us + 1;
   return end + settings.overrun_grace * extensions;
