@@ -60,7 +60,7 @@ class DefaultPods : public ArrivalPolicy {
     } else {
       bindings.deadlocked = {};
     }
-    start(snapshot, bindings, plan);
+    start(snapshot, bindings, trial, plan);
     if (std::string text = bindings.text(); text != snapshot.memory.blob) plan.remember(std::move(text));
   }
 
@@ -207,11 +207,23 @@ class DefaultPods : public ArrivalPolicy {
     return youngest;
   }
 
-  static void start(const Snapshot& snapshot, Bindings& bindings, Plan& plan) {
+  // With fewer pods than it asks for a job still needs all its CPU and memory.
+  static bool has_resources(const JobRequest& request, const Allocation& gpus, const FreeGpus& free) {
+    const double missing = 1.0 / gpus.count() - 1.0 / request.gpus;
+    return request.demand.is_zero() || missing <= 0 ||
+           std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
+             return free.fits(part.server, request.demand * (missing * part.gpus.count()));
+           });
+  }
+
+  static void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) {
     for (const JobIndex index : snapshot.waiting) {
       const JobRequest& request = snapshot.job(index).request;
       const auto bound = bindings.of.find(request.id);
       if (bound == bindings.of.end() || bound->second.count() < pods_needed(request)) continue;
+      if (!has_resources(request, bound->second, trial.free())) continue;
+      trial.give(bound->second, of_pods(request, bound->second.count()));
+      trial.take(bound->second, request.demand);
       plan.start(index, std::move(bound->second));
       bindings.of.erase(bound);
     }

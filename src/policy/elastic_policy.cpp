@@ -138,6 +138,7 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
     int& gpus_of_line = taken[walk.shape()];
     gpus_of_line += job.request.gpus_min;
     if (gpus_of_line > gpus) {
+      if (!may_pass()) break;  // nobody behind it is served
       walk.close_line();
       continue;
     }
