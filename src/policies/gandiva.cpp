@@ -112,6 +112,7 @@ class Turn {
   std::set<std::tuple<Instant, JobId, JobIndex>> ripe_;  // have had their slice, ran longest first
   std::vector<std::vector<JobIndex>> ripe_on_;           // by server
   std::vector<JobIndex> displaced_;
+  std::set<JobIndex> changed_;  // by this plan
   std::optional<Partners> partners_;
   Instant next_ = Instant::never();
 };
@@ -213,6 +214,7 @@ bool Turn::start_by_shrinking(JobIndex index, const Job& job) {
       trial_.rewind(mark);
       continue;
     }
+    changed_.insert(*at);
     plan_.resize(*at, std::move(kept));
     ripe_.erase({big.last_start, big.request.id, *at});
     std::erase(movable_, *at);
@@ -273,6 +275,7 @@ bool Turn::make_room_by_moving(ServerIndex target, int gpus, Duration worth) {
     ripe_.erase({job.last_start, job.request.id, index});
     std::erase(movable_, index);
     std::erase(grown_, index);
+    changed_.insert(index);
     plan_.migrate(index, std::move(gpus_there));
   }
   return true;
@@ -289,6 +292,7 @@ bool Turn::pack(JobIndex index, const Job& job) {
   ripe_.erase({host.last_start, host.request.id, partner});
   std::erase(movable_, partner);
   std::erase(grown_, partner);
+  changed_.insert(partner);
   look_again_at(snapshot_.now + quantum(job));
   plan_.share(index, host.allocation);
   return true;
@@ -300,6 +304,7 @@ void Turn::displace(JobIndex index) {
   std::erase(movable_, index);
   std::erase(grown_, index);
   displaced_.push_back(index);
+  changed_.insert(index);
   if (!settings_.epoch_ring) plan_.suspend(index);
 }
 
@@ -418,7 +423,8 @@ void Turn::grow() {
   for (const JobIndex index : snapshot_.active) {
     const Job& job = snapshot_.job(index);
     if (job.allocation.count() >= job.request.gpus_max || !job.request.preemptible ||
-        job.request.capability != Capability::checkpoint || job.allocation.parts().size() != 1)
+        job.request.capability != Capability::checkpoint || job.allocation.parts().size() != 1 ||
+        changed_.contains(index))
       continue;
     const bool runs = job.state == JobState::running;
     const Instant ripe = (runs ? job.last_start : snapshot_.now) + settings_.grow_idle;
@@ -448,13 +454,12 @@ class Gandiva : public QueuePolicy<RankKey> {
   void decide(const Snapshot& snapshot, Plan& plan) override {
     Turn turn(settings_, snapshot, plan);
     if (settings_.packing) turn.unpack();
-    if (lines_.empty()) {
-      if (settings_.grow_shrink && !settings_.epoch_ring && snapshot.free.total() > 0) turn.grow();
-    }
+    bool all_served = true;
     for (Walk walk(lines_); !walk.done();) {
       const JobIndex index = walk.job();
       const bool served = settings_.epoch_ring ? turn.serve_in_ring(index) : turn.serve(index);
       const Job& job = snapshot.job(index);
+      all_served = all_served && served;
       // Others of its shape may be served where this one may not: it has waited too short, or is bound to a server.
       if (served || Turn::must_stay(job) || turn.ready_at(job) > snapshot.now || job.request.shareable) {
         walk.next();
@@ -463,6 +468,7 @@ class Gandiva : public QueuePolicy<RankKey> {
       }
     }
     if (settings_.epoch_ring) turn.settle_displaced();
+    if (all_served && settings_.grow_shrink && !settings_.epoch_ring) turn.grow();
     if (!turn.next().is_never()) plan.wake_at(turn.next());
   }
 
