@@ -93,7 +93,7 @@ Status write_jobs(const std::string& path, const Trace& trace, const SimulationR
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     const TraceJob& job = trace.jobs[i];
     const Outcome& outcome = result.outcomes[i];
-    fmt::format_to(std::back_inserter(text), "{},{}", job.id, job.gpus);
+    fmt::format_to(std::back_inserter(text), "{},{}", job.id(), job.gpus);
     time(job.submitted);
     outcome.started.happened() ? time(outcome.started) : void(text.push_back(','));
     outcome.finished.happened() ? time(outcome.finished) : void(text.push_back(','));

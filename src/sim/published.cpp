@@ -32,7 +32,7 @@ Result<SecondsTrace> in_seconds(const Trace& trace) {
   SecondsTrace jobs;
   for (const TraceJob& job : trace.jobs) {
     if (job.submitted.us % 1'000'000 != 0 || job.duration.us % 1'000'000 != 0)
-      return invalid("semantics-trace", "job " + job.id + " has a time that is not a whole second")
+      return invalid("semantics-trace", "job " + std::string(job.id()) + " has a time that is not a whole second")
           .note("published simulators count whole seconds");
     jobs.push_back({job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus});
   }

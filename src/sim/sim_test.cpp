@@ -72,7 +72,7 @@ TEST(Traces, count_what_they_drop_and_clip) {
   EXPECT_EQ(trace->report.dropped_without_gpus, 1);
   EXPECT_EQ(trace->report.clipped_duration, 2);
   EXPECT_TRUE(trace->report.was_unsorted);
-  EXPECT_EQ(trace->jobs.front().id, "d");
+  EXPECT_EQ(trace->jobs.front().id(), "d");
 }
 
 Trace random_trace(Random& random) {

@@ -49,6 +49,7 @@ class World : private Journal, private Fleet {
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
         engine_(core_, *this, *this) {
     result_.outcomes.resize(trace.jobs.size());
+    for (const std::string& user : trace.users) users_.push_back(core_.users().intern(user));
     now_ = trace.jobs.front().submitted;
     for (int s = 0; s < settings.shape.servers; ++s) {
       ServerDescription server;
@@ -122,8 +123,8 @@ class World : private Journal, private Fleet {
       request.gpus = request.gpus_min = request.gpus_max = job.gpus;
       request.single_server = job.gpus <= settings_.shape.gpus_per_server;
       request.capability = Capability::checkpoint;
-      request.estimate = job.estimate;
-      request.user = core_.users().intern(job.user);
+      if (const TraceDetails* details = trace_.details_of(job)) request.estimate = details->estimate;
+      request.user = users_[job.user];
       progress_[next_arrival_].remaining = job.duration;
       engine_.feed(JobSubmitted{std::move(request)}, now_);
     }
@@ -181,6 +182,7 @@ class World : private Journal, private Fleet {
   SimulationResult result_;
   std::priority_queue<Completion, std::vector<Completion>, std::greater<>> completions_;
   std::vector<Command> orders_, obeyed_;
+  std::vector<UserIndex> users_;  // by the trace's
   std::size_t next_arrival_ = 0;
   std::int64_t finished_in_last_step_ = 0;
   Instant now_;
