@@ -104,6 +104,7 @@ class CommandLine {
   void add_cluster_commands();
   void add_system_commands();
   void add_research_commands();
+  int simulate();
   void add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::string& examples);
   Context context() const;
@@ -126,6 +127,7 @@ class CommandLine {
   int events_limit_ = 30;
   sim::SimulationOptions simulation_;
   std::string simulated_policies_, duration_min_, duration_max_;
+  std::string typed_;  // the command as it was typed
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
@@ -291,44 +293,58 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+int CommandLine::simulate() {
+  sim::SimulationOptions options = simulation_;
+  options.json = context().as_json;
+  options.plain = context().plain;
+  options.show_progress = context().interactive && !context().quiet;
+  options.policies = split_at_commas(simulated_policies_);
+  options.parameters = parameters_;
+  options.command = typed_;
+  options.interrupted = [] { return interrupts() > 0; };
+  for (const auto& [text, seconds] :
+       {std::pair(&duration_min_, &options.duration_min_s), std::pair(&duration_max_, &options.duration_max_s)}) {
+    if (text->empty()) continue;
+    const auto parsed = wire::parse_duration_s(*text);
+    if (!parsed.ok()) return fail(parsed.error());
+    *seconds = *parsed;
+  }
+  catch_interrupts();
+  const Result<bool> done = sim::compare(options, std::cout);
+  if (!done.ok()) return fail(done.error());
+  return *done ? 0 : 130;
+}
+
 void CommandLine::add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
                                  const std::string& examples) {
-  CLI::App* c = command(parent, name, summary, examples, [this] {
-    sim::SimulationOptions options = simulation_;
-    options.json = context().as_json;
-    options.policies = split_at_commas(simulated_policies_);
-    for (const std::string& parameter : parameters_) {
-      const std::size_t equals = parameter.find('=');
-      if (equals == std::string::npos) return fail(invalid("bad-flag", "--param takes name=value, not " + parameter));
-      options.parameters.emplace_back(parameter.substr(0, equals), parameter.substr(equals + 1));
-    }
-    for (const auto& [text, seconds] :
-         {std::pair(&duration_min_, &options.duration_min_s), std::pair(&duration_max_, &options.duration_max_s)}) {
-      if (text->empty()) continue;
-      const auto parsed = wire::parse_duration_s(*text);
-      if (!parsed.ok()) return fail(parsed.error());
-      *seconds = *parsed;
-    }
-    const Status done = sim::compare(options, std::cout);
-    return done.ok() ? 0 : fail(done.error());
-  });
-  c->add_option("--trace", simulation_.trace, "CSV, plain or .gz: job_id, submit_time_s, gpus, duration_s")->required();
-  c->add_option("--servers", simulation_.servers, "the cluster: 32x8 is 32 servers of 8 GPUs");
-  c->add_option(name == "run" ? "--policy" : "--policies", simulated_policies_,
-                "see: schedulearn policy ls; all: every one")
+  sim::SimulationOptions& options = simulation_;
+  CLI::App* c = command(parent, name, summary, examples, [this] { return simulate(); });
+  c->add_option("--trace", options.trace, "CSV, plain or .gz, with job_id, submit_time_s, gpus and duration_s")
       ->required();
-  if (name == "run") c->add_option("--param", parameters_, "name=value of the policy");
-  c->add_option("--max-gpus", simulation_.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
-  c->add_option("--oversize", simulation_.oversize, "jobs wider than that: drop, fail or clip")
+  c->add_option("--servers", options.servers, "the cluster: 32x8 is 32 servers of 8 GPUs; or 8x4+2x8, or a file");
+  c->add_option("--policy,--policies", simulated_policies_, "see: schedulearn policy ls; all: every one")->required();
+  c->add_option("--param", parameters_, "[POLICY.]NAME=VALUE; several values, one run for each: knob=4,8");
+  c->add_option("--switch", options.switches, "TIME=POLICY: change to it so long after the first submission");
+
+  c->add_option("--seed,--seeds", options.seeds, "1..10: one run for each, with 95 % intervals");
+  c->add_option("--jobs", options.job_counts, "only the first so many; several, one run for each: 100,200,400");
+  c->add_option("--max-gpus", options.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
+  c->add_option("--oversize", options.oversize, "jobs wider than that: drop, fail or clip")
       ->check(CLI::IsMember({"drop", "fail", "clip"}));
   c->add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
   c->add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
-  c->add_option("--semantics", simulation_.semantics,
-                "reproduce a published simulator to the second: tiresias or lucid");
-  c->add_option("--restart-cost", simulation_.restart_cost_s, "seconds lost each time a preempted job goes on")
+  c->add_option("--elastic", options.elastic, "0.5..2: jobs run on half to twice the GPUs they ask for");
+  c->add_option("--profile", options.profile, "how fast then: linear, or a profile of docs/guide/simulator.md");
+  c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job goes on")
       ->check(CLI::NonNegativeNumber);
-  c->add_flag("--blind", simulation_.blind, "policies see the users' estimates, not the true durations");
-  c->add_option("--jobs-out", simulation_.jobs_out, "write every job's times to this CSV");
+  c->add_flag("--blind", options.blind, "policies see the users' estimates, not the true durations");
+  c->add_option("--semantics", options.semantics, "reproduce a published simulator to the second: tiresias or lucid");
+
+  c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
+  c->add_option("--out", options.folder, "keep the results in this folder, for schedulearn plot");
+  c->add_flag("--events", options.events, "with every start, stop and end");
+  c->add_option("--jobs-out", options.jobs_out, "write every job's times to this CSV");
+  c->add_option("--events-out", options.events_out, "write every start, stop and end to this CSV");
 }
 
 void CommandLine::add_research_commands() {
@@ -338,7 +354,8 @@ void CommandLine::add_research_commands() {
   add_simulation(*group, "run", "Simulate one policy on a trace.",
                  "  schedulearn sim run --trace philly.csv.gz --servers 32x8 --policy fifo --jobs-out jobs.csv\n");
   add_simulation(*group, "compare", "Simulate several policies on the same trace, on all cores.",
-                 "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,fifo_first_fit\n");
+                 "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,srtf,tiresias\n"
+                 "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
 }
 
 void CommandLine::add_system_commands() {
@@ -456,6 +473,7 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
 }
 
 int CommandLine::run(int argc, char** argv) {
+  for (int i = 0; i < argc; ++i) typed_ += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "schedulearn");
   if (argc == 1) {
     std::fputs(usage, stdout);
     return 0;

@@ -1,29 +1,19 @@
 #include "sim/commands.h"
 
-#include <fmt/format.h>
-#include <fmt/ostream.h>
+#include <unistd.h>
 
-#include <atomic>
-#include <boost/json.hpp>
-#include <charconv>
-#include <fstream>
-#include <thread>
+#include <cstdio>
+#include <filesystem>
 
-#include "sim/published.h"
+#include "sim/choices.h"
+#include "sim/report.h"
 
 namespace sl::sim {
 namespace {
 
-struct Run {
-  std::string policy;
-  std::unique_ptr<Policy> made;
-  SimulationResult result;
-  Metrics metrics;
-};
-
-TraceOptions trace_options(const SimulationOptions& options, const Shape& shape) {
+TraceOptions trace_options(const SimulationOptions& options, const Cluster& cluster) {
   TraceOptions trace;
-  trace.gpus_max = options.gpus_max > 0 ? std::min(options.gpus_max, shape.gpus()) : shape.gpus();
+  trace.gpus_max = options.gpus_max > 0 ? std::min(options.gpus_max, cluster.gpus()) : cluster.gpus();
   trace.oversize = options.oversize == "fail"   ? Oversize::fail
                    : options.oversize == "clip" ? Oversize::clip
                                                 : Oversize::drop;
@@ -32,179 +22,118 @@ TraceOptions trace_options(const SimulationOptions& options, const Shape& shape)
   return trace;
 }
 
-Result<std::vector<Run>> make_runs(const SimulationOptions& options) {
-  std::vector<std::string> names = options.policies;
-  if (names.size() == 1 && names.front() == "all") {
-    names.clear();
-    for (const PolicyEntry& entry : policies()) names.push_back(entry.info.name);
+Status add_runs(const SimulationOptions& options, ExperimentSettings& settings) {
+  auto policies = choose_policies(options.policies, options.parameters);
+  if (!policies.ok()) return policies.error();
+  settings.policies = std::move(*policies);
+  const auto seeds = parse_numbers(options.seeds, "--seeds");
+  if (!seeds.ok()) return seeds.error();
+  settings.seeds.assign(seeds->begin(), seeds->end());
+  if (!options.job_counts.empty()) {
+    auto counts = parse_numbers(options.job_counts, "--jobs");
+    if (!counts.ok()) return counts.error();
+    settings.job_counts = std::move(*counts);
   }
-  std::vector<Run> runs;
-  for (const std::string& name : names) {
-    auto policy = make_policy(name, names.size() == 1 ? options.parameters : GivenParameters{});
-    if (!policy.ok()) return policy.error();
-    runs.push_back({find_policy(name)->info.name, std::move(*policy), {}, {}});
+  for (const std::string& text : options.switches) {
+    auto made = parse_switch(text);
+    if (!made.ok()) return made.error();
+    settings.switches.push_back(std::move(*made));
   }
-  return runs;
-}
-
-// One thread a core takes the next run that nobody has.
-Status run_all(const Trace& trace, const Shape& shape, const SimulationSettings& settings, std::vector<Run>& runs) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i; (i = next++) < runs.size();) {
-      runs[i].result = simulate(trace, std::move(runs[i].made), settings);
-      runs[i].metrics = measure(trace, runs[i].result, shape);
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (unsigned t = 1; t < std::min<std::size_t>(std::thread::hardware_concurrency(), runs.size()); ++t)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  return {};
-}
-
-Status run_all_as(const std::string& semantics, const Trace& trace, const Shape& shape, std::vector<Run>& runs) {
-  for (Run& run : runs) {
-    Result<SimulationResult> result = simulate_as(semantics, run.policy, trace, shape);
-    if (!result.ok()) return result.error();
-    run.result = std::move(*result);
-    run.metrics = measure(trace, run.result, shape);
-    run.policy = semantics + ":" + run.policy;
+  if (!options.elastic.empty()) {
+    auto elastic = parse_elastic(options.elastic);
+    if (!elastic.ok()) return elastic.error();
+    if (!options.profile.empty()) elastic->profile = options.profile;
+    settings.elastic = std::move(*elastic);
   }
   return {};
 }
 
-std::string path_for(const std::string& path, const std::string& policy, bool several) {
-  if (!several) return path;
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string::npos ? path + "-" + policy : path.substr(0, dot) + "-" + policy + path.substr(dot);
-}
-
-Status write_jobs(const std::string& path, const Trace& trace, const SimulationResult& result) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  if (!file) return denied("cannot-write", "cannot write " + path);
-  fmt::memory_buffer text;
-  fmt::format_to(std::back_inserter(text), "job_id,gpus,submit_s,start_s,finish_s,jct_s,preemptions\n");
-  const auto time = [&](Instant t) {
-    t.us % 1'000'000 == 0 ? fmt::format_to(std::back_inserter(text), ",{}", t.us / 1'000'000)
-                          : fmt::format_to(std::back_inserter(text), ",{:.6f}", t.to_seconds());
-  };
-  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-    const TraceJob& job = trace.jobs[i];
-    const Outcome& outcome = result.outcomes[i];
-    fmt::format_to(std::back_inserter(text), "{},{}", job.id(), job.gpus);
-    time(job.submitted);
-    outcome.started.happened() ? time(outcome.started) : void(text.push_back(','));
-    outcome.finished.happened() ? time(outcome.finished) : void(text.push_back(','));
-    outcome.finished.happened() ? time(Instant{(outcome.finished - job.submitted).us}) : void(text.push_back(','));
-    fmt::format_to(std::back_inserter(text), ",{}\n", outcome.preemptions);
-  }
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (std::fclose(file) != 0 || !written) return unavailable("disk-full", "could not write all of " + path);
+Status check(const SimulationOptions& options, const ExperimentSettings& settings) {
+  const std::size_t runs = settings.policies.size() * settings.seeds.size() * settings.job_counts.size();
+  if (runs > 1 && !(options.jobs_out.empty() && options.events_out.empty()))
+    return invalid("bad-flag", "--jobs-out and --events-out are for one simulation; this is " + std::to_string(runs))
+        .hint("--out FOLDER keeps the results of all");
+  if (options.events && options.folder.empty())
+    return invalid("bad-flag", "--events needs a folder").hint("--out FOLDER --events, or --events-out FILE");
+  if (!options.profile.empty() && options.elastic.empty())
+    return invalid("bad-flag", "--profile is the speed of jobs that --elastic makes elastic").hint("--elastic 0.5..2");
+  const bool beyond = !settings.switches.empty() || settings.elastic || !options.events_out.empty() || options.events;
+  if (!settings.semantics.empty() && beyond)
+    return invalid("bad-flag", "--semantics reproduces one policy: no --switch, --elastic or events");
   return {};
 }
 
-void print_report(const TraceReport& report, std::ostream& out) {
-  if (report.dropped_oversize > 0)
-    fmt::print(out, "  left out     {} jobs that are too wide for the cluster\n", report.dropped_oversize);
-  if (report.dropped_without_gpus > 0)
-    fmt::print(out, "  left out     {} jobs without a GPU\n", report.dropped_without_gpus);
-  if (report.clipped_gpus > 0) fmt::print(out, "  made narrow  {} jobs\n", report.clipped_gpus);
-  if (report.clipped_duration > 0) fmt::print(out, "  clipped      {} durations\n", report.clipped_duration);
-  if (report.was_unsorted) fmt::print(out, "  sorted       the rows were not in order of submission\n");
+Result<ExperimentSettings> read_settings(const SimulationOptions& options) {
+  ExperimentSettings settings;
+  Result<Cluster> cluster = read_cluster(options.servers);
+  if (!cluster.ok()) return cluster.error();
+  settings.cluster = std::move(*cluster);
+  if (options.restart_cost_s >= 0) settings.cluster.costs.restart = Duration::seconds(options.restart_cost_s);
+  settings.trace = options.trace;
+  settings.trace_options = trace_options(options, settings.cluster);
+  settings.semantics = options.semantics;
+  settings.knows_durations = !options.blind;
+  settings.folder = options.folder;
+  settings.events = options.events;
+  settings.jobs_file = options.jobs_out;
+  settings.events_file = options.events_out;
+  if (Status added = add_runs(options, settings); !added.ok()) return added.error();
+  if (Status fine = check(options, settings); !fine.ok()) return fine.error();
+  return settings;
 }
 
-void print_table(const Trace& trace, const Shape& shape, const std::vector<Run>& runs, std::ostream& out) {
-  const LowerBounds bounds = lower_bounds(trace, shape);
-  fmt::print(out, "{} jobs on {} servers of {} GPUs\n", trace.jobs.size(), shape.servers, shape.gpus_per_server);
-  print_report(trace.report, out);
-  fmt::print(out, "\n  {:<18} {:>12} {:>12} {:>12} {:>12} {:>12} {:>14} {:>6} {:>9}\n", "POLICY", "AVG WAIT s",
-             "AVG JCT s", "P50 JCT s", "P95 JCT s", "P99 JCT s", "MAKESPAN s", "GPU %", "PREEMPTED");
-  for (const Run& run : runs) {
-    const Metrics& m = run.metrics;
-    fmt::print(out, "  {:<18} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>12.1f} {:>14.1f} {:>6.1f} {:>9}\n", run.policy,
-               m.avg_wait_s, m.avg_jct_s, m.p50_jct_s, m.p95_jct_s, m.p99_jct_s, m.makespan_s, m.gpu_allocation_pct,
-               m.preemptions);
-    if (run.result.unfinished > 0)
-      fmt::print(out, "  {:<18} {} jobs never ran to their end\n", "", run.result.unfinished);
+// One line that is written over, and wiped away at the end.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool shown) : shown_(shown) {}
+  ~ProgressLine() {
+    if (shown_) std::fputs("\r\033[K", stderr);
   }
-  fmt::print(out, "  {:<18} {:>12} {:>12.1f} {:>12} {:>12} {:>12} {:>14.1f}   no schedule is better\n", "lower bound",
-             "", bounds.avg_jct_s, "", "", "", bounds.makespan_s);
-}
+  void show(const ExperimentProgress& progress) const {
+    if (!shown_) return;
+    constexpr int width = 30;
+    const int filled = static_cast<int>(std::min(1.0, progress.part) * width);
+    std::fprintf(stderr, "\r  [%.*s%*s] %3.0f %%  %zu of %zu simulations\033[K", filled,
+                 "==============================", width - filled, "", 100 * std::min(1.0, progress.part),
+                 progress.rows_done, progress.rows);
+  }
 
-void print_json(const Trace& trace, const Shape& shape, const std::vector<Run>& runs, const SimulationOptions& options,
-                std::ostream& out) {
-  const LowerBounds bounds = lower_bounds(trace, shape);
-  boost::json::array rows;
-  for (const Run& run : runs) {
-    const Metrics& m = run.metrics;
-    rows.push_back(boost::json::object{{"policy", run.policy},
-                                       {"seed", 1},
-                                       {"jobs", m.jobs},
-                                       {"unfinished", run.result.unfinished},
-                                       {"avg_wait_s", m.avg_wait_s},
-                                       {"avg_jct_s", m.avg_jct_s},
-                                       {"p50_jct_s", m.p50_jct_s},
-                                       {"p95_jct_s", m.p95_jct_s},
-                                       {"p99_jct_s", m.p99_jct_s},
-                                       {"makespan_s", m.makespan_s},
-                                       {"gpu_allocation_pct", m.gpu_allocation_pct},
-                                       {"preemptions", m.preemptions}});
-  }
-  const boost::json::object document = {
-      {"trace", options.trace},
-      {"servers", options.servers},
-      {"jobs", trace.jobs.size()},
-      {"dropped_oversize", trace.report.dropped_oversize},
-      {"lower_bounds", {{"makespan_s", bounds.makespan_s}, {"avg_jct_s", bounds.avg_jct_s}}},
-      {"results", std::move(rows)}};
-  out << boost::json::serialize(document) << '\n';
+ private:
+  bool shown_;
+};
+
+Status write_document(const SimulationOptions& options, const ExperimentSettings& settings,
+                      const ExperimentResult& result) {
+  Result<OutputFile> file = OutputFile::create(options.folder + "/run.json");
+  if (!file.ok()) return file.error();
+  file->write(boost::json::serialize(to_document(settings, result, options.servers, options.command)) + "\n");
+  return file->close();
 }
 
 }  // namespace
 
-Result<Shape> parse_shape(const std::string& text) {
-  const std::size_t x = text.find('x');
-  const auto number = [](std::string_view part) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return error == std::errc() && end == part.data() + part.size() ? value : 0;
-  };
-  const Shape shape = {number(std::string_view(text).substr(0, x)),
-                       x == std::string::npos ? 0 : number(std::string_view(text).substr(x + 1))};
-  const bool sensible = shape.servers >= 1 && shape.servers <= 200'000 && shape.gpus_per_server >= 1 &&
-                        shape.gpus_per_server <= GpuSet::capacity;
-  if (!sensible)
-    return invalid("bad-servers", "not a cluster: " + text)
-        .hint("--servers 32x8 is 32 servers of 8 GPUs (up to 64 each)");
-  return shape;
-}
-
-Status compare(const SimulationOptions& options, std::ostream& out) {
-  const Result<Shape> shape = parse_shape(options.servers);
-  if (!shape.ok()) return shape.error();
-  Result<std::vector<Run>> runs = make_runs(options);
-  if (!runs.ok()) return runs.error();
-  const Result<Trace> trace = read_trace(options.trace, trace_options(options, *shape));
-  if (!trace.ok()) return trace.error();
-  SimulationSettings settings;
-  settings.shape = *shape;
-  settings.restart_cost = Duration::seconds(options.restart_cost_s);
-  settings.knows_durations = !options.blind;
-  if (Status done = options.semantics.empty() ? run_all(*trace, *shape, settings, *runs)
-                                              : run_all_as(options.semantics, *trace, *shape, *runs);
-      !done.ok())
-    return done;
-  if (!options.jobs_out.empty()) {
-    for (const Run& run : *runs) {
-      if (Status written = write_jobs(path_for(options.jobs_out, run.policy, runs->size() > 1), *trace, run.result);
-          !written.ok())
-        return written;
-    }
+Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
+  const Result<ExperimentSettings> settings = read_settings(options);
+  if (!settings.ok()) return settings.error();
+  const auto metrics = find_metrics(options.metrics);
+  if (!metrics.ok()) return metrics.error();
+  Result<ExperimentResult> result = [&] {
+    const ProgressLine line(options.show_progress);
+    return run_experiment(*settings, [&](const ExperimentProgress& progress) {
+      line.show(progress);
+      return !options.interrupted();
+    });
+  }();
+  if (!result.ok()) return result.error();
+  if (!options.folder.empty()) {
+    if (Status written = write_document(options, *settings, *result); !written.ok()) return written.error();
   }
-  options.json ? print_json(*trace, *shape, *runs, options, out) : print_table(*trace, *shape, *runs, out);
-  return {};
+  if (options.json) {
+    out << boost::json::serialize(to_document(*settings, *result, options.servers, options.command)) << '\n';
+  } else {
+    options.plain ? print_plain(*result, out) : print_table(*settings, *result, *metrics, out);
+  }
+  return !result->interrupted;
 }
 
 }  // namespace sl::sim

@@ -2,84 +2,281 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
+#include <numeric>
+
+#include "sim/profiles.h"
 
 namespace sl::sim {
 namespace {
 
-// Nearest rank.
-double percentile(const std::vector<double>& sorted, double fraction) {
-  const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
-  return sorted[std::max<std::size_t>(rank, 1) - 1];
+constexpr double slowdown_floor_s = 10;  // jobs shorter than this count as this long
+constexpr double unfair_above = 1.1;
+
+double mean(const std::vector<double>& values) {
+  if (values.empty()) return 0;
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// Nearest rank. Reorders.
+double percentile(std::vector<double>& values, double fraction) {
+  if (values.empty()) return 0;
+  const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// How many jobs are in the system, integrated from the first submission: asked for at a time, in rising order.
+class Contention {
+ public:
+  Contention(const Trace& trace, const SimulationResult& result) {
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+      if (!result.outcomes[i].finished.happened()) continue;
+      changes_.push_back({trace.jobs[i].submitted.us, +1, 0});
+      changes_.push_back({result.outcomes[i].finished.us, -1, 0});
+    }
+    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
+    double integral = 0, jobs = 0;
+    for (std::size_t i = 0; i < changes_.size(); ++i) {
+      if (i > 0) integral += jobs * static_cast<double>(changes_[i].at - changes_[i - 1].at);
+      changes_[i].integral = integral;
+      jobs += changes_[i].by;
+    }
+  }
+  // The mean number of jobs between two instants that are a submission and an end.
+  double mean(Instant from, Instant to) const {
+    return to > from ? (at(to) - at(from)) / static_cast<double>(to.us - from.us) : 1;
+  }
+
+ private:
+  struct Change {
+    std::int64_t at;
+    int by;
+    double integral;
+  };
+  double at(Instant when) const {
+    return std::lower_bound(changes_.begin(), changes_.end(), when.us,
+                            [](const Change& c, std::int64_t t) { return c.at < t; })
+        ->integral;
+  }
+  std::vector<Change> changes_;
+};
+
+struct Finished {  // of every finished job, same index in each
+  std::vector<double> jct, wait, slowdown, fairness;
+};
+
+void measure_fairness(Metrics& m, std::vector<double>& fairness) {
+  if (fairness.empty()) return;
+  double sum = 0, squares = 0;
+  for (const double rho : fairness) {
+    m.max_finish_time_fairness = std::max(m.max_finish_time_fairness, rho);
+    m.unfair_jobs_pct += rho > unfair_above;
+    sum += 1 / rho;
+    squares += 1 / (rho * rho);
+  }
+  const auto n = static_cast<double>(fairness.size());
+  m.unfair_jobs_pct *= 100 / n;
+  m.jain_fairness = sum * sum / (n * squares);
+  m.p95_finish_time_fairness = percentile(fairness, 0.95);
+}
+
+// Unfinished jobs with a deadline have missed it.
+void measure_deadlines(Metrics& m, const Trace& trace, const SimulationResult& result) {
+  double with = 0, hit = 0, late = 0, tardy = 0, ended = 0;
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const TraceDetails* details = trace.details_of(trace.jobs[i]);
+    if (!details || details->deadline.is_never()) continue;
+    ++with;
+    const Instant finished = result.outcomes[i].finished;
+    if (!finished.happened()) continue;
+    const double lateness = (finished - details->deadline).to_seconds();
+    hit += lateness <= 0;
+    late += lateness;
+    tardy += std::max(lateness, 0.0);
+    ++ended;
+  }
+  if (with > 0) m.deadline_hit_pct = 100 * hit / with;
+  if (ended > 0) m.avg_lateness_s = late / ended, m.avg_tardiness_s = tardy / ended;
+}
+
+void measure_gpus(Metrics& m, const SimulationResult& result, const Cluster& cluster) {
+  const double all = m.makespan_s * cluster.gpus();
+  if (all > 0) m.gpu_allocation_pct = 100 * result.gpu_s_allocated / all;
+  if (all > 0) m.gpu_utilization_pct = 100 * (result.gpu_s_allocated - result.gpu_s_lost) / all;
+  if (result.gpu_s_allocated > 0) m.goodput_pct = 100 * (1 - result.gpu_s_lost / result.gpu_s_allocated);
+  if (result.free_gpu_s > 0) {
+    m.fragmentation_pct = 100 * result.fragmented_gpu_s / result.free_gpu_s;
+    m.demand_fragmentation_pct = 100 * result.fragmented_demand_gpu_s / result.free_gpu_s;
+  }
+  m.gpu_s_lost = result.gpu_s_lost;
+}
+
+// What a job needs at the least, whatever it is given: on the GPUs it may have, at the best speed there is.
+struct Least {
+  double seconds, gpu_seconds;
+};
+Least least(const Trace& trace, const TraceJob& job, double speed) {
+  const double length = job.duration.to_seconds() / speed;
+  const TraceDetails* details = trace.details_of(job);
+  if (!details) return {length, length * job.gpus};
+  Least best = {length, length * job.gpus * details->gpu_share};
+  const JobModel* model = details->model.get();
+  const int low = details->gpus_min > 0 ? details->gpus_min : job.gpus, high = std::max(details->gpus_max, job.gpus);
+  for (int gpus = low; gpus <= high; ++gpus) {
+    const double seconds = length * speed_on(model, job.gpus) / speed_on(model, gpus);
+    best.seconds = std::min(best.seconds, seconds);
+    best.gpu_seconds = std::min(best.gpu_seconds, seconds * gpus * details->gpu_share);
+  }
+  return best;
 }
 
 // The mean completion time of shortest-remaining-work-first on one pool of `gpus`: optimal for it, and the pool can do
 // whatever servers can, so no schedule has a lower mean.
-double pooled_mean_jct(const Trace& trace, int gpus) {
-  using Work = std::pair<double, double>;  // remaining GPU-seconds, submitted
-  std::priority_queue<Work, std::vector<Work>, std::greater<>> waiting;
+double pooled_mean_jct(const Trace& trace, const std::vector<double>& work, double gpus) {
+  std::vector<std::pair<double, double>> waiting;  // remaining GPU-seconds, submitted: a heap, least first
+  const std::greater<> later;
   double now = 0, sum = 0;
   std::size_t next = 0;
   while (next < trace.jobs.size() || !waiting.empty()) {
-    if (waiting.empty()) now = std::max(now, trace.jobs[next].submitted.to_seconds());
-    for (; next < trace.jobs.size() && trace.jobs[next].submitted.to_seconds() <= now; ++next) {
-      waiting.emplace(trace.jobs[next].duration.to_seconds() * trace.jobs[next].gpus,
-                      trace.jobs[next].submitted.to_seconds());
-    }
-    auto [work, submitted] = waiting.top();
-    waiting.pop();
-    const double end = now + work / gpus;
-    const double arrival = next < trace.jobs.size() ? trace.jobs[next].submitted.to_seconds() : end;
-    if (arrival < end) {
-      waiting.emplace(work - (arrival - now) * gpus, submitted);
-      now = arrival;
-    } else {
+    const double arrival =
+        next < trace.jobs.size() ? trace.jobs[next].submitted.to_seconds() : std::numeric_limits<double>::infinity();
+    const double end = waiting.empty() ? std::numeric_limits<double>::infinity() : now + waiting.front().first / gpus;
+    if (end <= arrival) {
+      std::pop_heap(waiting.begin(), waiting.end(), later);
+      sum += end - waiting.back().second;
+      waiting.pop_back();
       now = end;
-      sum += now - submitted;
+      continue;
     }
+    // Less of the first is left: it stays the first.
+    if (!waiting.empty()) waiting.front().first -= (arrival - now) * gpus;
+    now = arrival;
+    waiting.emplace_back(work[next++], arrival);
+    std::push_heap(waiting.begin(), waiting.end(), later);
   }
   return sum / static_cast<double>(trace.jobs.size());
 }
 
 }  // namespace
 
-Metrics measure(const Trace& trace, const SimulationResult& result, const Shape& shape) {
+double finish_time_fairness(double jct_s, double length_s, int gpus, double contenders, double gpus_total) {
+  const double alone = length_s * std::max(1.0, gpus * contenders / gpus_total);
+  return jct_s / std::max(alone, 1e-6);
+}
+
+Metrics measure(const Trace& trace, const SimulationResult& result, const Cluster& cluster) {
   Metrics m;
-  std::vector<double> jct;
-  Instant last = trace.jobs.front().submitted;
+  Finished of;
+  for (std::vector<double>* each : {&of.jct, &of.wait, &of.slowdown, &of.fairness}) each->reserve(trace.jobs.size());
+  const Contention contention(trace, result);
+  Instant last = trace.jobs.front().submitted, first_start = Instant::never();
+  double run = 0, total_wait = 0, from_start = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     const Outcome& outcome = result.outcomes[i];
-    m.preemptions += outcome.preemptions;
+    const TraceJob& job = trace.jobs[i];
+    m.preemptions += outcome.preemptions, m.resizes += outcome.resizes;
+    m.migrations += outcome.migrations, m.failures += outcome.failures;
+    if (outcome.started.happened()) first_start = std::min(first_start, outcome.started);
     if (!outcome.finished.happened()) continue;
-    jct.push_back((outcome.finished - trace.jobs[i].submitted).to_seconds());
-    m.avg_jct_s += jct.back();
-    m.avg_wait_s += (outcome.started - trace.jobs[i].submitted).to_seconds();
+    const double jct = (outcome.finished - job.submitted).to_seconds(), length = job.duration.to_seconds();
+    of.jct.push_back(jct);
+    of.wait.push_back((outcome.started - job.submitted).to_seconds());
+    of.slowdown.push_back(std::max(jct / std::max(length, slowdown_floor_s), 1.0));
+    of.fairness.push_back(
+        finish_time_fairness(jct, length, job.gpus, contention.mean(job.submitted, outcome.finished), cluster.gpus()));
+    run += outcome.run.to_seconds();
+    total_wait += jct - outcome.run.to_seconds();
+    from_start += (outcome.finished - outcome.started).to_seconds();
     last = std::max(last, outcome.finished);
   }
-  m.jobs = static_cast<std::int64_t>(jct.size());
-  if (jct.empty()) return m;
-  std::sort(jct.begin(), jct.end());
-  m.avg_jct_s /= static_cast<double>(jct.size());
-  m.avg_wait_s /= static_cast<double>(jct.size());
-  m.p50_jct_s = percentile(jct, 0.5), m.p95_jct_s = percentile(jct, 0.95), m.p99_jct_s = percentile(jct, 0.99);
+  const auto n = std::max<double>(1, static_cast<double>(of.jct.size()));
+  m.jobs = static_cast<double>(of.jct.size());
+  m.unfinished = static_cast<double>(result.unfinished), m.failed = static_cast<double>(result.failed);
+  m.avg_jct_s = mean(of.jct), m.avg_wait_s = mean(of.wait), m.avg_slowdown = mean(of.slowdown);
+  m.avg_run_s = run / n, m.avg_total_wait_s = total_wait / n, m.avg_turnaround_from_start_s = from_start / n;
+  m.p50_jct_s = percentile(of.jct, 0.5), m.p95_jct_s = percentile(of.jct, 0.95), m.p99_jct_s = percentile(of.jct, 0.99);
+  m.p95_wait_s = percentile(of.wait, 0.95), m.p95_slowdown = percentile(of.slowdown, 0.95);
   m.makespan_s = (last - trace.jobs.front().submitted).to_seconds();
-  if (m.makespan_s > 0)
-    m.gpu_allocation_pct = 100e-6 * static_cast<double>(result.gpu_us_allocated) / (m.makespan_s * shape.gpus());
+  if (!first_start.is_never()) m.makespan_from_start_s = std::max(0.0, (last - first_start).to_seconds());
+  measure_fairness(m, of.fairness);
+  measure_deadlines(m, trace, result);
+  measure_gpus(m, result, cluster);
+  m.server_losses = static_cast<double>(result.server_losses);
+  m.decisions = static_cast<double>(result.decisions);
+  m.decisions_refused = static_cast<double>(result.decisions_refused);
   return m;
 }
 
-LowerBounds lower_bounds(const Trace& trace, const Shape& shape) {
+LowerBounds lower_bounds(const Trace& trace, const Cluster& cluster) {
   LowerBounds bounds;
   double work = 0, alone = 0;
+  std::vector<double> works;
+  works.reserve(trace.jobs.size());
+  const double speed = cluster.speed_max();
   for (const TraceJob& job : trace.jobs) {
-    work += job.duration.to_seconds() * job.gpus;
-    alone += job.duration.to_seconds();
+    const Least needs = least(trace, job, speed);
+    works.push_back(needs.gpu_seconds * speed);
+    work += works.back();
+    alone += needs.seconds;
     bounds.makespan_s =
-        std::max(bounds.makespan_s, (job.submitted + job.duration - trace.jobs.front().submitted).to_seconds());
+        std::max(bounds.makespan_s, (job.submitted - trace.jobs.front().submitted).to_seconds() + needs.seconds);
   }
-  bounds.makespan_s = std::max(bounds.makespan_s, work / shape.gpus());
-  bounds.avg_jct_s = std::max(alone / static_cast<double>(trace.jobs.size()), pooled_mean_jct(trace, shape.gpus()));
+  bounds.makespan_s = std::max(bounds.makespan_s, work / cluster.gpu_speed_total());
+  bounds.avg_jct_s = std::max(alone / static_cast<double>(trace.jobs.size()),
+                              pooled_mean_jct(trace, works, cluster.gpu_speed_total()));
   return bounds;
+}
+
+std::span<const MetricInfo> metric_infos() {
+  using M = Metrics;
+  static constexpr MetricInfo infos[] = {
+      {"jobs", &M::jobs, "finished jobs", "jobs that ran to their end"},
+      {"unfinished", &M::unfinished, "unfinished jobs", "jobs the policy never ran to their end"},
+      {"failed", &M::failed, "failed jobs", "jobs that failed for good or were turned away"},
+      {"avg_wait_s", &M::avg_wait_s, "mean wait (s)", "first start - submission"},
+      {"p95_wait_s", &M::p95_wait_s, "95th percentile of the wait (s)", "first start - submission"},
+      {"avg_total_wait_s", &M::avg_total_wait_s, "mean time not running (s)", "JCT - time on GPUs"},
+      {"avg_jct_s", &M::avg_jct_s, "mean job completion time (s)", "finish - submission"},
+      {"p50_jct_s", &M::p50_jct_s, "median job completion time (s)", "finish - submission"},
+      {"p95_jct_s", &M::p95_jct_s, "95th percentile of job completion time (s)", "finish - submission"},
+      {"p99_jct_s", &M::p99_jct_s, "99th percentile of job completion time (s)", "finish - submission"},
+      {"avg_turnaround_from_start_s", &M::avg_turnaround_from_start_s, "mean turnaround from the start (s)",
+       "finish - first start"},
+      {"avg_run_s", &M::avg_run_s, "mean time on GPUs (s)", "time it ran, in all attempts"},
+      {"avg_slowdown", &M::avg_slowdown, "mean slowdown", "JCT / length alone, of at least 10 s; at least 1"},
+      {"p95_slowdown", &M::p95_slowdown, "95th percentile of the slowdown", "JCT / length alone, of at least 10 s"},
+      {"makespan_s", &M::makespan_s, "makespan (s)", "last finish - first submission"},
+      {"makespan_from_start_s", &M::makespan_from_start_s, "makespan from the first start (s)",
+       "last finish - first start"},
+      {"gpu_allocation_pct", &M::gpu_allocation_pct, "GPU allocation (%)",
+       "GPU time that jobs hold / (GPUs * makespan)"},
+      {"gpu_utilization_pct", &M::gpu_utilization_pct, "GPU utilization (%)",
+       "GPU time that trainings use / (GPUs * makespan): without coming back and work done twice"},
+      {"goodput_pct", &M::goodput_pct, "goodput (%)", "of the GPU time that jobs hold, the part whose work survives"},
+      {"fragmentation_pct", &M::fragmentation_pct, "fragmentation (%)",
+       "of the free GPU time, the part not on the server that has most free"},
+      {"demand_fragmentation_pct", &M::demand_fragmentation_pct, "fragmentation by demand (%)",
+       "of the free GPU time, the part that is too little on its server for a job as the trace has them"},
+      {"p95_finish_time_fairness", &M::p95_finish_time_fairness, "95th percentile of finish-time fairness",
+       "JCT / length with an equal share of the GPUs; fair up to 1"},
+      {"max_finish_time_fairness", &M::max_finish_time_fairness, "largest finish-time fairness",
+       "JCT / length with an equal share of the GPUs; fair up to 1"},
+      {"unfair_jobs_pct", &M::unfair_jobs_pct, "unfairly treated jobs (%)", "finish-time fairness above 1.1"},
+      {"jain_fairness", &M::jain_fairness, "Jain index", "of 1 / finish-time fairness; 1: all equal"},
+      {"deadline_hit_pct", &M::deadline_hit_pct, "deadlines met (%)", "of all jobs that have one"},
+      {"avg_lateness_s", &M::avg_lateness_s, "mean lateness (s)", "finish - deadline"},
+      {"avg_tardiness_s", &M::avg_tardiness_s, "mean tardiness (s)", "finish - deadline, early as 0"},
+      {"preemptions", &M::preemptions, "preemptions", "stops and suspensions for others"},
+      {"resizes", &M::resizes, "resizes", "changes of a running job's GPUs"},
+      {"migrations", &M::migrations, "migrations", "moves of a running job"},
+      {"failures", &M::failures, "failed attempts", "by a lost server or by the job"},
+      {"gpu_s_lost", &M::gpu_s_lost, "GPU time lost (s)", "stopping, coming back, and work done twice"},
+      {"server_losses", &M::server_losses, "lost servers", "by plan and by chance"},
+      {"decisions", &M::decisions, "decisions", "times the policy was asked, at most"},
+      {"decisions_refused", &M::decisions_refused, "refused decisions", "that broke a rule of the cluster"},
+  };
+  return infos;
 }
 
 }  // namespace sl::sim

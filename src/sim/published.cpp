@@ -44,7 +44,7 @@ Result<SecondsTrace> in_seconds(const Trace& trace) {
 std::vector<std::string> published_simulators() { return {"tiresias", "lucid"}; }
 
 Result<SimulationResult> simulate_as(const std::string& semantics, const std::string& policy, const Trace& trace,
-                                     const Shape& shape) {
+                                     const Cluster& cluster) {
   std::vector<std::string> known;
   for (const Published& published : all) {
     if (published.semantics != semantics) continue;
@@ -52,9 +52,17 @@ Result<SimulationResult> simulate_as(const std::string& semantics, const std::st
     if (published.policy != policy) continue;
     const Result<SecondsTrace> jobs = in_seconds(trace);
     if (!jobs.ok()) return jobs.error();
+    const Shape shape = {cluster.servers(), cluster.gpus_per_server_max()};
+    if (!cluster.is_uniform())
+      return invalid("semantics-shape", "published simulators know one kind of server").hint("--servers 16x8");
     if (semantics == "lucid" && shape.gpus_per_server != 8)
       return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
-    return published.simulate(*jobs, shape);
+    SimulationResult result = published.simulate(*jobs, shape);
+    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
+      if (result.outcomes[i].finished.happened())
+        result.outcomes[i].run = trace.jobs[i].duration;  // restarts are not told
+    }
+    return result;
   }
   if (known.empty())
     return invalid("bad-semantics", "there is no published simulator " + semantics)

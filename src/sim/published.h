@@ -17,7 +17,7 @@ namespace sl::sim {
 // Error "bad-semantics": there is no such simulator; "semantics-policy": it has no such policy; "semantics-shape": not
 // its kind of cluster; "semantics-trace": times that are not whole seconds.
 Result<SimulationResult> simulate_as(const std::string& semantics, const std::string& policy, const Trace& trace,
-                                     const Shape& shape);
+                                     const Cluster& cluster);
 
 std::vector<std::string> published_simulators();
 

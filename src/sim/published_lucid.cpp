@@ -79,7 +79,7 @@ class Fifo {
   void start(std::size_t job, std::int64_t now) {
     running_.emplace_back(now + trace_[job].duration, job);
     result_.outcomes[job].started = at(now);
-    result_.gpu_us_allocated += trace_[job].duration * 1'000'000 * trace_[job].gpus;
+    result_.gpu_s_allocated += static_cast<double>(trace_[job].duration * trace_[job].gpus);
   }
   const SecondsTrace& trace_;
   Servers servers_;
@@ -121,7 +121,7 @@ class Ticking {
   void work(std::size_t job, std::int64_t seconds) {
     jobs_[job].remaining -= seconds;
     jobs_[job].service += seconds * trace_[job].gpus;
-    result_.gpu_us_allocated += seconds * 1'000'000 * trace_[job].gpus;
+    result_.gpu_s_allocated += static_cast<double>(seconds * trace_[job].gpus);
   }
 
   void tick() {

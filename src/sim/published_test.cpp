@@ -43,7 +43,7 @@ TEST_P(Published, finishes_and_preempts_every_job_as_its_simulator_does) {
   const std::string folder = SCHEDULEARN_FIXTURES "/simulators/";
   const auto trace = read_trace(folder + "philly-1k.csv.gz", {});
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  const auto result = simulate_as(GetParam().semantics, GetParam().policy, *trace, {16, 8});
+  const auto result = simulate_as(GetParam().semantics, GetParam().policy, *trace, Cluster::uniform(16, 8));
   ASSERT_TRUE(result.ok()) << result.error().message;
   const auto rows = rows_of(unpacked(folder + GetParam().file));
   ASSERT_EQ(rows.size(), trace->jobs.size());
@@ -70,11 +70,11 @@ INSTANTIATE_TEST_SUITE_P(Simulators, Published,
 
 TEST(PublishedSimulators, what_is_not_reproduced_is_refused_with_what_is) {
   const auto trace = parse_trace("job_id,submit_time_s,gpus,duration_s\n0,0,1,5\n", {});
-  EXPECT_EQ(simulate_as("blox", "fifo", *trace, {1, 8}).error().code, "bad-semantics");
-  EXPECT_EQ(simulate_as("lucid", "edf", *trace, {1, 8}).error().code, "semantics-policy");
-  EXPECT_EQ(simulate_as("lucid", "fifo", *trace, {1, 4}).error().code, "semantics-shape");
+  EXPECT_EQ(simulate_as("blox", "fifo", *trace, Cluster::uniform(1, 8)).error().code, "bad-semantics");
+  EXPECT_EQ(simulate_as("lucid", "edf", *trace, Cluster::uniform(1, 8)).error().code, "semantics-policy");
+  EXPECT_EQ(simulate_as("lucid", "fifo", *trace, Cluster::uniform(1, 4)).error().code, "semantics-shape");
   const auto fine = parse_trace("job_id,submit_time_s,gpus,duration_s\n0,0.5,1,5\n", {});
-  EXPECT_EQ(simulate_as("lucid", "fifo", *fine, {1, 8}).error().code, "semantics-trace");
+  EXPECT_EQ(simulate_as("lucid", "fifo", *fine, Cluster::uniform(1, 8)).error().code, "semantics-trace");
 }
 
 }  // namespace

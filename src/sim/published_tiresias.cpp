@@ -86,7 +86,7 @@ class Pool {
     for (const std::size_t job : running_) {
       jobs_[job].remaining -= seconds;
       jobs_[job].executed += seconds;
-      result_.gpu_us_allocated += seconds * 1'000'000 * trace_[job].gpus;
+      result_.gpu_s_allocated += static_cast<double>(seconds * trace_[job].gpus);
     }
   }
   void finish() {

@@ -15,6 +15,12 @@ struct SecondsJob {
 };
 using SecondsTrace = std::vector<SecondsJob>;
 
+struct Shape {
+  int servers = 1;
+  int gpus_per_server = 8;
+  int gpus() const { return servers * gpus_per_server; }
+};
+
 SimulationResult tiresias_fifo(const SecondsTrace& jobs, const Shape& shape);
 SimulationResult tiresias_srtf(const SecondsTrace& jobs, const Shape& shape);
 SimulationResult tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape);

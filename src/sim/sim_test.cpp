@@ -13,10 +13,13 @@ Trace trace_of(const std::string& rows) {
   return std::move(*trace);
 }
 
-SimulationResult run(const Trace& trace, const std::string& policy, Shape shape, Duration restart_cost = {}) {
+Cluster uniform(int servers, int gpus) { return Cluster::uniform(servers, gpus); }
+
+SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster,
+                     Duration restart_cost = {}) {
   SimulationSettings settings;
-  settings.shape = shape;
-  settings.restart_cost = restart_cost;
+  settings.cluster = cluster;
+  settings.cluster.costs.restart = restart_cost;
   return simulate(trace, std::move(*make_policy(policy)), settings);
 }
 
@@ -24,7 +27,7 @@ SimulationResult run(const Trace& trace, const std::string& policy, Shape shape,
 // 14).
 TEST(Simulation, two_jobs_on_one_gpu_by_hand) {
   const Trace trace = trace_of("a,0,1,10\nb,0,1,10\n");
-  const Metrics m = measure(trace, run(trace, "fifo", {1, 1}), {1, 1});
+  const Metrics m = measure(trace, run(trace, "fifo", uniform(1, 1)), uniform(1, 1));
   EXPECT_DOUBLE_EQ(m.makespan_s, 20);
   EXPECT_DOUBLE_EQ(m.avg_jct_s, 15);
   EXPECT_DOUBLE_EQ(m.avg_wait_s, 5);
@@ -33,14 +36,15 @@ TEST(Simulation, two_jobs_on_one_gpu_by_hand) {
 
 TEST(Simulation, fifo_lets_the_head_block_and_first_fit_does_not) {
   const Trace trace = trace_of("a,0,3,10\nb,1,2,10\nc,2,1,10\n");
-  EXPECT_EQ(run(trace, "fifo", {1, 4}).outcomes[2].started, Instant::at_seconds(10));
-  EXPECT_EQ(run(trace, "fifo_first_fit", {1, 4}).outcomes[2].started, Instant::at_seconds(2));
+  EXPECT_EQ(run(trace, "fifo", uniform(1, 4)).outcomes[2].started, Instant::at_seconds(10));
+  EXPECT_EQ(run(trace, "fifo_first_fit", uniform(1, 4)).outcomes[2].started, Instant::at_seconds(2));
 }
 
 TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one) {
   const Trace trace = trace_of("a,0,6,10\nb,0,4,10\n");
-  EXPECT_EQ(run(trace, "fifo", {2, 4}).outcomes[1].started, Instant::at_seconds(10));  // 2 free, but not on one server
-  EXPECT_EQ(run(trace, "fifo", {3, 4}).outcomes[1].started, Instant::at_seconds(0));
+  EXPECT_EQ(run(trace, "fifo", uniform(2, 4)).outcomes[1].started,
+            Instant::at_seconds(10));  // 2 free, but not on one server
+  EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
 TEST(Traces, say_line_and_column_of_what_they_cannot_read) {
@@ -87,11 +91,11 @@ Trace random_trace(Random& random) {
 RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_bound_is_beaten, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const Trace trace = random_trace(random);
-  const Shape shape{2, 8};
-  const LowerBounds bounds = lower_bounds(trace, shape);
+  const Cluster cluster = uniform(2, 8);
+  const LowerBounds bounds = lower_bounds(trace, cluster);
   for (const PolicyEntry& entry : policies()) {
-    const SimulationResult result = run(trace, entry.info.name, shape);
-    const Metrics m = measure(trace, result, shape);
+    const SimulationResult result = run(trace, entry.info.name, cluster);
+    const Metrics m = measure(trace, result, cluster);
     RC_ASSERT(m.jobs == static_cast<std::int64_t>(trace.jobs.size()));
     RC_ASSERT(result.unfinished == 0);
     RC_ASSERT(m.makespan_s >= bounds.makespan_s - 1e-6);
@@ -102,7 +106,8 @@ RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_
       RC_ASSERT(result.outcomes[i].started >= trace.jobs[i].submitted);
       RC_ASSERT(result.outcomes[i].finished - result.outcomes[i].started >= trace.jobs[i].duration);
     }
-    RC_ASSERT(result.gpu_us_allocated == work);  // GPU-seconds are conserved: interruption is free here
+    RC_ASSERT(std::abs(result.gpu_s_allocated - static_cast<double>(work) / 1e6) <
+              1e-3);  // GPU-seconds are conserved: interruption is free here
   }
 }
 
@@ -110,8 +115,8 @@ RC_GTEST_PROP(SimulationProperty, equal_inputs_give_equal_results, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const Trace trace = random_trace(random);
   for (const PolicyEntry& entry : policies()) {
-    const SimulationResult a = run(trace, entry.info.name, {2, 8}, Duration::whole_seconds(3)),
-                           b = run(trace, entry.info.name, {2, 8}, Duration::whole_seconds(3));
+    const SimulationResult a = run(trace, entry.info.name, uniform(2, 8), Duration::whole_seconds(3)),
+                           b = run(trace, entry.info.name, uniform(2, 8), Duration::whole_seconds(3));
     for (std::size_t i = 0; i < trace.jobs.size(); ++i)
       RC_ASSERT(a.outcomes[i].finished == b.outcomes[i].finished &&
                 a.outcomes[i].preemptions == b.outcomes[i].preemptions);

@@ -4,75 +4,65 @@
 #include <queue>
 
 #include "engine/engine.h"
+#include "sim/fault_schedule.h"
+#include "sim/free_time.h"
+#include "sim/trainings.h"
 
 namespace sl::sim {
 namespace {
 
-// How a trace job stands in the world: what it still has to run, and since when it does.
-struct Progress {
-  Duration remaining;
-  Instant running_since;  // never happened: it does not run
-  Instant ends;           // by its last start; a completion of another time is out of date
-};
-
-std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
-
-// What policies are told of lengths: the truth.
-class KnownDurations : public Estimates {
- public:
-  KnownDurations(const Trace& trace, const std::vector<Progress>& progress) : trace_(trace), progress_(progress) {}
-  Figure run_time_s(const Job& job, int gpus) const override {
-    if (gpus != job.request.gpus) return Figure::unknown();
-    return {trace_.jobs[index_of(job.request.id)].duration.to_seconds(), Confidence::high};
+std::array<double, FreeTime::most + 1> wider_than(const Trace& trace, int gpus_per_server) {
+  std::array<double, FreeTime::most + 1> wider{};
+  double jobs = 0;
+  for (const TraceJob& job : trace.jobs) {
+    if (job.gpus > gpus_per_server) continue;
+    ++jobs;
+    ++wider[static_cast<std::size_t>(job.gpus)];
   }
-  Figure remaining_s(const Job& job, int gpus, Instant now) const override {
-    if (gpus != job.request.gpus) return Figure::unknown();
-    const Progress& progress = progress_[index_of(job.request.id)];
-    const Duration done = progress.running_since.happened() ? now - progress.running_since : Duration{0};
-    return {(progress.remaining - done).to_seconds(), Confidence::high};  // a restart under way is still to come
-  }
-  Figure speedup(const Job& job, int gpus) const override { return RequestEstimates().speedup(job, gpus); }
-  bool steady() const override { return true; }
-
- private:
-  const Trace& trace_;
-  const std::vector<Progress>& progress_;
-};
+  double above = 0;
+  for (std::size_t n = FreeTime::most + 1; n-- > 0;) above += std::exchange(wider[n], jobs > 0 ? above / jobs : 0);
+  return wider;
+}
 
 class World : private Journal, private Fleet {
  public:
-  World(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings)
+  World(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
+        std::vector<PolicySwitch> switches)
       : trace_(trace),
         settings_(settings),
-        progress_(trace.jobs.size()),
-        known_(trace, progress_),
+        cluster_(settings.cluster),
+        switches_(std::move(switches)),
+        trainings_(trace.jobs.size()),
+        shares_gpus_(shares(trace)),
+        slows_(cluster_.interference.any() || shares_gpus_),
+        known_(trace, trainings_, !slows_ && cluster_.is_uniform()),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
-        engine_(core_, *this, *this) {
+        engine_(core_, *this, *this),
+        free_time_(wider_than(trace, cluster_.gpus_per_server_max())),
+        gpus_per_server_(cluster_.gpus_per_server_max()),
+        random_(settings.seed),
+        faults_(cluster_, random_.fork(1), trace.jobs.front().submitted) {
     result_.outcomes.resize(trace.jobs.size());
-    for (const std::string& user : trace.users) users_.push_back(core_.users().intern(user));
     now_ = trace.jobs.front().submitted;
-    for (int s = 0; s < settings.shape.servers; ++s) {
-      ServerDescription server;
-      server.name = std::to_string(s);
-      server.gpus = settings.shape.gpus_per_server;
-      engine_.feed(ServerJoined{server}, now_);
-    }
+    for (const std::string& user : trace.users) users_.push_back(core_.users().intern(user));
+    for (const TraceDetails& details : trace.details) intern(details);
+    join_servers();
     core_.set_policy(std::move(policy), now_, engine_.effects());
   }
 
   SimulationResult run() {
-    while (next_arrival_ < trace_.jobs.size() || !completions_.empty() || core_.unfinished() > 0) {
+    while (ended_ < trace_.jobs.size()) {
       const Instant next = next_event();
-      if (next.is_never()) break;
-      now_ = next;
+      if (next.is_never() || is_cancelled() || waits_in_vain()) break;
+      pass_time(next);
       finish_due();
+      tell_due();
+      fault_due();
       submit_due();
+      switch_due();
       turn();
     }
-    result_.unfinished = static_cast<std::int64_t>(core_.unfinished()) - finished_in_last_step_;
-    for (int why = 1; why <= static_cast<int>(Refusal::world_cannot); ++why)
-      result_.decisions_refused += core_.refusals(static_cast<Refusal>(why));
-    return std::move(result_);
+    return sum_up();
   }
 
  private:
@@ -84,114 +74,454 @@ class World : private Journal, private Fleet {
       return a.at != b.at ? a.at > b.at : a.job > b.job;
     }
   };
+  struct Answer {  // what the core hears once a stop, a suspension is over, or when a training breaks
+    enum class Kind : std::uint8_t { released, suspended, broke } kind;
+    Instant at;
+    JobId job;
+    int attempt;
+    Instant ends;  // broke: of the training as it was then; else nothing
+    friend bool operator>(const Answer& a, const Answer& b) { return a.at != b.at ? a.at > b.at : a.job > b.job; }
+  };
+  template <typename T>
+  using Heap = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
+  // ---- beginning and end ----
   static CoreSettings core_settings(const SimulationSettings& settings) {
     CoreSettings core;
     core.seed = settings.seed;
     return core;
   }
-
-  Instant next_event() const {
-    Instant next = completions_.empty() ? Instant::never() : completions_.top().at;
-    if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submitted);
-    return std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
+  static bool shares(const Trace& trace) {
+    return std::any_of(trace.details.begin(), trace.details.end(), [](const auto& d) { return d.gpu_share < 1; });
   }
 
+  void intern(const TraceDetails& details) {
+    auto& types = gpu_types_.emplace_back();
+    for (const std::string& type : details.gpu_types) types.push_back(core_.gpu_types().intern(type));
+    families_.push_back(details.family.empty() ? FamilyIndex() : core_.families().intern(details.family));
+  }
+
+  void join_servers() {
+    for (const ServerKind& kind : cluster_.kinds)
+      for (int i = 0; i < kind.count; ++i) speeds_.push_back(static_cast<float>(kind.speed));
+    descriptions_ = cluster_.descriptions();
+    std::size_t server = 0;
+    for (const ServerKind& kind : cluster_.kinds) {
+      const GpuTypeIndex type = kind.gpu_type.empty() ? GpuTypeIndex() : core_.gpu_types().intern(kind.gpu_type);
+      for (int i = 0; i < kind.count; ++i) {
+        descriptions_[server].gpu_type = type;
+        join(server++);
+      }
+    }
+  }
+  void join(std::size_t server) {
+    tell({.kind = WorldEventKind::server,
+          .at = now_,
+          .count = descriptions_[server].gpus,
+          .name = descriptions_[server].name});
+    free_time_.set(server, descriptions_[server].gpus);
+    engine_.feed(ServerJoined{descriptions_[server]}, now_);
+  }
+
+  SimulationResult sum_up() {
+    result_.unfinished = static_cast<std::int64_t>(trace_.jobs.size() - ended_);
+    for (int why = 1; why <= static_cast<int>(Refusal::world_cannot); ++why)
+      result_.decisions_refused += core_.refusals(static_cast<Refusal>(why));
+    result_.free_gpu_s = free_time_.free_s();
+    result_.fragmented_gpu_s = free_time_.fragmented_s();
+    result_.fragmented_demand_gpu_s = free_time_.useless_s();
+    result_.cancelled = is_cancelled();
+    return std::move(result_);
+  }
+
+  bool is_cancelled() const { return settings_.cancelled && settings_.cancelled->load(std::memory_order_relaxed); }
+  void tell(const WorldEvent& event) {
+    if (settings_.observer) settings_.observer->happened(event);
+  }
+
+  // ---- time ----
+  Instant next_event() const {
+    Instant next = completions_.empty() ? Instant::never() : completions_.top().at;
+    if (!answers_.empty()) next = std::min(next, answers_.top().at);
+    if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submitted);
+    next = std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
+    if (next_switch_ < switches_.size()) next = std::min(next, std::max(switches_[next_switch_].at, now_));
+    // Servers that come and go help nobody when all are there and still nothing runs and nothing is to come.
+    const bool hopeless = next.is_never() && faults_.all_up() && !faults_.any_planned();
+    return hopeless ? next : std::min(next, std::max(faults_.next(), now_));
+  }
+
+  // Some policies ask to be woken for ever, and there are jobs that no cluster of these servers can run.
+  bool waits_in_vain() {
+    const bool idle = core_.ledger().gpus_in_use() == 0 && next_arrival_ == trace_.jobs.size() && faults_.all_up();
+    idle_steps_ = idle ? idle_steps_ + 1 : 0;
+    return idle_steps_ > most_idle_steps;
+  }
+
+  void pass_time(Instant next) {
+    const double seconds = (next - now_).to_seconds();
+    result_.gpu_s_allocated += core_.ledger().gpus_in_use() * seconds;
+    free_time_.pass(seconds);
+    now_ = next;
+  }
+
+  // ---- what happens ----
   void finish_due() {
-    finished_in_last_step_ = 0;
     while (!completions_.empty() && completions_.top().at <= now_) {
       const Completion done = completions_.top();
       completions_.pop();
       const JobIndex index = core_.find(done.job);
-      // A completion of an attempt that was preempted meanwhile means nothing.
-      if (!index.valid() || core_.job(index).attempt != done.attempt || core_.job(index).state != JobState::running ||
-          progress_[index_of(done.job)].ends != done.at)
-        continue;
-      result_.gpu_us_allocated += (now_ - core_.job(index).last_start).us * core_.job(index).allocation.count();
+      Training& training = trainings_[index_of(done.job)];
+      // A completion of an attempt that was preempted meanwhile, or has changed its speed, means nothing.
+      if (!index.valid() || core_.job(index).attempt != done.attempt || training.ends != done.at) continue;
+      training.stand_still();
+      end(index, WorldEventKind::finish);
       result_.outcomes[index_of(done.job)].finished = now_;
+      if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
       engine_.feed(AttemptExited{done.job, done.attempt, {}}, now_);
-      ++finished_in_last_step_;
+      ++ended_;
     }
+  }
+
+  // The attempt ends here, for good or not: what it held is touched, what it did is noted.
+  void end(JobIndex index, WorldEventKind how) {
+    const Job& job = core_.job(index);
+    const std::size_t at = index_of(job.request.id);
+    touch(job.allocation);
+    tell({.kind = how, .at = now_, .job = at, .gpus = &job.allocation});
+    note(job);
+  }
+  void note(const Job& job) {
+    Outcome& outcome = result_.outcomes[index_of(job.request.id)];
+    outcome.run = job.run_at(now_);
+    outcome.resizes = job.resizes;
+    outcome.migrations = job.migrations;
+    outcome.failures = job.failures;
+  }
+
+  void tell_due() {
+    while (!answers_.empty() && answers_.top().at <= now_) {
+      const Answer answer = answers_.top();
+      answers_.pop();
+      const JobIndex index = core_.find(answer.job);
+      if (!index.valid() || core_.job(index).attempt != answer.attempt) continue;
+      if (answer.kind == Answer::Kind::broke) {
+        if (trainings_[index_of(answer.job)].ends == answer.ends) break_down(index, answer);
+      } else {
+        let_go(index, answer.kind == Answer::Kind::suspended);
+      }
+    }
+  }
+
+  void let_go(JobIndex index, bool suspended) {
+    const Job& job = core_.job(index);
+    if (job.state != JobState::stopping) return;  // its server was lost meanwhile
+    end(index, suspended ? WorldEventKind::suspend : WorldEventKind::stop);
+    suspended ? engine_.feed(AttemptSuspended{job.request.id, job.attempt}, now_)
+              : engine_.feed(AttemptReleased{job.request.id, job.attempt}, now_);
+  }
+
+  void break_down(JobIndex index, const Answer& answer) {
+    const Job& job = core_.job(index);
+    const bool again = job.failures < cluster_.faults.job_retries;
+    fall_back(index);
+    end(index, again ? WorldEventKind::stop : WorldEventKind::fail);
+    Exit exit;
+    exit.failure = FailureKind::exit;
+    exit.exit_code = 1;
+    engine_.feed(AttemptExited{answer.job, answer.attempt, exit, again}, now_);
+    if (again) ++result_.outcomes[index_of(answer.job)].failures;
+    if (!again) ++ended_;
+  }
+
+  // What it did since its last checkpoint is lost.
+  void fall_back(JobIndex index) {
+    const Job& job = core_.job(index);
+    Training& training = trainings_[index_of(job.request.id)];
+    if (!training.runs()) return;
+    training.settle(now_);
+    forget_overhead(training, job);
+    if (const auto every = cluster_.faults.checkpoint_every) {
+      const Duration done = training.left_at_checkpoint - training.left;
+      const Duration lost = every->us > 0 ? Duration{done.us % every->us} : done;
+      training.left += lost;
+      result_.gpu_s_lost += lost.to_seconds() * job.request.gpus;
+    }
+    training.stand_still();
+  }
+
+  void fault_due() {
+    while (faults_.next() <= now_) {
+      const FaultSchedule::Event event = faults_.take();
+      event.lost ? lose(event.server) : join(event.server);
+    }
+  }
+  void lose(std::size_t server) {
+    const auto at = ServerIndex(static_cast<std::uint32_t>(server));
+    ++result_.server_losses;
+    for (const JobIndex index : core_.active()) {
+      const Job& job = core_.job(index);
+      if (job.allocation.on(at).empty() && job.target.on(at).empty()) continue;
+      fall_back(index);
+      end(index, WorldEventKind::stop);
+      ++result_.outcomes[index_of(job.request.id)].failures;
+    }
+    tell({.kind = WorldEventKind::server_lost,
+          .at = now_,
+          .count = descriptions_[server].gpus,
+          .name = descriptions_[server].name});
+    engine_.feed(ServerLost{descriptions_[server].name}, now_);
+    free_time_.set(server, 0);
   }
 
   void submit_due() {
     for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
       const TraceJob& job = trace_.jobs[next_arrival_];
-      JobRequest request;
-      request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
-      request.submitted = job.submitted;
-      request.gpus = request.gpus_min = request.gpus_max = job.gpus;
-      request.single_server = job.gpus <= settings_.shape.gpus_per_server;
-      request.capability = Capability::checkpoint;
-      if (const TraceDetails* details = trace_.details_of(job)) request.estimate = details->estimate;
-      request.user = users_[job.user];
-      progress_[next_arrival_].remaining = job.duration;
-      engine_.feed(JobSubmitted{std::move(request)}, now_);
+      trainings_[next_arrival_].left = job.duration;
+      tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
+      engine_.feed(JobSubmitted{request_of(job)}, now_);
     }
   }
 
+  JobRequest request_of(const TraceJob& job) const {
+    JobRequest request;
+    request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
+    request.submitted = job.submitted;
+    request.gpus = request.gpus_min = request.gpus_max = job.gpus;
+    request.capability = Capability::checkpoint;
+    request.user = users_[job.user];
+    if (const TraceDetails* details = trace_.details_of(job)) add(*details, job.details, request);
+    request.single_server = request.gpus_max <= gpus_per_server_;
+    return request;
+  }
+  void add(const TraceDetails& details, std::uint32_t number, JobRequest& request) const {
+    request.estimate = details.estimate;
+    request.deadline = details.deadline;
+    request.priority = details.priority;
+    if (details.gpus_min > 0) request.gpus_min = std::min(details.gpus_min, request.gpus);
+    if (details.gpus_max > 0) request.gpus_max = std::max(details.gpus_max, request.gpus);
+    request.gpus_max = std::max(request.gpus, std::min(request.gpus_max, cluster_.gpus()));
+    request.shareable = details.gpu_share < 1;
+    request.demand = details.demand;
+    request.gpu_types = gpu_types_[number];
+    request.family = families_[number];
+    request.model = details.model;
+  }
+
+  void switch_due() {
+    for (; next_switch_ < switches_.size() && switches_[next_switch_].at <= now_; ++next_switch_) {
+      tell({.kind = WorldEventKind::policy, .at = now_, .name = switches_[next_switch_].name});
+      core_.set_policy(std::move(switches_[next_switch_].policy), now_, engine_.effects());
+    }
+  }
+
+  // ---- decisions ----
   // Decides, and obeys until nothing more happens at this instant.
   void turn() {
-    engine_.turn(now_);
+    decide();
     while (!orders_.empty()) {
       obeyed_.swap(orders_);
       for (const Command& order : obeyed_) obey(order);
       obeyed_.clear();
-      engine_.turn(now_);
+      decide();
     }
+    for (const ServerIndex server : touched_) {
+      free_time_.set(server.value, core_.ledger().free().is_open(server) ? core_.ledger().free().count(server) : 0);
+      if (slows_) change_speeds(server);
+    }
+    touched_.clear();
+  }
+  void decide() {
+    ++result_.decisions;
+    engine_.turn(now_);
   }
 
   void obey(const Command& order) {
-    const std::size_t job = index_of(order.job);
-    Progress& progress = progress_[job];
-    Outcome& outcome = result_.outcomes[job];
-    const bool runs = progress.running_since.happened();
-    if (runs && order.kind != CommandKind::set_timer) {  // stopped, or moved and then started anew
-      result_.gpu_us_allocated +=
-          (now_ - core_.job(order.index).last_start).us * core_.job(order.index).allocation.count();
-      if (progress.running_since < now_) progress.remaining -= now_ - progress.running_since;
-      progress.running_since = progress.ends = {};
-    }
-    if (order.kind == CommandKind::stop || order.kind == CommandKind::suspend) {
-      ++outcome.preemptions;
-      if (order.kind == CommandKind::stop) return engine_.feed(AttemptReleased{order.job, order.attempt}, now_);
-      return engine_.feed(AttemptSuspended{order.job, order.attempt}, now_);
-    }
     if (order.kind == CommandKind::set_timer) return;
+    Training& training = trainings_[index_of(order.job)];
+    if (training.runs()) {  // stopped, or moved and then started anew
+      training.settle(now_);
+      forget_overhead(training, core_.job(order.index));
+      touch(core_.job(order.index).allocation);
+      training.stand_still();
+    }
+    switch (order.kind) {
+      case CommandKind::stop:
+        return stop(order, cluster_.costs.stop, Answer::Kind::released);
+      case CommandKind::suspend:
+        return stop(order, cluster_.costs.suspend, Answer::Kind::suspended);
+      case CommandKind::start:
+        return start(order, order.resume ? restart_cost(order) : Duration{0});
+      case CommandKind::resume:
+        return start(order, cluster_.costs.resume);
+      case CommandKind::migrate:
+        return start(order, cluster_.costs.migrate);
+      case CommandKind::resize:
+        return start(order, cluster_.costs.resize);
+      case CommandKind::set_timer:
+        return;
+    }
+  }
+
+  Duration restart_cost(const Command& order) const {
+    const auto& model = core_.job(order.index).request.model;
+    return model && model->restart_cost ? *model->restart_cost : cluster_.costs.restart;
+  }
+
+  void stop(const Command& order, Duration takes, Answer::Kind kind) {
+    ++result_.outcomes[index_of(order.job)].preemptions;
+    if (takes.us == 0) return let_go(order.index, kind == Answer::Kind::suspended);
+    result_.gpu_s_lost += takes.to_seconds() * core_.job(order.index).allocation.count();
+    answers_.push({kind, now_ + takes, order.job, order.attempt, {}});
+  }
+
+  void start(const Command& order, Duration takes) {
+    const std::size_t job = index_of(order.job);
+    Training& training = trainings_[job];
+    Outcome& outcome = result_.outcomes[job];
     const bool first = !outcome.started.happened();
     if (first) outcome.started = now_;
-    progress.running_since = first ? now_ : now_ + settings_.restart_cost;
-    progress.ends = progress.running_since + progress.remaining;
-    completions_.push({progress.ends, order.job, order.attempt});
+    tell({.kind = kind_of(order.kind, first), .at = now_, .job = job, .gpus = &order.gpus});
+    touch(order.gpus);
+    training.left_at_checkpoint = training.left;
+    training.go_on(now_ + takes, speed_of(core_.job(order.index), order.gpus));
+    result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
+    await_end(order.job, order.attempt, training);
+    if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
     engine_.feed(AttemptStarted{order.job, order.attempt}, now_);
+  }
+  static WorldEventKind kind_of(CommandKind kind, bool first) {
+    return kind == CommandKind::migrate  ? WorldEventKind::migrate
+           : kind == CommandKind::resize ? WorldEventKind::resize
+           : first                       ? WorldEventKind::start
+                                         : WorldEventKind::resume;
+  }
+
+  void await_end(JobId job, int attempt, const Training& training) { completions_.push({training.ends, job, attempt}); }
+  void await_fault(const Command& order, const Training& training) {
+    const double mean = cluster_.faults.job_mtbf.to_seconds() / order.gpus.count();
+    const Instant at = now_ + Duration::seconds(std::min(random_.exponential(mean), 1e11));
+    if (at < training.ends) answers_.push({Answer::Kind::broke, at, order.job, order.attempt, training.ends});
+  }
+
+  // It was interrupted while it still came back: that part of the cost was never paid.
+  void forget_overhead(const Training& training, const Job& job) {
+    if (training.since > now_) result_.gpu_s_lost -= (training.since - now_).to_seconds() * job.allocation.count();
+  }
+
+  // ---- speed ----
+  void touch(const Allocation& gpus) {
+    for (const ServerGpus& part : gpus.parts()) touched_.push_back(part.server);
+  }
+
+  float speed_of(const Job& job, const Allocation& gpus) const {
+    const int count = gpus.count();
+    float speed = 1;
+    if (count != job.request.gpus) {
+      speed = static_cast<float>(speed_on(job.request.model.get(), count) /
+                                 speed_on(job.request.model.get(), job.request.gpus));
+    }
+    float slowest = 1e30F;
+    for (const ServerGpus& part : gpus.parts())
+      slowest = std::min(slowest, speeds_[part.server.value] * (slows_ ? undisturbed(job, part) : 1.0F));
+    if (gpus.parts().size() > 1) slowest *= static_cast<float>(cluster_.interference.spanning_speed);
+    return speed * slowest;
+  }
+
+  // How much of its speed a training keeps beside the others on this server: 1 when it is alone.
+  float undisturbed(const Job& job, const ServerGpus& part) const {
+    const JobIndex self = core_.find(job.request.id);
+    const Server& server = core_.servers()[part.server];
+    double share = share_of(job), others_share = 0;
+    int others = 0;
+    server.all().for_each([&](int gpu) {
+      double on_this = 0;
+      bool taken = false;
+      core_.ledger().for_each_tenant(part.server, gpu, [&](JobIndex tenant) {
+        if (tenant == self) return;
+        taken = true;
+        on_this += share_of(core_.job(tenant));
+      });
+      if (!part.gpus.has(gpu)) others += taken;
+      if (part.gpus.has(gpu)) others_share = std::max(others_share, on_this);
+    });
+    double kept = 1 / (1 + cluster_.interference.server_slowdown * others);
+    if (others_share > 0) kept *= std::min(1.0, cluster_.interference.sharing_efficiency / (share + others_share));
+    return static_cast<float>(kept);
+  }
+  double share_of(const Job& job) const {
+    const TraceDetails* details = trace_.details_of(trace_.jobs[index_of(job.request.id)]);
+    return details ? details->gpu_share : 1;
+  }
+
+  void change_speeds(ServerIndex server) {
+    core_.servers()[server].all().for_each([&](int gpu) {
+      core_.ledger().for_each_tenant(server, gpu, [&](JobIndex index) {
+        const Job& job = core_.job(index);
+        Training& training = trainings_[index_of(job.request.id)];
+        if (job.state != JobState::running || !training.runs()) return;
+        const float speed = speed_of(job, job.allocation);
+        if (speed == training.speed) return;
+        training.settle(now_);
+        training.set_speed(speed);
+        await_end(job.request.id, job.attempt, training);
+      });
+    });
   }
 
   // ---- Journal, Fleet ----
-  bool append(const Core&, const std::vector<Record>&, BatchNumber) override { return true; }
+  bool append(const Core&, const std::vector<Record>& records, BatchNumber) override {
+    for (const Record& record : records) {
+      if (record.kind != RecordKind::job_state || record.to != JobState::failed) continue;
+      ++result_.failed;
+      const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;
+      if (turned_away) {
+        ++ended_;
+        tell({.kind = WorldEventKind::reject, .at = now_, .job = index_of(record.job)});
+      }
+    }
+    return true;
+  }
   void carry_out(const Core&, std::vector<Command>& commands) override {
     orders_.insert(orders_.end(), commands.begin(), commands.end());
   }
 
   const Trace& trace_;
-  SimulationSettings settings_;
-  std::vector<Progress> progress_;
+  const SimulationSettings& settings_;
+  const Cluster& cluster_;
+  std::vector<PolicySwitch> switches_;
+  std::vector<Training> trainings_;
+  bool shares_gpus_, slows_;
   KnownDurations known_;
   RequestEstimates estimates_;
   Core core_;
   Engine engine_;
+  FreeTime free_time_;
+  int gpus_per_server_;
+  Random random_;
+  FaultSchedule faults_;
   SimulationResult result_;
-  std::priority_queue<Completion, std::vector<Completion>, std::greater<>> completions_;
+  Heap<Completion> completions_;
+  Heap<Answer> answers_;
   std::vector<Command> orders_, obeyed_;
+  std::vector<ServerIndex> touched_;
   std::vector<UserIndex> users_;  // by the trace's
-  std::size_t next_arrival_ = 0;
-  std::int64_t finished_in_last_step_ = 0;
+  std::vector<std::vector<GpuTypeIndex>> gpu_types_;
+  std::vector<FamilyIndex> families_;
+  std::vector<ServerDescription> descriptions_;
+  std::vector<float> speeds_;
+  static constexpr int most_idle_steps = 10'000;
+  int idle_steps_ = 0;
+  std::size_t next_arrival_ = 0, next_switch_ = 0;
+  std::size_t ended_ = 0;  // jobs: finished, failed for good or turned away
   Instant now_;
 };
 
 }  // namespace
 
-SimulationResult simulate(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings) {
-  return World(trace, std::move(policy), settings).run();
+SimulationResult simulate(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
+                          std::vector<PolicySwitch> switches) {
+  return World(trace, std::move(policy), settings, std::move(switches)).run();
 }
 
 }  // namespace sl::sim

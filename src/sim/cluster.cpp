@@ -1,0 +1,123 @@
+#include "sim/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+namespace sl::sim {
+namespace {
+
+constexpr int servers_max = 200'000;
+
+Error not_a_cluster(const std::string& text) {
+  return invalid("bad-servers", "not a cluster: " + text)
+      .hint("--servers 32x8 is 32 servers of 8 GPUs (up to 64 each), 8x4+2x8 are two kinds")
+      .hint("or the path of a cluster file: --servers cluster.toml");
+}
+
+std::optional<int> count_of(std::string_view text, int most) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most;
+  return good ? std::optional(value) : std::nullopt;
+}
+
+Result<Cluster> parse_shapes(const std::string& text) {
+  Cluster cluster;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t plus = std::min(text.find('+', at), text.size());
+    const std::string_view part = std::string_view(text).substr(at, plus - at);
+    const std::size_t x = part.find('x');
+    if (x == std::string_view::npos) return not_a_cluster(text);
+    const auto servers = count_of(part.substr(0, x), servers_max);
+    const auto gpus = count_of(part.substr(x + 1), GpuSet::capacity);
+    if (!servers || !gpus) return not_a_cluster(text);
+    ServerKind kind;
+    kind.count = *servers;
+    kind.gpus = *gpus;
+    cluster.kinds.push_back(kind);
+    at = plus + 1;
+  }
+  if (cluster.servers() > servers_max) return not_a_cluster(text);
+  return cluster;
+}
+
+bool looks_like_shapes(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789x+") == std::string::npos;
+}
+
+}  // namespace
+
+Cluster Cluster::uniform(int servers, int gpus) {
+  Cluster cluster;
+  cluster.kinds.resize(1);
+  cluster.kinds.front().count = servers;
+  cluster.kinds.front().gpus = gpus;
+  return cluster;
+}
+
+int Cluster::servers() const {
+  int n = 0;
+  for (const ServerKind& kind : kinds) n += kind.count;
+  return n;
+}
+
+int Cluster::gpus() const {
+  int n = 0;
+  for (const ServerKind& kind : kinds) n += kind.count * kind.gpus;
+  return n;
+}
+
+int Cluster::gpus_per_server_max() const {
+  int most = 0;
+  for (const ServerKind& kind : kinds) most = std::max(most, kind.gpus);
+  return most;
+}
+
+double Cluster::speed_max() const {
+  double most = 0;
+  for (const ServerKind& kind : kinds) most = std::max(most, kind.speed);
+  return most;
+}
+
+double Cluster::gpu_speed_total() const {
+  double sum = 0;
+  for (const ServerKind& kind : kinds) sum += kind.count * kind.gpus * kind.speed;
+  return sum;
+}
+
+std::vector<ServerDescription> Cluster::descriptions() const {
+  std::vector<ServerDescription> servers;
+  std::map<std::string, int> numbers;
+  for (const ServerKind& kind : kinds) {
+    ServerDescription server;
+    server.gpus = kind.gpus;
+    server.gpu_memory_bytes = kind.gpu_memory_bytes;
+    server.capacity = kind.capacity;
+    server.rack = kind.rack;
+    server.simulated = true;
+    for (int i = 0; i < kind.count; ++i) {
+      server.name = fmt::format("{}{}", kind.name, numbers[kind.name]++);
+      servers.push_back(server);
+    }
+  }
+  return servers;
+}
+
+Result<Cluster> read_cluster(const std::string& text) {
+  if (looks_like_shapes(text)) return parse_shapes(text);
+  std::ifstream file(text, std::ios::binary);
+  if (!file || !file.good()) {
+    if (text.find('.') == std::string::npos && text.find('/') == std::string::npos) return not_a_cluster(text);
+    return not_found("no-such-file", "there is no cluster file " + text);
+  }
+  std::ostringstream content;
+  content << file.rdbuf();
+  return parse_cluster_file(content.str(), text);
+}
+
+}  // namespace sl::sim

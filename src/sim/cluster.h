@@ -1,0 +1,77 @@
+// The cluster of a simulation and how the world treats jobs on it. Either "32x8" (32 servers of 8 GPUs) or a TOML file
+// (docs/formats/cluster.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/server.h"
+
+namespace sl::sim {
+
+struct ServerKind {
+  int count = 1;
+  int gpus = 8;
+  std::string name = "gpu";  // servers are called gpu0, gpu1, … through all kinds of that name
+  std::string gpu_type;
+  double speed = 1;  // of a training there, relative to the durations in the trace
+  std::optional<std::int64_t> gpu_memory_bytes;
+  ResourceVector capacity;  // zero: unlimited
+  std::string rack;
+};
+
+// What it takes to interrupt a training. While it stops it still holds its GPUs; while it comes back it already does.
+struct Costs {
+  Duration stop, restart;    // stopped at a checkpoint, started again
+  Duration suspend, resume;  // in place
+  Duration migrate, resize;
+};
+
+// How trainings slow one another down. A training runs at the lowest speed of its servers.
+struct Interference {
+  double server_slowdown = 0;     // 1 / (1 + this * GPUs that others use on the server)
+  double sharing_efficiency = 1;  // what several trainings on one GPU reach together, of what one would
+  double spanning_speed = 1;      // of a training on several servers
+  bool any() const { return server_slowdown > 0 || sharing_efficiency != 1 || spanning_speed != 1; }
+};
+
+// Random faults, drawn from the seed. Times between them are exponential with these means; 0: never.
+struct Faults {
+  Duration server_mtbf, server_repair = Duration::whole_seconds(3600);
+  Duration job_mtbf;    // of a training on one GPU; on n it fails n times as often
+  int job_retries = 3;  // then it has failed for good
+  std::optional<Duration>
+      checkpoint_every;  // what was done since the last is done again; nothing: no work is ever lost
+};
+
+struct ServerEvent {  // a loss or return by plan
+  Instant at;
+  std::string server;
+  bool lost = true;
+};
+
+struct Cluster {
+  std::vector<ServerKind> kinds;
+  Costs costs;
+  Interference interference;
+  Faults faults;
+  std::vector<ServerEvent> events;
+
+  static Cluster uniform(int servers, int gpus);
+  int servers() const;
+  int gpus() const;
+  int gpus_per_server_max() const;
+  double speed_max() const;
+  double gpu_speed_total() const;                       // GPUs weighed with their speed
+  std::vector<ServerDescription> descriptions() const;  // without GPU types, which a core interns
+  bool is_uniform() const { return kinds.size() == 1 && kinds.front().speed == 1; }
+};
+
+// `text` is "32x8", "8x4+2x8" or the path of a file. Errors: "bad-servers", "no-such-file", "bad-cluster" with line and
+// column.
+Result<Cluster> read_cluster(const std::string& text);
+Result<Cluster> parse_cluster_file(const std::string& toml, const std::string& path);
+
+}  // namespace sl::sim

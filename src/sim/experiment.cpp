@@ -1,0 +1,227 @@
+#include "sim/experiment.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <thread>
+
+#include "sim/profiles.h"
+#include "sim/published.h"
+
+namespace sl::sim {
+namespace {
+
+using SharedTrace = std::shared_ptr<const Trace>;
+
+Status make_elastic(Trace& trace, const Elastic& elastic) {
+  const auto model = find_profile(elastic.profile);
+  if (!model.ok()) return model.error();
+  std::map<std::pair<std::uint32_t, int>, std::uint32_t> made;  // (details as they were, GPUs) -> details as they are
+  for (TraceJob& job : trace.jobs) {
+    const auto [at, added] =
+        made.try_emplace({job.details, job.gpus}, static_cast<std::uint32_t>(trace.details.size()));
+    if (added) {
+      const TraceDetails* before = trace.details_of(job);
+      TraceDetails details = before ? *before : TraceDetails{};
+      details.gpus_min = std::max(1, static_cast<int>(std::floor(job.gpus * elastic.low)));
+      details.gpus_max = std::max(job.gpus, static_cast<int>(std::ceil(job.gpus * elastic.high)));
+      if (!details.model) details.model = *model;
+      trace.details.push_back(std::move(details));
+    }
+    job.details = at->second;
+  }
+  return {};
+}
+
+Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs) {
+  TraceOptions options = settings.trace_options;
+  if (jobs > 0) options.jobs_max = jobs;
+  Result<Trace> trace = read_trace(settings.trace, options);
+  if (!trace.ok()) return trace.error();
+  if (settings.elastic) {
+    if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
+  }
+  return std::make_shared<const Trace>(std::move(*trace));
+}
+
+// One simulation that is to be run, and what came out.
+struct Task {
+  ExperimentRow* row;
+  SharedTrace trace;
+};
+
+class Runner {
+ public:
+  Runner(const ExperimentSettings& settings, ExperimentResult& result) : settings_(settings), result_(result) {}
+
+  Status prepare() {
+    for (const PolicyChoice& choice : settings_.policies) {
+      if (auto made = make(choice); !made.ok()) return made.error();
+      for (const std::int64_t jobs : settings_.job_counts)
+        for (const std::uint64_t seed : settings_.seeds) add_row(choice, jobs, seed);
+    }
+    for (ExperimentRow& row : result_.rows) {
+      Result<SharedTrace> trace = trace_of(row);
+      if (!trace.ok()) return trace.error();
+      tasks_.push_back({&row, std::move(*trace)});
+      jobs_total_ += static_cast<std::int64_t>(tasks_.back().trace->jobs.size());
+    }
+    result_.report = tasks_.front().trace->report;
+    result_.jobs = static_cast<std::int64_t>(tasks_.front().trace->jobs.size());
+    std::error_code error;
+    if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
+    if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
+    return {};
+  }
+
+  Status run(const std::function<bool(const ExperimentProgress&)>& keep_on) {
+    std::vector<std::thread> threads;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    running_ = std::min(cores, tasks_.size());
+    for (std::size_t t = 0; t < running_; ++t) threads.emplace_back([this] { work(); });
+    watch(keep_on);
+    for (std::thread& thread : threads) thread.join();
+    result_.interrupted = cancelled_;
+    return fault_;
+  }
+
+ private:
+  Result<std::unique_ptr<Policy>> make(const PolicyChoice& choice) const {
+    if (settings_.semantics.empty()) return make_policy(choice.name, choice.parameters);
+    return std::unique_ptr<Policy>();
+  }
+
+  void add_row(const PolicyChoice& choice, std::int64_t jobs, std::uint64_t seed) {
+    ExperimentRow row;
+    row.policy = choice;
+    row.seed = seed;
+    row.jobs_asked = jobs;
+    result_.rows.push_back(std::move(row));
+  }
+
+  // Rows with the same trace share it.
+  Result<SharedTrace> trace_of(const ExperimentRow& row) {
+    auto& trace = traces_[row.jobs_asked];
+    if (trace) return trace;
+    Result<SharedTrace> loaded = load(settings_, row.jobs_asked);
+    if (!loaded.ok()) return loaded.error();
+    return trace = *loaded;
+  }
+
+  void work() {
+    for (std::size_t i; !cancelled_ && (i = next_++) < tasks_.size();) {
+      if (Status ran = run_one(tasks_[i], i); !ran.ok()) {
+        const std::lock_guard lock(mutex_);
+        if (fault_.ok()) fault_ = ran;
+        cancelled_ = true;
+      }
+      tasks_[i].trace.reset();
+      ++done_;
+    }
+    const std::lock_guard lock(mutex_);
+    --running_;
+    changed_.notify_all();
+  }
+
+  void watch(const std::function<bool(const ExperimentProgress&)>& keep_on) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return running_ == 0; })) {
+      const double part = static_cast<double>(finished_) / static_cast<double>(std::max<std::int64_t>(1, jobs_total_));
+      if (!keep_on({done_, tasks_.size(), part})) cancelled_ = true;
+    }
+  }
+
+  Status run_one(Task& task, std::size_t number) {
+    ExperimentRow& row = *task.row;
+    const std::string name = fmt::format(
+        "{}-{}", settings_.semantics.empty() ? row.policy.name : settings_.semantics + "-" + row.policy.name,
+        number + 1);
+    const auto path = [&](const char* ending, const std::string& alone) {
+      return settings_.folder.empty() ? alone : settings_.folder + "/" + name + ending;
+    };
+    const std::string jobs_path = path(".jobs.csv", settings_.jobs_file);
+    const std::string events_path =
+        settings_.events || settings_.folder.empty() ? path(".events.csv", settings_.events_file) : "";
+    std::unique_ptr<EventFile> events;
+    if (!events_path.empty()) {
+      auto file = EventFile::create(events_path, *task.trace, settings_.cluster);
+      if (!file.ok()) return file.error();
+      events = std::move(*file);
+    }
+    Result<SimulationResult> result = simulate_row(row, *task.trace, events.get());
+    if (!result.ok()) return result.error();
+    if (events) {
+      if (Status closed = events->close(); !closed.ok()) return closed;
+    }
+    if (result->cancelled) return {};
+    row.metrics = measure(*task.trace, *result, settings_.cluster);
+    row.bounds = bounds_of(task.trace);
+    if (!jobs_path.empty()) {
+      if (Status written = write_jobs(jobs_path, *task.trace, *result); !written.ok()) return written;
+    }
+    if (!settings_.folder.empty()) row.jobs_file = name + ".jobs.csv";
+    if (!settings_.folder.empty() && events) row.events_file = name + ".events.csv";
+    row.done = true;
+    return {};
+  }
+
+  Result<SimulationResult> simulate_row(const ExperimentRow& row, const Trace& trace, WorldObserver* observer) {
+    if (!settings_.semantics.empty())
+      return simulate_as(settings_.semantics, row.policy.name, trace, settings_.cluster);
+    SimulationSettings simulation;
+    simulation.cluster = settings_.cluster;
+    simulation.knows_durations = settings_.knows_durations;
+    simulation.seed = row.seed;
+    simulation.finished = &finished_;
+    simulation.cancelled = &cancelled_;
+    simulation.observer = observer;
+    std::vector<PolicySwitch> switches;
+    for (const auto& [after, choice] : settings_.switches) {
+      auto policy = make_policy(choice.name, choice.parameters);
+      if (!policy.ok()) return policy.error();
+      switches.push_back({trace.jobs.front().submitted + after, choice.name, std::move(*policy)});
+    }
+    return simulate(trace, std::move(*make(row.policy)), simulation, std::move(switches));
+  }
+
+  // The same for all rows of a trace.
+  LowerBounds bounds_of(const SharedTrace& trace) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto known = bounds_.find(trace); known != bounds_.end()) return known->second;
+    }
+    const LowerBounds bounds = lower_bounds(*trace, settings_.cluster);
+    const std::lock_guard lock(mutex_);
+    return bounds_.emplace(trace, bounds).first->second;
+  }
+
+  const ExperimentSettings& settings_;
+  ExperimentResult& result_;
+  std::vector<Task> tasks_;
+  std::map<std::int64_t, SharedTrace> traces_;
+  std::atomic<std::size_t> next_{0}, done_{0};
+  std::atomic<std::int64_t> finished_{0};
+  std::atomic<bool> cancelled_{false};
+  std::int64_t jobs_total_ = 0;
+  std::mutex mutex_;  // of all below
+  std::condition_variable changed_;
+  std::size_t running_ = 0;
+  Status fault_;
+  std::map<SharedTrace, LowerBounds> bounds_;
+};
+
+}  // namespace
+
+Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
+                                        const std::function<bool(const ExperimentProgress&)>& keep_on) {
+  ExperimentResult result;
+  Runner runner(settings, result);
+  if (Status prepared = runner.prepare(); !prepared.ok()) return prepared.error();
+  if (Status ran = runner.run(keep_on); !ran.ok()) return ran.error();
+  return result;
+}
+
+}  // namespace sl::sim

@@ -1,0 +1,44 @@
+// When servers are lost and come back: by plan and, with a mean time between failures, by chance. Draws come from its
+// own stream, so that what the policy does changes no fault.
+#pragma once
+
+#include <queue>
+#include <vector>
+
+#include "base/random.h"
+#include "sim/cluster.h"
+
+namespace sl::sim {
+
+class FaultSchedule {
+ public:
+  struct Event {
+    Instant at;
+    std::size_t server;
+    bool lost;
+    bool planned;
+    std::uint32_t epoch;  // of the server when this was drawn; a server's epoch is how often it has gone or come
+    friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.server > b.server; }
+  };
+
+  FaultSchedule(const Cluster& cluster, Random random, Instant from);
+
+  Instant next() const { return events_.empty() ? Instant::never() : events_.top().at; }
+  // The next event; call when next() has come. Losses of what is lost already are left out.
+  Event take();
+  bool all_up() const { return down_ == 0; }
+  bool any_planned() const { return planned_ > 0; }
+
+ private:
+  void draw(std::size_t server, bool lost, Instant from);
+  void skip();
+
+  const Cluster& cluster_;
+  Random random_;
+  std::vector<char> is_down_;
+  std::vector<std::uint32_t> epoch_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::size_t down_ = 0, planned_ = 0;
+};
+
+}  // namespace sl::sim

@@ -1,0 +1,55 @@
+// How many GPUs nobody holds and how they lie, integrated over time (policies.md 14, fragmentation). Each change costs
+// constant time: servers are counted by how many GPUs they have free.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "model/allocation.h"
+
+namespace sl::sim {
+
+class FreeTime {
+ public:
+  static constexpr std::size_t most = GpuSet::capacity;
+
+  // `wider[n]`: the part of the trace's jobs that ask one server for more than n GPUs.
+  explicit FreeTime(const std::array<double, most + 1>& wider) : wider_(wider) {}
+
+  void set(std::size_t server, int free) {
+    if (server >= free_.size()) free_.resize(server + 1, 0);
+    change(free_[server], -1);
+    change(free_[server] = free, +1);
+  }
+  void pass(double seconds) {
+    const double free = static_cast<double>(total_);
+    free_s_ += free * seconds;
+    if (total_ == 0) return;
+    fragmented_s_ += (free - largest()) * seconds;
+    useless_s_ += useless_ * seconds;
+  }
+  double free_s() const { return free_s_; }
+  double fragmented_s() const { return fragmented_s_; }
+  double useless_s() const { return useless_s_; }
+
+ private:
+  void change(int free, int by) {
+    const auto n = static_cast<std::size_t>(free);
+    servers_[n] += by;
+    servers_[n] > 0 ? used_ |= bit(n) : used_ &= ~bit(n);
+    total_ += by * free;
+    useless_ += by * free * wider_[n];
+  }
+  static std::uint64_t bit(std::size_t n) { return n == 0 ? 0 : std::uint64_t{1} << (n - 1); }
+  double largest() const { return used_ == 0 ? 0 : 64 - __builtin_clzll(used_); }
+
+  std::array<double, most + 1> wider_;
+  std::array<int, most + 1> servers_{};
+  std::uint64_t used_ = 0;  // bit n-1: some server has n free
+  std::vector<int> free_;
+  std::int64_t total_ = 0;
+  double useless_ = 0;
+  double free_s_ = 0, fragmented_s_ = 0, useless_s_ = 0;
+};
+
+}  // namespace sl::sim

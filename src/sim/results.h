@@ -1,0 +1,51 @@
+// What a simulation leaves behind: CSV of jobs and events, and the document of a whole comparison
+// (docs/formats/results.md).
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "sim/world.h"
+
+namespace sl::sim {
+
+// A file written in large pieces. The first fault is kept and told by close().
+class OutputFile {
+ public:
+  // Error "cannot-write".
+  static Result<OutputFile> create(const std::string& path);
+  void write(std::string_view text);
+  Status close();
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Closer> file_;
+  std::string path_;
+  bool whole_ = true;
+};
+
+// Errors: "cannot-write", "disk-full".
+Status write_jobs(const std::string& path, const Trace& trace, const SimulationResult& result);
+
+// Writes every event as it happens.
+class EventFile : public WorldObserver {
+ public:
+  // `trace` and `cluster` must outlive it.
+  static Result<std::unique_ptr<EventFile>> create(const std::string& path, const Trace& trace, const Cluster& cluster);
+  void happened(const WorldEvent& event) override;
+  Status close();
+
+ private:
+  EventFile(OutputFile file, const Trace& trace, const Cluster& cluster);
+  void add_place(const Allocation& gpus);
+  OutputFile file_;
+  const Trace& trace_;
+  std::vector<ServerDescription> servers_;
+  std::string text_;
+};
+
+}  // namespace sl::sim

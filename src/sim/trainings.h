@@ -1,0 +1,65 @@
+// How far every training of the trace is and how fast it goes. Whoever changes a training's speed settles it first.
+#pragma once
+
+#include <vector>
+
+#include "estimate/estimates.h"
+#include "sim/profiles.h"
+#include "sim/trace.h"
+
+namespace sl::sim {
+
+struct Training {
+  Duration left;                // to run at full speed on the GPUs it asked for
+  Duration left_at_checkpoint;  // what it falls back to when it is lost
+  Instant since;    // `left` is of this instant, which lies ahead while it comes back; never happened: stands still
+  Instant ends;     // at its present speed; a completion of another time is out of date
+  float speed = 0;  // 1: as on the GPUs it asked for, alone
+
+  bool runs() const { return since.happened(); }
+  // What is left at `now`, exactly at full speed.
+  Duration left_at(Instant now) const {
+    if (!runs() || now <= since) return left;
+    const Duration passed = now - since;
+    const Duration done =
+        speed == 1.0F ? passed : Duration{static_cast<std::int64_t>(static_cast<double>(passed.us) * speed)};
+    return done < left ? left - done : Duration{0};
+  }
+  void settle(Instant now) {
+    if (now <= since) return;
+    left = left_at(now);
+    since = now;
+  }
+  void go_on(Instant from, float at_speed) {
+    since = from;
+    set_speed(at_speed);
+  }
+  void set_speed(float at_speed) {
+    speed = at_speed;
+    ends =
+        since +
+        (speed == 1.0F ? left : Duration{static_cast<std::int64_t>(std::ceil(static_cast<double>(left.us) / speed))});
+  }
+  void stand_still() { since = ends = {}; }
+};
+
+inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
+
+// What policies are told of lengths: the truth.
+class KnownDurations : public Estimates {
+ public:
+  // `steady`: trainings go at the speed of their GPUs, whatever else runs.
+  KnownDurations(const Trace& trace, const std::vector<Training>& trainings, bool steady)
+      : trace_(trace), trainings_(trainings), steady_(steady) {}
+  Figure run_time_s(const Job& job, int gpus) const override;
+  Figure remaining_s(const Job& job, int gpus, Instant now) const override;
+  Figure speedup(const Job& job, int gpus) const override { return RequestEstimates().speedup(job, gpus); }
+  bool steady() const override { return steady_; }
+
+ private:
+  const Trace& trace_;
+  const std::vector<Training>& trainings_;
+  bool steady_;
+};
+
+}  // namespace sl::sim
