@@ -196,7 +196,6 @@ class World : private Journal, private Fleet {
     outcome.run = job.run_at(now_);
     outcome.resizes = job.resizes;
     outcome.migrations = job.migrations;
-    outcome.failures = job.failures;
   }
 
   void tell_due() {
@@ -230,7 +229,7 @@ class World : private Journal, private Fleet {
     exit.failure = FailureKind::exit;
     exit.exit_code = 1;
     engine_.feed(AttemptExited{answer.job, answer.attempt, exit, again}, now_);
-    if (again) ++result_.outcomes[index_of(answer.job)].failures;
+    ++result_.outcomes[index_of(answer.job)].failures;
     if (!again) ++ended_;
   }
 

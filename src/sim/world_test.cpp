@@ -1,0 +1,182 @@
+// What each rule of the world costs, by hand.
+#include "sim/world.h"
+
+#include <gtest/gtest.h>
+
+#include "policies/registry.h"
+#include "sim/metrics.h"
+
+namespace sl::sim {
+namespace {
+
+Trace trace_of(const std::string& rows, const std::string& more_columns = "") {
+  auto trace = parse_trace("job_id,submit_time_s,gpus,duration_s" + more_columns + "\n" + rows, {});
+  SL_CHECK(trace.ok(), "a test's trace is good");
+  return std::move(*trace);
+}
+
+SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster) {
+  SimulationSettings settings;
+  settings.cluster = cluster;
+  return simulate(trace, std::move(*make_policy(policy)), settings);
+}
+
+double finish_s(const SimulationResult& result, std::size_t job) { return result.outcomes[job].finished.to_seconds(); }
+
+// A long job, then a short one that srtf lets before it at 100 s.
+constexpr const char* one_interrupts = "long,0,1,1000\nshort,100,1,20\n";
+
+TEST(Costs, coming_back_takes_the_restart_cost_on_the_gpus_it_has_again) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.costs.restart = Duration::whole_seconds(7);
+  const SimulationResult result = run(trace_of(one_interrupts), "srtf", cluster);
+  EXPECT_EQ(finish_s(result, 1), 120);
+  EXPECT_EQ(finish_s(result, 0), 1027);  // 100 done, 20 of the other, 7 to come back, 900 left
+  EXPECT_EQ(result.outcomes[0].preemptions, 1);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 7);
+  EXPECT_DOUBLE_EQ(result.gpu_s_allocated, 1027);
+}
+
+TEST(Costs, stopping_holds_the_gpus_meanwhile) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.costs.stop = Duration::whole_seconds(5);
+  const SimulationResult result = run(trace_of(one_interrupts), "srtf", cluster);
+  EXPECT_EQ(finish_s(result, 1), 125);
+  EXPECT_EQ(finish_s(result, 0), 1025);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 5);
+}
+
+TEST(Costs, of_time_slices_are_paid_each_time) {
+  const Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\n");
+  Cluster cluster = Cluster::uniform(1, 1);
+  const SimulationResult gratis = run(trace, "gandiva", cluster);
+  EXPECT_EQ(std::max(finish_s(gratis, 0), finish_s(gratis, 1)), 2000);
+  EXPECT_GT(gratis.outcomes[0].preemptions, 5);
+  cluster.costs.restart = cluster.costs.resume = Duration::whole_seconds(1);
+  const SimulationResult charged = run(trace, "gandiva", cluster);
+  EXPECT_DOUBLE_EQ(std::max(finish_s(charged, 0), finish_s(charged, 1)), 2000 + charged.gpu_s_lost);
+  EXPECT_EQ(charged.gpu_s_lost, charged.outcomes[0].preemptions + charged.outcomes[1].preemptions);
+}
+
+TEST(Speed, of_the_servers_gpu_divides_the_length) {
+  Cluster cluster = Cluster::uniform(1, 4);
+  cluster.kinds.front().speed = 2;
+  EXPECT_EQ(finish_s(run(trace_of("a,0,2,100\n"), "fifo", cluster), 0), 50);
+}
+
+TEST(Speed, of_an_elastic_job_follows_its_gpus) {
+  // elastic_fifo gives the only job all four GPUs: linear, half the time.
+  const Trace trace = trace_of("a,0,2,100,1,4\n", ",gpus_min,gpus_max");
+  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 4)), 0), 50);
+}
+
+TEST(Interference, slows_jobs_on_the_same_server_and_no_others) {
+  Cluster cluster = Cluster::uniform(2, 2);
+  cluster.interference.server_slowdown = 0.5;
+  // a and b share a server until one ends: 1 / (1 + 0.5) of the speed; c has the other alone.
+  const Trace trace = trace_of("c,0,2,100\na,1,1,100\nb,1,1,100\n");
+  const SimulationResult result = run(trace, "fifo", cluster);
+  EXPECT_EQ(finish_s(result, 0), 100);
+  EXPECT_NEAR(finish_s(result, 1), 151, 1e-3);
+  EXPECT_NEAR(finish_s(result, 2), 151, 1e-3);
+}
+
+TEST(Interference, ends_when_the_other_does) {
+  Cluster cluster = Cluster::uniform(1, 2);
+  cluster.interference.server_slowdown = 1;
+  // Both at half speed until a's 50 s are done at 100; b has 100 - 50 left, alone.
+  const SimulationResult result = run(trace_of("a,0,1,50\nb,0,1,100\n"), "fifo", cluster);
+  EXPECT_NEAR(finish_s(result, 0), 100, 1e-3);
+  EXPECT_NEAR(finish_s(result, 1), 150, 1e-3);
+}
+
+TEST(Interference, of_a_job_on_several_servers) {
+  Cluster cluster = Cluster::uniform(2, 2);
+  cluster.interference.spanning_speed = 0.8;
+  EXPECT_NEAR(finish_s(run(trace_of("a,0,4,100\n"), "fifo", cluster), 0), 125, 1e-3);
+}
+
+TEST(Faults, a_lost_server_costs_what_was_done_since_the_last_checkpoint) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.faults.checkpoint_every = Duration::whole_seconds(30);
+  cluster.events = {{Instant::at_seconds(50), "gpu0", true}, {Instant::at_seconds(80), "gpu0", false}};
+  const SimulationResult result = run(trace_of("a,0,1,100\n"), "fifo", cluster);
+  EXPECT_EQ(finish_s(result, 0), 150);  // 30 of the 50 s are kept; back at 80 with 70 to go
+  EXPECT_EQ(result.outcomes[0].failures, 1);
+  EXPECT_EQ(result.server_losses, 1);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 20);
+}
+
+TEST(Faults, jobs_wait_for_a_server_that_is_to_come_back_and_no_longer) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.events = {{Instant::at_seconds(5), "gpu0", true}};
+  const SimulationResult result = run(trace_of("a,0,1,100\n"), "fifo", cluster);
+  EXPECT_EQ(result.unfinished, 1);
+}
+
+TEST(Faults, are_the_same_for_every_policy_and_differ_with_the_seed) {
+  Cluster cluster = Cluster::uniform(4, 2);
+  cluster.faults.server_mtbf = Duration::whole_seconds(500);
+  cluster.faults.server_repair = Duration::whole_seconds(50);
+  std::string rows;
+  for (int i = 0; i < 50; ++i) rows += std::to_string(i) + "," + std::to_string(i * 10) + ",1,100\n";
+  const Trace trace = trace_of(rows);
+  std::vector<std::int64_t> finishes;
+  for (const std::uint64_t seed : {1, 1, 2}) {
+    SimulationSettings settings;
+    settings.cluster = cluster;
+    settings.seed = seed;
+    const SimulationResult result = simulate(trace, std::move(*make_policy("fifo")), settings);
+    EXPECT_EQ(result.unfinished, 0);
+    EXPECT_GT(result.server_losses, 0);
+    finishes.push_back(0);
+    for (const Outcome& outcome : result.outcomes) finishes.back() += outcome.finished.us;
+  }
+  EXPECT_EQ(finishes[0], finishes[1]);
+  EXPECT_NE(finishes[0], finishes[2]);
+}
+
+TEST(Faults, a_job_that_breaks_too_often_has_failed) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.faults.job_mtbf = Duration::whole_seconds(1);
+  cluster.faults.job_retries = 2;
+  const SimulationResult result = run(trace_of("a,0,1,100000\n"), "fifo", cluster);
+  EXPECT_EQ(result.failed, 1);
+  EXPECT_EQ(result.outcomes[0].failures, 3);
+  EXPECT_FALSE(result.outcomes[0].finished.happened());
+}
+
+TEST(Switches, of_the_policy_take_effect_at_their_time) {
+  // fifo until 150: the short one waits; srtf from then: it goes first.
+  const Trace trace = trace_of(one_interrupts);
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(1, 1);
+  std::vector<PolicySwitch> switches;
+  switches.push_back({Instant::at_seconds(150), "srtf", std::move(*make_policy("srtf"))});
+  const SimulationResult result = simulate(trace, std::move(*make_policy("fifo")), settings, std::move(switches));
+  EXPECT_EQ(finish_s(result, 1), 170);
+  EXPECT_EQ(finish_s(result, 0), 1020);
+}
+
+TEST(Clusters, are_read_from_a_shape_or_a_file) {
+  EXPECT_EQ(read_cluster("32x8")->gpus(), 256);
+  EXPECT_EQ(read_cluster("8x4+2x8")->gpus(), 48);
+  for (const char* wrong : {"", "8", "x", "0x8", "8x0", "8x65", "-1x8", "8x8+", "8x8x8"})
+    EXPECT_EQ(read_cluster(wrong).error().code, "bad-servers") << wrong;
+  const auto cluster = parse_cluster_file(
+      "[[servers]]\ncount = 2\ngpus = 4\ngpu_type = \"a100\"\nspeed = 2.0\n[costs]\nrestart = \"30s\"\n"
+      "[faults]\ncheckpoint_every = \"10m\"\n[[events]]\nat = \"1h\"\nserver = \"gpu1\"\nevent = \"lost\"\n",
+      "lab.toml");
+  ASSERT_TRUE(cluster.ok()) << cluster.error().message;
+  EXPECT_EQ(cluster->gpus(), 8);
+  EXPECT_EQ(cluster->costs.restart, Duration::whole_seconds(30));
+  EXPECT_EQ(cluster->events.front().at, Instant::at_seconds(3600));
+  const auto message = [](const char* text) { return parse_cluster_file(text, "lab.toml").error().message; };
+  EXPECT_EQ(message("[[servers]]\ncout = 2\n"), "there is no key servers[0].cout");
+  EXPECT_EQ(message("[costs]\nrestart = \"1s\"\n"), "the cluster has no [[servers]]");
+  EXPECT_EQ(message("[[servers]]\n[[events]]\nat = \"1h\"\nserver = \"gpu9\"\nevent = \"lost\"\n"),
+            "events name a server that does not exist: gpu9");
+}
+
+}  // namespace
+}  // namespace sl::sim
