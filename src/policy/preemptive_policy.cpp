@@ -145,6 +145,7 @@ bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, cons
                                            Plan& plan) {
   const Snapshot& snapshot = context.snapshot;
   const Rank wanted = claim(snapshot, walk.key().rank);
+  if (!victims_.any_above(wanted)) return false;
   const int gpus = context.shapes[walk.shape()].gpus;
   const bool one_server = context.shapes[walk.shape()].single_server;
   const Victims::Offer offer = one_server ? victims_.best(context, walk.shape()) : Victims::Offer{};

@@ -41,6 +41,8 @@ class Victims {
   void touch(ServerIndex server);
   void touch_all();
 
+  // Whether any job that may be stopped can be less urgent than this.
+  bool any_above(const Rank& rank) const { return !by_rank_.empty() && rank < by_rank_.begin()->key.key.rank; }
   // The server where the most urgent job that would have to stop for `shape` is the least urgent; ties: lowest index.
   Offer best(const Context& context, std::uint32_t shape);
   // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.

@@ -45,6 +45,7 @@ Metrics measure(const Trace& trace, const SimulationResult& result, const Cluste
 struct LowerBounds {
   double makespan_s = 0;  // no schedule ends before the last possible end of any job, nor does more work than GPUs can
   double avg_jct_s = 0;  // one pool of GPUs that jobs use at will, shortest remaining work first; or each alone at once
+  friend bool operator==(const LowerBounds&, const LowerBounds&) = default;
 };
 LowerBounds lower_bounds(const Trace& trace, const Cluster& cluster);
 

@@ -60,12 +60,12 @@ int digits_of(const MetricInfo& metric) {
              : 0;
 }
 
-// An em dash stands for no value; several seeds give mean ± half the 95 % interval.
+// A dash stands for no value; several seeds that differ give mean ± half the 95 % interval.
 std::string cell(const Group& group, const MetricInfo& metric) {
   const std::vector<double> values = group.values(metric);
   if (values.empty()) return "-";
   const Interval of = interval_of(values);
-  if (of.values < 2) return figure(of.mean, digits_of(metric));
+  if (of.values < 2 || of.half_width == 0) return figure(of.mean, digits_of(metric));
   return fmt::format("{} ±{}", figure(of.mean, digits_of(metric)), figure(of.half_width, digits_of(metric)));
 }
 
@@ -112,6 +112,20 @@ std::string cluster_text(const Cluster& cluster) {
                         kind.gpu_type.empty() ? "" : kind.gpu_type + " ", kind.gpus == 1 ? "" : "s");
   }
   return text;
+}
+
+// The same for all, and there is a column for it.
+bool has_bound(const ExperimentResult& result, const std::vector<const MetricInfo*>& metrics) {
+  const bool shown = std::any_of(metrics.begin(), metrics.end(), [](const MetricInfo* metric) {
+    return metric->name == "avg_jct_s" || metric->name == "makespan_s";
+  });
+  const ExperimentRow* first = nullptr;
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.done) continue;
+    if (!first) first = &row;
+    if (!(row.bounds == first->bounds)) return false;
+  }
+  return first && shown;
 }
 
 Cells bound_row(const Group& group, const std::vector<const MetricInfo*>& metrics) {
@@ -208,8 +222,7 @@ void print_table(const ExperimentSettings& settings, const ExperimentResult& res
     for (const MetricInfo* metric : metrics) row.push_back(cell(each, *metric));
     rows.push_back(std::move(row));
   }
-  const bool one_bound = !several_counts && settings.seeds.size() == 1 && !groups.empty();
-  if (one_bound) rows.push_back(bound_row(groups.front(), metrics));
+  if (has_bound(result, metrics)) rows.push_back(bound_row(groups.front(), metrics));
   print_aligned(rows, out);
   for (const Group& each : groups) {
     const Metrics& m = each.first().metrics;
