@@ -80,8 +80,9 @@ class Runner {
   Status run(const std::function<bool(const ExperimentProgress&)>& keep_on) {
     std::vector<std::thread> threads;
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    running_ = std::min(cores, tasks_.size());
-    for (std::size_t t = 0; t < running_; ++t) threads.emplace_back([this] { work(); });
+    const std::size_t wanted = std::min(cores, tasks_.size());
+    running_ = wanted;  // the first may be done before the last begins
+    for (std::size_t t = 0; t < wanted; ++t) threads.emplace_back([this] { work(); });
     watch(keep_on);
     for (std::thread& thread : threads) thread.join();
     result_.interrupted = cancelled_;
