@@ -8,10 +8,10 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/suggest.h"
 #include "cli/commands.h"
 #include "sim/commands.h"
 #include "wire/error.h"
-#include "wire/suggest.h"
 
 namespace sl::cli {
 namespace {
@@ -25,7 +25,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait cancel
-Cluster   status gpus events servers (ls lost) policy (ls show set)
+Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
 Research  sim (run compare)
 System    up controller (run) agent (run) version help
 
@@ -267,7 +267,7 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "a server that does not answer any more")
       ->required();
 
-  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set.");
+  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, history, undo.");
   policy->require_subcommand(1);
   policy->fallthrough();
   command(*policy, "ls", "The policies there are.", "  schedulearn policy ls\n",
@@ -281,6 +281,10 @@ void CommandLine::add_cluster_commands() {
                           [this] { return set_policy(context(), name_, parameters_); });
   set->add_option("name", name_, "see: schedulearn policy ls")->required();
   set->add_option("--param", parameters_, "name=value");
+  command(*policy, "history", "Which policy was in force since when, and who chose it.",
+          "  schedulearn policy history\n", [this] { return policy_history(context()); });
+  command(*policy, "undo", "Back to the policy before, with its parameters; within 10 minutes.",
+          "  schedulearn policy undo\n", [this] { return undo_policy(context()); });
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -465,7 +469,7 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";
-    if (const auto near = wire::did_you_mean(word, views)) problem.hints.push_back("did you mean " + *near + "?");
+    if (const auto near = did_you_mean(word, views)) problem.hints.push_back("did you mean " + *near + "?");
   }
   problem.hints.push_back(at == &app_ ? "schedulearn help" : "schedulearn help " + at->get_name());
   if (problem.hints.size() > 2) problem.hints.resize(2);

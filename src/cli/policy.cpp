@@ -4,24 +4,59 @@
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "net/http.h"
 
 namespace sl::cli {
 namespace {
 
+std::string range_of(const json::value& parameter) {
+  std::string range;
+  if (value_at(parameter, "min").is_number())
+    range = fmt::format("{:g} to {:g}", number_at(parameter, "min"), number_at(parameter, "max"));
+  for (const json::value& choice : value_at(parameter, "choices").as_array())
+    range += (range.empty() ? "" : "|") + std::string(choice.as_string());
+  return range;
+}
+
 void show_parameters(const Context& context, const json::value& info, const json::value& values) {
   const auto& parameters = value_at(info, "parameters");
-  if (!parameters.is_array() || parameters.get_array().empty()) return;
-  Table table({"PARAMETER", "VALUE", "DEFAULT", "RANGE", "MEANING"});
+  if (!parameters.is_array() || parameters.get_array().empty()) {
+    std::printf("\n  It has no parameters.\n");
+    return;
+  }
+  Table table({"PARAMETER", "VALUE", "DEFAULT", "UNIT", "TYPE", "RANGE", "MEANING"});
   for (const json::value& p : parameters.get_array()) {
-    std::string range;
-    if (value_at(p, "min").is_number()) range = fmt::format("{:g} to {:g}", number_at(p, "min"), number_at(p, "max"));
-    for (const json::value& choice : value_at(p, "choices").as_array())
-      range += (range.empty() ? "" : "|") + std::string(choice.as_string());
-    const std::string unit = text_at(p, "unit").empty() ? "" : " " + text_at(p, "unit");
     table.add({text_at(p, "name"), text_at(values, text_at(p, "name"), text_at(p, "default")), text_at(p, "default"),
-               range + unit, text_at(p, "help")});
+               text_at(p, "unit"), text_at(p, "type"), range_of(p), text_at(p, "help")});
   }
   std::printf("\n%s", table.text(context.plain).c_str());
+}
+
+// What it assumes about the jobs that wait now, a line each.
+void show_notes(const json::value& policy) {
+  const auto& notes = value_at(policy, "notes");
+  if (!notes.is_array()) return;
+  for (const json::value& note : notes.get_array()) std::printf("  note: %s\n", note.as_string().c_str());
+}
+
+void show_needs(const json::value& info) {
+  const char* label = "Needs";
+  for (const json::value& need : value_at(info, "needs").as_array()) {
+    std::printf("  %-10s %s\n", label, need.as_string().c_str());
+    label = "";
+  }
+}
+
+std::string by_whom(const json::value& policy) {
+  return clock_text(text_at(policy, "since")) + " by " + text_at(policy, "by");
+}
+
+void tell_change(const Context& context, const json::value& policy, const char* back) {
+  if (context.as_json) return context.print_json(policy);
+  std::printf("%s Policy is now %s (was %s); the queue keeps its jobs.\n", context.unicode ? "✓" : "+",
+              text_at(policy, "name").c_str(), text_at(policy, "previous", "none").c_str());
+  show_notes(policy);
+  std::printf("\n  schedulearn ls           see the effect\n  schedulearn policy undo  %s\n", back);
 }
 
 }  // namespace
@@ -35,13 +70,17 @@ int list_policies(const Context& context) {
     context.print_json(*list);
     return 0;
   }
-  Table table({"", "POLICY", "SUMMARY"});
+  Table table({"", "POLICY", "TITLE", "SUMMARY"});
   for (const json::value& policy : value_at(*list, "items").as_array()) {
     const bool is_current = text_at(policy, "name") == text_at(*current, "name");
-    table.add({is_current ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"), text_at(policy, "summary")});
+    table.add({is_current ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"), text_at(policy, "title"),
+               text_at(policy, "summary")});
   }
   std::fputs(table.text(context.plain).c_str(), stdout);
-  if (!context.plain) std::printf("Switch while jobs run:  schedulearn policy set NAME\n");
+  if (!context.plain)
+    std::printf(
+        "What one needs, is good for, can be told:  schedulearn policy show NAME\n"
+        "Switch while jobs run:                     schedulearn policy set NAME\n");
   return 0;
 }
 
@@ -49,25 +88,21 @@ int show_policy(const Context& context, const std::string& name) {
   const Result<json::value> current = context.get("/api/v1/policy");
   if (!current.ok()) return fail(current.error());
   const std::string wanted = name.empty() ? text_at(*current, "name") : name;
-  const Result<json::value> list = context.get("/api/v1/policies");
-  if (!list.ok()) return fail(list.error());
-  for (const json::value& policy : value_at(*list, "items").as_array()) {
-    if (text_at(policy, "name") != wanted) continue;
-    const bool in_force = text_at(*current, "name") == wanted;
-    if (context.as_json) {
-      context.print_json(in_force && name.empty() ? *current : policy);
-      return 0;
-    }
-    std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(policy, "name").c_str(),
-                text_at(policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(policy, "summary").c_str(),
-                text_at(policy, "good_for").c_str(), text_at(policy, "weak_for").c_str());
-    if (in_force)
-      std::printf("  Since      %s by %s\n", clock_text(text_at(*current, "since")).c_str(),
-                  text_at(*current, "by").c_str());
-    show_parameters(context, policy, in_force ? value_at(*current, "parameters") : json::value());
+  const Result<json::value> policy = context.get("/api/v1/policies/" + net::percent_encode(wanted));
+  if (!policy.ok()) return fail(policy.error());
+  const bool in_force = text_at(*current, "name") == text_at(*policy, "name");
+  if (context.as_json) {
+    context.print_json(in_force && name.empty() ? *current : *policy);
     return 0;
   }
-  return fail(not_found("unknown-policy", "there is no policy " + wanted).hint("schedulearn policy ls"));
+  std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(*policy, "name").c_str(),
+              text_at(*policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(*policy, "summary").c_str(),
+              text_at(*policy, "good_for").c_str(), text_at(*policy, "weak_for").c_str());
+  show_needs(*policy);
+  if (in_force) std::printf("  Since      %s\n", by_whom(*current).c_str());
+  show_notes(*policy);
+  show_parameters(context, *policy, in_force ? value_at(*current, "parameters") : json::value());
+  return 0;
 }
 
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters) {
@@ -82,15 +117,33 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
   const json::object body = {{"name", name}, {"parameters", std::move(given)}};
   const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(body));
   if (!policy.ok()) return fail(policy.error());
+  tell_change(context, *policy, "go back");
+  return 0;
+}
+
+int undo_policy(const Context& context) {
+  const Result<json::value> policy = context.call("POST", "/api/v1/policy/undo", "{}");
+  if (!policy.ok()) return fail(policy.error());
+  tell_change(context, *policy, "go back again");
+  return 0;
+}
+
+int policy_history(const Context& context) {
+  const Result<json::value> history = context.get("/api/v1/policy/history");
+  if (!history.ok()) return fail(history.error());
   if (context.as_json) {
-    context.print_json(*policy);
-  } else {
-    std::printf(
-        "%s Policy is now %s (was %s); the queue keeps its jobs.\n\n  schedulearn ls                    see the "
-        "effect\n  schedulearn policy set %-10s go back\n",
-        context.unicode ? "✓" : "+", text_at(*policy, "name").c_str(), text_at(*policy, "previous", "none").c_str(),
-        text_at(*policy, "previous", "fifo").c_str());
+    context.print_json(*history);
+    return 0;
   }
+  Table table({"SINCE", "POLICY", "BY", "PARAMETERS"});
+  for (const json::value& change : value_at(*history, "items").as_array()) {
+    std::string parameters;
+    for (const auto& [name, value] : value_at(change, "parameters").as_object())
+      parameters += (parameters.empty() ? "" : " ") + std::string(name) + "=" + std::string(value.as_string());
+    table.add({context.plain ? text_at(change, "since") : clock_text(text_at(change, "since")), text_at(change, "name"),
+               text_at(change, "by"), parameters});
+  }
+  std::fputs(table.text(context.plain).c_str(), stdout);
   return 0;
 }
 

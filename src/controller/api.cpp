@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "controller/policy_views.h"
 #include "controller/views.h"
 #include "wire/error.h"
 #include "wire/json.h"
@@ -92,8 +93,11 @@ void Api::add_routes() {
   add("GET", "/api/v1/servers", &Api::list_servers);
   add("POST", "/api/v1/servers/{}/lost", &Api::declare_server_lost);
   add("GET", "/api/v1/policies", &Api::list_policies);
+  add("GET", "/api/v1/policies/{}", &Api::describe_policy);
   add("GET", "/api/v1/policy", &Api::get_policy);
   add("PUT", "/api/v1/policy", &Api::put_policy);
+  add("GET", "/api/v1/policy/history", &Api::policy_history);
+  add("POST", "/api/v1/policy/undo", &Api::undo_policy);
   add("GET", "/api/v1/events", &Api::list_events);
   add("POST", "/jobs", &Api::legacy_create);
   add("GET", "/jobs", &Api::legacy_list);
@@ -275,9 +279,16 @@ void Api::list_gpus(Call call) {
 
 void Api::list_policies(Call call) {
   ListText items;
-  for (const PolicyEntry& entry : policies()) items.add(policy_info_view(entry.info));
+  const MissingFacts missing = missing_facts(logic_.core());
+  for (const PolicyEntry& entry : policies()) items.add(policy_info_view(entry.info, missing));
   const std::size_t total = items.count();
   call.send(std::move(items).end(total));
+}
+
+void Api::describe_policy(Call call) {
+  const PolicyEntry* entry = find_policy(call.captured.front());
+  if (!entry) return call.fail(unknown_policy(call.captured.front()));
+  call.send(200, policy_info_view(entry->info, missing_facts(logic_.core())));
 }
 
 void Api::get_policy(Call call) { call.send(200, policy_view(logic_)); }
@@ -306,6 +317,20 @@ void Api::put_policy(Call call) {
     for (const auto& [name, value] : *change->parameters) parameters.emplace_back(name, parameter_text(value));
   }
   logic_.set_policy(change->name, parameters, call.user(), call.now, [this, call](const Status& status) {
+    status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
+  });
+}
+
+void Api::policy_history(Call call) {
+  ListText items;
+  const auto& history = logic_.policy_history();
+  for (auto row = history.rbegin(); row != history.rend(); ++row) items.add(policy_change_view(*row));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
+}
+
+void Api::undo_policy(Call call) {
+  logic_.undo_policy(call.user(), call.now, [this, call](const Status& status) {
     status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
   });
 }

@@ -62,8 +62,11 @@ class Api {
   void list_servers(Call call);
   void declare_server_lost(Call call);
   void list_policies(Call call);
+  void describe_policy(Call call);
   void get_policy(Call call);
   void put_policy(Call call);
+  void policy_history(Call call);
+  void undo_policy(Call call);
   void list_events(Call call);
   void legacy_create(Call call);
   void legacy_list(Call call);

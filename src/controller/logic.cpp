@@ -19,23 +19,6 @@ CoreSettings core_settings() {
   return settings;
 }
 
-std::string parameters_json(const GivenParameters& parameters) {
-  boost::json::object object;
-  for (const auto& [name, value] : parameters) object[name] = value;
-  return boost::json::serialize(object);
-}
-
-GivenParameters parse_parameters(const std::string& json) {
-  GivenParameters parameters;
-  boost::json::error_code error;
-  const boost::json::value value = boost::json::parse(json, error);
-  if (error || !value.is_object()) return parameters;
-  for (const auto& [name, given] : value.as_object()) {
-    if (given.is_string()) parameters.emplace_back(name, given.as_string().c_str());
-  }
-  return parameters;
-}
-
 // What a job without a name is called: the program it runs, or the script when that is an interpreter.
 std::string default_name(const wire::CommandLine& command) {
   const auto* words = std::get_if<std::vector<std::string>>(&command);
@@ -97,19 +80,7 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   }
   for (const store::IdempotencyRow& row : loaded.keys)
     keys_[row.key] = {row.body_hash, JobId(row.job_id), Instant{row.at_us}, true};
-  PolicyMemory memory;
-  for (const store::SettingRow& row : loaded.settings) {
-    if (row.key == "last_server") memory.last_server = core_.find_server(row.value);
-    if (row.key == "policy_blob") memory.blob = row.value;
-  }
-  core_.restore_memory(std::move(memory));
-  policy_ =
-      loaded.policies.empty() ? store::PolicyRow{now.us, settings_.policy, "{}", "default"} : loaded.policies.back();
-  if (loaded.policies.size() > 1) previous_policy_ = loaded.policies[loaded.policies.size() - 2];
-  auto policy = make_policy(policy_.name, parse_parameters(policy_.parameters_json));
-  if (!policy.ok()) policy = make_policy(settings_.policy);  // an older version knew it
-  SL_CHECK(policy.ok(), "the default policy exists");
-  core_.set_policy(std::move(*policy), now, engine_.effects());
+  restore_policy(loaded, now);
 }
 
 void Logic::restore_unfinished(const store::JobRow& row, Instant now) {
@@ -230,17 +201,6 @@ void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
   recorder_.write_job(entry->row);
   recorder_.when_durable(
       [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
-}
-
-void Logic::set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
-                       std::function<void(const Status&)> done) {
-  auto policy = make_policy(name, parameters);
-  if (!policy.ok()) return done(policy.error());
-  previous_policy_ = policy_;
-  policy_ = {now.us, find_policy(name)->info.name, parameters_json(parameters), by};
-  recorder_.write(policy_);
-  core_.set_policy(std::move(*policy), now, engine_.effects());
-  recorder_.when_durable(std::move(done));
 }
 
 // ---- time ----

@@ -8,6 +8,7 @@
 // agent.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,8 +58,13 @@ class Logic : private Fleet {
   void declare_lost(const std::string& server, const std::string& by, Instant now,
                     std::function<void(const Status&)> done);
   void cancel(JobId job, const std::string& by, Instant now, Done done);
+  using Told = std::function<void(const Status&)>;
+  // Takes effect at once; `done` is called when it is durable.
   void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
-                  std::function<void(const Status&)> done);
+                  Told done);
+  // Back to the policy before the one in force, with its parameters. That is a change like any other: undone again, it
+  // comes back.
+  void undo_policy(const std::string& by, Instant now, Told done);
 
   const Core& core() const { return core_; }
   const JobBook& book() const { return book_; }
@@ -66,8 +72,11 @@ class Logic : private Fleet {
   const Recorder& recorder() const { return recorder_; }
   Recorder& recorder() { return recorder_; }
   Logs& logs() { return logs_; }
-  const store::PolicyRow& policy() const { return policy_; }
-  const std::optional<store::PolicyRow>& previous_policy() const { return previous_policy_; }
+  const store::PolicyRow& policy() const { return policy_history_.back(); }
+  // Oldest first, the one in force last; the latest hundred.
+  const std::deque<store::PolicyRow>& policy_history() const { return policy_history_; }
+  // Until when the last change may be undone; never() when there is none to undo.
+  Instant undo_until() const;
   const LogicSettings& settings() const { return settings_; }
   Instant started() const { return started_; }
   const TurnTimes& turn_times() const { return turn_times_; }
@@ -104,6 +113,7 @@ class Logic : private Fleet {
   void forget_when_durable(const std::string& server, const wire::AttemptReport& report);
   void refuse_unwritten(JobId job, Instant now);
   void restore(const store::Loaded& loaded, Instant now);
+  void restore_policy(const store::Loaded& loaded, Instant now);
   void restore_unfinished(const store::JobRow& row, Instant now);
   void expire_keys(Instant now);
 
@@ -116,8 +126,7 @@ class Logic : private Fleet {
   Recorder recorder_;
   Engine engine_;
   Logs logs_;
-  store::PolicyRow policy_;
-  std::optional<store::PolicyRow> previous_policy_;
+  std::deque<store::PolicyRow> policy_history_;
   std::int64_t next_job_ = 1;
   Instant started_;
   TurnTimes turn_times_;

@@ -34,6 +34,7 @@ const char* event_kind(RecordKind kind) {
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
   pending_batch_ = batch;
   for (const Record& record : records) {
+    if (record.kind == RecordKind::policy_changed) continue;  // told with who and what (logic_policy.cpp)
     store::EventRow event;
     event.at_us = record.at.us;
     event.kind = event_kind(record.kind);

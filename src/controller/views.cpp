@@ -331,58 +331,6 @@ json::object cluster_view(const Logic& logic, Instant now) {
   return view;
 }
 
-json::object policy_info_view(const PolicyInfo& info) {
-  json::array parameters;
-  constexpr const char* types[] = {"number", "integer", "boolean", "choice"};
-  for (const ParameterInfo& p : info.parameters) {
-    const bool bounded = p.min < p.max;
-    json::array choices;
-    for (const std::string& choice : p.choices) choices.push_back(json::string(choice));
-    parameters.push_back(json::object{{"name", p.name},
-                                      {"type", types[static_cast<int>(p.type)]},
-                                      {"unit", p.unit},
-                                      {"default", p.default_value},
-                                      {"min", bounded ? json::value(p.min) : json::value(nullptr)},
-                                      {"max", bounded ? json::value(p.max) : json::value(nullptr)},
-                                      {"choices", std::move(choices)},
-                                      {"help", p.help}});
-  }
-  const auto words = [](const std::vector<std::string>& from) {
-    json::array array;
-    for (const std::string& word : from) array.push_back(json::string(word));
-    return array;
-  };
-  return {{"name", info.name},
-          {"title", info.title},
-          {"summary", info.summary},
-          {"good_for", info.good_for},
-          {"weak_for", info.weak_for},
-          {"needs", words(info.needs)},
-          {"aliases", words(info.aliases)},
-          {"preemptive", info.preemptive},
-          {"elastic", info.elastic},
-          {"work_conserving", info.work_conserving},
-          {"parameters", std::move(parameters)}};
-}
-
-json::object policy_view(const Logic& logic) {
-  const store::PolicyRow& policy = logic.policy();
-  json::object parameters;
-  if (const PolicyEntry* entry = find_policy(policy.name)) {
-    for (const ParameterInfo& p : entry->info.parameters) parameters[p.name] = p.default_value;
-  }
-  const json::value given = parsed(policy.parameters_json);
-  if (given.is_object()) {
-    for (const auto& [name, value] : given.get_object()) parameters[name] = value;
-  }
-  return {{"name", policy.name},
-          {"parameters", std::move(parameters)},
-          {"since", rfc3339(policy.since_us)},
-          {"by", policy.by},
-          {"previous", logic.previous_policy() ? json::value(logic.previous_policy()->name) : json::value(nullptr)},
-          {"undo_until", nullptr}};
-}
-
 json::object event_view(const store::EventRow& row) {
   return {{"seq", row.seq},
           {"at", rfc3339(row.at_us)},

@@ -1,4 +1,5 @@
-// What REST shows of jobs, servers, GPUs, policies and events: JSON documents from the controller's memory.
+// What REST shows of jobs, servers, GPUs and events (policies: policy_views.h): JSON documents from the controller's
+// memory.
 #pragma once
 
 #include <boost/json.hpp>
@@ -15,8 +16,6 @@ boost::json::object explain_view(const Logic& logic, const JobEntry& entry, Inst
 boost::json::object server_view(const Logic& logic, const Server& server, ServerIndex index);
 boost::json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
 boost::json::object cluster_view(const Logic& logic, Instant now);
-boost::json::object policy_info_view(const PolicyInfo& info);
-boost::json::object policy_view(const Logic& logic);
 boost::json::object event_view(const store::EventRow& row);
 // The rows of the original API.
 boost::json::object legacy_job_view(const JobEntry& entry);

@@ -93,9 +93,7 @@ PolicyEntry afs_l_entry() {
       "Gives each GPU to the job where it helps the mean completion time most, short jobs against efficient ones.";
   info.good_for = "a low mean completion time with jobs that scale differently";
   info.weak_for = "bad estimates of run time or speed-up";
-  info.needs = {"run time estimates (else the mean of finished jobs like it is assumed)",
-                "speed-ups (linear is assumed where unknown)",
-                "jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {run_time_or_history(), speedup_or_linear(), resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

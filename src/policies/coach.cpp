@@ -107,8 +107,10 @@ PolicyEntry coach_entry() {
   info.summary = "Each GPU goes to the training whose progress it speeds up most, as long as the job's budget allows.";
   info.good_for = "trainings that report speeds and may cost only so much";
   info.weak_for = "speeds measured on few numbers of GPUs";
-  info.needs = {"speeds on several numbers of GPUs and the number of steps (else speed-ups and run times)",
-                "budgets (else unlimited)", "jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {{Fact::speedup, "speeds the job reports are fitted; before those, nothing beyond what it asks for"},
+                {Fact::none, "run times count as progress", "the number of steps"},
+                {Fact::budget, "they may cost anything"},
+                resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

@@ -244,6 +244,7 @@ PolicyEntry default_pods_entry() {
       "for ever, which is detected.";
   info.good_for = "a baseline for gang scheduling";
   info.weak_for = "jobs with several workers under load: they deadlock";
+  info.needs = {{Fact::choice_of_gpus, "all their workers must be bound before they start"}};
   info.aliases = {"pods", "kube"};
   info.parameters = {{"deadlock_timeout_s",
                       ParameterType::number,

@@ -107,7 +107,7 @@ PolicyEntry drf_entry() {
   info.summary = "The user who has least of the resource it has most of (GPUs, CPUs, memory) is served next.";
   info.good_for = "users whose jobs need different resources";
   info.weak_for = "looking back: what was used before counts nothing";
-  info.needs = {"users", "CPU and memory of jobs and servers (else GPUs alone count)"};
+  info.needs = {{Fact::none, "all jobs count as of one user", "users"}, {Fact::demand, "GPUs alone count"}};
   info.aliases = {"dominant_resource_fairness"};
   info.work_conserving = true;
   return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<Drf>(); }};

@@ -88,8 +88,7 @@ PolicyEntry edf_entry() {
   info.summary = "The job with the earliest deadline that can still be met goes first, others are preempted for it.";
   info.good_for = "jobs with deadlines under moderate load";
   info.weak_for = "overload; jobs without a deadline wait behind all others";
-  info.needs = {"deadlines", "run time estimates (else the mean of finished jobs like it is assumed)",
-                "jobs that can stop at a checkpoint"};
+  info.needs = {{Fact::deadline, "they go last"}, run_time_or_history(), checkpoint_or_left_alone()};
   info.aliases = {"earliest_deadline_first"};
   info.preemptive = true;
   info.parameters = {

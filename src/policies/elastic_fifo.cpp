@@ -30,7 +30,7 @@ PolicyEntry elastic_fifo_entry() {
       "First come, first served with at least the minimum of GPUs each; GPUs that are left are shared in turn.";
   info.good_for = "keeping every GPU busy with jobs that can change size";
   info.weak_for = "jobs that are costly to restart";
-  info.needs = {"jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

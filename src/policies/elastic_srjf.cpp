@@ -32,8 +32,7 @@ PolicyEntry elastic_srjf_entry() {
       "Jobs with the least work left get their minimum of GPUs first; GPUs that are left are shared in the same order.";
   info.good_for = "a low mean completion time with jobs that can change size";
   info.weak_for = "long jobs; bad estimates";
-  info.needs = {"jobs that can be resized (gpus_min < gpus_max, checkpoint)",
-                "run time estimates (else the mean of finished jobs like it is assumed)"};
+  info.needs = {resizable_or_rigid(), run_time_or_history()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

@@ -110,8 +110,7 @@ PolicyEntry elastic_tiresias_entry() {
   info.summary = "Serves jobs in tiresias's order and gives GPUs that are left to the jobs that gain most from them.";
   info.good_for = "a low mean completion time without run time estimates, with jobs that can change size";
   info.weak_for = "jobs that are costly to restart";
-  info.needs = {"speed-ups (linear is assumed where unknown)",
-                "jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {speedup_or_linear(), resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = TiresiasQueues::parameters();

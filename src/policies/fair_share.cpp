@@ -142,7 +142,7 @@ PolicyEntry fair_share_entry() {
   info.summary = "Jobs of users who have had little GPU time of late go first; what was used long ago is forgotten.";
   info.good_for = "several users or groups on one cluster over weeks";
   info.weak_for = "wide jobs, which others pass; short bursts of one user";
-  info.needs = {"users (jobs without one count as of one user)"};
+  info.needs = {{Fact::none, "all jobs count as of one user", "users"}};
   info.aliases = {"multifactor"};
   info.work_conserving = true;
   info.parameters = {

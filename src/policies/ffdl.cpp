@@ -106,8 +106,7 @@ PolicyEntry ffdl_entry() {
   info.summary = "Divides the GPUs among the first jobs in line so that the sum of their speed-ups is largest.";
   info.good_for = "the most work done per second with jobs that can change size";
   info.weak_for = "jobs that gain little from more GPUs stay at their minimum";
-  info.needs = {"speed-ups (linear is assumed where unknown)",
-                "jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {speedup_or_linear(), resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

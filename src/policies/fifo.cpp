@@ -105,6 +105,7 @@ PolicyEntry fifo_entry() {
       "and nobody overtakes it.";
   info.good_for = "fairness everybody understands; light load";
   info.weak_for = "a wide job at the head leaves GPUs idle behind it";
+  info.needs = {{Fact::none, "unused GPUs alone are usable", "GPU utilization, for preset=seed"}};
   info.aliases = {"fifo_util"};
   info.parameters = {
       {"preset",

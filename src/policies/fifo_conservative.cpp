@@ -167,7 +167,7 @@ PolicyEntry fifo_conservative_entry() {
       "delay none of them.";
   info.good_for = "start times that can be told to users and are kept";
   info.weak_for = "run times nobody knows; fewer jobs pass than under EASY";
-  info.needs = {"run time estimates or limits (else default_est_s is assumed)"};
+  info.needs = {run_time_or_default()};
   info.aliases = {"conservative"};
   info.parameters = ReservationSettings::parameters();
   info.parameters.push_back(

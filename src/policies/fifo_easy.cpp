@@ -73,7 +73,7 @@ PolicyEntry fifo_easy_entry() {
       "long as they do not delay it.";
   info.good_for = "busy GPUs without starving wide jobs";
   info.weak_for = "run times nobody knows: the default of a day lets hardly anybody pass";
-  info.needs = {"run time estimates or limits (else default_est_s is assumed)"};
+  info.needs = {run_time_or_default()};
   info.aliases = {"easy", "backfill"};
   info.parameters = ReservationSettings::parameters();
   info.parameters.push_back({"backfill_depth",

@@ -49,6 +49,7 @@ PolicyEntry fifo_first_fit_entry() {
       "First come, first served, but a job that does not fit now lets smaller ones pass, a limited number of times.";
   info.good_for = "keeping GPUs busy without knowing how long jobs run";
   info.weak_for = "wide jobs wait longer than under strict FIFO";
+  info.needs = {nothing_needed()};
   info.work_conserving = true;
   info.parameters = {{"skip_limit",
                       ParameterType::integer,

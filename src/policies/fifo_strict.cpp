@@ -30,6 +30,7 @@ PolicyEntry fifo_strict_entry() {
       "First come, first served, whole GPUs only: the first job that does not fit holds everybody behind it.";
   info.good_for = "a baseline; fairness everybody understands";
   info.weak_for = "a wide job at the head leaves GPUs idle behind it";
+  info.needs = {nothing_needed()};
   return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<FifoStrict>(); }};
 }
 

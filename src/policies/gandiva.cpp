@@ -504,8 +504,9 @@ PolicyEntry gandiva_entry() {
       "idle ones. After the paper from memory.";
   info.good_for = "early results of many jobs at once; exploring hyperparameters";
   info.weak_for = "mean completion time of jobs of like length; jobs that are slow to suspend";
-  info.needs = {"jobs that can be suspended (a world that cannot stops them at a checkpoint instead)",
-                "for packing: jobs that allow sharing, their GPU memory, speeds alone and together"};
+  info.needs = {{Fact::suspendable, "they take no turns: once started they run to their end"},
+                {Fact::sharing, "they are never packed onto GPUs of others"},
+                {Fact::none, "jobs are not packed", "for packing: GPU memory, and speeds alone and together"}};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = {

@@ -190,8 +190,7 @@ PolicyEntry gang_entry() {
       "possible.";
   info.good_for = "distributed jobs, which get stuck when only some of their members run";
   info.weak_for = "tight packing: members keep away from other jobs";
-  info.needs = {"the least number of members (gpus_min)",
-                "run time estimates for backfill (else default_est_s is assumed)"};
+  info.needs = {{Fact::choice_of_gpus, "they start with all their members or not at all"}, run_time_or_default()};
   info.elastic = true;
   info.parameters = {
       {"when_blocked",

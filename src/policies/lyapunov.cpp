@@ -309,8 +309,9 @@ PolicyEntry lyapunov_entry() {
       "ours: the talk names the method only.";
   info.good_for = "jobs that can start on any number of GPUs, under changing load";
   info.weak_for = "bad estimates of length; jobs that cannot choose";
-  info.needs = {"run time estimates, or steps and step time (else default_est_s is assumed)",
-                "speed-ups, or parameter bytes and bandwidth (linear is assumed where unknown)"};
+  info.needs = {{Fact::run_time, "steps and step time count, or default_est_s where there are none"},
+                {Fact::speedup, "parameter bytes and bandwidth count, or linear speed-up where there are none"},
+                {Fact::choice_of_gpus, "they start on the number they ask for"}};
   info.aliases = {"drift_plus_penalty"};
   info.parameters = {
       {"v",

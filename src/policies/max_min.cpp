@@ -301,8 +301,8 @@ PolicyEntry max_min_entry() {
       "rounds.";
   info.good_for = "GPUs of several types; equal treatment of all jobs";
   info.weak_for = "mean completion time; jobs that are costly to interrupt";
-  info.needs = {"jobs that can stop at a checkpoint",
-                "speeds on each GPU type as jobs tell them (else types count as equal)"};
+  info.needs = {checkpoint_or_left_alone(),
+                {Fact::none, "all types count as equally fast", "speeds on each GPU type, as jobs tell them"}};
   info.aliases = {"gavel", "max_min_fairness"};
   info.preemptive = true;
   info.work_conserving = true;

@@ -32,6 +32,7 @@ PolicyEntry one_gpu_entry() {
   info.summary = "First come, first served, every job on as few GPUs as it accepts.";
   info.good_for = "a baseline; many small jobs";
   info.weak_for = "few long jobs: GPUs idle while they crawl";
+  info.needs = {{Fact::choice_of_gpus, "they start on the number they ask for"}};
   return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<OneGpu>(); }};
 }
 

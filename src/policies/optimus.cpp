@@ -52,12 +52,13 @@ PolicyEntry optimus_entry() {
   info.name = "optimus";
   info.title = "Optimus";
   info.summary =
-      "Each GPU goes to the training whose remaining time it shortens most, by curves fitted to losses and speeds.";
+      "Each GPU goes to the training whose remaining time it shortens most, by curves fitted to losses and speeds. "
+      "That estimates from fewer than five epochs count less is from memory of the paper, with low confidence.";
   info.good_for = "trainings that report loss and speed and can change size";
   info.weak_for = "noisy losses; jobs that report nothing";
-  info.needs = {"losses by epoch and a target loss (else run time estimates or history)",
-                "speeds on several numbers of GPUs (else speed-ups; linear up to what is asked for where unknown)",
-                "jobs that can be resized (gpus_min < gpus_max, checkpoint)"};
+  info.needs = {{Fact::target_loss, "run time estimates or finished jobs like them tell what is left"},
+                {Fact::speedup, "speeds the job reports are fitted; before those, nothing beyond what it asks for"},
+                resizable_or_rigid()};
   info.preemptive = true;
   info.elastic = true;
   info.parameters = ElasticPolicy::parameters();

@@ -28,7 +28,7 @@ PolicyEntry priority_entry() {
   info.summary = "Jobs of higher priority go first and take the place of running jobs of lower priority.";
   info.good_for = "urgent work beside background work";
   info.weak_for = "low priorities, which may wait without end";
-  info.needs = {"priorities", "jobs that can stop at a checkpoint"};
+  info.needs = {{Fact::priority, "they count as priority 0, in order of submission"}, checkpoint_or_left_alone()};
   info.preemptive = true;
   info.work_conserving = true;
   info.parameters = PreemptivePolicy::parameters(false);

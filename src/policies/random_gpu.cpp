@@ -54,6 +54,7 @@ PolicyEntry random_gpu_entry() {
   info.summary = "First come, first served, every job on a random number of GPUs within what it accepts.";
   info.good_for = "a baseline";
   info.weak_for = "everything else";
+  info.needs = {{Fact::choice_of_gpus, "they start on the number they ask for"}};
   return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<RandomGpu>(); }};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/suggest.h"
 #include "policies/afs_l.h"
 #include "policies/coach.h"
 #include "policies/default_pods.h"
@@ -102,15 +103,23 @@ const PolicyEntry* find_policy(std::string_view name) {
   return nullptr;
 }
 
+Error unknown_policy(std::string_view name) {
+  std::string names;
+  std::vector<std::string_view> known;
+  for (const PolicyEntry& entry : policies()) {
+    names += (names.empty() ? "" : ", ") + entry.info.name;
+    known.push_back(entry.info.name);
+    known.insert(known.end(), entry.info.aliases.begin(), entry.info.aliases.end());
+  }
+  Error error = not_found("unknown-policy", "there is no policy " + std::string(name)).note("there are " + names);
+  if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+  error.hints.push_back("schedulearn policy ls");
+  return error;
+}
+
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const GivenParameters& parameters) {
   const PolicyEntry* entry = find_policy(name);
-  if (!entry) {
-    std::string names;
-    for (const PolicyEntry& known : policies()) names += (names.empty() ? "" : ", ") + known.info.name;
-    return not_found("unknown-policy", "there is no policy " + std::string(name))
-        .note("there are " + names)
-        .hint("schedulearn policy ls");
-  }
+  if (!entry) return unknown_policy(name);
   Result<Parameters> parsed = Parameters::parse(entry->info, parameters);
   if (!parsed.ok()) return parsed.error();
   return entry->make(*parsed);

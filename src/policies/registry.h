@@ -18,7 +18,10 @@ const PolicyEntry* find_policy(std::string_view name);
 
 using GivenParameters = std::vector<std::pair<std::string, std::string>>;
 
-// Errors: "unknown-policy" (with the nearest name and the list), "unknown-parameter", "bad-parameter".
+// "There is no policy fifoo": with the nearest name and the list.
+Error unknown_policy(std::string_view name);
+
+// Errors: "unknown-policy", "unknown-parameter", "bad-parameter".
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const GivenParameters& parameters = {});
 
 }  // namespace sl

@@ -64,6 +64,7 @@ PolicyEntry round_robin_entry() {
   info.summary = "Jobs in order of submission, each to the server after the one the last job went to.";
   info.good_for = "spreading jobs evenly over like servers";
   info.weak_for = "wide jobs: spreading leaves a few free GPUs everywhere";
+  info.needs = {nothing_needed()};
   info.aliases = {"rr"};
   info.parameters = {
       {"mode",

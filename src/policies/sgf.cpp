@@ -23,6 +23,7 @@ PolicyEntry sgf_entry() {
   info.summary = "The waiting job that asks for the fewest GPUs goes first; running jobs are left alone.";
   info.good_for = "many small jobs, without knowing how long they run";
   info.weak_for = "wide jobs, which may wait without end";
+  info.needs = {nothing_needed()};
   info.work_conserving = true;
   return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<Sgf>(); }};
 }

@@ -24,7 +24,7 @@ PolicyEntry sjf_entry() {
   info.summary = "The waiting job with the shortest estimated run time goes first; running jobs are left alone.";
   info.good_for = "a low mean completion time where estimates are good and jobs cannot be interrupted";
   info.weak_for = "long jobs, which may wait without end; bad estimates";
-  info.needs = {"run time estimates (estimate or time limit; else the mean of finished jobs like it is assumed)"};
+  info.needs = {run_time_or_history()};
   info.work_conserving = true;
   info.parameters = {EstimatePolicy::default_estimate_parameter()};
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {

@@ -25,8 +25,7 @@ PolicyEntry srjf_entry() {
   info.summary = "The jobs with the least work left run, each on its minimum of GPUs; others are preempted for them.";
   info.good_for = "a low mean completion time with as many jobs running as possible";
   info.weak_for = "jobs that gain much from more GPUs; long jobs";
-  info.needs = {"run time estimates (estimate or time limit; else the mean of finished jobs like it is assumed)",
-                "jobs that can stop at a checkpoint"};
+  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
   info.preemptive = true;
   info.work_conserving = true;
   info.parameters = PreemptivePolicy::parameters(true);

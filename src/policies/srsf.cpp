@@ -26,8 +26,7 @@ PolicyEntry srsf_entry() {
   info.summary = "The jobs with the least GPU time left (time x GPUs) run, others are preempted for them.";
   info.good_for = "a low mean completion time when jobs differ in width";
   info.weak_for = "long and wide jobs; bad estimates";
-  info.needs = {"run time estimates (estimate or time limit; else the mean of finished jobs like it is assumed)",
-                "jobs that can stop at a checkpoint"};
+  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
   info.preemptive = true;
   info.work_conserving = true;
   info.parameters = PreemptivePolicy::parameters(true);

@@ -24,8 +24,7 @@ PolicyEntry srtf_entry() {
   info.summary = "The jobs with the least time left run, others are preempted for them.";
   info.good_for = "the lowest mean completion time where estimates are good";
   info.weak_for = "long jobs; jobs that are costly to interrupt; bad estimates";
-  info.needs = {"run time estimates (estimate or time limit; else the mean of finished jobs like it is assumed)",
-                "jobs that can stop at a checkpoint"};
+  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
   info.preemptive = true;
   info.work_conserving = true;
   info.parameters = PreemptivePolicy::parameters(true);

@@ -214,8 +214,8 @@ PolicyEntry tetris_entry() {
       "Packs several resources: each server takes the waiting job whose demand matches best what the server has left.";
   info.good_for = "jobs that differ in CPU, memory and network as well as in GPUs";
   info.weak_for = "fairness: what packs badly waits";
-  info.needs = {"CPU, memory, disk and network of jobs and servers (else GPUs alone count)",
-                "run time estimates for srtf_weight (else the mean of finished jobs like it is assumed)"};
+  info.needs = {{Fact::demand, "GPUs alone count"},
+                {Fact::none, "the mean of finished jobs like them counts", "run time estimates, for srtf_weight"}};
   info.aliases = {"packing"};
   info.parameters = {
       {"score",

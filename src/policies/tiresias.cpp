@@ -103,7 +103,7 @@ PolicyEntry tiresias_entry() {
       "published: choose one for the workload.";
   info.good_for = "a low mean completion time without run time estimates";
   info.weak_for = "many long jobs of like length; jobs that are costly to interrupt";
-  info.needs = {"jobs that can stop at a checkpoint"};
+  info.needs = {checkpoint_or_left_alone()};
   info.aliases = {"las", "2d_las"};
   info.preemptive = true;
   info.work_conserving = true;

@@ -104,8 +104,7 @@ PolicyEntry tiresias_gittins_entry() {
       "cost.";
   info.good_for = "workloads whose job lengths follow what was seen before";
   info.weak_for = "changing workloads; a short history";
-  info.needs = {"a history of finished jobs (without one it orders like tiresias)",
-                "jobs that can stop at a checkpoint"};
+  info.needs = {{Fact::none, "it orders like tiresias", "a history of finished jobs"}, checkpoint_or_left_alone()};
   info.preemptive = true;
   info.work_conserving = true;
   info.parameters = TiresiasQueues::parameters();

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/suggest.h"
+
 namespace sl {
 namespace {
 
@@ -69,8 +71,12 @@ Result<Parameters> Parameters::parse(const PolicyInfo& info,
     if (at == info.parameters.end()) {
       std::vector<std::string> names;
       for (const ParameterInfo& p : info.parameters) names.push_back(p.name);
-      return invalid("unknown-parameter", "policy " + info.name + " has no parameter " + name)
-          .note(names.empty() ? "it has none" : "it has " + list_of(names));
+      Error error = invalid("unknown-parameter", "policy " + info.name + " has no parameter " + name)
+                        .note(names.empty() ? "it has none" : "it has " + list_of(names));
+      const std::vector<std::string_view> known(names.begin(), names.end());
+      if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+      error.hints.push_back("schedulearn policy show " + info.name);
+      return error;
     }
     Result<std::string> checked = check_value(*at, value);
     if (!checked.ok()) return checked.error();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policy/needs.h"
 #include "policy/plan.h"
 #include "policy/snapshot.h"
 
@@ -58,7 +59,7 @@ struct PolicyInfo {
   std::string summary;  // one sentence
   std::string good_for;
   std::string weak_for;
-  std::vector<std::string> needs;  // facts it cannot do well without
+  std::vector<Need> needs;  // facts it cannot do well without, and what it does without them
   std::vector<std::string> aliases;
   std::vector<ParameterInfo> parameters;
   bool preemptive = false;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::wire {
 

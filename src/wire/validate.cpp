@@ -3,8 +3,8 @@
 #include <charconv>
 #include <functional>
 
+#include "base/suggest.h"
 #include "wire/job_spec.h"
-#include "wire/suggest.h"
 #include "wire/utf8.h"
 
 namespace sl::wire {

@@ -1,8 +1,8 @@
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 
-namespace sl::wire {
+namespace sl {
 namespace {
 
 // Optimal string alignment distance.
@@ -36,4 +36,4 @@ std::optional<std::string> did_you_mean(std::string_view word, const std::vector
   return best;
 }
 
-}  // namespace sl::wire
+}  // namespace sl
