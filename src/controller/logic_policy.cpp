@@ -10,9 +10,10 @@ namespace {
 constexpr std::size_t history_max = 100;
 constexpr Duration undo_life = Duration::whole_seconds(600);
 
-std::string parameters_json(const GivenParameters& parameters) {
+// With the names the policy gives them, whatever the user's spelling.
+std::string parameters_json(const PolicyInfo& info, const GivenParameters& given) {
   boost::json::object object;
-  for (const auto& [name, value] : parameters) object[name] = value;
+  for (const auto& [name, value] : given) object[find_parameter(info, name)->name] = value;
   return boost::json::serialize(object);
 }
 
@@ -70,7 +71,8 @@ void Logic::set_policy(const std::string& name, const GivenParameters& parameter
   if (recorder_.is_refusing()) return done(recorder_.failure());
   // The one a new installation begins with is not written before there is something to tell it from.
   if (policy_history_.size() == 1 && policy().by == "default") recorder_.write(policy());
-  store::PolicyRow row{now.us, find_policy(name)->info.name, parameters_json(parameters), by};
+  const PolicyInfo& info = find_policy(name)->info;
+  store::PolicyRow row{now.us, info.name, parameters_json(info, parameters), by};
   recorder_.write_event(change_event(policy(), row));
   recorder_.write(row);
   policy_history_.push_back(std::move(row));

@@ -33,6 +33,7 @@ class World : public Outside {
   std::map<std::int64_t, store::JobRow> jobs;  // what is durable
   std::vector<store::ServerRow> servers;
   std::vector<store::EventRow> events;
+  std::vector<store::PolicyRow> policies;
 };
 
 class LogicTest : public testing::Test {
@@ -46,6 +47,7 @@ class LogicTest : public testing::Test {
       loaded.next_job_id = id + 1;
     }
     loaded.servers = world.servers;
+    loaded.policies = world.policies;
     world.under_way.clear();
     logic = std::make_unique<Logic>(LogicSettings{}, world, loaded, now);
     settle();
@@ -63,6 +65,7 @@ class LogicTest : public testing::Test {
       for (const store::JobRow& row : batch.jobs) world.jobs[row.id] = row;
       world.events.insert(world.events.end(), batch.events.begin(), batch.events.end());
       for (const store::ServerRow& row : batch.servers) world.servers = {row};
+      world.policies.insert(world.policies.end(), batch.policies.begin(), batch.policies.end());
     }
     logic->on_committed(status, now);
     logic->turn(now);
@@ -95,6 +98,26 @@ class LogicTest : public testing::Test {
     submission.idempotency_key = key;
     answers.clear();
     logic->submit(std::move(submission), now, [this](Result<JobId> job) { answers.push_back(std::move(job)); });
+  }
+  // The error's code; "ok" when it was done and is durable, "" when nobody was told.
+  std::string use(const std::string& policy, const GivenParameters& parameters = {}) {
+    std::string said;
+    logic->set_policy(policy, parameters, "mei", now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+    settle();
+    return said;
+  }
+  std::string undo() {
+    std::string said;
+    logic->undo_policy("ali", now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+    settle();
+    return said;
+  }
+  // "fifo by default, edf by mei".
+  std::string history() const {
+    std::string text;
+    for (const store::PolicyRow& row : logic->policy_history())
+      text += (text.empty() ? "" : ", ") + row.name + " by " + row.by;
+    return text;
   }
   std::string state(std::int64_t id) const { return logic->book().find(JobId(id))->row.state; }
   static wire::AttemptReport report(std::int64_t job, int attempt, const std::string& state,
@@ -334,6 +357,59 @@ TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is
   submit(3);
   EXPECT_EQ(answers[0].error().code, "gpus-unsatisfiable");
   EXPECT_EQ(answers[0].error().notes[0], "the largest is s with 2");
+}
+
+// ---- policies ----
+
+TEST_F(LogicTest, a_change_of_policy_is_told_when_it_is_durable_with_who_and_when_and_with_what) {
+  EXPECT_EQ(use("FIFO-first-fit", {{"SkipLimit", "7"}}), "ok");
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei");
+  EXPECT_EQ(logic->policy().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_EQ(logic->policy().since_us, now.us);
+  ASSERT_EQ(world.policies.size(), 2u) << "the first one too: else a restart forgets what undo goes back to";
+  const auto event = std::find_if(world.events.begin(), world.events.end(),
+                                  [](const auto& e) { return e.kind == "policy.changed" && e.actor_type == "user"; });
+  ASSERT_NE(event, world.events.end());
+  EXPECT_EQ(event->from + ">" + event->to + " by " + event->actor_name, "fifo>fifo_first_fit by mei");
+  EXPECT_EQ(event->data_json, R"({"skip_limit":"7"})");
+}
+
+TEST_F(LogicTest, undo_brings_the_policy_before_back_with_its_parameters_and_can_be_undone) {
+  use("fifo_first_fit", {{"skip_limit", "7"}});
+  use("edf");
+  pass(599);
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(logic->policy().name, "fifo_first_fit");
+  EXPECT_EQ(logic->policy().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei, edf by mei, fifo_first_fit by ali, edf by ali");
+}
+
+TEST_F(LogicTest, undo_is_refused_where_there_is_nothing_before_or_the_change_is_ten_minutes_old) {
+  EXPECT_EQ(undo(), "nothing-to-undo");
+  EXPECT_TRUE(logic->undo_until().is_never());
+  use("edf");
+  EXPECT_EQ(logic->undo_until(), now + Duration::whole_seconds(600));
+  pass(601);
+  EXPECT_EQ(undo(), "undo-too-late");
+  EXPECT_EQ(history(), "fifo by default, edf by mei");
+}
+
+TEST_F(LogicTest, the_history_of_policies_survives_a_restart_and_so_does_undo) {
+  use("srtf", {{"min_quantum_s", "5"}});
+  use("edf");
+  restart();
+  EXPECT_EQ(history(), "fifo by default, srtf by mei, edf by mei");
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(logic->policy().name + logic->policy().parameters_json, R"(srtf{"min_quantum_s":"5"})");
+}
+
+TEST_F(LogicTest, an_unknown_policy_or_parameter_changes_nothing) {
+  EXPECT_EQ(use("edff"), "unknown-policy");
+  EXPECT_EQ(use("edf", {{"nix", "1"}}), "unknown-parameter");
+  EXPECT_EQ(use("edf", {{"late_mode", "kep"}}), "bad-parameter");
+  EXPECT_EQ(history(), "fifo by default");
+  EXPECT_TRUE(world.policies.empty());
 }
 
 }  // namespace

@@ -148,5 +148,42 @@ TEST(Registry, finds_policies_whatever_the_spelling_and_says_what_there_is) {
   EXPECT_EQ(make_policy("fifo", {{"thetta", "1"}}).error().code, "unknown-parameter");
 }
 
+TEST(Registry, what_is_nearest_to_a_misspelled_name_is_proposed) {
+  const Error policy = make_policy("edff").error();
+  EXPECT_EQ(policy.hints.front(), "did you mean edf?");
+  EXPECT_NE(policy.notes.front().find("round_robin"), std::string::npos) << "the list";
+  EXPECT_EQ(make_policy("edf", {{"late_modes", "keep"}}).error().hints.front(), "did you mean late_mode?");
+}
+
+TEST(Registry, every_policy_says_what_it_is_good_for_what_it_needs_and_what_it_assumes_otherwise) {
+  for (const PolicyEntry& entry : policies()) {
+    const PolicyInfo& info = entry.info;
+    SCOPED_TRACE(info.name);
+    for (const std::string& text : {info.title, info.summary, info.good_for, info.weak_for}) EXPECT_FALSE(text.empty());
+    EXPECT_FALSE(info.needs.empty());
+    for (const Need& need : info.needs) {
+      EXPECT_FALSE(to_string(need).empty());
+      EXPECT_TRUE(!need.otherwise.empty() || need.fact == Fact::none) << to_string(need);
+    }
+    EXPECT_EQ(find_policy(info.name), &entry) << "a name or alias is taken twice";
+    for (const std::string& alias : info.aliases) EXPECT_EQ(find_policy(alias), &entry) << alias;
+  }
+}
+
+TEST(Registry, every_parameter_has_a_meaning_and_a_default_within_its_range) {
+  for (const PolicyEntry& entry : policies()) {
+    GivenParameters defaults;
+    for (const ParameterInfo& parameter : entry.info.parameters) {
+      SCOPED_TRACE(entry.info.name + " " + parameter.name);
+      EXPECT_FALSE(parameter.help.empty());
+      EXPECT_EQ(parameter.type == ParameterType::choice, !parameter.choices.empty());
+      EXPECT_EQ(parameter.name.ends_with("_s"), !parameter.unit.empty());
+      EXPECT_EQ(parameter.type <= ParameterType::integer, parameter.min < parameter.max);
+      defaults.emplace_back(parameter.name, parameter.default_value);
+    }
+    EXPECT_TRUE(make_policy(entry.info.name, defaults).ok()) << entry.info.name;
+  }
+}
+
 }  // namespace
 }  // namespace sl

@@ -58,7 +58,24 @@ Result<std::string> check_value(const ParameterInfo& info, const std::string& va
   return value;
 }
 
+Error unknown_parameter(const PolicyInfo& info, const std::string& name) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& p : info.parameters) names.push_back(p.name);
+  Error error = invalid("unknown-parameter", "policy " + info.name + " has no parameter " + name)
+                    .note(names.empty() ? "it has none" : "it has " + list_of(names));
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+  error.hints.push_back("schedulearn policy show " + info.name);
+  return error;
+}
+
 }  // namespace
+
+const ParameterInfo* find_parameter(const PolicyInfo& info, std::string_view name) {
+  const auto at = std::find_if(info.parameters.begin(), info.parameters.end(),
+                               [&](const ParameterInfo& p) { return normalised(p.name) == normalised(name); });
+  return at == info.parameters.end() ? nullptr : &*at;
+}
 
 Result<Parameters> Parameters::parse(const PolicyInfo& info,
                                      const std::vector<std::pair<std::string, std::string>>& given) {
@@ -66,21 +83,11 @@ Result<Parameters> Parameters::parse(const PolicyInfo& info,
   for (const ParameterInfo& parameter : info.parameters)
     result.values_.emplace_back(parameter.name, parameter.default_value);
   for (const auto& [name, value] : given) {
-    const auto at = std::find_if(info.parameters.begin(), info.parameters.end(),
-                                 [&](const ParameterInfo& p) { return normalised(p.name) == normalised(name); });
-    if (at == info.parameters.end()) {
-      std::vector<std::string> names;
-      for (const ParameterInfo& p : info.parameters) names.push_back(p.name);
-      Error error = invalid("unknown-parameter", "policy " + info.name + " has no parameter " + name)
-                        .note(names.empty() ? "it has none" : "it has " + list_of(names));
-      const std::vector<std::string_view> known(names.begin(), names.end());
-      if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
-      error.hints.push_back("schedulearn policy show " + info.name);
-      return error;
-    }
-    Result<std::string> checked = check_value(*at, value);
+    const ParameterInfo* parameter = find_parameter(info, name);
+    if (!parameter) return unknown_parameter(info, name);
+    Result<std::string> checked = check_value(*parameter, value);
     if (!checked.ok()) return checked.error();
-    result.values_[static_cast<std::size_t>(at - info.parameters.begin())].second = *checked;
+    result.values_[static_cast<std::size_t>(parameter - info.parameters.data())].second = *checked;
   }
   return result;
 }

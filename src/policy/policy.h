@@ -67,6 +67,9 @@ struct PolicyInfo {
   bool work_conserving = false;  // never leaves a GPU idle that a waiting job could take
 };
 
+// By its name however it is spelled (case, `_`, `-`); nullptr when the policy has no such parameter.
+const ParameterInfo* find_parameter(const PolicyInfo& info, std::string_view name);
+
 // Values of parameters by name; absent ones have their default. Checked against the info before a policy is made.
 class Parameters {
  public:

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """End to end: what a user does, what goes wrong in the field, and what a hostile client tries."""
 
+import concurrent.futures
 import http.client
 import json
 import os
@@ -173,6 +174,132 @@ class PolicyTest(LabTest):
         self.lab.start_controller()
         policy = self.lab.get("/api/v1/policy")
         self.assertEqual((policy["name"], policy["parameters"]["skip_limit"]), ("fifo_first_fit", "7"))
+
+    def test_the_history_tells_who_chose_what_and_undo_goes_back_also_after_a_restart(self):
+        self.lab.cli("policy", "set", "fifo_first_fit", "--param", "skip_limit=7")
+        status, _, _ = self.lab.request("PUT", "/api/v1/policy", {"name": "SRTF"}, {"X-Schedulearn-User": "mei"})
+        self.assertEqual(status, 200)
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        policy = self.lab.get("/api/v1/policy")
+        self.assertEqual((policy["name"], policy["by"], policy["previous"]), ("srtf", "mei", "fifo_first_fit"))
+        self.assertGreater(policy["undo_until"], policy["since"])
+        undone = self.lab.cli("policy", "undo")
+        self.assertIn("Policy is now fifo_first_fit (was srtf)", undone.stdout)
+        self.assertEqual(self.lab.get("/api/v1/policy")["parameters"]["skip_limit"], "7")
+        history = self.lab.get("/api/v1/policy/history")
+        self.assertEqual([change["name"] for change in history["items"]], ["fifo_first_fit", "srtf", "fifo_first_fit", "fifo"])
+        self.assertEqual([change["by"] for change in history["items"]][1:4:2], ["mei", "default"])
+        told = self.lab.cli("--plain", "policy", "history").stdout.splitlines()
+        self.assertEqual(len(told), 4)
+        self.assertIn("skip_limit=7", told[0])
+
+    def test_undo_without_a_change_says_that_there_is_none(self):
+        refused = self.lab.cli("policy", "undo", check=False)
+        self.assertEqual(refused.returncode, 5)
+        self.assertIn("nothing-to-undo", refused.stderr)
+        self.assertEqual(self.lab.get("/api/v1/policy/history")["total"], 1)
+
+    def test_a_policy_says_which_facts_the_jobs_lack_and_what_it_assumes(self):
+        hold = self.lab.submit("sleep 300", gpus=4)
+        until(lambda: self.lab.job(hold)["state"] == "running")
+        for _ in range(12):
+            self.lab.submit("true")
+        said = self.lab.cli("policy", "set", "edf").stdout
+        self.assertIn("12 of 12 waiting jobs have no deadline: they go last", said)
+        self.assertIn("12 of 12 waiting jobs have no deadline: they go last", self.lab.cli("policy", "show").stdout)
+        self.assertIn("do not say how much CPU or memory", self.lab.cli("policy", "show", "tetris").stdout)
+        self.assertEqual(self.lab.get("/api/v1/policies/sgf")["notes"], [])
+        for policy in self.lab.get("/api/v1/policies")["items"]:
+            shown = self.lab.cli("policy", "show", policy["name"]).stdout
+            for word in ("Good for", "Weak for", "Needs", *(parameter["name"] for parameter in policy["parameters"])):
+                self.assertIn(word, shown)
+
+    def test_a_misspelled_policy_or_parameter_gets_the_nearest_name(self):
+        for arguments, code, near in ((("edff",), "unknown-policy", "edf"), (("edf", "--param", "late_modes=keep"), "unknown-parameter", "late_mode")):
+            refused = self.lab.cli("policy", "set", *arguments, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(code, refused.stderr)
+            self.assertIn(f"did you mean {near}?", refused.stderr)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
+
+    def test_a_live_queue_is_switched_through_every_policy_and_every_job_ends_once(self):
+        worker = self.lab.folder / "worker.py"
+        worker.write_text(LIVE_WORKER)
+        dice = random.Random(5)
+        jobs = []
+
+        def submit():
+            kind, steps = dice.choice(["rigid", "elastic", "checkpoint", "wide"]), dice.randint(1, 30)
+            spec = {"user": dice.choice(["mei", "ali", "bo"]), "time": {"estimate": f"{1 + steps // 10}s"}, "priority": dice.randint(0, 2)}
+            if kind != "rigid":
+                spec["checkpoint"] = {"dir": f"state-{len(jobs)}"}
+            spec["gpus"] = {"rigid": 1, "elastic": {"min": 1, "max": 4}, "checkpoint": 2, "wide": 4}[kind]
+            jobs.append(self.lab.submit(f"exec python3 {worker} {self.lab.folder}/job-{len(jobs)} {steps}", **spec))
+
+        for _ in range(30):
+            submit()
+        policies = self.lab.get("/api/v1/policies")["items"]
+        for policy in policies:
+            at_once = {p["name"]: "0" for p in policy["parameters"] if p["name"] in ("min_quantum_s", "preempt_margin_s", "resize_min_run_s", "resize_min_rem_s", "restart_cost_s")}
+            status, _, text = self.lab.request("PUT", "/api/v1/policy", {"name": policy["name"], "parameters": at_once})
+            self.assertEqual(status, 200, text)
+            self.assertEqual(self.lab.get("/api/v1/policy")["name"], policy["name"])
+            submit(), submit()
+            time.sleep(0.5)
+        self.assertTrue(any(job["state"] == "pending" for job in self.lab.jobs()), "else the last policies had nothing to do")
+        self.lab.cli("policy", "set", "fifo_first_fit")
+        for number, job in enumerate(jobs):
+            ended = self.lab.finished(job, 180)
+            self.assertEqual(ended["state"], "succeeded", ended)
+            told = (self.lab.folder / f"job-{number}").read_text().split()
+            self.assertEqual(told.count("end"), 1, (number, told))
+            self.assertEqual(told.count("start"), ended["attempt"], (number, told))
+        preemptions = sum(self.lab.job(job)["preemptions"] for job in jobs)
+        self.assertGreater(preemptions, 3, "else this shows little")
+        print(f"{len(jobs)} jobs through {len(policies)} policies, {preemptions} preemptions", file=sys.stderr)
+
+    def test_a_switch_takes_effect_at_once_on_ten_thousand_waiting_jobs(self):
+        self.lab.submit("sleep 600", gpus=3)
+        self.lab.submit("true", gpus=2)  # the head of the line, for which there is no room
+        with concurrent.futures.ThreadPoolExecutor(16) as clients:
+            last = max(clients.map(lambda i: self.lab.submit("sleep 0.2", user=f"u{i % 7}", time={"estimate": f"{i % 90 + 1}m"}), range(10_000)))
+        self.assertEqual(self.lab.get("/api/v1/jobs?state=pending&limit=1")["total"], 10_001)
+        begun = time.monotonic()
+        self.lab.cli("policy", "set", "fifo_first_fit")
+        until(lambda: self.lab.get("/api/v1/jobs?state=running&limit=1")["total"] == 2)
+        effect = time.monotonic() - begun
+        slowest = (0, "")
+        for policy in self.lab.get("/api/v1/policies")["items"]:
+            begun = time.monotonic()
+            self.assertEqual(self.lab.request("PUT", "/api/v1/policy", {"name": policy["name"]})[0], 200)
+            self.lab.job(last)  # answered only after the new policy has decided
+            slowest = max(slowest, (time.monotonic() - begun, policy["name"]))
+        print(f"10,000 jobs wait: another runs {effect * 1000:.0f} ms after the switch; slowest switch {slowest[0] * 1000:.0f} ms ({slowest[1]})", file=sys.stderr)
+        self.assertLess(max(effect, slowest[0]), 5)
+        self.assertGreater(self.lab.get("/api/v1/jobs?state=pending&limit=1")["total"], 9_000)
+
+
+# One step each 0.05 s; keeps its state when it is asked to stop, and writes what happened to it.
+LIVE_WORKER = """
+import pathlib, signal, sys, time
+log, steps = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+state = log.with_name(log.name + ".state")
+done = int(state.read_text()) if state.exists() else 0
+def tell(word):
+    with open(log, "a") as file:
+        file.write(word + " ")
+def save(*_):
+    state.write_text(str(done))
+    sys.exit(75)
+tell("start")
+signal.signal(signal.SIGTERM, save)
+while done < steps:
+    time.sleep(0.05)
+    done += 1
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+tell("end")
+"""
 
 
 class ChaosTest(LabTest):
