@@ -8,7 +8,7 @@
 #include "sim/cluster.h"
 #include "wire/job_file.h"
 #include "wire/job_spec.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::sim {
 namespace {
@@ -84,7 +84,7 @@ class Table {
     for (const auto& [key, value] : object_) {
       if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
       Error error = invalid("bad-cluster", fmt::format("there is no key {}{}", name_, std::string_view(key)));
-      if (const auto near = wire::did_you_mean(key, known_)) error.hints.push_back("did you mean " + *near + "?");
+      if (const auto near = did_you_mean(key, known_)) error.hints.push_back("did you mean " + *near + "?");
       return error;
     }
     return {};

@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::sim {
 namespace {
@@ -47,7 +47,7 @@ Error unknown(const std::string& name) {
   std::string list;
   for (const std::string_view known : names) list += (list.empty() ? "" : ", ") + std::string(known);
   error.notes.push_back("the profiles are " + list);
-  if (const auto near = wire::did_you_mean(name, names)) error.hints.push_back("did you mean " + *near + "?");
+  if (const auto near = did_you_mean(name, names)) error.hints.push_back("did you mean " + *near + "?");
   return error;
 }
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sim/statistics.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::sim {
 namespace {
@@ -198,7 +198,7 @@ Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names) {
     const auto metric = std::find_if(infos.begin(), infos.end(), [&](const MetricInfo& m) { return m.name == name; });
     if (metric == infos.end()) {
       Error error = invalid("unknown-metric", "there is no metric " + std::string(name));
-      if (const auto near = wire::did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+      if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
       error.hints.push_back("--metrics all shows every one");
       return error;
     }
