@@ -1,0 +1,59 @@
+// Who held which GPU when: the events of a result as intervals.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plot/figure.h"
+
+namespace sl::plot {
+
+struct HistoryServer {
+  std::string name;
+  int gpus = 0;
+  int gpu_first = 0;  // GPUs of all servers are numbered through
+};
+
+struct GpuPiece {
+  int server = 0;
+  int first = 0, last = 0;  // indices on the server, both included
+};
+
+// A stretch of time in which a job held the same GPUs.
+struct Holding {
+  std::string job;
+  double from = 0, to = 0;
+  std::vector<GpuPiece> gpus;
+  BoxEnd end = BoxEnd::plain;
+};
+
+struct Outage {
+  int server = 0;
+  double from = 0, to = 0;
+};
+
+// Times are seconds since the first submission; nothing lies after `end`.
+struct History {
+  std::vector<HistoryServer> servers;
+  std::vector<Holding> holdings;  // in order of their ends
+  std::vector<Outage> outages;
+  double end = 0;
+  std::size_t jobs = 0;  // that were submitted
+  int gpus() const { return servers.empty() ? 0 : servers.back().gpu_first + servers.back().gpus; }
+};
+
+// Reads NAME.events.csv (docs/formats/results.md). Errors: those of CSV, "bad-event" with its line, "empty-data".
+Result<History> read_history(const std::string& path);
+Result<History> parse_history(const std::string& path, std::string text);
+
+// For each GPU the times somebody held it, in order and apart from each other: two jobs on it are one interval.
+std::vector<std::vector<Range>> busy_times(const History& history);
+
+// How many of the GPUs from `gpu_first` are held at a time: a point at each change, from 0 to the end.
+std::vector<Point> allocated(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, double end);
+
+// The share of [from, to) in which they are held: GPU-seconds over GPUs times seconds.
+double allocated_share(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, Range time);
+
+}  // namespace sl::plot

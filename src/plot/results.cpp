@@ -1,0 +1,193 @@
+#include "plot/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "plot/csv.h"
+#include "plot/text.h"
+#include "wire/json.h"
+
+namespace sl::plot {
+namespace {
+
+namespace json = boost::json;
+constexpr std::int64_t version_known = 1;
+
+std::string text_of(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value && value->is_string() ? std::string(std::string_view(value->get_string())) : "";
+}
+
+std::map<std::string, double> numbers_of(const json::object& object) {
+  std::map<std::string, double> numbers;
+  for (const auto& [key, value] : object) {
+    if (value.is_number()) numbers[std::string(key)] = value.to_number<double>();
+  }
+  return numbers;
+}
+
+std::string file_of(const json::object& object, std::string_view key, const std::string& folder) {
+  const std::string name = text_of(object, key);
+  return name.empty() ? "" : (std::filesystem::path(folder) / name).string();
+}
+
+SimulatedResult read_result(const json::object& object, const std::string& folder, std::size_t index) {
+  SimulatedResult result;
+  result.policy = text_of(object, "policy");
+  result.figures = numbers_of(object);
+  if (const auto seed = result.figures.find("seed"); seed != result.figures.end())
+    result.seed = static_cast<std::int64_t>(seed->second);
+  if (const json::value* parameters = object.if_contains("parameters"); parameters && parameters->is_object()) {
+    for (const auto& [key, value] : parameters->get_object())
+      result.parameters[std::string(key)] =
+          value.is_string() ? std::string(std::string_view(value.get_string())) : json::serialize(value);
+  }
+  result.jobs_file = file_of(object, "jobs_file", folder);
+  result.events_file = file_of(object, "events_file", folder);
+  result.folder = index;
+  return result;
+}
+
+Error not_results(const std::string& path, const std::string& why) {
+  return invalid("not-results", path + " " + why).hint("schedulearn sim compare … --out FOLDER writes such a folder");
+}
+
+Status read_results(const json::object& document, const std::string& path, RunSet& runs) {
+  const json::value* results = document.if_contains("results");
+  if (!results || !results->is_array()) return not_results(path + "/run.json", "has no list of results");
+  for (const json::value& value : results->get_array()) {
+    if (!value.is_object() || text_of(value.get_object(), "policy").empty())
+      return not_results(path + "/run.json", "holds a result without a policy");
+    runs.results.push_back(read_result(value.get_object(), path, runs.folders.size()));
+  }
+  return {};
+}
+
+Status read_folder(const std::string& path, RunSet& runs) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return not_found("no-such-folder", "there is no folder " + path).hint("schedulearn sim compare … --out " + path);
+  if (!std::filesystem::exists(std::filesystem::path(path) / "run.json", ignored))
+    return not_results(path, "is not a result folder: it has no run.json");
+  const Result<std::string> text = read_file(path + "/run.json");
+  if (!text.ok()) return text.error();
+  const Result<json::value> document = wire::parse_json(*text);
+  if (!document.ok())
+    return not_results(path + "/run.json", "is damaged: " + document.error().message).at(document.error().pointer);
+  if (!document->is_object()) return not_results(path + "/run.json", "is no object");
+  const json::object& object = document->get_object();
+  const json::value* version = object.if_contains("version");
+  if (!version || !version->is_int64() || version->get_int64() != version_known)
+    return invalid("unknown-version", path + "/run.json is not of version 1")
+        .hint("read it with the program that wrote it");
+  if (Status read = read_results(object, path, runs); !read.ok()) return read;
+  RunFolder folder{path,
+                   text_of(object, "command"),
+                   text_of(object, "program"),
+                   text_of(object, "trace"),
+                   text_of(object, "servers"),
+                   {}};
+  if (const json::value* bounds = object.if_contains("lower_bounds"); bounds && bounds->is_object())
+    folder.lower_bounds = numbers_of(bounds->get_object());
+  runs.folders.push_back(std::move(folder));
+  return {};
+}
+
+// Whether results of this policy differ in what `of` gives.
+template <typename Of>
+bool differ(const RunSet& runs, const SimulatedResult& among, Of of) {
+  return std::any_of(runs.results.begin(), runs.results.end(),
+                     [&](const SimulatedResult& r) { return r.policy == among.policy && of(r) != of(among); });
+}
+
+}  // namespace
+
+Result<RunSet> read_runs(const std::vector<std::string>& folders) {
+  RunSet runs;
+  for (std::string path : folders) {
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    if (Status read = read_folder(path, runs); !read.ok()) return read.error();
+  }
+  if (runs.results.empty())
+    return invalid("empty-results",
+                   folders.empty() ? "no result folder is given" : folders.front() + " holds no results")
+        .hint("--run FOLDER, as sim compare --out FOLDER wrote it");
+  return runs;
+}
+
+Result<RunSet> selected(const RunSet& runs, const Selection& selection) {
+  std::set<std::string> known;
+  for (const SimulatedResult& result : runs.results) known.insert(result.policy);
+  for (const std::string& policy : selection.policies) {
+    if (known.contains(policy)) continue;
+    Error error = not_found("unknown-policy", "there are no results of policy " + policy)
+                      .note("there are results of " + joined({known.begin(), known.end()}, ", "));
+    if (const auto near = wire::did_you_mean(policy, {known.begin(), known.end()}))
+      error.hints.push_back("did you mean " + *near + "?");
+    return error;
+  }
+  RunSet chosen{runs.folders, {}};
+  for (const SimulatedResult& result : runs.results) {
+    const bool wanted = selection.policies.empty() ||
+                        std::count(selection.policies.begin(), selection.policies.end(), result.policy) > 0;
+    if (wanted && (!selection.seed || *selection.seed == result.seed)) chosen.results.push_back(result);
+  }
+  if (chosen.results.empty())
+    return not_found("no-results", fmt::format("there are no results of seed {}", *selection.seed));
+  return chosen;
+}
+
+std::string name_with_parameters(const std::string& policy, const std::map<std::string, std::string>& parameters) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : parameters) parts.push_back(name + "=" + value);
+  return parts.empty() ? policy : policy + " (" + joined(parts, ", ") + ")";
+}
+
+std::vector<std::string> names_of(const RunSet& runs) {
+  std::vector<std::string> names;
+  for (const SimulatedResult& result : runs.results) {
+    std::map<std::string, std::string> parts;
+    if (differ(runs, result, [](const auto& r) { return r.parameters; })) parts = result.parameters;
+    std::string name = name_with_parameters(result.policy, parts);
+    const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
+    if (differ(runs, result, jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
+    if (differ(runs, result, [](const auto& r) { return r.seed; })) name += fmt::format(", seed {}", result.seed);
+    if (differ(runs, result, [](const auto& r) { return r.folder; })) name += ", " + runs.folders[result.folder].path;
+    if (std::count(names.begin(), names.end(), name) > 0) name += fmt::format(" #{}", names.size() + 1);
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+std::vector<Source> sources_of(const RunSet& runs) {
+  std::vector<Source> sources;
+  for (std::size_t i = 0; i < runs.folders.size(); ++i) {
+    std::set<std::int64_t> seeds;
+    for (const SimulatedResult& result : runs.results) {
+      if (result.folder == i) seeds.insert(result.seed);
+    }
+    Source source{runs.folders[i].path, runs.folders[i].program, runs.folders[i].command, {}};
+    for (const std::int64_t seed : seeds) source.seeds.push_back(std::to_string(seed));
+    if (!seeds.empty()) sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+std::string origin_text(const RunSet& runs) {
+  const auto same = [&](auto of) {
+    return std::all_of(runs.folders.begin(), runs.folders.end(),
+                       [&](const RunFolder& f) { return of(f) == of(runs.folders.front()); });
+  };
+  const auto trace = [](const RunFolder& f) { return std::filesystem::path(f.trace).filename().string(); };
+  const auto servers = [](const RunFolder& f) { return f.servers; };
+  std::vector<std::string> parts;
+  if (same(trace) && !trace(runs.folders.front()).empty()) parts.push_back("trace " + trace(runs.folders.front()));
+  if (same(servers) && !servers(runs.folders.front()).empty())
+    parts.push_back("servers " + servers(runs.folders.front()));
+  return joined(parts, ", ");
+}
+
+}  // namespace sl::plot

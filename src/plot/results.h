@@ -1,0 +1,59 @@
+// Reads the folders that `sim run|compare --out` writes (docs/formats/results.md).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "plot/figure.h"
+
+namespace sl::plot {
+
+// One simulation of a folder. Figures are all its keys that are numbers, `jobs` and `seed` among them.
+struct SimulatedResult {
+  std::string policy;
+  std::map<std::string, std::string> parameters;
+  std::int64_t seed = 1;
+  std::map<std::string, double> figures;
+  std::string jobs_file, events_file;  // paths; empty: there is none
+  std::size_t folder = 0;              // index into RunSet::folders
+};
+
+struct RunFolder {
+  std::string path, command, program, trace, servers;
+  std::map<std::string, double> lower_bounds;
+};
+
+struct RunSet {
+  std::vector<RunFolder> folders;
+  std::vector<SimulatedResult> results;
+};
+
+// All folders together, results in the order of the files. Errors "no-such-folder", "not-results" (no run.json),
+// "unknown-version", those of JSON, and "empty-results".
+Result<RunSet> read_runs(const std::vector<std::string>& folders);
+
+// Which results to draw; empty: all.
+struct Selection {
+  std::vector<std::string> policies;
+  std::optional<std::int64_t> seed;
+};
+// Errors "unknown-policy" (with the nearest there is) and "no-results".
+Result<RunSet> selected(const RunSet& runs, const Selection& selection);
+
+// What tells the results apart and no more: policy, and parameters, seed, number of jobs, folder where they differ
+// between results of one policy. In the order of the results, each unlike the others.
+std::vector<std::string> names_of(const RunSet& runs);
+
+// "tiresias (quantum=60)".
+std::string name_with_parameters(const std::string& policy, const std::map<std::string, std::string>& parameters);
+
+// Where a picture of these results comes from.
+std::vector<Source> sources_of(const RunSet& runs);
+// "trace philly_2017.csv.gz on 32x8 GPUs", for a caption; empty where folders differ.
+std::string origin_text(const RunSet& runs);
+
+}  // namespace sl::plot

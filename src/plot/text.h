@@ -1,0 +1,30 @@
+// How wide text will be, without a font at hand: the widths of DejaVu Sans, the widest of the fonts a reader is likely
+// to have, so that what fits by this measure fits everywhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sl::plot {
+
+// Sizes in points. Pictures are made at their real size, so 7 is 7 pt on paper; nothing is smaller.
+inline constexpr double size_small = 7, size_label = 7.5, size_title = 8.5;
+
+double text_width(std::string_view text, double size);
+// Cut between words into lines of at most `width`; a word that is wider stands alone.
+std::vector<std::string> wrapped(std::string_view text, double size, double width);
+// Ends in "…" where it had to be cut; empty where not even a character fits.
+std::string shortened(std::string_view text, double size, double width);
+
+// 12345.6 -> "12,345.6": `digits` after the point, thousands apart.
+std::string with_commas(double value, int digits);
+// Three significant figures for people: "0.0123", "12.3", "12,346".
+std::string figure_text(double value);
+// "45 s", "12.5 min", "3.2 h", "13.5 d".
+std::string duration_text(double seconds);
+// "82,238 jobs", "1 job".
+std::string counted(std::size_t number, std::string_view thing);
+std::string joined(const std::vector<std::string>& parts, std::string_view between);
+
+}  // namespace sl::plot
