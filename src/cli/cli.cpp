@@ -10,6 +10,7 @@
 
 #include "base/suggest.h"
 #include "cli/commands.h"
+#include "plot/commands.h"
 #include "sim/commands.h"
 #include "wire/error.h"
 
@@ -26,7 +27,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 
 Jobs      submit run ls show logs why wait cancel
 Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
-Research  sim (run compare)
+Research  sim (run compare)  plot (cdf gantt util lines bars)
 System    up controller (run) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
@@ -107,6 +108,8 @@ class CommandLine {
   int simulate();
   void add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::string& examples);
+  void add_plots();
+  void add_plot(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& examples);
   Context context() const;
   int explain_parse_error(const CLI::ParseError& error, int argc, char** argv);
 
@@ -127,6 +130,7 @@ class CommandLine {
   int events_limit_ = 30;
   sim::SimulationOptions simulation_;
   std::string simulated_policies_, duration_min_, duration_max_;
+  plot::PlotOptions plot_;
   std::string typed_;  // the command as it was typed
   UpOptions up_;
   ControllerOptions controller_;
@@ -360,6 +364,65 @@ void CommandLine::add_research_commands() {
   add_simulation(*group, "compare", "Simulate several policies on the same trace, on all cores.",
                  "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,srtf,tiresias\n"
                  "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
+  add_plots();
+}
+
+void CommandLine::add_plot(CLI::App& parent, const std::string& name, const std::string& summary,
+                           const std::string& examples) {
+  CLI::App* c = command(parent, name, summary, examples, [this, name] {
+    plot::PlotOptions options = plot_;
+    options.chart = name;
+    options.command = typed_;
+    options.version = std::string("schedulearn ") + version;
+    options.json = context().as_json;
+    const Status done = plot::plot(options, std::cout);
+    return done.ok() ? 0 : fail(done.error());
+  });
+  const auto list = [&](const char* flag, std::vector<std::string>& into, const char* help) {
+    return c->add_option(flag, into, help)->delimiter(',');
+  };
+  CLI::Option* run = list("--run", plot_.runs, "result folders, as sim compare --out wrote them");
+  if (name == "cdf") {
+    list("--jobs", plot_.jobs, "instead: files with a row for every job")->excludes(run);
+  } else {
+    run->required();
+  }
+  list("--policy,--policies", plot_.policies, "only these policies");
+  c->add_option("--seed", plot_.seed, "only this seed");
+  list("--where", plot_.where, "only results with key=value, of a parameter or a number");
+  const bool is_in_time = name == "gantt" || name == "util";
+  if (!is_in_time)
+    list("--metric", plot_.metrics, name == "cdf" ? "jct, wait, slowdown or run" : "one or more numbers");
+  if (name == "cdf") c->add_option("--scale", plot_.scale, "of the x axis: auto, linear or log");
+  if (name == "lines") c->add_option("--x", plot_.x, "jobs, seed, a parameter or a number");
+  if (name == "util") c->add_option("--by", plot_.by, "cluster or server");
+  if (is_in_time) {
+    c->add_option("--from", plot_.from, "time since the first submission: 2h");
+    c->add_option("--to", plot_.to, "time since the first submission: 3h");
+    list("--servers", plot_.servers, "only these: gpu0,gpu1 or gpu*");
+  }
+  c->add_option("-o,--out", plot_.out, "NAME.svg, NAME.png or - (default: the chart's name, here)");
+  c->add_option("--csv", plot_.csv, "where the numbers go (default: beside the picture)");
+  c->add_option("--width", plot_.width_mm, "millimetres");
+  c->add_option("--theme", plot_.theme, "auto (as the reader's system is), light or dark");
+}
+
+void CommandLine::add_plots() {
+  CLI::App* group = app_.add_subcommand("plot", "Pictures of simulations: cdf, gantt, util, lines, bars.");
+  group->require_subcommand(1);
+  group->fallthrough();
+  add_plot(*group, "cdf", "Which share of the jobs needed at most so long.",
+           "  schedulearn plot cdf --run results\n  schedulearn plot cdf --run results --metric wait --out wait.svg\n"
+           "  schedulearn plot cdf --jobs fifo.csv,sjf.csv\n");
+  add_plot(*group, "gantt", "Who held which GPU when.",
+           "  schedulearn plot gantt --run results --policy fifo\n"
+           "  schedulearn plot gantt --run results --policy fifo --from 1h --to 3h --servers gpu0,gpu1\n");
+  add_plot(*group, "util", "Which share of the GPUs was held over time.",
+           "  schedulearn plot util --run results\n  schedulearn plot util --run results --policy fifo --by server\n");
+  add_plot(*group, "lines", "Numbers of results over jobs, seed or a parameter.",
+           "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
+  add_plot(*group, "bars", "Numbers of results, a bar for each policy.",
+           "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
 }
 
 void CommandLine::add_system_commands() {
@@ -463,9 +526,9 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
                                         : std::string_view(argv[i]).find('='));
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     const bool flag = word.starts_with("--");
-    const bool is_command =
-        i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "servers" ||
-                              at->get_name() == "controller" || at->get_name() == "agent" || at->get_name() == "sim"));
+    const bool is_command = i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "servers" ||
+                                                  at->get_name() == "controller" || at->get_name() == "agent" ||
+                                                  at->get_name() == "sim" || at->get_name() == "plot"));
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";

@@ -95,6 +95,7 @@ struct Figure {
   std::string summary;  // one sentence for those who cannot see it
   std::string caption;  // definitions, sample size, what was left out
   std::vector<Panel> panels;
+  bool is_stacked = false;                    // panels below each other whatever the width
   std::vector<std::string> shade_names = {};  // of levels 0 …; empty: no legend for them
   std::string csv = {};                       // the numbers; empty: the points of the lines
   std::vector<Source> sources = {};

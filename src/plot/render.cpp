@@ -23,6 +23,7 @@ double draw_lines_of_text(Svg& svg, std::string_view look, const std::string& te
 }
 
 std::size_t columns_of(const Figure& figure, const Rendering& rendering) {
+  if (figure.is_stacked) return 1;
   const auto fitting = static_cast<std::size_t>(rendering.width_mm / 70);
   return std::clamp<std::size_t>(fitting, 1, std::max<std::size_t>(1, figure.panels.size()));
 }

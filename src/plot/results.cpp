@@ -103,6 +103,14 @@ bool differ(const RunSet& runs, const SimulatedResult& among, Of of) {
                      [&](const SimulatedResult& r) { return r.policy == among.policy && of(r) != of(among); });
 }
 
+bool is_wanted(const SimulatedResult& result, const Selection& selection) {
+  const auto& policies = selection.policies;
+  if (!policies.empty() && std::find(policies.begin(), policies.end(), result.policy) == policies.end()) return false;
+  if (selection.seed && *selection.seed != result.seed) return false;
+  return std::all_of(selection.where.begin(), selection.where.end(),
+                     [&](const auto& wish) { return value_text_of(result, wish.first) == wish.second; });
+}
+
 }  // namespace
 
 Result<RunSet> read_runs(const std::vector<std::string>& folders) {
@@ -130,14 +138,21 @@ Result<RunSet> selected(const RunSet& runs, const Selection& selection) {
     return error;
   }
   RunSet chosen{runs.folders, {}};
-  for (const SimulatedResult& result : runs.results) {
-    const bool wanted = selection.policies.empty() ||
-                        std::count(selection.policies.begin(), selection.policies.end(), result.policy) > 0;
-    if (wanted && (!selection.seed || *selection.seed == result.seed)) chosen.results.push_back(result);
-  }
-  if (chosen.results.empty())
-    return not_found("no-results", fmt::format("there are no results of seed {}", *selection.seed));
-  return chosen;
+  std::copy_if(runs.results.begin(), runs.results.end(), std::back_inserter(chosen.results),
+               [&](const SimulatedResult& result) { return is_wanted(result, selection); });
+  if (!chosen.results.empty()) return chosen;
+  std::vector<std::string> wishes;
+  if (selection.seed) wishes.push_back(fmt::format("seed {}", *selection.seed));
+  for (const auto& [key, value] : selection.where) wishes.push_back(key + "=" + value);
+  return not_found("no-results", "there are no results with " + joined(wishes, ", "))
+      .note("there are " + shortened(joined(names_of(runs), "; "), 1, 120));
+}
+
+std::optional<std::string> value_text_of(const SimulatedResult& result, const std::string& key) {
+  if (const auto found = result.parameters.find(key); found != result.parameters.end()) return found->second;
+  if (const auto found = result.figures.find(key); found != result.figures.end())
+    return fmt::format("{}", found->second);
+  return {};
 }
 
 std::string name_with_parameters(const std::string& policy, const std::map<std::string, std::string>& parameters) {
@@ -146,17 +161,23 @@ std::string name_with_parameters(const std::string& policy, const std::map<std::
   return parts.empty() ? policy : policy + " (" + joined(parts, ", ") + ")";
 }
 
-std::vector<std::string> names_of(const RunSet& runs) {
+std::vector<std::string> names_of(const RunSet& runs, Naming naming) {
   std::vector<std::string> names;
   for (const SimulatedResult& result : runs.results) {
     std::map<std::string, std::string> parts;
-    if (differ(runs, result, [](const auto& r) { return r.parameters; })) parts = result.parameters;
+    for (const auto& [key, value] : result.parameters) {
+      const auto same = [&](const SimulatedResult& r) {
+        return r.parameters.contains(key) ? r.parameters.at(key) : "";
+      };
+      if (differ(runs, result, same)) parts[key] = value;
+    }
     std::string name = name_with_parameters(result.policy, parts);
     const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
     if (differ(runs, result, jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
     if (differ(runs, result, [](const auto& r) { return r.seed; })) name += fmt::format(", seed {}", result.seed);
     if (differ(runs, result, [](const auto& r) { return r.folder; })) name += ", " + runs.folders[result.folder].path;
-    if (std::count(names.begin(), names.end(), name) > 0) name += fmt::format(" #{}", names.size() + 1);
+    const bool is_taken = std::find(names.begin(), names.end(), name) != names.end();
+    if (is_taken && naming == Naming::unlike) name += fmt::format(" #{}", names.size() + 1);
     names.push_back(std::move(name));
   }
   return names;

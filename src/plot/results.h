@@ -40,13 +40,19 @@ Result<RunSet> read_runs(const std::vector<std::string>& folders);
 struct Selection {
   std::vector<std::string> policies;
   std::optional<std::int64_t> seed;
+  std::vector<std::pair<std::string, std::string>> where = {};  // parameters or figures and their values
 };
 // Errors "unknown-policy" (with the nearest there is) and "no-results".
 Result<RunSet> selected(const RunSet& runs, const Selection& selection);
 
+// A parameter of the result, or a figure, as text; nothing where it has neither.
+std::optional<std::string> value_text_of(const SimulatedResult& result, const std::string& key);
+
 // What tells the results apart and no more: policy, and parameters, seed, number of jobs, folder where they differ
-// between results of one policy. In the order of the results, each unlike the others.
-std::vector<std::string> names_of(const RunSet& runs);
+// between results of one policy. In the order of the results; those that nothing tells apart are numbered, or share a
+// name.
+enum class Naming { unlike, alike_share };
+std::vector<std::string> names_of(const RunSet& runs, Naming naming = Naming::unlike);
 
 // "tiresias (quantum=60)".
 std::string name_with_parameters(const std::string& policy, const std::map<std::string, std::string>& parameters);

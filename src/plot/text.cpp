@@ -92,7 +92,9 @@ std::string counted(std::size_t number, std::string_view thing) {
 
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
-  for (const std::string& part : parts) (text += text.empty() ? "" : between) += part;
+  for (const std::string& part : parts) {
+    if (!part.empty()) (text += text.empty() ? "" : between) += part;
+  }
   return text;
 }
 

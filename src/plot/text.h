@@ -25,6 +25,7 @@ std::string figure_text(double value);
 std::string duration_text(double seconds);
 // "82,238 jobs", "1 job".
 std::string counted(std::size_t number, std::string_view thing);
+// Empty parts are left out.
 std::string joined(const std::vector<std::string>& parts, std::string_view between);
 
 }  // namespace sl::plot
