@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "plot/commands.h"
 #include "sim/commands.h"
+#include "sim/trace_commands.h"
 #include "wire/error.h"
 
 namespace sl::cli {
@@ -27,7 +28,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 
 Jobs      submit run ls show logs why wait cancel
 Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
-Research  sim (run compare)  plot (cdf gantt util lines bars)
+Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
 System    up controller (run) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
@@ -106,6 +107,10 @@ class CommandLine {
   void add_system_commands();
   void add_research_commands();
   int simulate();
+  void add_trace_commands();
+  CLI::App* add_trace(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::string& examples, Status (*action)(const sim::TraceCommand&, const sim::Outputs&));
+  void add_trace_filters(CLI::App& command);
   void add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::string& examples);
   void add_plots();
@@ -129,6 +134,7 @@ class CommandLine {
   std::string name_, wait_timeout_;
   int events_limit_ = 30;
   sim::SimulationOptions simulation_;
+  sim::TraceCommand trace_;
   std::string simulated_policies_, duration_min_, duration_max_;
   plot::PlotOptions plot_;
   std::string typed_;  // the command as it was typed
@@ -365,6 +371,7 @@ void CommandLine::add_research_commands() {
                  "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,srtf,tiresias\n"
                  "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
   add_plots();
+  add_trace_commands();
 }
 
 void CommandLine::add_plot(CLI::App& parent, const std::string& name, const std::string& summary,
@@ -423,6 +430,74 @@ void CommandLine::add_plots() {
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
   add_plot(*group, "bars", "Numbers of results, a bar for each policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
+}
+
+
+CLI::App* CommandLine::add_trace(CLI::App& parent, const std::string& name, const std::string& summary,
+                                 const std::string& examples,
+                                 Status (*action)(const sim::TraceCommand&, const sim::Outputs&)) {
+  return command(parent, name, summary, examples, [this, action] {
+    trace_.json = context().as_json;
+    for (const auto& [text, seconds] : {std::pair(&duration_min_, &trace_.filter.duration_min_s),
+                                        std::pair(&duration_max_, &trace_.filter.duration_max_s)}) {
+      if (text->empty()) continue;
+      const auto parsed = wire::parse_duration_s(*text);
+      if (!parsed.ok()) return fail(parsed.error());
+      *seconds = *parsed;
+    }
+    const Status done = action(trace_, {std::cout, std::cerr});
+    return done.ok() ? 0 : fail(done.error());
+  });
+}
+
+void CommandLine::add_trace_filters(CLI::App& c) {
+  c.add_option("--max-gpus", trace_.filter.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
+  c.add_option("--oversize", trace_.filter.oversize, "jobs wider than that: drop, fail or clip")
+      ->check(CLI::IsMember({"drop", "fail", "clip"}));
+  c.add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
+  c.add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
+  c.add_option("--jobs", trace_.filter.jobs, "only the first so many")->check(CLI::PositiveNumber);
+}
+
+void CommandLine::add_trace_commands() {
+  CLI::App* group = app_.add_subcommand("trace", "Traces of jobs: info, import, export, gen, ls.");
+  group->require_subcommand(1);
+  group->fallthrough();
+  const auto add_out = [this](CLI::App* c) {
+    c->add_option("-o,--out", trace_.out, "file, .gz to compress it; default: standard output");
+  };
+  const auto add_seed = [this](CLI::App* c) {
+    c->add_option("--seed", trace_.seed, "of a workload: the same seed, the same bytes");
+  };
+  CLI::App* info =
+      add_trace(*group, "info", "What is in a trace: jobs, sizes, durations, load.",
+                "  schedulearn trace info philly.csv.gz --servers 32x8\n  schedulearn trace info poisson:jobs=5000\n",
+                sim::trace_info);
+  info->add_option("trace", trace_.source, "CSV file, plain or .gz, or a workload")->required();
+  info->add_option("--servers", trace_.servers, "say how full it keeps this cluster: 32x8");
+  add_trace_filters(*info);
+  add_seed(info);
+  CLI::App* write = add_trace(*group, "export", "Write a trace, or a part of it, as CSV or SWF.",
+                              "  schedulearn trace export philly.csv.gz --jobs 1000 --max-gpus 8 --out small.csv\n"
+                              "  schedulearn trace export philly.csv.gz --format swf --out philly.swf\n",
+                              sim::trace_export);
+  write->add_option("trace", trace_.source, "CSV file, plain or .gz, or a workload")->required();
+  write->add_option("--format", trace_.format, "csv or swf")->check(CLI::IsMember({"csv", "swf"}));
+  add_out(write);
+  add_trace_filters(*write);
+  add_seed(write);
+  CLI::App* make = add_trace(*group, "gen", "Make a trace from a workload and a seed.",
+                             "  schedulearn trace gen poisson jobs=5000 load=0.9 --seed 7 --out t.csv.gz\n"
+                             "  schedulearn trace gen thesis/pytorch-mnist jobs=20\n",
+                             sim::trace_generate);
+  make->add_option("workload", trace_.source, "see: schedulearn trace ls")->required();
+  make->add_option("values", trace_.values, "KEY=VALUE of its parameters");
+  add_out(make);
+  add_trace_filters(*make);
+  add_seed(make);
+  add_trace(*group, "ls", "The workloads there are, or one with its parameters.",
+            "  schedulearn trace ls\n  schedulearn trace ls poisson\n", sim::trace_list)
+      ->add_option("workload", trace_.source, "show the parameters of this one");
 }
 
 void CommandLine::add_system_commands() {

@@ -24,6 +24,23 @@ std::shared_ptr<const JobModel> make_measured(const MeasuredProfile& profile) {
   return model;
 }
 
+// "1|1.8|2.5"; null: not positive numbers, or the first is not 1.
+std::shared_ptr<const JobModel> make_listed(std::string_view text) {
+  auto model = std::make_shared<JobModel>();
+  while (model->speedup.size() < gpus_known) {
+    double speed = 0;
+    const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
+    if (error != std::errc() || !(speed > 0 && speed <= 1e6)) return nullptr;
+    if (model->speedup.empty() && speed != 1) return nullptr;
+    model->speedup.push_back(speed);
+    text.remove_prefix(static_cast<std::size_t>(stopped - text.data()));
+    if (text.empty()) return model;
+    if (text.front() != '|') return nullptr;
+    text.remove_prefix(1);
+  }
+  return nullptr;
+}
+
 // Null: there is no such profile.
 std::shared_ptr<const JobModel> make_profile(const std::string& name) {
   if (name == "linear") return make_formula(1);
@@ -34,14 +51,27 @@ std::shared_ptr<const JobModel> make_profile(const std::string& name) {
     if (error != std::errc() || stopped != end || !(parallel >= 0 && parallel <= 1)) return nullptr;
     return make_formula(parallel);
   }
+  if (name.starts_with("speedup:")) return make_listed(std::string_view(name).substr(8));
   for (const MeasuredProfile& profile : measured_profiles()) {
     if (profile.name == name) return make_measured(profile);
   }
   return nullptr;
 }
 
+// All that were ever asked for.
+struct Cache {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const JobModel>> models;
+};
+constexpr std::size_t profiles_max = 10'000;
+
+Cache& cache() {
+  static Cache made;
+  return made;
+}
+
 Error unknown(const std::string& name) {
-  std::vector<std::string_view> names = {"linear", "amdahl:0.9"};
+  std::vector<std::string_view> names = {"linear", "amdahl:0.9", "speedup:1|1.8"};
   for (const MeasuredProfile& profile : measured_profiles()) names.push_back(profile.name);
   Error error = invalid("unknown-profile", "there is no profile " + name);
   std::string list;
@@ -54,16 +84,33 @@ Error unknown(const std::string& name) {
 }  // namespace
 
 Result<std::shared_ptr<const JobModel>> find_profile(const std::string& name) {
-  static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const JobModel>> made;
-  const std::lock_guard lock(mutex);
-  auto& model = made[name];
-  if (!model) model = make_profile(name);
-  if (!model) {
-    made.erase(name);
-    return unknown(name);
+  Cache& known = cache();
+  const std::lock_guard lock(known.mutex);
+  if (const auto at = known.models.find(name); at != known.models.end()) return at->second;
+  std::shared_ptr<const JobModel> model = make_profile(name);
+  if (!model) return unknown(name);
+  if (known.models.size() >= profiles_max) {
+    return invalid("too-many-profiles", "there are more than 10000 different profiles")
+        .note("a profile is a kind of training, not a job");
   }
+  known.models.emplace(name, model);
   return model;
+}
+
+std::string profile_name(const JobModel& model) {
+  if (model.speedup.empty()) return "";
+  Cache& known = cache();
+  const std::lock_guard lock(known.mutex);
+  for (const auto& [name, made] : known.models) {
+    if (made.get() == &model) return name;
+  }
+  std::string list = "speedup:";
+  for (const double speed : model.speedup) {
+    char digits[32];
+    if (list.back() != ':') list.push_back('|');
+    list.append(digits, std::to_chars(digits, digits + sizeof digits, speed).ptr);
+  }
+  return list;
 }
 
 const std::vector<MeasuredProfile>& measured_profiles() {

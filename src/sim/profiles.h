@@ -11,10 +11,14 @@
 namespace sl::sim {
 
 // The model of a profile, the same object for the same name: "linear", "amdahl:0.9" (that part of the work is
-// parallel), or one of those measured in the Schedulearn thesis (policies.md 0.5): keras-mnist, tf-mnist,
-// pytorch-mnist, mxnet-mnist, pytorch-resnet; their run times count as measured only where a trace says no other
-// duration. Error "unknown-profile".
+// parallel), "speedup:1|1.8|2.5" (on 1, 2, 3 GPUs relative to one), or one of those measured in the Schedulearn thesis
+// (policies.md 0.5): keras-mnist, tf-mnist, pytorch-mnist, mxnet-mnist, pytorch-resnet; their run times count as
+// measured only where a trace says no other duration. Errors: "unknown-profile", "too-many-profiles" (beyond 10,000 in
+// one process).
 Result<std::shared_ptr<const JobModel>> find_profile(const std::string& name);
+
+// A name find_profile knows a model of the same speeds by; empty: the model says nothing of speeds.
+std::string profile_name(const JobModel& model);
 
 struct MeasuredProfile {
   std::string name, title;

@@ -38,10 +38,15 @@ struct TraceDetails {
   int priority = 0;
   int gpus_min = 0, gpus_max = 0;      // 0: as many as it asks for
   double gpu_share = 1;                // below 1: it may share its GPU
-  ResourceVector demand;               // CPUs and memory, for the whole job
+  ResourceVector demand;               // CPUs, memory, disk, network, for the whole job
   std::vector<std::string> gpu_types;  // any of; empty: any
   std::string virtual_cluster, family, status;
   std::shared_ptr<const JobModel> model;  // speed on other numbers of GPUs, roles…; null: nothing known
+
+  // What no simulation uses; read only where TraceOptions::everything says so.
+  std::string qos;
+  double iterations = 0;   // 0: unknown
+  Instant original_start;  // on the cluster the trace is from; never happened: unknown
   friend bool operator==(const TraceDetails&, const TraceDetails&) = default;
 };
 
@@ -53,6 +58,7 @@ struct TraceOptions {
   Duration duration_min = Duration{0};           // shorter ones are made this long
   Duration duration_max = Duration::infinite();  // longer ones are made this long
   std::int64_t jobs_max = 0;                     // only so many, the first by submission; 0: all
+  bool everything = false;                       // also what no simulation uses, to be written again
 };
 
 // What was left out or changed, and why.
@@ -84,7 +90,7 @@ struct Trace {
   }
 };
 
-// Errors: "no-such-file", "trace-damaged" (gzip), "trace-columns", "trace-row" with the line and the column's name,
+// Errors: those of read_text (trace_file.h), "trace-columns", "trace-row" with the line and the column's name,
 // "trace-empty", "trace-duplicate-id", "trace-oversize".
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options);
 Result<Trace> parse_trace(std::string text, const TraceOptions& options);

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -10,12 +9,15 @@
 #include "sim/profiles.h"
 #include "sim/trace.h"
 #include "sim/trace_columns.h"
+#include "sim/trace_file.h"
 
 namespace sl::sim {
 namespace {
 
 constexpr double seconds_max = 1e11;  // some three thousand years: anything above is a mistake
 constexpr double gpus_limit = 1e6;
+constexpr double mebibyte = 1024.0 * 1024;
+constexpr std::size_t id_size_max = 1000;
 
 // Whole numbers are what nearly all traces hold.
 std::optional<std::int64_t> whole(std::string_view text) {
@@ -48,6 +50,21 @@ std::optional<int> count_of(std::string_view text) {
   return n && *n >= 0 && *n == std::floor(*n) && *n <= gpus_limit ? std::optional(static_cast<int>(*n)) : std::nullopt;
 }
 
+std::optional<double> amount_of(std::string_view text) {
+  const auto value = number(text);
+  return value && *value >= 0 && *value < 1e18 ? value : std::nullopt;
+}
+
+std::optional<double> rank_of(std::string_view text) {
+  const auto value = number(text);
+  return value && std::fabs(*value) <= 1e6 ? value : std::nullopt;
+}
+
+std::optional<double> share_of(std::string_view text) {
+  const auto value = number(text);
+  return value && *value > 0 && *value <= 1 ? value : std::nullopt;
+}
+
 // Whether a name was there before. Traces mostly number their jobs upwards, which costs nothing to check.
 class Identities {
  public:
@@ -67,6 +84,30 @@ class Identities {
   boost::unordered_flat_set<std::string_view> seen_;
 };
 
+// Text of the detail columns -> details, so that jobs alike in these share them and nothing is parsed twice. A trace
+// whose jobs all differ gains nothing, so beyond some thousand kinds only the neighbour is compared.
+class SharedDetails {
+ public:
+  static constexpr std::uint32_t unknown = UINT32_MAX - 1;
+
+  std::uint32_t find(const std::string& key) const {
+    if (key == last_key_) return last_;
+    const auto at = known_.find(key);
+    return at == known_.end() ? unknown : at->second;
+  }
+  void remember(const std::string& key, std::uint32_t details) {
+    if (known_.size() < kinds_max) known_.emplace(key, details);
+    last_key_ = key;
+    last_ = details;
+  }
+
+ private:
+  static constexpr std::size_t kinds_max = 4096;
+  boost::unordered_flat_map<std::string, std::uint32_t> known_;
+  std::string last_key_;
+  std::uint32_t last_ = unknown;
+};
+
 class Reader {
  public:
   Reader(std::string text, const TraceOptions& options)
@@ -76,12 +117,17 @@ class Reader {
 
   Result<Trace> read() {
     std::size_t at = 0;
-    Result<Columns> columns = Columns::of_header(next_line(at));
+    Result<Columns> columns = Columns::of_header(take_line(*text_, at));
     if (!columns.ok()) return columns.error();
     columns_ = *columns;
-    trace_.jobs.reserve(text_->size() / 64);
+    if (!options_.everything) columns_.keep_for_simulation();
+    for (std::size_t c = 0; c < column_count; ++c) {
+      const auto column = static_cast<Column>(c);
+      if (is_detail(column) && columns_.has(column)) detail_columns_.push_back(column);
+    }
+    trace_.jobs.reserve(text_->size() / 48);
     for (line_ = 2; at < text_->size(); ++line_) {
-      const std::string_view row = next_line(at);
+      const std::string_view row = take_line(*text_, at);
       if (row.empty()) continue;
       if (Status read = read_row(row); !read.ok()) return read.error();
     }
@@ -90,48 +136,46 @@ class Reader {
   }
 
  private:
-  std::string_view next_line(std::size_t& at) const {
-    const std::size_t end = std::min(text_->find('\n', at), text_->size());
-    std::string_view line = std::string_view(*text_).substr(at, end - at);
-    at = end + 1;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    return line;
-  }
   std::string_view field(Column column) const { return columns_.of(fields_, column); }
 
+  Error bad_row(const std::string& why) const { return invalid("trace-row", fmt::format("line {}: {}", line_, why)); }
   Error bad(Column column) const {
-    return invalid("trace-row",
-                   fmt::format("line {}: {} is not a sensible {}: {}", line_, Columns::name(column),
-                               column == Column::profile ? "profile" : "number", field(column).substr(0, 60)));
+    return bad_row(fmt::format("{} is not a sensible {}: {}", Columns::name(column),
+                               column == Column::profile ? "profile" : "number", shown(field(column))));
   }
 
   Status read_row(std::string_view row) {
     ++rows_;
-    split_fields(row, fields_);
-    if (fields_.size() != columns_.count()) {
-      return invalid("trace-row", fmt::format("line {}: {} columns where the header has {}", line_, fields_.size(),
-                                              columns_.count()));
-    }
+    if (!split_fields(row, fields_)) return bad_row("a quote inside a field, or without its partner");
+    if (fields_.size() != columns_.count())
+      return bad_row(fmt::format("{}{} columns where the header has {}", fields_.size() > columns_max ? "over " : "",
+                                 std::min(fields_.size(), columns_max), columns_.count()));
     const auto submit = time_of(field(Column::submit)), duration = time_of(field(Column::duration));
     const auto gpus = count_of(field(Column::gpus));
     if (!submit) return bad(Column::submit);
     if (!duration) return bad(Column::duration);
     if (!gpus) return bad(Column::gpus);
-    const std::string_view id = field(Column::id);
-    if (id.empty()) return invalid("trace-row", fmt::format("line {}: the job has no job_id", line_));
-    if (!identities_.is_new(id, trace_.jobs))
-      return invalid("trace-duplicate-id", fmt::format("line {}: job {} is there twice", line_, id));
     TraceJob job;
-    job.id_text = id.data();
-    job.id_size = static_cast<std::uint32_t>(id.size());
     job.submitted = Instant{submit->us};
     job.duration = *duration;
     job.gpus = *gpus;
+    if (Status named = read_id(job); !named.ok()) return named;
     job.user = user_of(field(Column::user));
     if (columns_.any_details()) {
       if (Status read = read_details(job); !read.ok()) return read;
     }
     trace_.jobs.push_back(job);
+    return {};
+  }
+
+  Status read_id(TraceJob& job) {
+    const std::string_view id = field(Column::id);
+    if (id.empty()) return bad_row("the job has no job_id");
+    if (id.size() > id_size_max) return bad_row(fmt::format("the job_id is longer than {} bytes", id_size_max));
+    if (!identities_.is_new(id, trace_.jobs))
+      return invalid("trace-duplicate-id", fmt::format("line {}: job {} is there twice", line_, shown(id)));
+    job.id_text = id.data();
+    job.id_size = static_cast<std::uint32_t>(id.size());
     return {};
   }
 
@@ -147,24 +191,35 @@ class Reader {
   }
 
   Status read_details(TraceJob& job) {
+    key_.clear();
+    for (const Column column : detail_columns_) key_.append(field(column)).push_back('\n');
+    job.details = shared_.find(key_);
+    if (job.details == SharedDetails::unknown) {
+      if (Status read = read_new_details(job); !read.ok()) return read;
+      shared_.remember(key_, job.details);
+    }
+    const TraceDetails* details = trace_.details_of(job);
+    if (!details) return {};
+    if (details->gpus_min > job.gpus || (details->gpus_max > 0 && details->gpus_max < job.gpus))
+      return bad_row("gpus must lie between gpus_min and gpus_max");
+    return {};
+  }
+
+  Status read_new_details(TraceJob& job) {
     TraceDetails details;
     if (const Column wrong = read_numbers(details); wrong != Column::id) return bad(wrong);
     if (const std::string_view types = field(Column::gpu_type); !types.empty()) split_types(types, details.gpu_types);
     details.virtual_cluster = field(Column::virtual_cluster);
     details.family = field(Column::family);
     details.status = field(Column::status);
+    details.qos = field(Column::qos);
     if (const std::string_view name = field(Column::profile); !name.empty()) {
       auto model = find_profile(std::string(name));
       if (!model.ok()) return Error(bad(Column::profile)).note(model.error().notes.front());
       details.model = *model;
     }
+    job.details = TraceJob::nothing_more;
     if (details == TraceDetails{}) return {};
-    if ((details.gpus_min > 0 && details.gpus_min > job.gpus) || (details.gpus_max > 0 && details.gpus_max < job.gpus))
-      return invalid("trace-row", fmt::format("line {}: gpus must lie between gpus_min and gpus_max", line_));
-    if (!trace_.details.empty() && details == trace_.details.back()) {  // neighbours are often alike
-      job.details = static_cast<std::uint32_t>(trace_.details.size() - 1);
-      return {};
-    }
     job.details = static_cast<std::uint32_t>(trace_.details.size());
     trace_.details.push_back(std::move(details));
     return {};
@@ -179,29 +234,23 @@ class Reader {
       if (value) keep(*value);
       return value.has_value();
     };
-    const auto amount = [](std::string_view text) {
-      const auto value = number(text);
-      return value && *value >= 0 && *value < 1e18 ? value : std::nullopt;
+    const auto amount = [&](Column column, Resource resource, double unit) {
+      return read(column, amount_of, [&](double n) { to.demand[resource] = n * unit; });
     };
     if (!read(Column::estimate, time_of, [&](Duration d) { to.estimate = d; })) return Column::estimate;
     if (!read(Column::deadline, time_of, [&](Duration d) { to.deadline = Instant{d.us}; })) return Column::deadline;
-    const auto rank = [](std::string_view text) {
-      const auto value = number(text);
-      return value && std::fabs(*value) <= 1e6 ? value : std::nullopt;
-    };
-    if (!read(Column::priority, rank, [&](double p) { to.priority = static_cast<int>(p); })) return Column::priority;
+    if (!read(Column::priority, rank_of, [&](double p) { to.priority = static_cast<int>(p); })) return Column::priority;
     if (!read(Column::gpus_min, count_of, [&](int n) { to.gpus_min = n; })) return Column::gpus_min;
     if (!read(Column::gpus_max, count_of, [&](int n) { to.gpus_max = n; })) return Column::gpus_max;
-    const auto share = [](std::string_view text) {
-      const auto value = number(text);
-      return value && *value > 0 && *value <= 1 ? value : std::nullopt;
-    };
-    if (!read(Column::gpu_share, share, [&](double s) { to.gpu_share = s; })) return Column::gpu_share;
-    if (!read(Column::cpus, amount, [&](double n) { to.demand[Resource::cpu] = n; })) return Column::cpus;
-    if (!read(Column::memory_mib, amount, [&](double n) { to.demand[Resource::memory] = n * 1048576; }))
-      return Column::memory_mib;
-    if (!read(Column::memory_bytes, amount, [&](double n) { to.demand[Resource::memory] = n; }))
-      return Column::memory_bytes;
+    if (!read(Column::gpu_share, share_of, [&](double s) { to.gpu_share = s; })) return Column::gpu_share;
+    if (!amount(Column::cpus, Resource::cpu, 1)) return Column::cpus;
+    if (!amount(Column::memory_mib, Resource::memory, mebibyte)) return Column::memory_mib;
+    if (!amount(Column::memory_bytes, Resource::memory, 1)) return Column::memory_bytes;
+    if (!amount(Column::disk_mib, Resource::disk, mebibyte)) return Column::disk_mib;
+    if (!amount(Column::network_mbit_s, Resource::network, 1e6)) return Column::network_mbit_s;
+    if (!read(Column::iterations, amount_of, [&](double n) { to.iterations = n; })) return Column::iterations;
+    if (!read(Column::original_start, time_of, [&](Duration d) { to.original_start = Instant{d.us}; }))
+      return Column::original_start;
     return Column::id;
   }
 
@@ -217,8 +266,11 @@ class Reader {
   std::shared_ptr<const std::string> text_;
   Trace trace_;
   Columns columns_;
+  std::vector<Column> detail_columns_;
   Fields fields_;
   Identities identities_;
+  SharedDetails shared_;
+  std::string key_;
   boost::unordered_flat_map<std::string_view, std::uint32_t> users_;
   std::string_view last_user_;
   std::uint32_t last_user_index_ = 0;
@@ -242,25 +294,6 @@ Result<bool> fit_job(TraceJob& job, const TraceOptions& options, TraceReport& re
   report.clipped_duration += clipped != job.duration;
   job.duration = clipped;
   return true;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);  // reads plain files too
-  if (!file) return not_found("no-such-file", "there is no trace " + path);
-  gzbuffer(file.get(), 1 << 18);
-  std::string text;
-  std::size_t used = 0;
-  for (int n = 1; n > 0;) {
-    if (text.size() - used < (1 << 20)) text.resize(std::max<std::size_t>(1 << 23, text.size() * 3 / 2));
-    n = gzread(file.get(), text.data() + used, 1 << 20);
-    if (n > 0) used += static_cast<std::size_t>(n);
-  }
-  text.resize(used);
-  int code = 0;
-  const char* why = gzerror(file.get(), &code);
-  if (code != Z_OK && code != Z_STREAM_END)
-    return invalid("trace-damaged", "the trace " + path + " is cut off or damaged: " + (why ? why : ""));
-  return text;
 }
 
 }  // namespace
@@ -292,7 +325,7 @@ Result<Trace> parse_trace(std::string text, const TraceOptions& options) {
 }
 
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
-  Result<std::string> text = read_file(path);
+  Result<std::string> text = read_text(path);
   if (!text.ok()) return text.error();
   Result<Trace> trace = parse_trace(std::move(*text), options);
   if (!trace.ok()) return Error(trace.error()).note("in " + path);

@@ -92,4 +92,14 @@ Result<Trace> make_workload(const std::string& spec, std::uint64_t seed, const T
   return finish_trace(std::move(*trace), options);
 }
 
+Result<Trace> open_trace(const std::string& source, std::uint64_t seed, const TraceOptions& options) {
+  if (is_workload(source)) return make_workload(source, seed, options);
+  Result<Trace> trace = read_trace(source, options);
+  if (trace.ok() || trace.error().code != "no-such-file") return trace;
+  std::vector<std::string_view> names;
+  for (const WorkloadEntry& entry : entries()) names.push_back(entry.info.name);
+  return with_suggestion(not_found("no-such-file", "there is no file and no workload " + source), name_of(source),
+                         names);
+}
+
 }  // namespace sl::sim

@@ -30,4 +30,7 @@ bool is_workload(const std::string& spec);
 // "bad-parameter", and those of finish_trace.
 Result<Trace> make_workload(const std::string& spec, std::uint64_t seed, const TraceOptions& options);
 
+// What `--trace` names: a workload, else a file.
+Result<Trace> open_trace(const std::string& source, std::uint64_t seed, const TraceOptions& options);
+
 }  // namespace sl::sim

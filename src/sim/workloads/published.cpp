@@ -75,7 +75,7 @@ Result<Trace> make_gandiva(const std::string&, const Parameters& p, Random rando
 WorkloadEntry gandiva() {
   return {{"gandiva",
            "Gandiva, small",
-           "AlexNet, seq2seq, transformer and LSTM trainings, shuffled, all handed in at once, for 2 servers of 1 GPU.",
+           "AlexNet, seq2seq, transformer and LSTM trainings, shuffled, all at once, for 2 servers of 1 GPU.",
            {whole_parameter("of_each", "", "3", 1, 100'000, "jobs of each of the four networks"),
             real_parameter("epoch_s", "s", "49", 0.001, 1e6, "of every network: AlexNet's at batch size 128")}},
           make_gandiva};
@@ -121,17 +121,16 @@ Result<Trace> make_coach(const std::string&, const Parameters& p, Random random)
 }
 
 WorkloadEntry coach() {
-  return {
-      {"coach",
-       "Coach",
-       "Trainings of a scheduler, parameter servers and 1 to 4 workers, whose progress has a best number of workers.",
-       {whole_parameter("jobs", "", "3", 1, 100'000, "how many"),
-        whole_parameter("workers", "GPUs", "2", 1, 4, "that each asks for, one GPU each"),
-        whole_parameter("servers", "", "1", 1, 4, "parameter servers of each; they hold no GPU"),
-        whole_parameter("epochs_min", "", "400", 1, 1e6, "each job has from this many epochs"),
-        whole_parameter("epochs_max", "", "600", 1, 1e6, "to this many"),
-        real_parameter("interval_s", "s", "0", 0, 1e6, "from one job to the next")}},
-      make_coach};
+  return {{"coach",
+           "Coach",
+           "Trainings of a scheduler, parameter servers and 1 to 4 workers.",
+           {whole_parameter("jobs", "", "3", 1, 100'000, "how many"),
+            whole_parameter("workers", "GPUs", "2", 1, 4, "that each asks for, one GPU each"),
+            whole_parameter("servers", "", "1", 1, 4, "parameter servers of each; they hold no GPU"),
+            whole_parameter("epochs_min", "", "400", 1, 1e6, "each job has from this many epochs"),
+            whole_parameter("epochs_max", "", "600", 1, 1e6, "to this many"),
+            real_parameter("interval_s", "s", "0", 0, 1e6, "from one job to the next")}},
+          make_coach};
 }
 
 constexpr int lyapunov_gpus = 8, lyapunov_steps = 500, lyapunov_batch = 128;

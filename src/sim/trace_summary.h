@@ -1,0 +1,31 @@
+// The figures of a trace: `trace info`.
+#pragma once
+
+#include <map>
+
+#include "sim/trace.h"
+
+namespace sl::sim {
+
+struct WidthShare {
+  std::int64_t jobs = 0;
+  double gpu_s = 0;
+};
+
+struct TraceSummary {
+  std::int64_t jobs = 0, users = 0;
+  double first_s = 0, last_s = 0;  // submissions
+  double gpu_s = 0;                // all jobs' GPUs times durations
+  double duration_mean_s = 0, gap_mean_s = 0;
+  std::vector<std::pair<double, double>> durations_s;  // percent, value: the smallest that so many do not exceed
+  std::map<int, WidthShare> by_gpus;
+  std::int64_t with_deadline = 0, with_estimate = 0, elastic = 0, sharing = 0, with_profile = 0;
+
+  double span_s() const { return last_s - first_s; }
+  // Work that arrives over what so many GPUs can do meanwhile; 0 for a trace without a span.
+  double load(int gpus) const { return span_s() > 0 ? gpu_s / span_s() / gpus : 0; }
+};
+
+TraceSummary summarize(const Trace& trace);
+
+}  // namespace sl::sim
