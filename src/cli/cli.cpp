@@ -477,6 +477,16 @@ void CommandLine::add_trace_commands() {
   info->add_option("--servers", trace_.servers, "say how full it keeps this cluster: 32x8");
   add_trace_filters(*info);
   add_seed(info);
+  CLI::App* take = add_trace(*group, "import", "Make a trace of a published one: Philly, Helios, Alibaba PAI, SWF.",
+                             "  schedulearn trace import philly cluster_job_log --out philly.csv.gz\n"
+                             "  schedulearn trace import pai pai_job_table.csv pai_task_table.csv --out pai.csv.gz\n",
+                             sim::trace_import);
+  take->add_option("format", trace_.format, "philly, helios, pai or swf")
+      ->required()
+      ->check(CLI::IsMember({"philly", "helios", "pai", "swf"}));
+  take->add_option("files", trace_.files, "plain or .gz")->required();
+  add_out(take);
+  add_trace_filters(*take);
   CLI::App* write = add_trace(*group, "export", "Write a trace, or a part of it, as CSV or SWF.",
                               "  schedulearn trace export philly.csv.gz --jobs 1000 --max-gpus 8 --out small.csv\n"
                               "  schedulearn trace export philly.csv.gz --format swf --out philly.swf\n",

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "sim/commands.h"
+#include "sim/import/importer.h"
 #include "sim/trace_file.h"
 #include "sim/trace_summary.h"
 #include "sim/trace_writer.h"
@@ -187,26 +188,46 @@ std::ostream& report_stream(const TraceCommand& command, const Outputs& to) {
   return command.out == "-" ? to.report : to.out;
 }
 
-Status write_trace(const Trace& trace, const TraceCommand& command, const std::string& format, const Outputs& to) {
-  const std::vector<std::string> lost = format == "swf" ? lost_in_swf(trace) : lost_in_csv(trace);
-  if (Status written = write_text(command.out, format == "swf" ? to_swf(trace) : to_csv(trace)); !written.ok())
-    return written;
-  std::ostream& report = report_stream(command, to);
+void print_import(const ImportReport& report, std::ostream& out) {
+  for (const auto& [reason, n] : report.dropped) fmt::print(out, "  {:<11} {} {}\n", "left out", grouped(n), reason);
+  for (const auto& [change, n] : report.changed) fmt::print(out, "  {:<11} {} {}\n", "changed", grouped(n), change);
+}
+
+boost::json::object json_of(const ImportReport& report) {
+  boost::json::object dropped, changed;
+  for (const auto& [reason, n] : report.dropped) dropped[reason] = n;
+  for (const auto& [change, n] : report.changed) changed[change] = n;
+  return {{"rows", report.rows}, {"dropped", std::move(dropped)}, {"changed", std::move(changed)}};
+}
+
+void report_written(const Trace& trace, const ImportReport* import, const std::vector<std::string>& lost,
+                    const TraceCommand& command, std::ostream& to) {
+  const auto jobs = static_cast<std::int64_t>(trace.jobs.size());
   if (command.json) {
-    boost::json::array lost_words;
-    for (const std::string& word : lost) lost_words.emplace_back(word);
-    report << boost::json::serialize(boost::json::object{{"out", command.out},
-                                                         {"jobs", trace.jobs.size()},
-                                                         {"report", json_of(trace.report)},
-                                                         {"not_written", std::move(lost_words)}})
-           << '\n';
-    return {};
+    boost::json::object document = {{"out", command.out}, {"jobs", jobs}, {"report", json_of(trace.report)}};
+    document["not_written"] = boost::json::value_from(lost);
+    if (import) document["import"] = json_of(*import);
+    to << boost::json::serialize(document) << '\n';
+    return;
   }
-  if (command.out != "-")
-    fmt::print(report, "{}: {} jobs\n", command.out, grouped(static_cast<std::int64_t>(trace.jobs.size())));
-  print_left_out(trace.report, report);
+  if (import) {
+    fmt::print(to, "{}: {} of {} jobs\n", command.out == "-" ? command.format : command.out, grouped(jobs),
+               grouped(import->rows));
+    print_import(*import, to);
+  } else if (command.out != "-") {
+    fmt::print(to, "{}: {} jobs\n", command.out, grouped(jobs));
+  }
+  print_left_out(trace.report, to);
   if (!lost.empty())
-    fmt::print(report, "  {:<11} {}: the format has no place for them\n", "not written", sentence_of(lost));
+    fmt::print(to, "  {:<11} {}: the format has no place for them\n", "not written", sentence_of(lost));
+}
+
+Status write_trace(const Trace& trace, const ImportReport* import, const TraceCommand& command,
+                   const std::string& format, const Outputs& to) {
+  const bool swf = format == "swf";
+  const std::vector<std::string> lost = swf ? lost_in_swf(trace) : lost_in_csv(trace);
+  if (Status written = write_text(command.out, swf ? to_swf(trace) : to_csv(trace)); !written.ok()) return written;
+  report_written(trace, import, lost, command, report_stream(command, to));
   return {};
 }
 
@@ -295,10 +316,25 @@ Status trace_info(const TraceCommand& command, const Outputs& to) {
   return {};
 }
 
+Status trace_import(const TraceCommand& command, const Outputs& to) {
+  const auto format = parse_import_format(command.format);
+  if (!format)
+    return invalid("unknown-format", "there is no format " + command.format).hint("philly, helios, pai or swf");
+  std::vector<std::string> texts;
+  for (const std::string& path : command.files) {
+    Result<std::string> text = read_text(path);
+    if (!text.ok()) return text.error();
+    texts.push_back(std::move(*text));
+  }
+  const Result<Imported> imported = import_trace(*format, texts, options_of(command.filter, true));
+  if (!imported.ok()) return Error(imported.error()).note("in " + sentence_of(command.files));
+  return write_trace(imported->trace, &imported->report, command, "csv", to);
+}
+
 Status trace_export(const TraceCommand& command, const Outputs& to) {
   const Result<Trace> trace = open_trace(command.source, command.seed, options_of(command.filter, true));
   if (!trace.ok()) return trace.error();
-  return write_trace(*trace, command, command.format, to);
+  return write_trace(*trace, nullptr, command, command.format, to);
 }
 
 Status trace_generate(const TraceCommand& command, const Outputs& to) {
@@ -306,7 +342,7 @@ Status trace_generate(const TraceCommand& command, const Outputs& to) {
   for (const std::string& value : command.values) spec += (spec.find(':') == std::string::npos ? ":" : ",") + value;
   const Result<Trace> trace = make_workload(spec, command.seed, options_of(command.filter, true));
   if (!trace.ok()) return trace.error();
-  return write_trace(*trace, command, "csv", to);
+  return write_trace(*trace, nullptr, command, "csv", to);
 }
 
 Status trace_list(const TraceCommand& command, const Outputs& to) {

@@ -3,67 +3,18 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
-#include <charconv>
-#include <cmath>
 
 #include "sim/profiles.h"
 #include "sim/trace.h"
 #include "sim/trace_columns.h"
 #include "sim/trace_file.h"
+#include "sim/trace_numbers.h"
 
 namespace sl::sim {
 namespace {
 
-constexpr double seconds_max = 1e11;  // some three thousand years: anything above is a mistake
-constexpr double gpus_limit = 1e6;
 constexpr double mebibyte = 1024.0 * 1024;
 constexpr std::size_t id_size_max = 1000;
-
-// Whole numbers are what nearly all traces hold.
-std::optional<std::int64_t> whole(std::string_view text) {
-  if (text.empty() || text.size() > 11) return std::nullopt;
-  std::int64_t value = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    value = value * 10 + (c - '0');
-  }
-  return value;
-}
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool all = error == std::errc() && end == text.data() + text.size();
-  return all && std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
-std::optional<Duration> time_of(std::string_view text) {
-  if (const auto seconds = whole(text)) return Duration::whole_seconds(*seconds);
-  const auto seconds = number(text);
-  return seconds && *seconds >= 0 && *seconds < seconds_max ? std::optional(Duration::seconds(*seconds)) : std::nullopt;
-}
-
-std::optional<int> count_of(std::string_view text) {
-  if (const auto n = whole(text))
-    return *n <= static_cast<std::int64_t>(gpus_limit) ? std::optional(static_cast<int>(*n)) : std::nullopt;
-  const auto n = number(text);  // "8.0"
-  return n && *n >= 0 && *n == std::floor(*n) && *n <= gpus_limit ? std::optional(static_cast<int>(*n)) : std::nullopt;
-}
-
-std::optional<double> amount_of(std::string_view text) {
-  const auto value = number(text);
-  return value && *value >= 0 && *value < 1e18 ? value : std::nullopt;
-}
-
-std::optional<double> rank_of(std::string_view text) {
-  const auto value = number(text);
-  return value && std::fabs(*value) <= 1e6 ? value : std::nullopt;
-}
-
-std::optional<double> share_of(std::string_view text) {
-  const auto value = number(text);
-  return value && *value > 0 && *value <= 1 ? value : std::nullopt;
-}
 
 // Whether a name was there before. Traces mostly number their jobs upwards, which costs nothing to check.
 class Identities {
