@@ -47,38 +47,6 @@ TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one)
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
-TEST(Traces, say_line_and_column_of_what_they_cannot_read) {
-  const auto code = [](const std::string& text) { return parse_trace(text, {}).error(); };
-  const std::string header = "job_id,submit_time_s,gpus,duration_s\n";
-  EXPECT_EQ(code("job_id,gpus\n").code, "trace-columns");
-  EXPECT_EQ(code("").code, "trace-columns");
-  EXPECT_EQ(code(header).code, "trace-empty");
-  EXPECT_EQ(code(header + "a,0,1,5\nb,x,1,5\n").message, "line 3: submit_time_s is not a sensible number: x");
-  for (const char* row :
-       {"a,-1,1,5", "a,0,1,nan", "a,0,1,inf", "a,0,1.5,5", "a,0,-1,5", "a,0,1e9,5", "a,1e300,1,5", "a,,1,5"})
-    EXPECT_EQ(code(header + row + "\n").code, "trace-row") << row;
-  EXPECT_EQ(code(header + "a,0,1\n").code, "trace-row");
-  EXPECT_EQ(code(header + "a,0,1,5\na,1,1,5\n").code, "trace-duplicate-id");
-  EXPECT_EQ(code(std::string(1'000'000, ',') + "\n").code, "trace-columns");
-  EXPECT_EQ(code(header + std::string(1'000'000, ',') + "\n").code, "trace-row");
-  EXPECT_EQ(read_trace("/no/such/file", {}).error().code, "no-such-file");
-}
-
-TEST(Traces, count_what_they_drop_and_clip) {
-  TraceOptions options;
-  options.gpus_max = 4;
-  options.duration_min = Duration::whole_seconds(1);
-  options.duration_max = Duration::whole_seconds(100);
-  const auto trace =
-      parse_trace("gpus,job_id,duration_s,submit_time_s,user\n8,a,5,0,u\n0,b,5,0,u\n2,c,500,7,u\n1,d,0,3,u\n", options);
-  ASSERT_TRUE(trace.ok());
-  EXPECT_EQ(trace->report.dropped_oversize, 1);
-  EXPECT_EQ(trace->report.dropped_without_gpus, 1);
-  EXPECT_EQ(trace->report.clipped_duration, 2);
-  EXPECT_TRUE(trace->report.was_unsorted);
-  EXPECT_EQ(trace->jobs.front().id(), "d");
-}
-
 Trace random_trace(Random& random) {
   std::string rows;
   for (int i = 0; i < 60; ++i) {

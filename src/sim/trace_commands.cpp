@@ -140,8 +140,9 @@ void print_info(const TraceCommand& command, const Trace& trace, const Load& loa
              grouped(trace.report.rows));
   print_left_out(trace.report, out);
   fmt::print(out, "  {:<11} {}\n", "users", summary.users > 0 ? grouped(summary.users) : "not known");
-  fmt::print(out, "  {:<11} {}, one job every {} on average\n", "span", span_text(summary.span_s()),
-             span_text(summary.gap_mean_s));
+  if (summary.jobs > 1)
+    fmt::print(out, "  {:<11} {}, one job every {} on average\n", "span", span_text(summary.span_s()),
+               span_text(summary.gap_mean_s));
   fmt::print(out, "  {:<11} {}\n", "demand", gpu_time_text(summary.gpu_s));
   if (load.gpus > 0) {
     fmt::print(out, "  {:<11} {:.2f} of what {} can do while jobs arrive ({} GPUs)\n", "load", summary.load(load.gpus),
@@ -327,6 +328,7 @@ Status trace_import(const TraceCommand& command, const Outputs& to) {
     texts.push_back(std::move(*text));
   }
   const Result<Imported> imported = import_trace(*format, texts, options_of(command.filter, true));
+  if (!imported.ok() && imported.error().code != "import-format") return imported.error();
   if (!imported.ok()) return Error(imported.error()).note("in " + sentence_of(command.files));
   return write_trace(imported->trace, &imported->report, command, "csv", to);
 }
