@@ -18,7 +18,7 @@
 #include "plot/text.h"
 #include "plot/utilization.h"
 #include "wire/job_spec.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {
@@ -30,7 +30,7 @@ Result<std::size_t> choice(const std::string& flag, const std::string& word,
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   const std::vector<std::string> all(words.begin(), words.end());
   Error error = invalid("bad-flag", fmt::format("--{} takes {}, not {}", flag, joined(all, ", "), word));
-  if (const auto near = wire::did_you_mean(word, words)) error.hints.push_back("did you mean " + *near + "?");
+  if (const auto near = did_you_mean(word, words)) error.hints.push_back("did you mean " + *near + "?");
   return error;
 }
 

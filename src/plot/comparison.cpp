@@ -12,7 +12,7 @@
 #include "plot/csv.h"
 #include "plot/statistics.h"
 #include "plot/text.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {
@@ -92,7 +92,7 @@ Status check_x(const RunSet& runs, const std::string& x) {
       able.empty() ? "schedulearn plot bars compares policies" : "--x " + joined(able, " or --x ");
   if (!keys.contains(x)) {
     Error error = not_found("unknown-x", "these results have no parameter or number " + x).hint(advice);
-    if (const auto near = wire::did_you_mean(x, {keys.begin(), keys.end()}))
+    if (const auto near = did_you_mean(x, {keys.begin(), keys.end()}))
       error.hints.insert(error.hints.begin(), "did you mean " + *near + "?");
     return error;
   }

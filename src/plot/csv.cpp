@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "plot/text.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::plot {
 

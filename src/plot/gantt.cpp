@@ -8,7 +8,7 @@
 
 #include "plot/csv.h"
 #include "plot/text.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {
@@ -189,7 +189,7 @@ Result<std::vector<int>> chosen_servers(const History& history, const std::vecto
     }
     if (found) continue;
     Error error = not_found("unknown-server", "there is no server " + name);
-    if (const auto near = wire::did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+    if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
     return error;
   }
   std::vector<int> chosen;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "plot/text.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {
@@ -70,7 +70,7 @@ Result<JobQuantity> find_job_quantity(const std::string& word) {
     words.push_back(known.word);
   }
   Error error = invalid("unknown-metric", "jobs have no metric " + word).note("there are " + joined(words, ", "));
-  if (const auto near = wire::did_you_mean(word, {words.begin(), words.end()}))
+  if (const auto near = did_you_mean(word, {words.begin(), words.end()}))
     error.hints.push_back("did you mean " + *near + "?");
   return error;
 }
@@ -87,7 +87,7 @@ Result<Quantity> find_quantity(const std::string& word, const RunSet& runs) {
                     .note("they have " + joined({keys.begin(), keys.end()}, ", "));
   std::vector<std::string_view> candidates(keys.begin(), keys.end());
   for (const std::string_view common : {"makespan", "turnaround", "wait", "allocation"}) candidates.push_back(common);
-  if (const auto near = wire::did_you_mean(word, candidates)) error.hints.push_back("did you mean " + *near + "?");
+  if (const auto near = did_you_mean(word, candidates)) error.hints.push_back("did you mean " + *near + "?");
   return error;
 }
 

@@ -133,7 +133,7 @@ Result<RunSet> selected(const RunSet& runs, const Selection& selection) {
     if (known.contains(policy)) continue;
     Error error = not_found("unknown-policy", "there are no results of policy " + policy)
                       .note("there are results of " + joined({known.begin(), known.end()}, ", "));
-    if (const auto near = wire::did_you_mean(policy, {known.begin(), known.end()}))
+    if (const auto near = did_you_mean(policy, {known.begin(), known.end()}))
       error.hints.push_back("did you mean " + *near + "?");
     return error;
   }

@@ -6,10 +6,12 @@
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "sim/profiles.h"
 #include "sim/published.h"
+#include "sim/workloads.h"
 
 namespace sl::sim {
 namespace {
@@ -36,10 +38,10 @@ Status make_elastic(Trace& trace, const Elastic& elastic) {
   return {};
 }
 
-Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs) {
+Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
   TraceOptions options = settings.trace_options;
   if (jobs > 0) options.jobs_max = jobs;
-  Result<Trace> trace = read_trace(settings.trace, options);
+  Result<Trace> trace = open_trace(settings.trace, seed, options);
   if (!trace.ok()) return trace.error();
   if (settings.elastic) {
     if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
@@ -47,10 +49,38 @@ Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs) 
   return std::make_shared<const Trace>(std::move(*trace));
 }
 
+// A trace that several simulations share: read when the first needs it, let go when the last is done.
+class TraceSlot {
+ public:
+  void expect() { ++users_; }
+  Result<SharedTrace> take(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    if (trace_) return trace_;
+    Result<SharedTrace> loaded = load(settings, jobs, seed);
+    if (loaded.ok()) trace_ = *loaded;
+    return loaded;
+  }
+  LowerBounds bounds(const Cluster& cluster) {
+    const std::lock_guard lock(mutex_);
+    if (!bounds_) bounds_ = lower_bounds(*trace_, cluster);
+    return *bounds_;
+  }
+  void done() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ == 0) trace_.reset();
+  }
+
+ private:
+  std::mutex mutex_;  // of all below
+  int users_ = 0;
+  SharedTrace trace_;
+  std::optional<LowerBounds> bounds_;
+};
+
 // One simulation that is to be run, and what came out.
 struct Task {
   ExperimentRow* row;
-  SharedTrace trace;
+  TraceSlot* slot;
 };
 
 class Runner {
@@ -64,13 +94,14 @@ class Runner {
         for (const std::uint64_t seed : settings_.seeds) add_row(choice, jobs, seed);
     }
     for (ExperimentRow& row : result_.rows) {
-      Result<SharedTrace> trace = trace_of(row);
-      if (!trace.ok()) return trace.error();
-      tasks_.push_back({&row, std::move(*trace)});
-      jobs_total_ += static_cast<std::int64_t>(tasks_.back().trace->jobs.size());
+      tasks_.push_back({&row, &slot_of(row)});
+      tasks_.back().slot->expect();
     }
-    result_.report = tasks_.front().trace->report;
-    result_.jobs = static_cast<std::int64_t>(tasks_.front().trace->jobs.size());
+    const auto first = take(tasks_.front());
+    if (!first.ok()) return first.error();
+    result_.report = (*first)->report;
+    result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
+    for (const Task& task : tasks_) jobs_total_ += task.row->jobs_asked > 0 ? task.row->jobs_asked : result_.jobs;
     std::error_code error;
     if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
     if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
@@ -103,13 +134,12 @@ class Runner {
     result_.rows.push_back(std::move(row));
   }
 
-  // Rows with the same trace share it.
-  Result<SharedTrace> trace_of(const ExperimentRow& row) {
-    auto& trace = traces_[row.jobs_asked];
-    if (trace) return trace;
-    Result<SharedTrace> loaded = load(settings_, row.jobs_asked);
-    if (!loaded.ok()) return loaded.error();
-    return trace = *loaded;
+  // Rows with the same trace share it; a file is the same for all seeds.
+  TraceSlot& slot_of(const ExperimentRow& row) {
+    return slots_[{row.jobs_asked, is_workload(settings_.trace) ? row.seed : 0}];
+  }
+  Result<SharedTrace> take(const Task& task) {
+    return task.slot->take(settings_, task.row->jobs_asked, task.row->seed);
   }
 
   void work() {
@@ -119,7 +149,7 @@ class Runner {
         if (fault_.ok()) fault_ = ran;
         cancelled_ = true;
       }
-      tasks_[i].trace.reset();
+      tasks_[i].slot->done();
       ++done_;
     }
     const std::lock_guard lock(mutex_);
@@ -137,6 +167,8 @@ class Runner {
 
   Status run_one(Task& task, std::size_t number) {
     ExperimentRow& row = *task.row;
+    const auto trace = take(task);
+    if (!trace.ok()) return trace.error();
     const std::string name = fmt::format(
         "{}-{}", settings_.semantics.empty() ? row.policy.name : settings_.semantics + "-" + row.policy.name,
         number + 1);
@@ -148,20 +180,20 @@ class Runner {
         settings_.events || settings_.folder.empty() ? path(".events.csv", settings_.events_file) : "";
     std::unique_ptr<EventFile> events;
     if (!events_path.empty()) {
-      auto file = EventFile::create(events_path, *task.trace, settings_.cluster);
+      auto file = EventFile::create(events_path, **trace, settings_.cluster);
       if (!file.ok()) return file.error();
       events = std::move(*file);
     }
-    Result<SimulationResult> result = simulate_row(row, *task.trace, events.get());
+    Result<SimulationResult> result = simulate_row(row, **trace, events.get());
     if (!result.ok()) return result.error();
     if (events) {
       if (Status closed = events->close(); !closed.ok()) return closed;
     }
     if (result->cancelled) return {};
-    row.metrics = measure(*task.trace, *result, settings_.cluster);
-    row.bounds = bounds_of(task.trace);
+    row.metrics = measure(**trace, *result, settings_.cluster);
+    row.bounds = task.slot->bounds(settings_.cluster);
     if (!jobs_path.empty()) {
-      if (Status written = write_jobs(jobs_path, *task.trace, *result); !written.ok()) return written;
+      if (Status written = write_jobs(jobs_path, **trace, *result); !written.ok()) return written;
     }
     if (!settings_.folder.empty()) row.jobs_file = name + ".jobs.csv";
     if (!settings_.folder.empty() && events) row.events_file = name + ".events.csv";
@@ -188,21 +220,10 @@ class Runner {
     return simulate(trace, std::move(*make(row.policy)), simulation, std::move(switches));
   }
 
-  // The same for all rows of a trace.
-  LowerBounds bounds_of(const SharedTrace& trace) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = bounds_.find(trace); known != bounds_.end()) return known->second;
-    }
-    const LowerBounds bounds = lower_bounds(*trace, settings_.cluster);
-    const std::lock_guard lock(mutex_);
-    return bounds_.emplace(trace, bounds).first->second;
-  }
-
   const ExperimentSettings& settings_;
   ExperimentResult& result_;
   std::vector<Task> tasks_;
-  std::map<std::int64_t, SharedTrace> traces_;
+  std::map<std::pair<std::int64_t, std::uint64_t>, TraceSlot> slots_;
   std::atomic<std::size_t> next_{0}, done_{0};
   std::atomic<std::int64_t> finished_{0};
   std::atomic<bool> cancelled_{false};
@@ -211,7 +232,6 @@ class Runner {
   std::condition_variable changed_;
   std::size_t running_ = 0;
   Status fault_;
-  std::map<SharedTrace, LowerBounds> bounds_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Elastic {
 };
 
 struct ExperimentSettings {
-  std::string trace;  // a file, or a workload (trace_commands.h)
+  std::string trace;  // a file, or a workload (workloads.h)
   TraceOptions trace_options;
   Cluster cluster;
   std::string semantics;  // reproduce a published simulator (published.h); empty: ours

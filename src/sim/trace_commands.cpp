@@ -7,7 +7,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 
-#include "sim/commands.h"
+#include "sim/cluster.h"
 #include "sim/import/importer.h"
 #include "sim/trace_file.h"
 #include "sim/trace_summary.h"
@@ -127,9 +127,9 @@ struct Load {
 
 Result<Load> load_of(const std::string& servers, const Trace& trace) {
   if (servers.empty()) return Load{};
-  const Result<Shape> shape = parse_shape(servers);
-  if (!shape.ok()) return shape.error();
-  Load load{servers, shape->gpus(), 0};
+  const Result<Cluster> cluster = read_cluster(servers);
+  if (!cluster.ok()) return cluster.error();
+  Load load{servers, cluster->gpus(), 0};
   for (const TraceJob& job : trace.jobs) load.jobs_too_wide += job.gpus > load.gpus;
   return load;
 }

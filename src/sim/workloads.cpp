@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/workloads/entry.h"
-#include "wire/suggest.h"
+#include "base/suggest.h"
 
 namespace sl::sim {
 namespace {
@@ -27,7 +27,7 @@ const WorkloadEntry* find_workload(const std::string& name) {
 }
 
 Error with_suggestion(Error error, const std::string& word, const std::vector<std::string_view>& known) {
-  if (const auto near = wire::did_you_mean(word, known)) return std::move(error).hint("did you mean " + *near + "?");
+  if (const auto near = did_you_mean(word, known)) return std::move(error).hint("did you mean " + *near + "?");
   return std::move(error).hint("schedulearn trace ls shows workloads and their parameters");
 }
 

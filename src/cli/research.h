@@ -1,0 +1,48 @@
+// The commands of researchers: sim, trace, plot. They run in place and need no controller.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "plot/commands.h"
+#include "sim/commands.h"
+#include "sim/trace_commands.h"
+
+namespace sl::cli {
+
+class Research {
+ public:
+  // Adds a command with its examples to a group.
+  using AddCommand = std::function<CLI::App*(CLI::App& group, const std::string& name, const std::string& summary,
+                                             const std::string& examples, std::function<int()> action)>;
+
+  // `typed` is the whole command line, once it has been read.
+  Research(AddCommand command, std::function<Context()> context, const std::string& typed)
+      : command_(std::move(command)), context_(std::move(context)), typed_(typed) {}
+  void add_to(CLI::App& app);
+
+ private:
+  int simulate();
+  void add_simulation(CLI::App& group, const std::string& name, const std::string& summary,
+                      const std::string& examples);
+  void add_plots(CLI::App& app);
+  void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
+  void add_trace_commands(CLI::App& app);
+  CLI::App* add_trace(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples,
+                      Status (*action)(const sim::TraceCommand&, const sim::Outputs&));
+  void add_trace_filters(CLI::App& command);
+
+  AddCommand command_;
+  std::function<Context()> context_;
+  const std::string& typed_;
+  sim::SimulationOptions simulation_;
+  sim::TraceCommand trace_;
+  plot::PlotOptions plot_;
+  std::vector<std::string> parameters_;
+  std::string simulated_policies_, duration_min_, duration_max_;
+};
+
+}  // namespace sl::cli
