@@ -29,37 +29,45 @@ double percentile(std::vector<double>& values, double fraction) {
 // How many jobs are in the system, integrated from the first submission: asked for at a time, in rising order.
 class Contention {
  public:
-  Contention(const Trace& trace, const SimulationResult& result) {
-    for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
-      if (!result.outcomes[i].finished.happened()) continue;
-      changes_.push_back({trace.jobs[i].submitted.us, +1, 0});
-      changes_.push_back({result.outcomes[i].finished.us, -1, 0});
-    }
-    std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-    double integral = 0, jobs = 0;
-    for (std::size_t i = 0; i < changes_.size(); ++i) {
-      if (i > 0) integral += jobs * static_cast<double>(changes_[i].at - changes_[i - 1].at);
-      changes_[i].integral = integral;
-      jobs += changes_[i].by;
+  Contention(const Trace& trace, const SimulationResult& result) : integrals_(trace.jobs.size()) {
+    const std::vector<End> ends = ends_of(result);
+    std::size_t next = 0;  // submission
+    double jobs = 0, integral = 0;
+    std::int64_t now = trace.jobs.front().submitted.us;
+    const auto pass_to = [&](std::int64_t at) {
+      integral += jobs * static_cast<double>(at - now);
+      now = at;
+    };
+    const auto submit = [&] {
+      pass_to(trace.jobs[next].submitted.us);
+      integrals_[next] -= integral;
+      jobs += result.outcomes[next++].finished.happened();
+    };
+    for (const auto& [at, job] : ends) {
+      while (next < trace.jobs.size() && trace.jobs[next].submitted.us <= at) submit();
+      pass_to(at);
+      integrals_[job] += integral;
+      --jobs;
     }
   }
-  // The mean number of jobs between two instants that are a submission and an end.
-  double mean(Instant from, Instant to) const {
-    return to > from ? (at(to) - at(from)) / static_cast<double>(to.us - from.us) : 1;
+  // The mean number of jobs there were while this one, which has finished, was there.
+  double mean(std::size_t job, Duration jct) const {
+    return jct.us > 0 ? integrals_[job] / static_cast<double>(jct.us) : 1;
   }
 
  private:
-  struct Change {
-    std::int64_t at;
-    int by;
-    double integral;
-  };
-  double at(Instant when) const {
-    return std::lower_bound(changes_.begin(), changes_.end(), when.us,
-                            [](const Change& c, std::int64_t t) { return c.at < t; })
-        ->integral;
+  using End = std::pair<std::int64_t, std::uint32_t>;
+  static std::vector<End> ends_of(const SimulationResult& result) {
+    std::vector<End> ends;
+    ends.reserve(result.outcomes.size());
+    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
+      const Instant finished = result.outcomes[i].finished;
+      if (finished.happened()) ends.emplace_back(finished.us, static_cast<std::uint32_t>(i));
+    }
+    std::sort(ends.begin(), ends.end());
+    return ends;
   }
-  std::vector<Change> changes_;
+  std::vector<double> integrals_;  // of the number of jobs over the time each was there
 };
 
 struct Finished {  // of every finished job, same index in each
@@ -183,8 +191,8 @@ Metrics measure(const Trace& trace, const SimulationResult& result, const Cluste
     of.jct.push_back(jct);
     of.wait.push_back((outcome.started - job.submitted).to_seconds());
     of.slowdown.push_back(std::max(jct / std::max(length, slowdown_floor_s), 1.0));
-    of.fairness.push_back(
-        finish_time_fairness(jct, length, job.gpus, contention.mean(job.submitted, outcome.finished), cluster.gpus()));
+    of.fairness.push_back(finish_time_fairness(jct, length, job.gpus,
+                                               contention.mean(i, outcome.finished - job.submitted), cluster.gpus()));
     run += outcome.run.to_seconds();
     total_wait += jct - outcome.run.to_seconds();
     from_start += (outcome.finished - outcome.started).to_seconds();
