@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "cli/cli.h"
 #include "controller/controller.h"
+#include "controller/recording.h"
 #include "wire/error.h"
 
 namespace {
@@ -60,7 +61,8 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
   if (!listen.ok()) return listen.error();
   const auto token = read_token(options.token_file);
   if (!token.ok()) return token.error();
-  return controller::Controller::start(loop, {options.data, listen->first, listen->second, *token, version});
+  return controller::Controller::start(loop,
+                                       {options.data, listen->first, listen->second, *token, version, options.record});
 }
 
 void raise_file_limit() {
@@ -125,7 +127,7 @@ int up_role(const cli::UpOptions& options) {
   }
   const std::string data = options.data.empty() ? default_data_dir() : options.data;
   net::EventLoop loop;
-  auto controller = start_controller(loop, {data, options.listen, ""});
+  auto controller = start_controller(loop, {data, options.listen, "", options.record});
   if (!controller.ok()) return fail(controller.error());
   settings.controller_url = "http://127.0.0.1:" + std::to_string((*controller)->port());
   settings.data_dir = data + "/agent";
@@ -149,6 +151,16 @@ int up_role(const cli::UpOptions& options) {
   return 0;
 }
 
+// Exit status 1 when something was decided otherwise.
+int replay_role(const std::string& file, bool as_json) {
+  const auto replay = controller::replay(file);
+  if (!replay.ok()) return fail(replay.error());
+  std::fputs((as_json ? controller::replay_json(*replay) : controller::replay_text(*replay)).c_str(), stdout);
+  return replay->differences == 0 ? 0 : 1;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) { return cli::run_cli(argc, argv, {up_role, controller_role, agent_role}); }
+int main(int argc, char** argv) {
+  return cli::run_cli(argc, argv, {up_role, controller_role, agent_role, replay_role});
+}

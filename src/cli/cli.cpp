@@ -27,7 +27,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 Jobs      submit run ls show logs why wait cancel
 Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
-System    up controller (run) agent (run) version help
+System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
 )";
@@ -292,7 +292,8 @@ void CommandLine::add_system_commands() {
   up->add_option("--simulate", up_.simulate, "this many GPUs that do not exist (default 4 when there is no real one)");
   up->add_option("--listen", up_.listen, "address and port");
   up->add_flag("--no-open", up_.no_open, "do not open a browser");
-  CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run.");
+  up->add_option("--record", up_.record, "folder: write down what comes in and what is decided, for controller replay");
+  CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
   controller->fallthrough();
   CLI::App* run = command(*controller, "run", "Run the controller in the foreground.",
@@ -302,6 +303,13 @@ void CommandLine::add_system_commands() {
   run->add_option("--listen", controller_.listen, "address and port");
   run->add_option("--token-file", controller_.token_file,
                   "first line: the token everybody must show; needed beyond loopback");
+  run->add_option("--record", controller_.record,
+                  "folder: write down what comes in and what is decided, for controller replay");
+  command(*controller, "replay", "Give a recording to this program again and compare what it decides.",
+          "  schedulearn controller replay recordings/recording-1790000000000000.jsonl\n",
+          [this] { return roles_.replay(name_, context().as_json); })
+      ->add_option("file", name_, "of controller run --record FOLDER")
+      ->required();
   CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run.");
   agent->require_subcommand(1);
   agent->fallthrough();

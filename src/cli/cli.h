@@ -11,11 +11,13 @@ struct UpOptions {
   std::string simulate;  // "4" or "1x4"
   std::string listen = "127.0.0.1:5000";
   bool no_open = false;  // there is no page to open yet
+  std::string record;    // folder for recordings; empty: none
 };
 struct ControllerOptions {
   std::string data;
   std::string listen = "127.0.0.1:5000";
   std::string token_file;
+  std::string record;  // folder for recordings; empty: none
 };
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";
@@ -29,6 +31,7 @@ struct Roles {
   std::function<int(const UpOptions&)> up;
   std::function<int(const ControllerOptions&)> controller;
   std::function<int(const AgentOptions&)> agent;
+  std::function<int(const std::string& file, bool as_json)> replay;
 };
 
 int run_cli(int argc, char** argv, const Roles& roles);

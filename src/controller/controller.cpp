@@ -11,6 +11,7 @@
 
 #include "controller/api.h"
 #include "controller/logic.h"
+#include "controller/recording.h"
 #include "net/http_server.h"
 #include "store/writer.h"
 #include "wire/error.h"
@@ -37,6 +38,8 @@ class Clock {
   Instant begin_;
   std::chrono::steady_clock::time_point steady_begin_ = std::chrono::steady_clock::now();
 };
+
+LogicSettings logic_settings(const ControllerSettings& settings) { return {.version = settings.version}; }
 
 bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
@@ -84,14 +87,18 @@ class Inbox {
 
 class LiveController : public Controller, private net::Handler, private Outside {
  public:
-  LiveController(ControllerSettings settings, std::unique_ptr<store::Store> store, const store::Loaded& loaded)
+  // `begin`: the instant of `loaded` and, if there is one, of the recording.
+  LiveController(ControllerSettings settings, const Clock& clock, Instant begin, std::unique_ptr<store::Store> store,
+                 const store::Loaded& loaded, std::unique_ptr<Recording> recording)
       : settings_(std::move(settings)),
-        clock_(Instant{loaded.last_event_us}),
+        clock_(clock),
         store_(std::move(store)),
+        recording_(std::move(recording)),
         writer_(std::make_unique<store::Writer>(*store_)),
-        logic_(std::make_unique<Logic>(LogicSettings{.version = settings_.version}, static_cast<Outside&>(*this),
-                                       loaded, clock_.now())),
-        api_(*logic_, [this] { return clock_.now(); }) {}
+        logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
+        api_(*logic_, [this] { return clock_.now(); }) {
+    if (recording_) logic_->record_to(*recording_);
+  }
 
   ~LiveController() override {
     server_.reset();
@@ -135,11 +142,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
 
   // ---- Outside (core thread) ----
   void commit(store::Batch batch) override {
+    if (recording_) recording_->committed(batch);
     writer_->submit(std::move(batch), [this](Status status) {
       inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_.now()); });
     });
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
+    if (recording_) recording_->sent(session, message);
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));
   }
   void close(SessionId session, const std::string& why) override {
@@ -219,6 +228,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   ControllerSettings settings_;
   Clock clock_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Recording> recording_;  // null: nobody asked for one
   Inbox inbox_;
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
@@ -242,7 +252,16 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
   if (!store.ok()) return store.error();
   auto loaded = (*store)->load(Clock::wall_now().us, 20'000);
   if (!loaded.ok()) return loaded.error();
-  auto controller = std::make_unique<LiveController>(settings, std::move(*store), *loaded);
+  const Clock clock(Instant{loaded->last_event_us});
+  const Instant begin = clock.now();
+  std::unique_ptr<Recording> recording;
+  if (!settings.record.empty()) {
+    auto made = Recording::create(settings.record, logic_settings(settings), *loaded, begin);
+    if (!made.ok()) return made.error();
+    recording = std::move(*made);
+  }
+  auto controller =
+      std::make_unique<LiveController>(settings, clock, begin, std::move(*store), *loaded, std::move(recording));
   if (Status opened = controller->open(loop); !opened.ok()) return opened.error();
   return std::unique_ptr<Controller>(std::move(controller));
 }

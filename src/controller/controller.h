@@ -17,6 +17,7 @@ struct ControllerSettings {
   std::uint16_t listen_port = 5000;
   std::string token;  // empty: none asked for, only on loopback
   std::string version = "0.1.0";
+  std::string record;  // folder for recordings (recording.h); empty: none
 };
 
 class Controller {

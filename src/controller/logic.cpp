@@ -121,6 +121,11 @@ Status Logic::check(const wire::JobSpec& spec) const {
 }
 
 void Logic::submit(Submission submission, Instant now, Done done) {
+  if (tape_)
+    tape_->input(now, "submit",
+                 {{"spec", wire::to_value(submission.spec)},
+                  {"key", submission.idempotency_key},
+                  {"hash", submission.body_hash}});
   expire_keys(now);
   if (!submission.idempotency_key.empty()) {
     const auto known = keys_.find(submission.idempotency_key);
@@ -183,6 +188,7 @@ void Logic::expire_keys(Instant now) {
 // ---- other requests ----
 
 void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
+  if (tape_) tape_->input(now, "cancel", {{"job", job.value}, {"by", by}});
   JobEntry* entry = book_.find(job);
   if (!entry)
     return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
@@ -206,6 +212,7 @@ void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
 // ---- time ----
 
 void Logic::turn(Instant now) {
+  if (tape_) tape_->input(now, "turn", {});
   const ServerIndex last_server = core_.memory().last_server;
   check_leases(now);
   engine_.turn(now);
@@ -221,6 +228,9 @@ Instant Logic::next_wake() const {
 }
 
 void Logic::on_committed(const Status& status, Instant now) {
+  if (tape_)
+    tape_->input(now, "committed",
+                 status.ok() ? boost::json::object{} : boost::json::object{{"failure", status.error().message}});
   committed_at_ = now;
   const BatchNumber batch = recorder_.on_committed(status, now);
   if (batch > 0) engine_.durable(batch);

@@ -8,6 +8,7 @@
 // agent.
 #pragma once
 
+#include <boost/json/object.hpp>
 #include <deque>
 #include <memory>
 #include <string>
@@ -31,9 +32,19 @@ struct LogicSettings {
   std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
 };
 
+// Told of every input that may decide anything, before it takes effect.
+class Tape {
+ public:
+  virtual ~Tape() = default;
+  virtual void input(Instant at, std::string_view kind, boost::json::object data) = 0;
+};
+
 class Logic : private Fleet {
  public:
   Logic(LogicSettings settings, Outside& outside, const store::Loaded& loaded, Instant now);
+
+  // `tape` hears of all inputs from now on and must outlive this.
+  void record_to(Tape& tape) { tape_ = &tape; }
 
   // ---- inputs ----
   void on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now);
@@ -105,6 +116,7 @@ class Logic : private Fleet {
   void give_order(Agent& agent, Order order);
   bool is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now);
   void drop_session(SessionId session, const std::string& why, Instant now);
+  void end_session(SessionId session, Instant now);
   Status admit_newcomer(const wire::Hello& hello) const;
   void check_leases(Instant now);
   void end_lease(const std::string& server, Instant now);
@@ -119,6 +131,7 @@ class Logic : private Fleet {
 
   LogicSettings settings_;
   Outside& outside_;
+  Tape* tape_ = nullptr;  // null: nobody records
   RequestEstimates estimates_;
   Core core_;
   JobBook book_;

@@ -51,10 +51,17 @@ std::string describe_failure(const Exit& exit, const wire::AttemptReport& report
 }  // namespace
 
 void Logic::on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now) {
+  if (tape_ && !std::holds_alternative<wire::LogChunk>(message))  // output of jobs decides nothing
+    tape_->input(now, "message", {{"session", session}, {"message", boost::json::parse(wire::encode(message))}});
   std::visit([&](const auto& m) { on(session, m, now); }, message);
 }
 
 void Logic::on_agent_closed(SessionId session, Instant now) {
+  if (tape_) tape_->input(now, "closed", {{"session", session}});
+  end_session(session, now);
+}
+
+void Logic::end_session(SessionId session, Instant now) {
   logs_.on_closed(session);
   const std::string server = agents_.close(session);
   if (!server.empty()) engine_.feed(ServerSilent{server}, now);
@@ -63,7 +70,7 @@ void Logic::on_agent_closed(SessionId session, Instant now) {
 // The session is over for us at once; what its socket still brings is not heard.
 void Logic::drop_session(SessionId session, const std::string& why, Instant now) {
   outside_.close(session, why);
-  on_agent_closed(session, now);
+  end_session(session, now);
 }
 
 template <typename Order>
@@ -320,6 +327,7 @@ void Logic::end_lease(const std::string& server, Instant now) {
 
 void Logic::declare_lost(const std::string& server, const std::string& by, Instant now,
                          std::function<void(const Status&)> done) {
+  if (tape_) tape_->input(now, "lost", {{"server", server}, {"by", by}});
   const Agent* agent = agents_.by_server(server);
   if (!agent) return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls"));
   if (agent->session != 0)

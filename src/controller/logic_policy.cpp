@@ -66,6 +66,11 @@ void Logic::restore_policy(const store::Loaded& loaded, Instant now) {
 
 void Logic::set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
                        Told done) {
+  if (tape_) {
+    boost::json::object given;
+    for (const auto& [key, value] : parameters) given[key] = value;
+    tape_->input(now, "policy", {{"name", name}, {"parameters", std::move(given)}, {"by", by}});
+  }
   auto made = make_policy(name, parameters);
   if (!made.ok()) return done(made.error());
   if (recorder_.is_refusing()) return done(recorder_.failure());

@@ -61,8 +61,8 @@ class Lab:
         with open(self.folder / f"{name}.log", "ab") as log:
             return subprocess.Popen([PROGRAM, *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
 
-    def start_controller(self):
-        self.controller = self._daemon("controller", "controller", "run", "--data", str(self.folder / "controller"), "--listen", f"127.0.0.1:{self.port}")
+    def start_controller(self, *more):
+        self.controller = self._daemon("controller", "controller", "run", "--data", str(self.folder / "controller"), "--listen", f"127.0.0.1:{self.port}", *more)
         until(lambda: self.try_get("/readyz"), what="the controller")
 
     def start_agent(self):

@@ -1,0 +1,183 @@
+#include <fmt/format.h>
+
+#include <deque>
+#include <fstream>
+
+#include "controller/recording.h"
+#include "controller/recording_json.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t differences_shown = 10;
+
+// The world of a logic that is played again: keeps what comes out, in order.
+class Echo : public Outside {
+ public:
+  void commit(store::Batch batch) override {
+    for (const store::EventRow& row : batch.events) outputs.push_back(json::serialize(event_line(row)));
+  }
+  void send(SessionId session, const wire::ControllerMessage& message) override {
+    if (auto line = order_line(session, message)) outputs.push_back(json::serialize(*line));
+  }
+  void close(SessionId, const std::string&) override {}
+
+  std::deque<std::string> outputs;
+};
+
+class Player {
+ public:
+  Result<Replay> play(std::istream& in) {
+    for (std::string text; std::getline(in, text);) {
+      ++line_;
+      json::error_code error;
+      const json::value value = json::parse(text, error);
+      const bool whole = !error && value.is_object();
+      if (!whole && in.eof()) {  // it was being written when the controller was killed
+        replay_.is_cut = true;
+        break;
+      }
+      if (!whole) return fault("is not a JSON object");
+      if (Status played = play_line(value.as_object()); !played.ok()) return played.error();
+    }
+    if (!logic_) return fault("is no recording: its first line must say which");
+    while (!echo_.outputs.empty()) note_difference("");
+    return std::move(replay_);
+  }
+
+ private:
+  Error fault(const std::string& what) const {
+    return invalid("bad-recording", fmt::format("line {} {}", line_, what));
+  }
+
+  Status play_line(const json::object& line) try {
+    if (!logic_) return begin(line);
+    if (const json::value* kind = line.if_contains("in")) return input(std::string(kind->as_string()), line);
+    if (line.contains("order")) ++replay_.orders;
+    if (line.contains("event")) ++replay_.events;
+    compare(json::serialize(line));
+    return {};
+  } catch (const std::exception& wrong) {
+    return fault(std::string("is damaged: ") + wrong.what());
+  }
+
+  Status begin(const json::object& line) {
+    const json::value* version = line.if_contains("recording");
+    if (!version) return fault("is no recording: its first line must say which");
+    if (*version != recording_version) return fault("was written by another version of this program");
+    auto loaded = wire::read_json<store::Loaded>(json::serialize(line.at("loaded")), wire::Unknown::ignore);
+    if (!loaded.ok()) return loaded.error();
+    LogicSettings settings;
+    settings.version = line.at("version").as_string().c_str();
+    settings.policy = line.at("policy").as_string().c_str();
+    settings.lease_s = line.at("lease_s").to_number<double>();
+    settings.queue_max = line.at("queue_max").to_number<std::size_t>();
+    logic_ = std::make_unique<Logic>(settings, echo_, *loaded, Instant{line.at("at").to_number<std::int64_t>()});
+    replay_.policies.push_back(logic_->policy().name);
+    return {};
+  }
+
+  Status input(const std::string& kind, const json::object& line) {
+    const Instant at{line.at("at").to_number<std::int64_t>()};
+    const auto text = [&](const char* key) { return std::string(line.at(key).as_string()); };
+    const auto number = [&](const char* key) { return line.at(key).to_number<std::int64_t>(); };
+    ++replay_.inputs;
+    if (kind == "turn") {
+      logic_->turn(at);
+    } else if (kind == "message") {
+      const auto message = wire::decode_agent_message(json::serialize(line.at("message")));
+      if (!message.ok()) return fault("has a message this program cannot read: " + message.error().message);
+      logic_->on_agent_message(number("session"), *message, at);
+    } else if (kind == "closed") {
+      logic_->on_agent_closed(number("session"), at);
+    } else if (kind == "committed") {
+      const json::value* failure = line.if_contains("failure");
+      logic_->on_committed(failure ? Status(unavailable("disk-full", failure->as_string().c_str())) : Status(), at);
+    } else if (kind == "submit") {
+      auto spec = wire::read_json<wire::JobSpec>(json::serialize(line.at("spec")), wire::Unknown::ignore);
+      if (!spec.ok()) return fault("has a job this program cannot read: " + spec.error().message);
+      logic_->submit({std::move(*spec), text("key"), text("hash")}, at,
+                     [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
+    } else if (kind == "cancel") {
+      logic_->cancel(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
+    } else if (kind == "lost") {
+      logic_->declare_lost(text("server"), text("by"), at, [](const Status&) {});
+    } else if (kind == "policy") {
+      GivenParameters parameters;
+      for (const auto& [name, value] : line.at("parameters").as_object())
+        parameters.emplace_back(name, value.as_string().c_str());
+      logic_->set_policy(text("name"), parameters, text("by"), at, [](const Status&) {});
+      if (logic_->policy().since_us == at.us) replay_.policies.push_back(logic_->policy().name);
+    } else {
+      return fault("has an input of another version of this program: " + kind);
+    }
+    return {};
+  }
+
+  void compare(const std::string& recorded) {
+    if (!echo_.outputs.empty() && echo_.outputs.front() == recorded) return echo_.outputs.pop_front();
+    note_difference(recorded);
+  }
+  void note_difference(const std::string& recorded) {
+    const std::string replayed = echo_.outputs.empty() ? "" : echo_.outputs.front();
+    if (!echo_.outputs.empty()) echo_.outputs.pop_front();
+    if (++replay_.differences <= differences_shown) replay_.first.push_back({line_, recorded, replayed});
+  }
+
+  Echo echo_;
+  std::unique_ptr<Logic> logic_;
+  Replay replay_;
+  std::size_t line_ = 0;
+};
+
+}  // namespace
+
+std::optional<json::object> order_line(SessionId session, const wire::ControllerMessage& message) {
+  const bool decides = std::holds_alternative<wire::StartAttempt>(message) ||
+                       std::holds_alternative<wire::StopAttempt>(message) ||
+                       std::holds_alternative<wire::ForgetAttempt>(message);
+  if (!decides) return std::nullopt;
+  return json::object{{"order", json::parse(wire::encode(message))}, {"session", session}};
+}
+
+json::object event_line(const store::EventRow& row) { return {{"event", wire::to_value(row)}}; }
+
+Result<Replay> replay(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return not_found("no-such-file", "cannot read " + path);
+  return Player().play(in);
+}
+
+std::string replay_text(const Replay& replay) {
+  std::string text =
+      fmt::format("{} inputs, {} jobs, {} orders, {} events\npolicies     {}\ndifferences  {}\n", replay.inputs,
+                  replay.jobs, replay.orders, replay.events, fmt::join(replay.policies, " → "), replay.differences);
+  for (const Difference& difference : replay.first) {
+    text += fmt::format("\nline {}\n  recorded  {}\n  replayed  {}\n", difference.line,
+                        difference.recorded.empty() ? "nothing" : difference.recorded,
+                        difference.replayed.empty() ? "nothing" : difference.replayed);
+  }
+  if (replay.is_cut) text += "the last line is not whole: the controller was killed while it wrote\n";
+  return text;
+}
+
+std::string replay_json(const Replay& replay) {
+  json::array first;
+  for (const Difference& difference : replay.first)
+    first.push_back(
+        json::object{{"line", difference.line}, {"recorded", difference.recorded}, {"replayed", difference.replayed}});
+  return json::serialize(json::object{{"inputs", replay.inputs},
+                                      {"jobs", replay.jobs},
+                                      {"orders", replay.orders},
+                                      {"events", replay.events},
+                                      {"policies", json::value_from(replay.policies)},
+                                      {"differences", replay.differences},
+                                      {"first", std::move(first)},
+                                      {"is_cut", replay.is_cut}}) +
+         "\n";
+}
+
+}  // namespace sl::controller
