@@ -83,6 +83,7 @@ class Reader {
       if (Status read = read_row(row); !read.ok()) return read.error();
     }
     trace_.report.rows = rows_;
+    if (!options_.everything) take_tenants_for_users();
     return finish_trace(std::move(trace_), options_);
   }
 
@@ -130,9 +131,17 @@ class Reader {
     return {};
   }
 
-  // A trace without users may know tenants at least.
+  // A trace that names no user at all may know tenants at least, and fairness among them is better than none.
+  void take_tenants_for_users() {
+    if (trace_.users.size() > 1) return;
+    std::vector<std::uint32_t> user_of_details;
+    for (const TraceDetails& details : trace_.details) user_of_details.push_back(user_of(details.virtual_cluster));
+    for (TraceJob& job : trace_.jobs) {
+      if (job.details != TraceJob::nothing_more) job.user = user_of_details[job.details];
+    }
+  }
+
   std::uint32_t user_of(std::string_view name) {
-    if (name.empty()) name = field(Column::virtual_cluster);
     if (name.empty()) return 0;
     if (name == last_user_) return last_user_index_;
     const auto [at, added] = users_.try_emplace(name, static_cast<std::uint32_t>(trace_.users.size()));

@@ -139,6 +139,14 @@ TEST(Traces, know_speeds_by_profile_or_by_list) {
     EXPECT_EQ(bad(with_profile + "a,0,1,5," + profile + "\n").code, "trace-row") << profile;
 }
 
+TEST(Traces, take_tenants_for_users_only_where_no_user_is_named) {
+  const std::string both = "job_id,submit_time_s,gpus,duration_s,user,vc\n";
+  const Trace tenants = good(both + "a,0,1,5,,x\nb,0,1,5,,y\nc,0,1,5,,x\n");
+  EXPECT_EQ(tenants.users, (std::vector<std::string>{"", "x", "y"}));
+  EXPECT_EQ(tenants.jobs[2].user, 1u);
+  EXPECT_EQ(good(both + "a,0,1,5,,x\nb,0,1,5,u,y\n").users, (std::vector<std::string>{"", "u"}));
+}
+
 // ---- gzip and files ----
 
 std::string gzip(const std::string& text) {

@@ -114,14 +114,25 @@ constexpr Column detail_columns[] = {
     Column::estimate,  Column::original_start, Column::priority,      Column::gpus_min,   Column::gpus_max,
     Column::profile,   Column::disk_mib,       Column::network_mbit_s};
 
+// Those of jobs that stayed; of others nothing is written.
+std::vector<const TraceDetails*> used_details(const Trace& trace) {
+  std::vector<bool> is_used(trace.details.size());
+  for (const TraceJob& job : trace.jobs) {
+    if (job.details != TraceJob::nothing_more) is_used[job.details] = true;
+  }
+  std::vector<const TraceDetails*> used;
+  for (std::size_t i = 0; i < is_used.size(); ++i) {
+    if (is_used[i]) used.push_back(&trace.details[i]);
+  }
+  return used;
+}
+
 std::vector<Column> used_columns(const Trace& trace) {
+  const std::vector<const TraceDetails*> all = used_details(trace);
   std::vector<Column> used;
   for (const Column column : detail_columns) {
     std::string text;
-    for (const TraceDetails& details : trace.details) {
-      append_detail(text, column, details);
-      if (!text.empty()) break;
-    }
+    for (std::size_t i = 0; i < all.size() && text.empty(); ++i) append_detail(text, column, *all[i]);
     if (!text.empty()) used.push_back(column);
   }
   return used;
@@ -151,7 +162,8 @@ std::string header_of(const std::vector<Column>& columns, bool with_user) {
 std::string to_csv(const Trace& trace) {
   const std::vector<Column> columns = used_columns(trace);
   const std::vector<std::string> details = detail_texts(trace, columns);
-  const bool with_user = trace.users.size() > 1;
+  const bool with_user =
+      std::any_of(trace.jobs.begin(), trace.jobs.end(), [](const TraceJob& job) { return job.user > 0; });
   std::string text = header_of(columns, with_user);
   for (const TraceJob& job : trace.jobs) {
     append_text(text, job.id());
@@ -167,11 +179,12 @@ std::string to_csv(const Trace& trace) {
 
 std::vector<std::string> lost_in_csv(const Trace& trace) {
   bool roles = false, steps = false, parameters = false;
-  for (const TraceDetails& details : trace.details) {
-    if (!details.model) continue;
-    roles = roles || !details.model->roles.empty();
-    steps = steps || details.model->steps_total || details.model->epochs_total;
-    parameters = parameters || details.model->parameter_bytes;
+  for (const TraceDetails* details : used_details(trace)) {
+    const JobModel* model = details->model.get();
+    if (!model) continue;
+    roles = roles || !model->roles.empty();
+    steps = steps || model->steps_total || model->epochs_total;
+    parameters = parameters || model->parameter_bytes;
   }
   std::vector<std::string> lost;
   if (roles) lost.push_back("roles");
@@ -217,10 +230,10 @@ struct SwfNumbers {
       ids.see(job.id());
       users.see(trace.users[job.user]);
     }
-    for (const TraceDetails& details : trace.details) {
-      groups.see(details.virtual_cluster);
-      families.see(details.family);
-      queues.see(details.qos);
+    for (const TraceDetails* details : used_details(trace)) {
+      groups.see(details->virtual_cluster);
+      families.see(details->family);
+      queues.see(details->qos);
     }
   }
 };
@@ -278,7 +291,10 @@ std::vector<std::string> lost_in_swf(const Trace& trace) {
   if (!numbers.users.numeric()) lost.push_back("names of users (numbered instead)");
   if (!numbers.groups.numeric() || !numbers.families.numeric() || !numbers.queues.numeric())
     lost.push_back("names of virtual clusters, models and queues (numbered instead)");
-  const auto any = [&](auto says) { return std::any_of(trace.details.begin(), trace.details.end(), says); };
+  const std::vector<const TraceDetails*> all = used_details(trace);
+  const auto any = [&](auto says) {
+    return std::any_of(all.begin(), all.end(), [&](const TraceDetails* details) { return says(*details); });
+  };
   if (any([](const TraceDetails& d) { return !d.deadline.is_never(); })) lost.push_back("deadlines");
   if (any([](const TraceDetails& d) { return d.gpus_min > 0 || d.gpus_max > 0; })) lost.push_back("ranges of GPUs");
   if (any([](const TraceDetails& d) { return d.gpu_share < 1 || !d.gpu_types.empty(); }))

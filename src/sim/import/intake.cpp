@@ -85,7 +85,10 @@ std::uint32_t Intake::user_of(std::string_view name) {
 std::uint32_t Intake::details_of(TraceDetails details) {
   for (std::string* text : {&details.virtual_cluster, &details.family, &details.status, &details.qos})
     *text = clean(*text);
-  for (std::string& type : details.gpu_types) type = clean(type);
+  for (std::string& type : details.gpu_types) {
+    type = clean(type);
+    std::replace(type.begin(), type.end(), '|', '_');  // in our CSV it stands between types
+  }
   if (details == TraceDetails{}) return TraceJob::nothing_more;
   if (trace_.details.empty() || trace_.details.back() != details) trace_.details.push_back(std::move(details));
   return static_cast<std::uint32_t>(trace_.details.size() - 1);

@@ -1,0 +1,17 @@
+// Fuzz target: the importer of philly.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "invariants.h"
+#include "sim/import/importer.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace sl::sim;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (const auto imported = import_philly(text, {}); imported.ok()) {
+    check_trace(imported->trace);
+    check_round_trip(imported->trace);
+  }
+  return 0;
+}
