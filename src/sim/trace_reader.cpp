@@ -16,23 +16,29 @@ namespace {
 constexpr double mebibyte = 1024.0 * 1024;
 constexpr std::size_t id_size_max = 1000;
 
-// Whether a name was there before. Traces mostly number their jobs upwards, which costs nothing to check.
+// Whether a name was there before. Traces mostly number their jobs: a bit for each number is all that takes.
 class Identities {
  public:
-  bool is_new(std::string_view id, const std::vector<TraceJob>& before) {
+  bool is_new(std::string_view id) {
     const auto n = whole(id);
-    const bool plain = n && (id.front() != '0' || id.size() == 1);
-    if (seen_.empty() && plain && *n > last_) return last_ = *n, true;
-    if (seen_.empty()) {
-      seen_.reserve(before.size() * 2);
-      for (const TraceJob& job : before) seen_.insert(job.id());
-    }
-    return seen_.insert(id).second;
+    const bool plain = n && *n < numbers_max && (id.front() != '0' || id.size() == 1);
+    return plain ? is_new_number(static_cast<std::size_t>(*n)) : names_.insert(id).second;
   }
 
  private:
-  std::int64_t last_ = -1;
-  boost::unordered_flat_set<std::string_view> seen_;
+  static constexpr std::int64_t numbers_max = std::int64_t{1} << 27;  // 16 MiB of bits
+
+  bool is_new_number(std::size_t n) {
+    if (n / 64 >= numbers_.size()) numbers_.resize(std::max(n / 64 + 1, numbers_.size() * 2));
+    std::uint64_t& word = numbers_[n / 64];
+    const std::uint64_t bit = std::uint64_t{1} << (n % 64);
+    const bool is_new = (word & bit) == 0;
+    word |= bit;
+    return is_new;
+  }
+
+  std::vector<std::uint64_t> numbers_;
+  boost::unordered_flat_set<std::string_view> names_;
 };
 
 // Text of the detail columns -> details, so that jobs alike in these share them and nothing is parsed twice. A trace
@@ -76,7 +82,7 @@ class Reader {
       const auto column = static_cast<Column>(c);
       if (is_detail(column) && columns_.has(column)) detail_columns_.push_back(column);
     }
-    trace_.jobs.reserve(text_->size() / 48);
+    trace_.jobs.reserve(rows_expected(at));
     for (line_ = 2; at < text_->size(); ++line_) {
       const std::string_view row = take_line(*text_, at);
       if (row.empty()) continue;
@@ -88,6 +94,13 @@ class Reader {
   }
 
  private:
+  // As many as there are when all are as long as the first.
+  std::size_t rows_expected(std::size_t at) const {
+    const std::string_view sample = std::string_view(*text_).substr(std::min(at, text_->size()), 1 << 16);
+    const auto lines = static_cast<std::size_t>(std::count(sample.begin(), sample.end(), '\n'));
+    return sample.empty() ? 0 : text_->size() / sample.size() * (lines + 1) + lines + 1;
+  }
+
   std::string_view field(Column column) const { return columns_.of(fields_, column); }
 
   Error bad_row(const std::string& why) const { return invalid("trace-row", fmt::format("line {}: {}", line_, why)); }
@@ -124,7 +137,7 @@ class Reader {
     const std::string_view id = field(Column::id);
     if (id.empty()) return bad_row("the job has no job_id");
     if (id.size() > id_size_max) return bad_row(fmt::format("the job_id is longer than {} bytes", id_size_max));
-    if (!identities_.is_new(id, trace_.jobs))
+    if (!identities_.is_new(id))
       return invalid("trace-duplicate-id", fmt::format("line {}: job {} is there twice", line_, shown(id)));
     job.id_text = id.data();
     job.id_size = static_cast<std::uint32_t>(id.size());
@@ -152,7 +165,11 @@ class Reader {
 
   Status read_details(TraceJob& job) {
     key_.clear();
-    for (const Column column : detail_columns_) key_.append(field(column)).push_back('\n');
+    for (const Column column : detail_columns_) {
+      const std::string_view text = field(column);
+      if (!text.empty()) key_.append(1, static_cast<char>(column)).append(text).append(1, '\n');
+    }
+    if (key_.empty()) return {};
     job.details = shared_.find(key_);
     if (job.details == SharedDetails::unknown) {
       if (Status read = read_new_details(job); !read.ok()) return read;
@@ -237,15 +254,10 @@ class Reader {
   std::int64_t line_ = 2, rows_ = 0;
 };
 
-// False: it does not stay in the trace.
-Result<bool> fit_job(TraceJob& job, const TraceOptions& options, TraceReport& report) {
+// Whether it stays in the trace; it may be made narrower or of another length.
+bool fit_job(TraceJob& job, const TraceOptions& options, TraceReport& report) {
   if (job.gpus == 0) return ++report.dropped_without_gpus, false;
   if (job.gpus > options.gpus_max) {
-    if (options.oversize == Oversize::fail) {
-      return invalid("trace-oversize",
-                     fmt::format("job {} wants {} GPUs, more than {}", job.id(), job.gpus, options.gpus_max))
-          .hint("--oversize drop or --oversize clip");
-    }
     if (options.oversize == Oversize::drop) return ++report.dropped_oversize, false;
     job.gpus = options.gpus_max;
     ++report.clipped_gpus;
@@ -256,15 +268,20 @@ Result<bool> fit_job(TraceJob& job, const TraceOptions& options, TraceReport& re
   return true;
 }
 
+Error too_wide(const TraceJob& job, const TraceOptions& options) {
+  return invalid("trace-oversize",
+                 fmt::format("job {} wants {} GPUs, more than {}", shown(job.id()), job.gpus, options.gpus_max))
+      .hint("--oversize drop or --oversize clip");
+}
+
 }  // namespace
 
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     TraceJob job = trace.jobs[i];
-    const Result<bool> stays = fit_job(job, options, trace.report);
-    if (!stays.ok()) return stays.error();
-    if (!*stays) continue;
+    if (job.gpus > options.gpus_max && options.oversize == Oversize::fail) return too_wide(job, options);
+    if (!fit_job(job, options, trace.report)) continue;
     if (kept > 0 && job.submitted < trace.jobs[kept - 1].submitted) trace.report.was_unsorted = true;
     trace.jobs[kept++] = job;
   }
@@ -276,7 +293,7 @@ Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   }
   if (options.jobs_max > 0 && trace.jobs.size() > static_cast<std::size_t>(options.jobs_max))
     trace.jobs.resize(static_cast<std::size_t>(options.jobs_max));
-  trace.jobs.shrink_to_fit();
+  if (trace.jobs.capacity() > trace.jobs.size() + trace.jobs.size() / 4) trace.jobs.shrink_to_fit();
   return trace;
 }
 
