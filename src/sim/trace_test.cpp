@@ -128,6 +128,25 @@ TEST(Traces, share_details_of_jobs_that_are_alike) {
   EXPECT_EQ(trace.details_of(trace.jobs[0])->gpu_types, (std::vector<std::string>{"V100", "T4"}));
 }
 
+// The indented block under "## Example".
+std::string example_of(const std::string& document) {
+  std::ifstream file(document);
+  std::string line, text;
+  while (std::getline(file, line) && line != "## Example") continue;
+  while (std::getline(file, line) && !line.starts_with("#")) {
+    if (line.starts_with("    ")) text += line.substr(4) + "\n";
+  }
+  return text;
+}
+
+TEST(Traces, are_as_their_document_shows) {
+  const std::string text = example_of(SCHEDULEARN_FIXTURES "/../../docs/formats/trace.md");
+  const Trace trace = good(text);
+  EXPECT_EQ(trace.jobs.size(), 3u);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->gpus_max, 8);
+  EXPECT_EQ(to_csv(trace), text);
+}
+
 TEST(Traces, know_speeds_by_profile_or_by_list) {
   const std::string with_profile = "job_id,submit_time_s,gpus,duration_s,profile\n";
   const Trace trace = good(with_profile + "a,0,1,5,amdahl:0.5\nb,0,1,5,speedup:1|1.5\n");
