@@ -14,7 +14,7 @@
 namespace sl::sim {
 namespace {
 
-constexpr std::size_t text_max = std::size_t{4} << 30;
+constexpr std::size_t text_max = std::size_t{2} << 30;
 constexpr int gzip_only = 15 + 16;  // zlib's windowBits: a full window, and a gzip header instead of zlib's own
 
 struct Descriptor {
@@ -24,10 +24,11 @@ struct Descriptor {
   }
 };
 
-Error too_large() { return invalid("trace-too-large", "the trace has more than 4 GiB of text"); }
+Error too_large() { return invalid("trace-too-large", "the trace has more than 2 GiB of text"); }
 
 // Appends all there is; a pipe has no size to know in advance.
 Status read_all(int fd, std::size_t expected, std::string& text) {
+  if (expected > text_max) return too_large();
   text.resize(expected + 1);
   std::size_t used = 0;
   while (true) {
@@ -55,7 +56,7 @@ struct Inflater {
 std::size_t size_hint(std::string_view gzip) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(gzip[gzip.size() - 1 - i]);
-  return std::min(size, gzip.size() * 20) + 64;
+  return std::min({size, gzip.size() * 20, text_max}) + 64;
 }
 
 Error damaged(const std::string& how) { return invalid("trace-damaged", "the compressed trace is " + how); }
@@ -72,7 +73,7 @@ Result<std::string> inflate_text(std::string_view compressed) {
   std::string text(size_hint(compressed), '\0');
   std::size_t used = 0, taken = 0;
   while (true) {
-    if (used == text.size()) text.resize(text.size() * 2);
+    if (used == text.size()) text.resize(std::min(text.size() * 2, text_max + 1));
     constexpr std::size_t step = std::size_t{1} << 30;  // zlib counts in 32 bits
     const std::size_t in = std::min(step, compressed.size() - taken), out = std::min(step, text.size() - used);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + taken));

@@ -9,7 +9,7 @@
 namespace sl::sim {
 
 // Errors: "no-such-file", "cannot-read", "not-a-file" (a directory), "trace-damaged" (gzip that is cut off, damaged or
-// followed by something else), "trace-too-large" (beyond 4 GiB of text).
+// followed by something else), "trace-too-large" (beyond 2 GiB of text).
 Result<std::string> read_text(const std::string& path);
 Result<std::string> inflate_text(std::string_view compressed);
 

@@ -262,7 +262,7 @@ bool fit_job(TraceJob& job, const TraceOptions& options, TraceReport& report) {
     job.gpus = options.gpus_max;
     ++report.clipped_gpus;
   }
-  const Duration clipped = std::clamp(job.duration, options.duration_min, options.duration_max);
+  const Duration clipped = std::min(std::max(job.duration, options.duration_min), options.duration_max);
   report.clipped_duration += clipped != job.duration;
   job.duration = clipped;
   return true;

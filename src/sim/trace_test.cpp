@@ -199,7 +199,7 @@ TEST(Gzip, that_is_cut_off_anywhere_is_an_error) {
 
 TEST(Gzip, with_a_wrong_checksum_length_or_tail_is_an_error) {
   const std::string whole = gzip(header + "a,0,1,5\nb,0,1,5\n");
-  for (const std::size_t behind : {1, 4, 5, 8}) {
+  for (const std::size_t behind : {1u, 4u, 5u, 8u}) {
     std::string damaged = whole;
     damaged[damaged.size() - behind] = static_cast<char>(damaged[damaged.size() - behind] ^ 1);
     EXPECT_EQ(inflate_text(damaged).error().code, "trace-damaged") << behind;
