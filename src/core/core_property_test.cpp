@@ -4,12 +4,13 @@
 
 #include <sstream>
 
-#include "support/cluster.h"
+#include "support/random_history.h"
 
 namespace sl {
 namespace {
 
 using test::Cluster;
+using test::RandomHistory;
 
 // A policy that wants anything: every kind of decision, for any job, on any GPUs.
 class Anything : public Policy {
@@ -34,87 +35,13 @@ class Anything : public Policy {
   }
 };
 
-JobRequest random_request(Random& random) {
-  JobRequest request;
-  request.gpus_min = static_cast<int>(random.integer(1, 3));
-  request.gpus = request.gpus_min + static_cast<int>(random.integer(0, 2));
-  request.gpus_max = request.gpus + static_cast<int>(random.integer(0, 2));
-  request.capability = static_cast<Capability>(random.integer(0, 2));
-  request.single_server = random.chance(0.7);
-  request.shareable = random.chance(0.3);
-  request.priority = static_cast<int>(random.integer(0, 2));
-  if (random.chance(0.2)) request.time_limit = Duration::whole_seconds(random.integer(1, 30));
-  if (random.chance(0.3)) request.demand[Resource::cpu] = static_cast<double>(random.integer(0, 4));
-  return request;
-}
-
-JobId some_job(Random& random, const Cluster& cluster) {
-  const auto all = cluster.core.active().size() + cluster.core.waiting().size();
-  if (all == 0 || random.chance(0.1)) return JobId(random.integer(0, 50));
-  const auto pick = static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(all) - 1));
-  const JobIndex index = pick < cluster.core.active().size()
-                             ? cluster.core.active()[pick]
-                             : cluster.core.waiting()[pick - cluster.core.active().size()];
-  return cluster.core.job(index).request.id;
-}
-
-Event random_event(Random& random, Cluster& cluster, std::int64_t& next_id) {
-  const JobId job = some_job(random, cluster);
-  const bool stale = random.chance(0.1);  // drawn in any case: whether a job is still there must not shift the stream
-  const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
-  const std::string server = std::to_string(random.integer(0, 3));
-  switch (random.integer(0, 13)) {
-    case 0:
-      return JobCancelled{job};
-    case 1:
-      return JobHeld{job, random.chance(0.5)};
-    case 2:
-      return AttemptStarted{job, attempt};
-    case 3:
-      return AttemptSuspended{job, attempt};
-    case 4:
-      return AttemptReleased{job, attempt};
-    case 5:
-    case 6:
-      return AttemptExited{
-          job, attempt, {random.chance(0.7) ? FailureKind::none : FailureKind::exit, 1}, random.chance(0.2)};
-    case 7:
-      return ServerLost{server};
-    case 8:
-      return ServerDrained{server, random.chance(0.3)};
-    case 9:
-      return TelemetrySampled{server, std::vector<GpuFacts>(4), GpuSet{random() & random() & random() & 0xF}, {}};
-    case 10: {
-      ServerDescription description;
-      description.name = server;
-      description.gpus = static_cast<int>(random.integer(2, 6));
-      description.capacity[Resource::cpu] = 8;
-      return ServerJoined{description};
-    }
-    case 11:
-      return random.chance(0.5) ? Event(ServerSilent{server})
-                                : Event(JobEdited{job, static_cast<int>(random.integer(0, 3)), 1, 4, {}});
-    default: {
-      JobRequest request = random_request(random);
-      request.id = JobId(next_id++);
-      request.submitted = cluster.now;
-      return JobSubmitted{std::move(request), random.chance(0.05)};
-    }
-  }
-}
-
 // Runs a random history; check_invariants() runs after every step. Returns all records and commands as text.
 std::string run_history(std::uint64_t seed, std::unique_ptr<Policy> policy, int steps,
                         const std::vector<std::string>& swaps = {}) {
-  CoreSettings settings;
-  settings.seed = seed;
-  Cluster cluster({4, 2, 6}, std::move(policy), settings);
-  Random random(seed);
-  std::int64_t next_id = 1;
+  RandomHistory history(seed, std::move(policy));
+  Cluster& cluster = history.cluster;
   for (int step = 0; step < steps; ++step) {
-    cluster.now = cluster.now + Duration::milliseconds(random.integer(0, 3000));
-    cluster.obeys = random.chance(0.7);
-    cluster.feed(random_event(random, cluster, next_id));
+    history.step();
     if (!swaps.empty() && step % 10 == 9) cluster.use(swaps[static_cast<std::size_t>(step / 10) % swaps.size()]);
   }
   std::ostringstream text;
@@ -149,23 +76,40 @@ RC_GTEST_PROP(CoreProperty, switching_policies_while_jobs_wait_breaks_nothing, (
   RC_ASSERT(!run_history(seed, Cluster::make("fifo"), 120, names).empty());
 }
 
-// Replacing a policy by a fresh one of its kind must not change a decision: all it knows can be rebuilt from facts.
-RC_GTEST_PROP(CoreProperty, a_policy_that_joins_late_decides_as_one_that_was_there_from_the_start, ()) {
-  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-  const auto decisions = [](const std::string& history) {  // without the records of the policy changes themselves
-    std::string text;
-    std::istringstream lines(history);
-    for (std::string line; std::getline(lines, line);)
-      text +=
-          line.starts_with(std::to_string(static_cast<int>(RecordKind::policy_changed)) + " -1 ") ? "" : line + "\n";
-    return text;
-  };
-  for (const PolicyEntry& entry : policies()) {
-    RC_LOG(entry.info.name);
-    RC_ASSERT(decisions(run_history(seed, Cluster::make(entry.info.name), 80)) ==
-              decisions(run_history(seed, Cluster::make(entry.info.name), 80, {entry.info.name})));
+// Forgets all it knows before every tenth decision, as if it had just been chosen.
+class Forgetful : public Policy {
+ public:
+  explicit Forgetful(std::string name) : name_(std::move(name)), policy_(Cluster::make(name_)) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
   }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (++decisions_ % 10 == 0) {
+      policy_ = Cluster::make(name_);
+      policy_->attach(snapshot);
+    }
+    policy_->decide(snapshot, plan);
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Policy> policy_;
+  int decisions_ = 0;
+};
+
+// Replacing a policy by a fresh one of its kind must not change a decision: all it knows can be rebuilt from facts.
+class JoiningLate : public testing::TestWithParam<std::string> {};
+
+TEST_P(JoiningLate, a_policy_decides_as_one_that_was_there_from_the_start) {
+  rc::detail::checkGTest([] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    RC_ASSERT(run_history(seed, Cluster::make(GetParam()), 120) ==
+              run_history(seed, std::make_unique<Forgetful>(GetParam()), 120));
+  });
 }
+INSTANTIATE_TEST_SUITE_P(All, JoiningLate, testing::ValuesIn(test::policy_names()),
+                         [](const auto& test) { return test.param; });
 
 RC_GTEST_PROP(LedgerProperty, taking_and_releasing_restores_what_was_free, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());

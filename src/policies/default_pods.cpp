@@ -87,6 +87,7 @@ class DefaultPods : public ArrivalPolicy {
                           std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
                             return trial.free().is_open(part.server) &&
                                    trial.free().on(part.server).contains(part.gpus) &&
+                                   is_eligible(snapshot.servers[part.server], request) &&
                                    trial.free().fits(part.server, of_pods(request, part.gpus.count()));
                           });
       if (stands) take(gpus, request, trial);

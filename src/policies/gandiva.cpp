@@ -119,11 +119,12 @@ class Turn {
 
 void Turn::note(JobIndex index) {
   const Job& job = snapshot_.job(index);
-  if (!is_sliceable(job) || has_tenants_besides(snapshot_, job)) {
+  if (!is_sliceable(job) || has_tenants_besides(snapshot_, job) || !all_usable(snapshot_, job.allocation)) {
     if (job.request.preemptible && job.state != JobState::running) look_again_at(snapshot_.now + quantum(job));
     return;
   }
-  if (is_movable(job) && job.allocation.count() > job.request.gpus) grown_.push_back(index);
+  if (is_movable(job) && job.allocation.count() > job.request.gpus && may_stay_on(snapshot_, job, job.allocation))
+    grown_.push_back(index);
   const Instant ripe = job.last_start + quantum(job);
   if (ripe > snapshot_.now) return look_again_at(ripe);
   if (is_movable(job) && job.request.migratable && job.request.single_server) movable_.push_back(index);
@@ -436,7 +437,7 @@ void Turn::grow() {
   for (const JobIndex index : elastic) {
     const Job& job = snapshot_.job(index);
     const ServerIndex server = job.allocation.parts().front().server;
-    if (!trial_.free().is_open(server)) continue;
+    if (!may_stay_on(snapshot_, job, job.allocation)) continue;
     const int more = std::min(job.request.gpus_max - job.allocation.count(), trial_.free().count(server));
     if (more <= 0) continue;
     const GpuSet added = trial_.free().on(server).lowest(more);

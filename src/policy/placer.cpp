@@ -92,6 +92,19 @@ bool is_eligible(const Server& server, const JobRequest& request) {
   return is_eligible(server, request.gpu_types, request.gpu_memory_bytes);
 }
 
+bool all_usable(const Snapshot& snapshot, const Allocation& gpus) {
+  return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
+    const Server& server = snapshot.servers[part.server];
+    return (part.gpus & (server.outside | server.unavailable)).empty();
+  });
+}
+
+bool may_stay_on(const Snapshot& snapshot, const Job& job, const Allocation& gpus) {
+  return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
+    return snapshot.free.is_open(part.server) && is_eligible(snapshot.servers[part.server], job.request);
+  });
+}
+
 std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                        int count, Fit fit) {
   const ServerIndex server = find_server(free, servers, request, request.demand, count, fit);

@@ -14,6 +14,13 @@ enum class Fit : std::uint8_t { best, first, worst };
 bool is_eligible(const Server& server, const JobRequest& request);
 bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory);
 
+// Whether all these GPUs could be given to somebody else once their job leaves them: none is broken or used by a
+// process that is not ours.
+bool all_usable(const Snapshot& snapshot, const Allocation& gpus);
+
+// Whether these servers take jobs and are of the kind this one asks for: both may have changed since it started there.
+bool may_stay_on(const Snapshot& snapshot, const Job& job, const Allocation& gpus);
+
 // All on one server. Best: fewest free that suffice; first: lowest index; worst: most free. Ties: lowest index.
 // The GPUs taken are those of lowest index.
 std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,

@@ -208,7 +208,7 @@ std::optional<Rank> PreemptivePolicy::rank_if_stoppable(const Snapshot& snapshot
 
 std::optional<Rank> PreemptivePolicy::urgency(const Snapshot& snapshot, JobIndex index) {
   const Job& job = snapshot.job(index);
-  if (snapshot.now < ripe_at(job)) return std::nullopt;
+  if (snapshot.now < ripe_at(job) || !all_usable(snapshot, job.allocation)) return std::nullopt;
   if (std::find(interrupted_.begin(), interrupted_.end(), index) != interrupted_.end()) return std::nullopt;
   return rank_if_stoppable(snapshot, job);
 }

@@ -30,6 +30,13 @@ inline JobRequest elastic(int min, int max) {
   return request;
 }
 
+// Of every policy there is, for tests of all of them.
+inline std::vector<std::string> policy_names() {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : policies()) names.push_back(entry.info.name);
+  return names;
+}
+
 class Cluster : public Journal, public Fleet {
  public:
   Cluster(const std::vector<int>& gpus_per_server, std::unique_ptr<Policy> policy, CoreSettings settings = {})

@@ -1,0 +1,183 @@
+// Histories drawn from a seed: jobs of every kind (elastic, gangs, shareable, with deadlines, users, GPU types,
+// budgets, measured and unmeasured), servers of several types that come, fall silent and go, telemetry, edits,
+// cancellations. The same seed gives the same events whatever the policy, as far as the policy leaves the same jobs
+// there.
+//
+//   RandomHistory history(seed, Cluster::make("srtf"));
+//   for (int i = 0; i < 100; ++i) history.step();
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "support/cluster.h"
+
+namespace sl::test {
+
+inline std::shared_ptr<const JobModel> random_model(Random& random, const JobRequest& request) {
+  auto model = std::make_shared<JobModel>();
+  if (random.chance(0.5)) {
+    const double loss = random.uniform(0, 0.5), serial_s = random.uniform(5, 2000);
+    for (int g = 1; g <= request.gpus_max; ++g) {
+      model->speedup.push_back(g / (1 + loss * (g - 1)));
+      if (random.chance(0.9)) model->run_time_s.push_back(serial_s / model->speedup.back());
+    }
+  }
+  if (random.chance(0.3)) {  // a gang: its roles add up to its GPUs
+    const int workers_min = request.gpus_min - request.gpus_min / 2;
+    model->roles = {{"worker", workers_min, request.gpus_max - request.gpus_min / 2, {}}};
+    if (request.gpus_min > 1) model->roles.push_back({"server", request.gpus_min / 2, request.gpus_min / 2, {}});
+  }
+  if (random.chance(0.3)) model->target_loss = random.uniform(0.1, 0.6);
+  if (random.chance(0.2)) model->budget = random.uniform(0.1, 20);
+  if (random.chance(0.3)) model->restart_cost = Duration::whole_seconds(random.integer(0, 60));
+  if (random.chance(0.4)) model->gpu_memory_bytes = random.integer(1, 12);
+  if (random.chance(0.4)) model->gpu_utilization_pct = random.uniform(5, 100);
+  if (random.chance(0.3)) model->epochs_total = static_cast<int>(random.integer(1, 50));
+  if (random.chance(0.3)) {  // what the drift-plus-penalty rule computes speeds from
+    model->steps_total = random.integer(1, 5000);
+    model->step_time_fixed_s = random.uniform(0, 0.2);
+    model->step_time_per_sample_s = random.uniform(0, 0.01);
+    model->batch_size = 64;
+    model->parameter_bytes = random.integer(0, 1'000'000'000);
+  }
+  return model;
+}
+
+inline JobRequest random_request(Random& random) {
+  JobRequest request;
+  request.gpus_min = static_cast<int>(random.integer(1, 3));
+  request.gpus = request.gpus_min + static_cast<int>(random.integer(0, 2));
+  request.gpus_max = request.gpus + static_cast<int>(random.integer(0, 2));
+  request.capability = static_cast<Capability>(random.integer(0, 2));
+  request.preemptible = random.chance(0.9);
+  request.migratable = random.chance(0.9);
+  request.single_server = random.chance(0.7);
+  request.shareable = random.chance(0.3);
+  request.priority = static_cast<int>(random.integer(0, 2));
+  request.user = UserIndex(static_cast<std::uint32_t>(random.integer(0, 3)));
+  request.family = FamilyIndex(static_cast<std::uint32_t>(random.integer(0, 4)));
+  request.user_weight = random.chance(0.2) ? 2 : 1;
+  if (random.chance(0.2)) request.time_limit = Duration::whole_seconds(random.integer(1, 30));
+  if (random.chance(0.5)) request.estimate = Duration::whole_seconds(random.integer(1, 1000));
+  if (random.chance(0.3)) request.demand[Resource::cpu] = static_cast<double>(random.integer(0, 4));
+  if (random.chance(0.2)) request.demand[Resource::memory] = static_cast<double>(random.integer(0, 30));
+  if (random.chance(0.2)) request.gpu_types = {GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)))};
+  if (random.chance(0.2)) request.gpu_memory_bytes = random.integer(1, 12);
+  if (random.chance(0.6)) request.model = random_model(random, request);
+  return request;
+}
+
+inline ServerDescription random_server(Random& random, const std::string& name) {
+  ServerDescription server;
+  server.name = name;
+  server.gpus = static_cast<int>(random.integer(2, 6));
+  server.gpu_type = GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)));
+  server.gpu_memory_bytes = random.integer(8, 16);
+  server.capacity[Resource::cpu] = 8;
+  if (random.chance(0.5)) server.capacity[Resource::memory] = 64;
+  return server;
+}
+
+class RandomHistory {
+ public:
+  RandomHistory(std::uint64_t seed, std::unique_ptr<Policy> policy, CoreSettings settings = {})
+      : cluster({4, 2, 6}, std::move(policy), seeded(settings, seed)), random_(seed) {}
+
+  // A little later something happens, and the policy decides.
+  void step() {
+    const std::int64_t longest = random_.chance(0.1) ? 600'000 : 3000;
+    cluster.now = cluster.now + Duration::milliseconds(random_.integer(0, longest));
+    cluster.obeys = random_.chance(0.7);
+    cluster.feed(random_event());
+  }
+
+  Cluster cluster;
+
+ private:
+  static CoreSettings seeded(CoreSettings settings, std::uint64_t seed) {
+    settings.seed = seed;
+    return settings;
+  }
+
+  JobId some_job() {
+    const auto all = cluster.core.active().size() + cluster.core.waiting().size();
+    if (all == 0 || random_.chance(0.1)) return JobId(random_.integer(0, 50));
+    const auto pick = static_cast<std::size_t>(random_.integer(0, static_cast<std::int64_t>(all) - 1));
+    const JobIndex index = pick < cluster.core.active().size()
+                               ? cluster.core.active()[pick]
+                               : cluster.core.waiting()[pick - cluster.core.active().size()];
+    return cluster.core.job(index).request.id;
+  }
+
+  AttemptProgressed progress(JobId job, int attempt) {
+    AttemptProgressed told{job, attempt, {}, {}, {}, {}, random_.chance(0.2)};
+    told.progress.done = random_.uniform(0, 20);
+    if (random_.chance(0.7)) told.loss = random_.uniform(0.2, 2);
+    if (random_.chance(0.7)) {
+      told.speed = SpeedSample{};
+      told.speed->workers = static_cast<int>(random_.integer(1, 6));
+      told.speed->steps_per_s = random_.uniform(0.1, 20);
+      if (random_.chance(0.3)) told.speed->neighbour = some_job();
+    }
+    return told;
+  }
+
+  TelemetrySampled telemetry(const std::string& server) {
+    TelemetrySampled sample{server, std::vector<GpuFacts>(4), GpuSet{random_() & random_() & random_() & 0xF}, {}};
+    for (GpuFacts& gpu : sample.gpus) {
+      gpu.sampled = cluster.now;
+      if (random_.chance(0.8)) gpu.utilization_pct = random_.uniform(0, 100);
+      if (random_.chance(0.5)) gpu.memory_used_bytes = random_.integer(0, 16);
+    }
+    return sample;
+  }
+
+  Event random_event() {
+    const JobId job = some_job();
+    const bool stale = random_.chance(0.1);  // drawn in any case: whether a job is there must not shift the stream
+    const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
+    const std::string server = std::to_string(random_.integer(0, 3));
+    switch (random_.integer(0, 15)) {
+      case 0:
+        return JobCancelled{job};
+      case 1:
+        return JobHeld{job, random_.chance(0.5)};
+      case 2:
+        return AttemptStarted{job, attempt};
+      case 3:
+        return AttemptSuspended{job, attempt};
+      case 4:
+        return AttemptReleased{job, attempt};
+      case 5:
+      case 6:
+        return AttemptExited{
+            job, attempt, {random_.chance(0.7) ? FailureKind::none : FailureKind::exit, 1}, random_.chance(0.2)};
+      case 7:
+        return random_.chance(0.5) ? Event(ServerLost{server}) : Event(ServerSilent{server});
+      case 8:
+        return ServerDrained{server, random_.chance(0.3)};
+      case 9:
+        return telemetry(server);
+      case 10:
+        return ServerJoined{random_server(random_, server)};
+      case 11:
+        return JobEdited{job, static_cast<int>(random_.integer(0, 3)), 1, 4, {}};
+      case 12:
+        return progress(job, attempt);
+      default: {
+        JobRequest request = random_request(random_);
+        request.id = JobId(next_id_++);
+        request.submitted = cluster.now;
+        if (random_.chance(0.3)) request.deadline = cluster.now + Duration::whole_seconds(random_.integer(1, 2000));
+        return JobSubmitted{std::move(request), random_.chance(0.05)};
+      }
+    }
+  }
+
+  Random random_;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace sl::test
