@@ -256,6 +256,7 @@ void Core::stop(JobIndex index, StopReason why) {
   job.stop_is_preemption = why == StopReason::preempted;
   command(CommandKind::stop, index, {});
   effects_->commands.back().why = why;
+  notice(NoticeKind::stopping, index);
 }
 
 void Core::stop_overdue() {

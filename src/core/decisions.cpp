@@ -186,6 +186,7 @@ Refusal Core::decide_suspend(const Decision& decision) {
   set_state(decision.job, JobState::stopping);
   ++job.preemptions;
   command(CommandKind::suspend, decision.job, {});
+  notice(NoticeKind::stopping, decision.job);
   return Refusal::none;
 }
 

@@ -19,11 +19,12 @@
 namespace sl {
 
 enum class NoticeKind : std::uint8_t {
-  waiting,  // the job entered the queue: submitted, released, preempted, suspended, requeued
-  active,   // it left the queue: it got GPUs, or it was suspended and is being ended
-  running,  // its attempt runs (again): started, resumed, moved, resized
-  ended,    // it left the core: finished, cancelled, failed; or it is held. Its slot is still readable
-  edited,   // its request changed while it waits or runs
+  waiting,   // the job entered the queue: submitted, released, preempted, suspended, requeued
+  active,    // it left the queue: it got GPUs, or it was suspended and is being ended
+  running,   // its attempt runs (again): started, resumed, moved, resized
+  stopping,  // it is on its way out of its GPUs: cancelled, out of time, stopped or suspended for others
+  ended,     // it left the core: finished, cancelled, failed; or it is held. Its slot is still readable
+  edited,    // its request changed while it waits or runs
 };
 
 class Policy {

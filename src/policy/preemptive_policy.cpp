@@ -69,6 +69,7 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
     case NoticeKind::running:
       victims_.place(job, snapshot.job(job).allocation);
       break;
+    case NoticeKind::stopping:
     case NoticeKind::edited:
       victims_.touch(job);
       break;
