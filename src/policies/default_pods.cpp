@@ -50,6 +50,17 @@ class DefaultPods : public ArrivalPolicy {
  public:
   explicit DefaultPods(Duration timeout) : timeout_(timeout) {}
 
+  void attach(const Snapshot& snapshot) override {
+    ArrivalPolicy::attach(snapshot);
+    waiting_.clear();
+    for (const JobIndex job : snapshot.waiting) waiting_.emplace(snapshot.job(job).request.id, job);
+  }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    ArrivalPolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::waiting) waiting_.insert_or_assign(snapshot.job(job).request.id, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) waiting_.erase(snapshot.job(job).request.id);
+  }
+
   void decide(const Snapshot& snapshot, Plan& plan) override {
     Bindings bindings = recall(snapshot);
     Trial trial(snapshot.free);
@@ -73,14 +84,10 @@ class DefaultPods : public ArrivalPolicy {
   }
 
   // Bindings that still mean something take their GPUs.
-  static void hold(const Snapshot& snapshot, Bindings& bindings, Trial& trial) {
-    std::map<JobId, JobIndex> waiting;
-    for (const JobIndex index : snapshot.waiting) {
-      if (bindings.of.contains(snapshot.job(index).request.id)) waiting.emplace(snapshot.job(index).request.id, index);
-    }
+  void hold(const Snapshot& snapshot, Bindings& bindings, Trial& trial) const {
     std::erase_if(bindings.of, [&](const auto& binding) {
-      const auto job = waiting.find(binding.first);
-      if (job == waiting.end()) return true;
+      const auto job = waiting_.find(binding.first);
+      if (job == waiting_.end()) return true;
       const JobRequest& request = snapshot.job(job->second).request;
       const Allocation& gpus = binding.second;
       const bool stands = gpus.count() <= request.gpus &&
@@ -106,6 +113,7 @@ class DefaultPods : public ArrivalPolicy {
     std::uint64_t sequence;
     JobIndex job;
     int number;
+    std::uint32_t shape;
     friend bool operator<(const Pod& a, const Pod& b) {
       return std::tie(a.sequence, a.job, a.number) < std::tie(b.sequence, b.job, b.number);
     }
@@ -113,6 +121,7 @@ class DefaultPods : public ArrivalPolicy {
 
   // Jobs of equal priority and submission mix their pods.
   void bind(const Snapshot& snapshot, Bindings& bindings, const std::set<JobId>& except, Trial& trial) const {
+    std::vector<bool> closed(lines_.shapes().size(), false);  // no pod of this shape finds a place any more
     for (Walk walk(lines_); !walk.done() && trial.free().total() > 0;) {
       const ArrivalKey first = walk.key();
       std::vector<Pod> pods;
@@ -121,28 +130,31 @@ class DefaultPods : public ArrivalPolicy {
         const JobRequest& request = snapshot.job(walk.job()).request;
         if (except.contains(request.id)) continue;
         const auto bound = bindings.of.find(request.id);
+        if (bound == bindings.of.end() && closed[walk.shape()]) continue;
         for (int n = bound == bindings.of.end() ? 0 : bound->second.count(); n < request.gpus; ++n)
-          pods.push_back({draw(bindings.seed, request.id, n), walk.job(), n});
+          pods.push_back({draw(bindings.seed, request.id, n), walk.job(), n, walk.shape()});
       }
       std::sort(pods.begin(), pods.end());
       for (const Pod& pod : pods) {
         if (trial.free().total() == 0) return;
-        bind_one(snapshot, pod, bindings, trial);
+        if (!bind_one(snapshot, pod, bindings, trial) && !bindings.of.contains(snapshot.job(pod.job).request.id))
+          closed[pod.shape] = true;
       }
     }
   }
 
-  static void bind_one(const Snapshot& snapshot, const Pod& pod, Bindings& bindings, Trial& trial) {
+  static bool bind_one(const Snapshot& snapshot, const Pod& pod, Bindings& bindings, Trial& trial) {
     const JobRequest& request = snapshot.job(pod.job).request;
     const auto bound = bindings.of.find(request.id);
     const bool has_some = bound != bindings.of.end();
     const ServerIndex server = has_some && request.single_server
                                    ? same_server(trial.free(), request, bound->second.parts().front().server)
                                    : emptiest(snapshot, trial.free(), request, bindings.seed, pod.number);
-    if (!server.valid()) return;
+    if (!server.valid()) return false;
     const Allocation gpu(server, trial.free().on(server).lowest(1));
     take(gpu, request, trial);
     bindings.of[request.id].add(server, gpu.parts().front().gpus);
+    return true;
   }
 
   static ServerIndex same_server(const FreeGpus& free, const JobRequest& request, ServerIndex server) {
@@ -217,20 +229,21 @@ class DefaultPods : public ArrivalPolicy {
            });
   }
 
-  static void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) {
-    for (const JobIndex index : snapshot.waiting) {
+  void start(const Snapshot& snapshot, Bindings& bindings, Trial& trial, Plan& plan) const {
+    std::erase_if(bindings.of, [&](const auto& binding) {
+      const JobIndex index = waiting_.at(binding.first);
       const JobRequest& request = snapshot.job(index).request;
-      const auto bound = bindings.of.find(request.id);
-      if (bound == bindings.of.end() || bound->second.count() < pods_needed(request)) continue;
-      if (!has_resources(request, bound->second, trial.free())) continue;
-      trial.give(bound->second, of_pods(request, bound->second.count()));
-      trial.take(bound->second, request.demand);
-      plan.start(index, std::move(bound->second));
-      bindings.of.erase(bound);
-    }
+      const Allocation& gpus = binding.second;
+      if (gpus.count() < pods_needed(request) || !has_resources(request, gpus, trial.free())) return false;
+      trial.give(gpus, of_pods(request, gpus.count()));
+      trial.take(gpus, request.demand);
+      plan.start(index, gpus);
+      return true;
+    });
   }
 
   Duration timeout_;
+  std::map<JobId, JobIndex> waiting_;
 };
 
 }  // namespace

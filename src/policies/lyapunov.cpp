@@ -4,12 +4,14 @@
 #include <numeric>
 
 #include "policy/placer.h"
+#include "policy/queue_policy.h"
+#include "policy/rank.h"
 
 namespace sl {
 
-std::vector<double> lyapunov_worth(const LyapunovJob& job, double q, double z, const LyapunovSettings& settings) {
+ByGpus lyapunov_worth(const LyapunovJob& job, double q, double z, const LyapunovSettings& settings) {
   const double best = *std::min_element(job.time.begin(), job.time.end());
-  std::vector<double> worth;
+  ByGpus worth;
   for (const double time : job.time) {
     const double penalty = settings.absolute ? time : time - best;
     worth.push_back(q * job.length + z * (job.waited + settings.slot) - settings.v * penalty);
@@ -25,7 +27,7 @@ struct Option {
   int gpus;
   double worth;
 };
-using Options = std::vector<Option>;  // of one job, fewer GPUs first
+using Options = boost::container::small_vector<Option, 4>;  // of one job, fewer GPUs first
 
 std::vector<Options> options_of(const std::vector<LyapunovJob>& jobs, int gpus, const LyapunovSettings& settings) {
   double q = 0, z = 0;
@@ -36,10 +38,10 @@ std::vector<Options> options_of(const std::vector<LyapunovJob>& jobs, int gpus, 
   std::vector<Options> all;
   for (const LyapunovJob& job : jobs) {
     Options& options = all.emplace_back();
-    const std::vector<double> worth = lyapunov_worth(job, q, z, settings);
+    const ByGpus worth = lyapunov_worth(job, q, z, settings);
     for (std::size_t i = 0; i < worth.size(); ++i) {
       const int g = job.least + static_cast<int>(i);
-      if (g <= gpus && worth[i] > 0) options.push_back({g, worth[i]});
+      if (g <= gpus && g <= job.room && worth[i] > 0) options.push_back({g, worth[i]});
     }
   }
   return all;
@@ -154,27 +156,45 @@ struct Settings {
   Duration default_estimate = Duration::whole_seconds(300);
 };
 
-class Lyapunov : public Policy {
+class Lyapunov : public QueuePolicy<RankKey> {
  public:
   explicit Lyapunov(const Settings& settings) : settings_(settings) {}
-  void attach(const Snapshot&) override {}
-  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (snapshot.free.total() == 0 || snapshot.waiting.empty()) return;
+    if (!any_fits(snapshot)) return;  // what the others are worth does not matter
     bandwidths(snapshot);
-    index_.assign(snapshot.waiting.begin(), snapshot.waiting.end());
-    std::sort(index_.begin(), index_.end(),
-              [&](JobIndex a, JobIndex b) { return submitted_before(snapshot.job(a), snapshot.job(b)); });
+    index_.clear();
+    for (Walk walk(lines_); !walk.done(); walk.next()) index_.push_back({walk.job(), walk.shape()});
     Trial trial(snapshot.free);
     // What the placer refuses may be of use to others, who were weighed against it.
-    while (trial.free().total() > 0 && start_some(snapshot, trial, plan)) continue;
-    const bool could_start = std::any_of(jobs_.begin(), jobs_.end(),
-                                         [&](const LyapunovJob& job) { return job.least <= trial.free().total(); });
-    if (could_start) plan.wake_at(Instant{slot_begin(snapshot.now).us + settings_.slot.us});
+    while (trial.free().total() > 0 && !index_.empty() && start_some(snapshot, trial, plan)) continue;
+    if (!index_.empty() && time_may_help(trial.free().total()))
+      plan.wake_at(Instant{slot_begin(snapshot.now).us + settings_.slot.us});
   }
 
+ protected:
+  RankKey key_of(const Snapshot&, const Job& job) override { return RankKey::of({}, job); }
+  int gpus_of(const Job& job) const override { return job.request.gpus_min; }
+
  private:
+  bool any_fits(const Snapshot& snapshot) const {
+    for (Walk walk(lines_); !walk.done(); walk.close_line()) {
+      const JobRequest& request = snapshot.job(walk.job()).request;
+      if (place(snapshot.free, snapshot.servers, request, request.gpus_min)) return true;
+    }
+    return false;
+  }
+
+  // Whether a job waits for its start to be worth it. What is worth it and waits has no place: time makes none.
+  bool time_may_help(int gpus) const {
+    return std::any_of(jobs_.begin(), jobs_.end(), [&](const LyapunovJob& job) {
+      if (job.least > gpus) return false;
+      if (settings_.max_wait.us > 0) return true;
+      const ByGpus worth = lyapunov_worth(job, q_, z_, scaled_);
+      return std::any_of(worth.begin(), worth.end(), [](double w) { return w <= 0; });
+    });
+  }
+
   static int most(const LyapunovJob& job) { return job.least + static_cast<int>(job.time.size()) - 1; }
 
   // Time counts in whole slots: between two of them nothing changes by itself.
@@ -188,7 +208,7 @@ class Lyapunov : public Policy {
 
   // Returns whether any job started; those that did are no longer among those that wait.
   bool start_some(const Snapshot& snapshot, Trial& trial, Plan& plan) {
-    gather(snapshot);
+    gather(snapshot, trial.free());
     const std::vector<int> chosen = lyapunov_choice(jobs_, trial.free().total(), scaled_);
     std::vector<std::size_t> widest_first(jobs_.size());
     std::iota(widest_first.begin(), widest_first.end(), std::size_t{0});
@@ -197,20 +217,22 @@ class Lyapunov : public Policy {
     std::vector<bool> started(jobs_.size(), false);
     for (const std::size_t i : widest_first) {
       if (trial.free().total() == 0) break;
-      const bool overdue = settings_.max_wait.us > 0 && waited(snapshot, index_[i]) >= settings_.max_wait;
+      const bool overdue = settings_.max_wait.us > 0 && waited(snapshot, index_[i].job) >= settings_.max_wait;
       const int from = overdue ? most(jobs_[i]) : chosen[i];
       started[i] = from > 0 && start(snapshot, i, from, overdue, trial, plan);
     }
     std::size_t i = 0;
-    const auto gone = std::erase_if(index_, [&](JobIndex) { return started[i++]; });
+    const auto gone = std::erase_if(index_, [&](const Waiting&) { return started[i++]; });
     return gone > 0;
   }
 
-  void gather(const Snapshot& snapshot) {
+  void gather(const Snapshot& snapshot, const FreeGpus& free) {
     jobs_.clear();
+    rooms_.assign(lines_.shapes().size(), {});
     double lengths = 0;
-    for (const JobIndex index : index_) {
+    for (const auto& [index, shape] : index_) {
       jobs_.push_back(describe(snapshot, snapshot.job(index)));
+      jobs_.back().room = room(snapshot, free, index, shape, most(jobs_.back()));
       jobs_.back().waited = waited(snapshot, index).to_seconds();
       lengths += jobs_.back().length;
     }
@@ -225,6 +247,16 @@ class Lyapunov : public Policy {
       z_ += job.waited;
     }
     scaled_ = {settings_.v, settings_.slot.to_seconds() / tau, settings_.absolute};
+  }
+
+  // The most GPUs, up to `most`, for which there is a place; jobs of one shape ask once.
+  int room(const Snapshot& snapshot, const FreeGpus& free, JobIndex job, std::uint32_t shape, int most) {
+    Room& known = rooms_[shape];
+    if (known.most == most) return known.gpus;
+    known = {most, std::min(most, free.total())};
+    const JobRequest& request = snapshot.job(job).request;
+    while (known.gpus > 0 && !place(free, snapshot.servers, request, known.gpus)) --known.gpus;
+    return known.gpus;
   }
 
   // Of the slowest server: the placement is not known yet.
@@ -276,21 +308,29 @@ class Lyapunov : public Policy {
 
   // On `from` GPUs or fewer that are worth it.
   bool start(const Snapshot& snapshot, std::size_t i, int from, bool at_any_price, Trial& trial, Plan& plan) const {
-    const JobRequest& request = snapshot.job(index_[i]).request;
-    const std::vector<double> worth = lyapunov_worth(jobs_[i], q_, z_, scaled_);
+    const JobRequest& request = snapshot.job(index_[i].job).request;
+    const ByGpus worth = lyapunov_worth(jobs_[i], q_, z_, scaled_);
     for (int g = std::min(from, trial.free().total()); g >= jobs_[i].least; --g) {
       if (!at_any_price && worth[static_cast<std::size_t>(g - jobs_[i].least)] <= 0) continue;
       auto gpus = place(trial.free(), snapshot.servers, request, g);
       if (!gpus) continue;
       trial.take(*gpus, request.demand);
-      plan.start(index_[i], std::move(*gpus));
+      plan.start(index_[i].job, std::move(*gpus));
       return true;
     }
     return false;
   }
 
   Settings settings_;
-  std::vector<JobIndex> index_;    // oldest first
+  struct Waiting {
+    JobIndex job;
+    std::uint32_t shape;
+  };
+  struct Room {
+    int most = 0, gpus = 0;
+  };
+  std::vector<Room> rooms_;        // by shape
+  std::vector<Waiting> index_;     // oldest first, at the time of the latest look
   std::vector<LyapunovJob> jobs_;  // likewise
   LyapunovSettings scaled_;
   double q_ = 0, z_ = 0;             // sums over them

@@ -8,7 +8,8 @@
 //   4 of all ways to start jobs on the free GPUs the one worth most is taken (multiple-choice knapsack, solved
 //   exactly);
 //     only starts worth more than 0
-//   5 what the placer cannot place is tried with fewer GPUs that are still worth it, else it waits
+//   5 only what the placer could place now is weighed; what it then cannot place beside the others is tried with fewer
+//     GPUs that are still worth it, and the rest is weighed again
 //
 // Ties: more jobs, then older ones, then fewer GPUs. V = 0 starts whatever there is. Non-preemptive; the number of GPUs
 // is chosen at the start and stays. Lengths: steps and step time, bytes and bandwidth where the job's model has them;
@@ -16,17 +17,21 @@
 // is ours, after Neely 2010.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "policy/policy.h"
 
 namespace sl {
 
+using ByGpus = boost::container::small_vector<double, 8>;  // a figure for each number of GPUs
+
 struct LyapunovJob {
-  double length = 0;         // C
-  double waited = 0;         // Z_i
-  int least = 1;             // GPUs
-  std::vector<double> time;  // T(least), T(least + 1)...
+  double length = 0;   // C
+  double waited = 0;   // Z_i
+  int least = 1;       // GPUs
+  ByGpus time;         // T(least), T(least + 1)...
+  int room = 1 << 30;  // for how many GPUs there is a place now
 };
 struct LyapunovSettings {
   double v = 5;
@@ -35,7 +40,7 @@ struct LyapunovSettings {
 };
 
 // What starting it is worth, in the order of its times; `q` and `z` are the sums over all that wait.
-std::vector<double> lyapunov_worth(const LyapunovJob& job, double q, double z, const LyapunovSettings& settings);
+ByGpus lyapunov_worth(const LyapunovJob& job, double q, double z, const LyapunovSettings& settings);
 // By job: on how many GPUs it starts, 0: not now. Jobs come in order of age, oldest first. `exact_ops`: up to so many
 // steps the knapsack is solved exactly, beyond that greedily by worth per GPU.
 std::vector<int> lyapunov_choice(const std::vector<LyapunovJob>& jobs, int gpus, const LyapunovSettings& settings,

@@ -12,9 +12,16 @@ namespace sl {
 void GittinsSample::add(double total) {
   totals_.insert(std::upper_bound(totals_.begin(), totals_.end(), total), total);
   sums_.clear();
+  fresh_.reset();
 }
 
 double GittinsSample::index(double attained, double delta) const {
+  if (attained != 0) return work_out(attained, delta);
+  if (!fresh_ || fresh_->first != delta) fresh_ = {delta, work_out(0, delta)};
+  return fresh_->second;
+}
+
+double GittinsSample::work_out(double attained, double delta) const {
   if (sums_.size() != totals_.size() + 1) {
     sums_.assign(1, 0);
     for (const double total : totals_) sums_.push_back(sums_.back() + total);

@@ -11,6 +11,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "policy/policy.h"
@@ -20,12 +22,18 @@ namespace sl {
 // Past jobs' totals, sorted, and their sums up to each: an index costs two searches.
 class GittinsSample {
  public:
-  void clear() { totals_.clear(); }
+  void clear() {
+    totals_.clear();
+    sums_.clear();
+    fresh_.reset();
+  }
   void add(double total);
   double index(double attained, double delta) const;
 
  private:
-  mutable std::vector<double> sums_;  // sums_[i]: of the first i totals; worked out when asked
+  double work_out(double attained, double delta) const;
+  mutable std::optional<std::pair<double, double>> fresh_;  // delta and index of a job without service: most of them
+  mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; worked out when asked
   std::vector<double> totals_;
 };
 
