@@ -326,12 +326,13 @@ class PolicyTest(LabTest):
         self.assertGreater(self.lab.get("/api/v1/jobs?state=pending&limit=1")["total"], 9_000)
 
 
-# One step each 0.05 s; keeps its state when it is asked to stop, and writes what happened to it.
+# One step each 0.05 s; keeps its state when it is asked to stop, and writes what happened to it. As every job with a
+# checkpoint it may be asked to stop while it ends, and is started once more then: it must find its work done.
 LIVE_WORKER = """
 import pathlib, signal, sys, time
 log, steps = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 state = log.with_name(log.name + ".state")
-done = int(state.read_text()) if state.exists() else 0
+kept = state.read_text() if state.exists() else "0"
 def tell(word):
     with open(log, "a") as file:
         file.write(word + " ")
@@ -339,11 +340,15 @@ def save(*_):
     state.write_text(str(done))
     sys.exit(75)
 tell("start")
+if kept == "finished":
+    sys.exit(0)
+done = int(kept)
 signal.signal(signal.SIGTERM, save)
 while done < steps:
     time.sleep(0.05)
     done += 1
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+state.write_text("finished")
 tell("end")
 """
 
