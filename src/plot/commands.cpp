@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 
+#include "base/suggest.h"
 #include "plot/cdf.h"
 #include "plot/comparison.h"
 #include "plot/gantt.h"
@@ -18,7 +19,6 @@
 #include "plot/text.h"
 #include "plot/utilization.h"
 #include "wire/job_spec.h"
-#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {

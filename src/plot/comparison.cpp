@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 
+#include "base/suggest.h"
 #include "plot/csv.h"
 #include "plot/statistics.h"
 #include "plot/text.h"
-#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {
@@ -235,14 +235,20 @@ std::optional<Bar> bar_of(const Group& group, const Quantity& quantity) {
   return bar;
 }
 
-// A bound holds for the jobs of its folder: not for results of fewer jobs, nor for those of several folders.
+// The mean of the results' own bounds, `avg_jct_bound_s` beside `avg_jct_s`; nothing when they are not about equally
+// many jobs.
 std::optional<double> lower_bound_of(const RunSet& runs, const std::string& key) {
-  if (runs.folders.size() != 1) return {};
-  const auto bound = runs.folders.front().lower_bounds.find(key);
-  if (bound == runs.folders.front().lower_bounds.end()) return {};
+  if (!key.ends_with("_s")) return {};
+  const std::string bound_key = key.substr(0, key.size() - 2) + "_bound_s";
   std::set<std::string> jobs;
-  for (const SimulatedResult& result : runs.results) jobs.insert(value_text_of(result, "jobs").value_or(""));
-  return jobs.size() == 1 ? std::optional(bound->second) : std::nullopt;
+  double sum = 0;
+  for (const SimulatedResult& result : runs.results) {
+    const auto bound = result.figures.find(bound_key);
+    if (bound == result.figures.end()) return {};
+    sum += bound->second;
+    jobs.insert(value_text_of(result, "jobs").value_or(""));
+  }
+  return jobs.size() == 1 ? std::optional(sum / static_cast<double>(runs.results.size())) : std::nullopt;
 }
 
 Panel bar_panel(const RunSet& runs, const std::vector<Group>& groups, const Quantity& quantity) {

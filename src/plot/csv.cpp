@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "plot/text.h"
 #include "base/suggest.h"
+#include "plot/text.h"
 
 namespace sl::plot {
 

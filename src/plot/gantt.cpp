@@ -6,9 +6,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/suggest.h"
 #include "plot/csv.h"
 #include "plot/text.h"
-#include "base/suggest.h"
 
 namespace sl::plot {
 namespace {

@@ -6,8 +6,8 @@
 #include <array>
 #include <set>
 
-#include "plot/text.h"
 #include "base/suggest.h"
+#include "plot/text.h"
 
 namespace sl::plot {
 namespace {

@@ -84,15 +84,8 @@ Status read_folder(const std::string& path, RunSet& runs) {
     return invalid("unknown-version", path + "/run.json is not of version 1")
         .hint("read it with the program that wrote it");
   if (Status read = read_results(object, path, runs); !read.ok()) return read;
-  RunFolder folder{path,
-                   text_of(object, "command"),
-                   text_of(object, "program"),
-                   text_of(object, "trace"),
-                   text_of(object, "servers"),
-                   {}};
-  if (const json::value* bounds = object.if_contains("lower_bounds"); bounds && bounds->is_object())
-    folder.lower_bounds = numbers_of(bounds->get_object());
-  runs.folders.push_back(std::move(folder));
+  runs.folders.push_back({path, text_of(object, "command"), text_of(object, "program"), text_of(object, "trace"),
+                          text_of(object, "servers")});
   return {};
 }
 

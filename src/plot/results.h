@@ -24,7 +24,6 @@ struct SimulatedResult {
 
 struct RunFolder {
   std::string path, command, program, trace, servers;
-  std::map<std::string, double> lower_bounds;
 };
 
 struct RunSet {

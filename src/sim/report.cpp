@@ -255,10 +255,8 @@ void print_plain(const ExperimentResult& result, std::ostream& out) {
 boost::json::object to_document(const ExperimentSettings& settings, const ExperimentResult& result,
                                 const std::string& servers, const std::string& command) {
   boost::json::array rows;
-  boost::json::object bounds = {{"avg_jct_s", nullptr}, {"makespan_s", nullptr}};
   for (const ExperimentRow& row : result.rows) {
     if (!row.done) continue;
-    if (rows.empty()) bounds = {{"avg_jct_s", row.bounds.avg_jct_s}, {"makespan_s", row.bounds.makespan_s}};
     rows.push_back(to_json(row));
   }
   return {{"version", 1},
@@ -271,7 +269,6 @@ boost::json::object to_document(const ExperimentSettings& settings, const Experi
           {"left_out",
            {{"oversize", result.report.dropped_oversize}, {"without_gpus", result.report.dropped_without_gpus}}},
           {"interrupted", result.interrupted},
-          {"lower_bounds", std::move(bounds)},
           {"results", std::move(rows)}};
 }
 
