@@ -87,10 +87,10 @@ bool has_fact(const JobRequest& job, Fact fact) {
   return true;
 }
 
-void MissingFacts::count(const JobRequest& job) {
-  ++jobs_;
+void MissingFacts::count(const JobRequest& job, std::size_t jobs) {
+  jobs_ += jobs;
   for (std::size_t fact = 0; fact < fact_count; ++fact)
-    missing_[fact] += has_fact(job, static_cast<Fact>(fact)) ? 0 : 1;
+    missing_[fact] += has_fact(job, static_cast<Fact>(fact)) ? 0 : jobs;
 }
 
 std::vector<std::string> MissingFacts::sentences(std::span<const Need> needs, const std::string& kind) const {

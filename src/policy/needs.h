@@ -45,7 +45,7 @@ bool has_fact(const JobRequest& job, Fact fact);
 // How many of some jobs lack each fact. Counted once, told for any number of policies.
 class MissingFacts {
  public:
-  void count(const JobRequest& job);
+  void count(const JobRequest& job, std::size_t jobs = 1);  // so many like this one
   // One sentence for each need that some of these jobs do not meet, in the order of the needs. `kind` says which jobs
   // were counted: "waiting".
   std::vector<std::string> sentences(std::span<const Need> needs, const std::string& kind) const;

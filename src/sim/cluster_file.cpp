@@ -5,10 +5,10 @@
 #include <boost/json.hpp>
 #include <functional>
 
+#include "base/suggest.h"
 #include "sim/cluster.h"
 #include "wire/job_file.h"
 #include "wire/job_spec.h"
-#include "base/suggest.h"
 
 namespace sl::sim {
 namespace {

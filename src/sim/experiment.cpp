@@ -100,6 +100,7 @@ class Runner {
     const auto first = take(tasks_.front());
     if (!first.ok()) return first.error();
     result_.report = (*first)->report;
+    result_.missing = missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
     for (const Task& task : tasks_) jobs_total_ += task.row->jobs_asked > 0 ? task.row->jobs_asked : result_.jobs;
     std::error_code error;

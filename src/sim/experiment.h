@@ -9,6 +9,7 @@
 
 #include "policies/registry.h"
 #include "sim/metrics.h"
+#include "sim/requests.h"
 #include "sim/results.h"
 
 namespace sl::sim {
@@ -59,6 +60,7 @@ struct ExperimentResult {
   std::vector<ExperimentRow> rows;  // by policy, parameters, number of jobs, seed, as they were asked for
   TraceReport report;
   std::int64_t jobs = 0;  // in the trace, of the first row
+  MissingFacts missing;   // of those jobs
   bool interrupted = false;
 };
 

@@ -118,6 +118,16 @@ TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   for (const auto& row : document.at("results").as_array()) EXPECT_EQ(row.at("unfinished"), 0);
 }
 
+TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {
+  SimulationOptions o = options();
+  o.policies = {"edf"};
+  EXPECT_NE(compared(o).find("edf: 40 of 40 submitted jobs have no deadline: they go last"), std::string::npos);
+  o.policies = {"sjf"};
+  EXPECT_EQ(compared(o).find("sjf:"), std::string::npos);  // it is told the true durations
+  o.blind = true;
+  EXPECT_NE(compared(o).find("sjf: 40 of 40 submitted jobs have neither estimate"), std::string::npos);
+}
+
 TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
   SimulationOptions o = options();
   o.policies = {"fifo", "nosuch"};

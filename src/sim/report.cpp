@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/statistics.h"
 #include "base/suggest.h"
+#include "sim/statistics.h"
 
 namespace sl::sim {
 namespace {
@@ -208,6 +208,22 @@ Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names) {
   return found;
 }
 
+namespace {
+
+// What each policy does about what the trace does not tell.
+void print_assumptions(const ExperimentSettings& settings, const ExperimentResult& result, std::ostream& out) {
+  if (!settings.semantics.empty()) return;
+  std::vector<std::string> told;
+  for (const PolicyChoice& choice : settings.policies) {
+    if (std::find(told.begin(), told.end(), choice.name) != told.end()) continue;
+    told.push_back(choice.name);
+    for (const std::string& sentence : result.missing.sentences(find_policy(choice.name)->info.needs, "submitted"))
+      fmt::print(out, "  {}: {}\n", choice.name, sentence);
+  }
+}
+
+}  // namespace
+
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, std::ostream& out) {
   fmt::print(out, "{} jobs on {}\n", result.jobs, cluster_text(settings.cluster));
@@ -232,6 +248,7 @@ void print_table(const ExperimentSettings& settings, const ExperimentResult& res
       fmt::print(out, "  {}: {} jobs failed or were turned away\n", label(each, several_counts), m.failed);
   }
   print_changes(groups, several_counts, out);
+  print_assumptions(settings, result, out);
   for (const ExperimentRow& row : result.rows) {
     if (!row.done) fmt::print(out, "  {} (seed {}) was interrupted\n", row.policy.name, row.seed);
   }

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <map>
+
 #include "policies/registry.h"
 #include "sim/metrics.h"
 
@@ -76,6 +78,32 @@ RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_
     }
     RC_ASSERT(std::abs(result.gpu_s_allocated - static_cast<double>(work) / 1e6) <
               1e-3);  // GPU-seconds are conserved: interruption is free here
+  }
+}
+
+// Where a policy's rule alone says who goes first, the order of rows that come at once does not matter.
+RC_GTEST_PROP(SimulationProperty, rows_of_one_instant_may_stand_in_any_order, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<std::string> rows;
+  for (int i = 0; i < 40; ++i) {
+    rows.push_back(std::to_string(i) + "," + std::to_string(i / 10 * 50) + "," + std::to_string(random.integer(1, 8)) +
+                   "," + std::to_string(100 * i + random.integer(1, 99)) + "\n");
+  }
+  const auto finishes = [&](const std::string& policy) {
+    std::string text;
+    for (const std::string& row : rows) text += row;
+    const Trace trace = trace_of(text);
+    const SimulationResult result = run(trace, policy, uniform(2, 8));
+    std::map<std::string, Instant> by_id;
+    for (std::size_t i = 0; i < trace.jobs.size(); ++i)
+      by_id[std::string(trace.jobs[i].id())] = result.outcomes[i].finished;
+    return by_id;
+  };
+  for (const char* policy : {"sjf"}) {
+    const auto before = finishes(policy);
+    for (std::size_t i = rows.size(); i-- > 1;)
+      std::swap(rows[i], rows[static_cast<std::size_t>(random.integer(0, static_cast<int>(i)))]);
+    RC_ASSERT(finishes(policy) == before);
   }
 }
 

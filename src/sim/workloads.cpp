@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/workloads/entry.h"
 #include "base/suggest.h"
+#include "sim/workloads/entry.h"
 
 namespace sl::sim {
 namespace {

@@ -6,6 +6,7 @@
 #include "engine/engine.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
+#include "sim/requests.h"
 #include "sim/trainings.h"
 
 namespace sl::sim {
@@ -283,28 +284,13 @@ class World : private Journal, private Fleet {
   }
 
   JobRequest request_of(const TraceJob& job) const {
-    JobRequest request;
+    JobRequest request = sim::request_of(trace_, job, cluster_);
     request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
-    request.submitted = job.submitted;
-    request.gpus = request.gpus_min = request.gpus_max = job.gpus;
-    request.capability = Capability::checkpoint;
     request.user = users_[job.user];
-    if (const TraceDetails* details = trace_.details_of(job)) add(*details, job.details, request);
-    request.single_server = request.gpus_max <= gpus_per_server_;
+    if (job.details == TraceJob::nothing_more) return request;
+    request.gpu_types = gpu_types_[job.details];
+    request.family = families_[job.details];
     return request;
-  }
-  void add(const TraceDetails& details, std::uint32_t number, JobRequest& request) const {
-    request.estimate = details.estimate;
-    request.deadline = details.deadline;
-    request.priority = details.priority;
-    if (details.gpus_min > 0) request.gpus_min = std::min(details.gpus_min, request.gpus);
-    if (details.gpus_max > 0) request.gpus_max = std::max(details.gpus_max, request.gpus);
-    request.gpus_max = std::max(request.gpus, std::min(request.gpus_max, cluster_.gpus()));
-    request.shareable = details.gpu_share < 1;
-    request.demand = details.demand;
-    request.gpu_types = gpu_types_[number];
-    request.family = families_[number];
-    request.model = details.model;
   }
 
   void switch_due() {
