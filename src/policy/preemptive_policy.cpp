@@ -49,6 +49,7 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   victims_.clear();
   timers_ = {};
   timer_of_.clear();
+  stoppable_.clear();
   generation_ = snapshot.free.generation();
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
   for (const JobIndex job : snapshot.active) {
@@ -84,7 +85,10 @@ void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
     for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
     victims_.touch_all();
   }
-  if (snapshot.free.generation() != generation_) victims_.touch_all();
+  if (snapshot.free.generation() != generation_) {
+    for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
+    victims_.touch_all();
+  }
   generation_ = snapshot.free.generation();
   run_timers(snapshot, plan);
   if (lines_.empty()) return;
@@ -208,16 +212,19 @@ std::optional<Rank> PreemptivePolicy::rank_if_stoppable(const Snapshot& snapshot
 }
 
 std::optional<Rank> PreemptivePolicy::urgency(const Snapshot& snapshot, JobIndex index) {
-  const Job& job = snapshot.job(index);
-  if (snapshot.now < ripe_at(job) || !all_usable(snapshot, job.allocation)) return std::nullopt;
+  const Stoppable& known = stoppable_[index];
+  if (snapshot.now < known.from) return std::nullopt;
   if (std::find(interrupted_.begin(), interrupted_.end(), index) != interrupted_.end()) return std::nullopt;
-  return rank_if_stoppable(snapshot, job);
+  return settings_.ages_evenly ? known.rank : rank_if_stoppable(snapshot, snapshot.job(index));
 }
 
 void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
   if (!settings_.may_preempt) return;
   const Job& job = snapshot.job(index);
   const auto rank = rank_if_stoppable(snapshot, job);
+  while (!stoppable_.contains(index)) stoppable_.push_back({});
+  const bool may_go = rank && all_usable(snapshot, job.allocation);
+  stoppable_[index] = {rank.value_or(Rank::most_urgent()), may_go ? ripe_at(job) : Instant::never()};
   victims_.set_rank(index, rank ? std::optional(RankKey::of(*rank, job)) : std::nullopt);
 }
 

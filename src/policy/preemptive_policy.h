@@ -84,8 +84,14 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
   void wake(const Snapshot& snapshot, Plan& plan);
 
+  struct Stoppable {  // what a pass asks of a running job, kept small and together
+    Rank rank;        // as it was when last told; exact when ranks age evenly
+    Instant from = Instant::never();
+  };
+
   PreemptionSettings settings_;
   Victims victims_;
+  IndexedVector<JobIndex, Stoppable> stoppable_;
   std::uint64_t generation_ = 0;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   IndexedVector<JobIndex, Instant> timer_of_;  // the valid one; others in timers_ are out of date

@@ -21,13 +21,13 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   Allocation& where = where_[job];
   for (const ServerGpus& part : where.parts()) {
     auto& jobs = standing_[part.server.value].jobs;
-    jobs.erase(std::find(jobs.begin(), jobs.end(), job));
+    jobs.erase(std::find_if(jobs.begin(), jobs.end(), [&](const Tenant& tenant) { return tenant.job == job; }));
     touch(part.server);
   }
   where = gpus;
   for (const ServerGpus& part : where.parts()) {
     if (part.server.value >= standing_.size()) standing_.resize(part.server.value + 1);
-    standing_[part.server.value].jobs.push_back(job);
+    standing_[part.server.value].jobs.push_back({job, part.gpus.count()});
     touch(part.server);
   }
 }
@@ -57,9 +57,9 @@ const Victims::Candidates& Victims::candidates_on(const Context& context, Server
   if (standing.known && context.ranks_are_exact) return standing.candidates;
   standing.known = true;
   standing.candidates.clear();
-  for (const JobIndex job : standing.jobs) {
-    if (const auto rank = context.urgency(job))
-      standing.candidates.push_back({*rank, context.snapshot.job(job).request.id, job});
+  for (const Tenant& tenant : standing.jobs) {
+    if (const auto rank = context.urgency(tenant.job))
+      standing.candidates.push_back({*rank, context.snapshot.job(tenant.job).request.id, tenant.job, tenant.gpus});
   }
   std::sort(standing.candidates.begin(), standing.candidates.end());
   return standing.candidates;
@@ -71,8 +71,7 @@ namespace {
 struct Room {
   int gpus;
   ResourceVector resources;
-  void add(const Job& job, ServerIndex server) {
-    const int here = job.allocation.on(server).count();
+  void add(const Job& job, int here) {
     gpus += here;
     if (!job.request.demand.is_zero())
       resources += job.request.demand * (static_cast<double>(here) / job.allocation.count());
@@ -93,7 +92,7 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
     return Rank::most_urgent();
   Room room{free.count(server), free.resources(server)};
   for (const Candidate& candidate : candidates) {
-    room.add(context.snapshot.job(candidate.job), server);
+    room.add(context.snapshot.job(candidate.job), candidate.gpus);
     if (room.holds(shape)) return candidate.rank;
   }
   return Rank::most_urgent();
@@ -162,7 +161,7 @@ std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t s
   Room room{context.free.count(server), context.free.resources(server)};
   for (const Candidate& candidate : candidates_on(context, server)) {
     if (room.holds(context.shapes[shape])) break;
-    room.add(context.snapshot.job(candidate.job), server);
+    room.add(context.snapshot.job(candidate.job), candidate.gpus);
     jobs.push_back(candidate.job);
   }
   return jobs;
@@ -185,7 +184,7 @@ std::vector<JobIndex> Victims::anywhere(const Context& context, const Shape& sha
     if (least.key.rank <= than) break;  // nobody behind is less urgent: ranks only fall
     const auto rank = context.urgency(job);
     if (!rank || *rank <= than) continue;
-    candidates.push_back({*rank, least.key.id, job});
+    candidates.push_back({*rank, least.key.id, job, 0});
     for (const ServerGpus& part : where_[job].parts()) {
       if (context.free.is_open(part.server)) missing -= part.gpus.count();
     }

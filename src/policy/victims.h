@@ -55,6 +55,7 @@ class Victims {
     Rank rank;
     JobId id;
     JobIndex job;
+    int gpus;                                                        // here
     friend bool operator<(const Candidate& a, const Candidate& b) {  // least urgent first
       return a.rank != b.rank ? b.rank < a.rank : b.id < a.id;
     }
@@ -76,8 +77,12 @@ class Victims {
   void settle(const Context& context);
   static void find_best(Offers& offers);
 
+  struct Tenant {
+    JobIndex job;
+    int gpus;  // here
+  };
   struct Standing {
-    boost::container::small_vector<JobIndex, 8> jobs;
+    boost::container::small_vector<Tenant, 8> jobs;
     Candidates candidates;
     bool known = false;  // candidates are those of now, if ranks are exact
   };
