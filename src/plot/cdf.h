@@ -18,7 +18,7 @@ struct JobSample {
 // Reads jobs.csv. Errors of CSV, "missing-column", "empty-data" (no job at all).
 Result<JobSample> read_sample(const std::string& path, const std::string& name, const JobQuantity& quantity);
 
-// A vertex for each distinct value: (value, percent of the jobs at or below it), from (least, 0).
+// A step line: at each distinct value it rises to the percentage of the jobs at or below it, from (least, 0).
 std::vector<Point> cumulative(const JobSample& sample);
 
 enum class XScale { automatic, linear, logarithmic };  // automatic: log where the values span more than two decades

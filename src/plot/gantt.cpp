@@ -254,7 +254,7 @@ Figure allocation_map(const History& history, const std::vector<int>& servers, R
   figure.csv = std::move(csv);
   const std::size_t each = rows.front().servers.size();
   figure.caption =
-      fmt::format("A row is {}{}, a column {}; the darker, the more of its GPU time was given to jobs.",
+      fmt::format("A row is {}{}, a column {}; the stronger the colour, the more of its GPU time was given to jobs.",
                   each == 1 ? "a server" : counted(each, "server"), each == 1 ? "" : " in order", duration_text(width));
   figure.panels.push_back(std::move(panel));
   return figure;

@@ -1,0 +1,186 @@
+// What the charts show, on data small enough to count.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <boost/property_tree/xml_parser.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/random.h"
+#include "plot/cdf.h"
+#include "plot/commands.h"
+#include "plot/gantt.h"
+#include "plot/history.h"
+#include "plot/reduce.h"
+#include "plot/render.h"
+#include "plot/utilization.h"
+
+namespace sl::plot {
+namespace {
+
+namespace fs = std::filesystem;
+const std::string results = SCHEDULEARN_FIXTURES "/results/";
+
+TEST(Cdf, rises_at_each_value_by_its_share) {
+  const JobSample sample{"fifo", {1, 2, 2, 5}, 4};
+  const std::vector<Point> steps = {{1, 0}, {1, 0}, {1, 25}, {2, 25}, {2, 75}, {5, 75}, {5, 100}};
+  EXPECT_EQ(cumulative(sample), steps);
+}
+
+TEST(Cdf, of_jobs_that_did_not_all_finish_does_not_reach_one_hundred) {
+  EXPECT_DOUBLE_EQ(cumulative({"fifo", {3, 4}, 4}).back().y, 50);
+}
+
+// Two GPUs; a on both from 0 to 10, b on the second from 10 to 15; the server is gone from 20 to 30; c from 30 to 40.
+const char* small_history =
+    "at_s,event,job_id,gpus,where\n0,server,,2,gpu0\n0,submit,a,2,\n0,start,a,2,gpu0:0-1\n5,submit,b,1,\n"
+    "10,finish,a,2,\n10,start,b,1,gpu0:1\n15,suspend,b,1,\n20,server_lost,,2,gpu0\n30,server,,2,gpu0\n"
+    "30,submit,c,1,\n30,start,c,1,gpu0:0\n40,finish,c,1,\n";
+
+TEST(Histories, are_who_held_what_when) {
+  const auto history = parse_history("events.csv", small_history);
+  ASSERT_TRUE(history.ok()) << history.error().message;
+  EXPECT_EQ(history->gpus(), 2);
+  EXPECT_EQ(history->jobs, 3U);
+  EXPECT_EQ(history->end, 40);
+  ASSERT_EQ(history->holdings.size(), 3U);
+  EXPECT_EQ(history->holdings[1].job, "b");
+  EXPECT_EQ(history->holdings[1].end, BoxEnd::interrupted);
+  ASSERT_EQ(history->outages.size(), 1U);
+  EXPECT_EQ(history->outages[0].from, 20);
+  const auto busy = busy_times(*history);
+  EXPECT_DOUBLE_EQ(allocated_share(busy, 0, 2, {0, 40}), (2 * 10 + 5 + 10) / 80.0);
+  EXPECT_DOUBLE_EQ(allocated_share(busy, 0, 2, {5, 12}), (2 * 5 + 2) / 14.0);
+}
+
+TEST(Histories, say_the_line_of_what_they_cannot_read) {
+  const auto line_of = [](const char* row) -> std::string {
+    const auto history = parse_history("e.csv", std::string("at_s,event,job_id,gpus,where\n0,server,,2,gpu0\n") + row);
+    return history.ok() ? "" : history.error().pointer;
+  };
+  for (const char* row : {"0,dance,a,1,\n", "x,submit,a,1,\n", "0,start,a,1,gpu9:0\n", "0,start,a,1,gpu0:7\n"})
+    EXPECT_EQ(line_of(row), "line 3") << row;
+}
+
+TEST(Utilization, of_a_step_line_is_its_integral) {
+  const auto history = parse_history("events.csv", small_history);
+  const auto points = allocated(busy_times(*history), 0, 2, 40);
+  double gpu_seconds = 0;
+  for (std::size_t i = 1; i < points.size(); ++i) gpu_seconds += points[i - 1].y * (points[i].x - points[i - 1].x);
+  EXPECT_DOUBLE_EQ(gpu_seconds, 35);
+}
+
+TEST(Gantt, jobs_on_neighbouring_gpus_are_one_box) {
+  const auto history = parse_history("events.csv", small_history);
+  const auto boxes = gantt_boxes(*history, {0}, {0, 40});
+  ASSERT_EQ(boxes.size(), 3U);
+  EXPECT_EQ(boxes[0].label, "a");
+  EXPECT_EQ(boxes[0].y.high - boxes[0].y.low, 2);
+  const auto b = std::find_if(boxes.begin(), boxes.end(), [](const Box& box) { return box.label == "b"; });
+  ASSERT_NE(b, boxes.end());
+  EXPECT_EQ(b->x.low, 10);
+  EXPECT_EQ(b->x.high, 15);
+  EXPECT_EQ(b->y.low, 1);
+}
+
+RC_GTEST_PROP(Reduction, keeps_the_ends_the_extremes_and_the_order_of_a_rising_line, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<Point> points;
+  double y = 0;
+  for (int i = 0; i < 20'000; ++i) points.push_back({i / 100.0, y += random.uniform() * 0.02});
+  const std::vector<Point> fewer = reduced(points);
+  RC_ASSERT(fewer.size() <= points_max);
+  RC_ASSERT(fewer.front() == points.front());
+  RC_ASSERT(fewer.back() == points.back());
+  RC_ASSERT(std::is_sorted(fewer.begin(), fewer.end(), [](Point a, Point b) { return a.x < b.x; }));
+  // Nothing that is left out lies further from the line than paper shows.
+  std::size_t next = 1;
+  for (const Point& point : points) {
+    while (fewer[next].x < point.x) ++next;
+    const Point& a = fewer[next - 1];
+    const Point& b = fewer[next];
+    const double on_line = b.x > a.x ? a.y + (b.y - a.y) * (point.x - a.x) / (b.x - a.x) : b.y;
+    RC_ASSERT(std::abs(on_line - point.y) < 1);
+  }
+}
+
+PlotOptions options_of(const std::string& chart) {
+  PlotOptions options;
+  options.chart = chart;
+  options.runs = {results + (chart == "lines" ? "sweep" : "lab")};
+  if (chart == "gantt") options.policies = {"fifo"};
+  options.command = "schedulearn plot " + chart;
+  options.version = "schedulearn test";
+  return options;
+}
+
+class EveryChart : public testing::TestWithParam<const char*> {};
+
+TEST_P(EveryChart, is_well_formed_svg_that_says_what_it_shows_and_is_the_same_each_time) {
+  const auto figure = make_figure(options_of(GetParam()));
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  for (const Theme theme : {Theme::automatic, Theme::light, Theme::dark}) {
+    for (const double width : {80.0, 160.0}) {
+      const std::string svg = render(*figure, {width, theme});
+      std::istringstream in(svg);
+      boost::property_tree::ptree document;
+      ASSERT_NO_THROW(boost::property_tree::read_xml(in, document));
+      EXPECT_FALSE(document.get<std::string>("svg.title").empty());
+      EXPECT_FALSE(document.get<std::string>("svg.desc").empty());
+      EXPECT_NE(svg.find("schedulearn plot"), std::string::npos);
+      EXPECT_NE(svg.find("toy.csv"), std::string::npos) << "the trace is in the caption";
+      EXPECT_EQ(svg.find("http://", svg.find("</metadata>")), std::string::npos) << "nothing is fetched";
+      EXPECT_LT(svg.size(), 300'000U);
+      EXPECT_EQ(svg, render(*figure, {width, theme}));
+    }
+  }
+  const std::string csv = figure_csv(*figure, {});
+  EXPECT_GT(std::count(csv.begin(), csv.end(), '\n'), 2);
+}
+INSTANTIATE_TEST_SUITE_P(Charts, EveryChart, testing::Values("cdf", "gantt", "util", "lines", "bars"),
+                         [](const auto& made) { return std::string(made.param); });
+
+std::string code(const PlotOptions& options) {
+  const auto figure = make_figure(options);
+  return figure.ok() ? "" : figure.error().code;
+}
+
+TEST(Plots, that_cannot_be_drawn_say_why) {
+  PlotOptions o = options_of("cdf");
+  o.runs = {"/no/such/folder"};
+  EXPECT_EQ(code(o), "no-such-folder");
+  o = options_of("cdf");
+  o.runs = {testing::TempDir()};
+  EXPECT_EQ(code(o), "not-results");
+  o = options_of("bars");
+  o.metrics = {"avg_jtc"};
+  EXPECT_EQ(code(o), "unknown-metric");
+  o = options_of("gantt");
+  o.runs = {results + "sweep"};
+  EXPECT_NE(code(o), "");  // no events there
+  o = options_of("gantt");
+  o.policies = {"nosuch"};
+  EXPECT_EQ(code(o), "unknown-policy");
+  o = options_of("gantt");
+  o.servers = {"gpu99"};
+  EXPECT_EQ(code(o), "unknown-server");
+}
+
+TEST(Plots, are_written_beside_their_numbers) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("plots-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  PlotOptions o = options_of("bars");
+  o.out = (folder / "bars.svg").string();
+  std::ostringstream told;
+  ASSERT_TRUE(plot(o, told).ok());
+  EXPECT_TRUE(fs::exists(folder / "bars.svg"));
+  EXPECT_TRUE(fs::exists(folder / "bars.csv"));
+  EXPECT_NE(told.str().find("lower bound"), std::string::npos);
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace sl::plot
