@@ -69,9 +69,10 @@ class World : private Journal, private Fleet {
  private:
   struct Completion {  // small, since there is one for every training
     Instant at;
-    JobId job;
+    std::uint32_t training;  // index in the trace
+    JobIndex job;            // another's by now, if that one has gone
     friend bool operator>(const Completion& a, const Completion& b) {
-      return a.at != b.at ? a.at > b.at : a.job > b.job;
+      return a.at != b.at ? a.at > b.at : a.training > b.training;
     }
   };
   struct Answer {  // what the core hears once a stop, a suspension is over, or when a training breaks
@@ -167,19 +168,27 @@ class World : private Journal, private Fleet {
   }
 
   // ---- what happens ----
+  // With tens of thousands of trainings the next that ends is in no cache: it is fetched while this one ends.
+  void fetch(const Completion& next) const {
+    const char* job = reinterpret_cast<const char*>(&core_.job(next.job));
+    for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(job + line);
+    __builtin_prefetch(&trainings_[next.training]);
+    __builtin_prefetch(&result_.outcomes[next.training]);
+  }
   void finish_due() {
     while (!completions_.empty() && completions_.top().at <= now_) {
       const Completion done = completions_.top();
       completions_.pop();
-      const JobIndex index = core_.find(done.job);
-      Training& training = trainings_[index_of(done.job)];
+      if (!completions_.empty()) fetch(completions_.top());
+      Training& training = trainings_[done.training];
       // A completion of a training that was stopped meanwhile, or has changed its speed, means nothing.
-      if (!index.valid() || training.ends != done.at) continue;
+      if (training.ends != done.at) continue;
       training.stand_still();
-      end(index, WorldEventKind::finish);
-      result_.outcomes[index_of(done.job)].finished = now_;
+      end(done.job, WorldEventKind::finish);
+      result_.outcomes[done.training].finished = now_;
       if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
-      engine_.feed(AttemptExited{done.job, core_.job(index).attempt, {}}, now_);
+      const Job& job = core_.job(done.job);
+      engine_.feed(AttemptExited{job.request.id, job.attempt, {}}, now_);
       ++ended_;
     }
   }
@@ -371,7 +380,7 @@ class World : private Journal, private Fleet {
     training.left_at_checkpoint = training.left;
     training.go_on(now_ + takes, speed_of(core_.job(order.index), order.gpus));
     result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
-    await_end(order.job, training);
+    await_end(order.index, training);
     if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
     engine_.feed(AttemptStarted{order.job, order.attempt}, now_);
   }
@@ -382,7 +391,9 @@ class World : private Journal, private Fleet {
                                          : WorldEventKind::resume;
   }
 
-  void await_end(JobId job, const Training& training) { completions_.push({training.ends, job}); }
+  void await_end(JobIndex job, const Training& training) {
+    completions_.push({training.ends, static_cast<std::uint32_t>(&training - trainings_.data()), job});
+  }
   void await_fault(const Command& order, const Training& training) {
     const double mean = cluster_.faults.job_mtbf.to_seconds() / order.gpus.count();
     const Instant at = now_ + Duration::seconds(std::min(random_.exponential(mean), 1e11));
@@ -449,7 +460,7 @@ class World : private Journal, private Fleet {
         if (speed == training.speed) return;
         training.settle(now_);
         training.set_speed(speed);
-        await_end(job.request.id, training);
+        await_end(index, training);
       });
     });
   }
