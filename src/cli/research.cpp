@@ -48,7 +48,8 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
                               const std::string& examples) {
   sim::SimulationOptions& options = simulation_;
   CLI::App* c = command_(parent, name, summary, examples, [this] { return simulate(); });
-  c->add_option("--trace", options.trace, "CSV, plain or .gz, or a workload: poisson:jobs=1000; see: schedulearn trace ls")
+  c->add_option("--trace", options.trace,
+                "CSV, plain or .gz, or a workload: poisson:jobs=1000; see: schedulearn trace ls")
       ->required();
   c->add_option("--servers", options.servers, "the cluster: 32x8 is 32 servers of 8 GPUs; or 8x4+2x8, or a file");
   c->add_option("--policy,--policies", simulated_policies_, "see: schedulearn policy ls; all: every one")->required();
@@ -87,6 +88,7 @@ void Research::add_to(CLI::App& app) {
                  "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
   add_plots(app);
   add_trace_commands(app);
+  add_reproduce(app);
 }
 
 void Research::add_plot(CLI::App& parent, const std::string& name, const std::string& summary,
@@ -222,6 +224,27 @@ void Research::add_trace_commands(CLI::App& app) {
   add_trace(*group, "ls", "The workloads there are, or one with its parameters.",
             "  schedulearn trace ls\n  schedulearn trace ls poisson\n", sim::trace_list)
       ->add_option("workload", trace_.source, "show the parameters of this one");
+}
+
+void Research::add_reproduce(CLI::App& app) {
+  CLI::App* c = command_(app, "reproduce", "Run published experiments again: the figures they print beside ours.",
+                         "  schedulearn reproduce ls\n  schedulearn reproduce tetris-vs-fifo\n"
+                         "  schedulearn reproduce all --out reproduced\n",
+                         [this] {
+                           reproduce::ReproduceOptions options = reproduce_;
+                           options.json = context_().as_json;
+                           options.quiet = context_().quiet || !context_().interactive;
+                           options.command = typed_;
+                           options.interrupted = [] { return interrupts() > 0; };
+                           catch_interrupts();
+                           const Result<bool> done = reproduce::reproduce(options, std::cout, std::cerr);
+                           if (!done.ok()) return fail(done.error());
+                           return *done ? 0 : 130;
+                         });
+  c->add_option("what", reproduce_.what, "ls, the name of an experiment, or all")->required();
+  c->add_option("-o,--out", reproduce_.folder, "where tables and charts go (default: reproduced, here)");
+  c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
+  c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
 }
 
 }  // namespace sl::cli

@@ -1,4 +1,4 @@
-// The commands of researchers: sim, trace, plot. They run in place and need no controller.
+// The commands of researchers: sim, trace, plot, reproduce. They run in place and need no controller.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "plot/commands.h"
+#include "reproduce/commands.h"
 #include "sim/commands.h"
 #include "sim/trace_commands.h"
 
@@ -31,6 +32,7 @@ class Research {
   void add_plots(CLI::App& app);
   void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
   void add_trace_commands(CLI::App& app);
+  void add_reproduce(CLI::App& app);
   CLI::App* add_trace(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples,
                       Status (*action)(const sim::TraceCommand&, const sim::Outputs&));
   void add_trace_filters(CLI::App& command);
@@ -41,6 +43,7 @@ class Research {
   sim::SimulationOptions simulation_;
   sim::TraceCommand trace_;
   plot::PlotOptions plot_;
+  reproduce::ReproduceOptions reproduce_;
   std::vector<std::string> parameters_;
   std::string simulated_policies_, duration_min_, duration_max_;
 };

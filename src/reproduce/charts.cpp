@@ -1,0 +1,138 @@
+#include "reproduce/charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "plot/cdf.h"
+#include "plot/csv.h"
+#include "plot/statistics.h"
+#include "plot/text.h"
+
+namespace sl::reproduce {
+namespace {
+
+void widen(plot::Range& range, double value) {
+  range.low = std::min(range.low, value);
+  range.high = std::max(range.high, value);
+}
+
+std::string value_text(plot::Unit unit, double value) {
+  if (unit == plot::Unit::seconds) return plot::duration_text(value);
+  return plot::figure_text(value) + (unit == plot::Unit::percent ? " %" : "");
+}
+
+plot::Series series_of(const Line& line, int style) {
+  plot::Series series{line.name, style, {}};
+  series.marks_points = line.points.size() <= 40;
+  bool has_interval = false;
+  for (const LinePoint& point : line.points) {
+    const plot::Estimate e = plot::estimate(point.values);
+    series.points.push_back({point.x, e.mean});
+    series.spread.push_back({point.x, e.low, e.high});
+    has_interval = has_interval || e.count > 1;
+  }
+  if (!has_interval) series.spread.clear();
+  return series;
+}
+
+// Bars have no points that figure_csv could write.
+std::string bars_csv(const std::vector<plot::Panel>& panels) {
+  std::string text = "panel,name,mean,low,high\n";
+  for (const plot::Panel& panel : panels) {
+    for (const plot::Bar& bar : panel.bars)
+      text += fmt::format("{},{},{:.9g},{},{}\n", plot::csv_field(panel.x.name), plot::csv_field(bar.name), bar.value,
+                          bar.whisker ? fmt::format("{:.9g}", bar.whisker->low) : "",
+                          bar.whisker ? fmt::format("{:.9g}", bar.whisker->high) : "");
+  }
+  return text;
+}
+
+std::string summary_of(const std::vector<plot::Panel>& panels) {
+  std::vector<std::string> parts;
+  for (const plot::Panel& panel : panels) {
+    for (const plot::Bar& bar : panel.bars) parts.push_back(panel.x.name + " of " + bar.name + " " + bar.label);
+    for (const plot::Series& series : panel.series)
+      parts.push_back(fmt::format("{} of {} ends at {}", panel.y.name, series.name,
+                                  value_text(panel.y.unit, series.points.back().y)));
+  }
+  return plot::joined(parts, "; ") + ".";
+}
+
+}  // namespace
+
+plot::Panel cumulative_panel(const std::string& x_name, plot::Unit unit, const std::vector<Sample>& samples,
+                             plot::Spacing spacing) {
+  plot::Panel panel;
+  plot::Range range{INFINITY, 0};
+  for (const Sample& sample : samples) {
+    for (const double value : sample.values) widen(range, std::max(value, 1.0));
+  }
+  if (spacing == plot::Spacing::linear) range.low = 0;
+  panel.x = {x_name, unit, range, spacing};
+  panel.y = {"Share of jobs", plot::Unit::percent, {0, 100}};
+  for (const Sample& sample : samples) {
+    plot::JobSample sorted{sample.name, sample.values, sample.values.size()};
+    std::sort(sorted.values.begin(), sorted.values.end());
+    plot::Series series{sample.name, static_cast<int>(panel.series.size()), plot::cumulative(sorted)};
+    if (series.points.empty()) continue;
+    series.points.push_back({range.high, series.points.back().y});
+    panel.series.push_back(std::move(series));
+  }
+  return panel;
+}
+
+plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<Line>& lines) {
+  plot::Panel panel;
+  plot::Range x_range{INFINITY, -INFINITY}, y_range{0, -INFINITY};
+  for (const Line& line : lines) {
+    if (line.points.empty()) continue;
+    plot::Series series = series_of(line, static_cast<int>(panel.series.size()));
+    for (const plot::Point& point : series.points) widen(x_range, point.x), widen(y_range, point.y);
+    for (const plot::Spread& s : series.spread) widen(y_range, s.low), widen(y_range, s.high);
+    panel.series.push_back(std::move(series));
+  }
+  panel.x = {x.name, x.unit, x_range};
+  panel.x.whole = x.whole;
+  panel.y = {y.name, y.unit, y_range};
+  panel.y.rounds = true;
+  return panel;
+}
+
+plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples, const std::vector<plot::Guide>& guides) {
+  plot::Panel panel;
+  plot::Range range{0, 0};
+  for (const Sample& sample : samples) {
+    const int row = static_cast<int>(panel.bars.size());
+    const plot::Estimate e = plot::estimate(sample.values);
+    plot::Bar bar{sample.name, row, e.mean};
+    if (e.count > 1) bar.whisker = plot::Range{e.low, e.high};
+    bar.label = value_text(x.unit, e.mean);
+    widen(range, e.low), widen(range, e.high);
+    panel.y.rows.push_back({{static_cast<double>(row), row + 1.0}, sample.name});
+    panel.bars.push_back(std::move(bar));
+  }
+  for (const plot::Guide& guide : guides) widen(range, guide.at);
+  panel.guides = guides;
+  panel.x = {x.name, x.unit, range};
+  panel.x.rounds = true;
+  panel.y.range = {0, static_cast<double>(samples.size())};
+  panel.height = 13 * static_cast<double>(samples.size());
+  return panel;
+}
+
+plot::Figure figure_of(const std::string& title, const std::string& caption, std::vector<plot::Panel> panels,
+                       bool stacked) {
+  plot::Figure figure;
+  figure.kind = "reproduce";
+  figure.title = title;
+  figure.caption = caption;
+  figure.is_stacked = stacked;
+  figure.summary = summary_of(panels);
+  if (!panels.front().bars.empty()) figure.csv = bars_csv(panels);
+  figure.panels = std::move(panels);
+  return figure;
+}
+
+}  // namespace sl::reproduce
