@@ -100,7 +100,7 @@ plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<L
   return panel;
 }
 
-plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples, const std::vector<plot::Guide>& guides) {
+plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples) {
   plot::Panel panel;
   plot::Range range{0, 0};
   for (const Sample& sample : samples) {
@@ -113,8 +113,6 @@ plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples, con
     panel.y.rows.push_back({{static_cast<double>(row), row + 1.0}, sample.name});
     panel.bars.push_back(std::move(bar));
   }
-  for (const plot::Guide& guide : guides) widen(range, guide.at);
-  panel.guides = guides;
   panel.x = {x.name, x.unit, range};
   panel.x.rounds = true;
   panel.y.range = {0, static_cast<double>(samples.size())};

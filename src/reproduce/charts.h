@@ -34,8 +34,7 @@ struct AxisName {
 plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<Line>& lines);
 
 // A bar for each sample, with an interval where it has several values.
-plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples,
-                      const std::vector<plot::Guide>& guides = {});
+plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples);
 
 // The panels as one figure with the numbers behind it. `stacked`: below each other whatever the width.
 plot::Figure figure_of(const std::string& title, const std::string& caption, std::vector<plot::Panel> panels,

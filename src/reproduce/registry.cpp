@@ -6,7 +6,17 @@
 namespace sl::reproduce {
 
 const std::vector<Experiment>& experiments() {
-  static const std::vector<Experiment> list = {tetris_vs_fifo(), gang_vs_default()};
+  static const std::vector<Experiment> list = {tetris_vs_fifo(),
+                                               gandiva_ring(),
+                                               gang_vs_default(),
+                                               lyapunov_groups(),
+                                               schedulearn_speedup(),
+                                               schedulearn_scalability(),
+                                               schedulearn_submission(),
+                                               schedulearn_turnaround(),
+                                               schedulearn_resnet(),
+                                               schedulearn_utilization(),
+                                               philly()};
   return list;
 }
 

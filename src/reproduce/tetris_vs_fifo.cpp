@@ -65,7 +65,8 @@ plot::Figure completion_chart(const std::vector<Sample>& spread, int seeds) {
 }
 
 plot::Figure makespan_chart(const Findings& findings) {
-  std::vector<Sample> makespans, completions;
+  std::vector<Sample> makespans = {{"FIFO, published", {7083}}, {"Tetris, published", {5519}}};
+  std::vector<Sample> completions = {{"FIFO, published", {2415}}, {"Tetris, published", {2230}}};
   for (const Contender& contender : contenders()) {
     const std::string key = contender.key;
     makespans.push_back({contender.title, findings.sample(key + ".makespan_s")});
@@ -73,10 +74,10 @@ plot::Figure makespan_chart(const Findings& findings) {
   }
   return figure_of(
       "Makespan and mean job completion time",
-      "Whiskers: 95 % interval of the mean over seeds (Student's t). Dashed: what the report prints for "
-      "Tetris and for FIFO, one run each on different workloads.",
-      {bar_panel({"Makespan", plot::Unit::seconds}, makespans, {{5519, "Tetris"}, {7083, "FIFO"}}),
-       bar_panel({"Mean job completion time", plot::Unit::seconds}, completions, {{2230, "Tetris"}, {2415, "FIFO"}})});
+      "Whiskers: 95 % interval of the mean over seeds (Student's t). Published: one run each, on different "
+      "workloads.",
+      {bar_panel({"Makespan", plot::Unit::seconds}, makespans),
+       bar_panel({"Mean job completion time", plot::Unit::seconds}, completions)});
 }
 
 void add_changes(Findings& findings) {
