@@ -15,11 +15,11 @@ namespace {
 constexpr double chart_width_mm = 160;
 constexpr const char* program = "schedulearn " SCHEDULEARN_VERSION;
 
-std::string number_text(double value) {
-  const double size = std::abs(value);
-  if (size >= 1000) return plot::with_commas(value, 0);
-  if (size >= 100) return fmt::format("{:.1f}", value);
-  return size >= 10 || value == 0 ? fmt::format("{:.3g}", value) : fmt::format("{:.3f}", value);
+// Four digits; of half an interval two.
+std::string number_text(double value, int digits = 4) {
+  if (std::abs(value) < 1e-9) return "0";
+  if (std::abs(value) >= 1000) return plot::with_commas(value, 0);
+  return digits < 4 && std::abs(value) >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
 }
 
 std::string with_unit(const std::string& number, const std::string& unit) {
@@ -72,7 +72,7 @@ std::string samples_csv(const Done& done) {
 MeasureText text_of(const Measure& measure, const Findings& findings) {
   const plot::Estimate e = findings.of(measure.key);
   std::string ours = number_text(e.mean);
-  if (e.count > 1 && e.high > e.low) ours += " ± " + number_text(e.high - e.mean);
+  if (e.count > 1 && e.high - e.low > 1e-9) ours += " ± " + number_text(e.high - e.mean, 2);
   std::string published = measure.published ? with_unit(number_text(*measure.published), measure.unit)
                                             : (measure.published_text.empty() ? "–" : measure.published_text);
   std::string why = measure.why;
