@@ -25,7 +25,7 @@ std::string value_text(plot::Unit unit, double value) {
 
 plot::Series series_of(const Line& line, int style) {
   plot::Series series{line.name, style, {}};
-  series.marks_points = line.points.size() <= 40;
+  series.marks_points = line.points.size() <= 12;
   bool has_interval = false;
   for (const LinePoint& point : line.points) {
     const plot::Estimate e = plot::estimate(point.values);
@@ -93,10 +93,12 @@ plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<L
     for (const plot::Spread& s : series.spread) widen(y_range, s.low), widen(y_range, s.high);
     panel.series.push_back(std::move(series));
   }
-  panel.x = {x.name, x.unit, x_range};
+  const bool is_share = y.unit == plot::Unit::percent && y_range.low >= 0 && y_range.high <= 100;
+  if (is_share) y_range = {0, 100};
+  panel.x = {x.name, x.unit, x_range, x.spacing};
   panel.x.whole = x.whole;
   panel.y = {y.name, y.unit, y_range};
-  panel.y.rounds = true;
+  panel.y.rounds = !is_share;
   return panel;
 }
 

@@ -30,6 +30,7 @@ struct AxisName {
   std::string name;
   plot::Unit unit = plot::Unit::none;
   bool whole = false;
+  plot::Spacing spacing = plot::Spacing::linear;
 };
 plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<Line>& lines);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.h"
 #include "reproduce/charts.h"
 #include "reproduce/epoch_ring.h"
 #include "reproduce/registry.h"
@@ -15,9 +16,9 @@ namespace sl::reproduce {
 namespace {
 
 constexpr int workers = 2;
-constexpr double epoch_s = 49;  // AlexNet's at batch size 128, taken for all networks
-constexpr double fetch_s = 2;   // 250 MB over 1 Gb/s; the report gives no size
-constexpr double slack = 6;     // a job's deadline: this many times its length alone
+constexpr double epoch_s = 49;     // AlexNet's at batch size 128, taken for all networks
+constexpr double fetch_s = 2;      // 250 MB over 1 Gb/s; the report gives no size
+constexpr double slack_most = 12;  // deadlines: 1 to so many times a job's length alone, drawn for each
 
 std::vector<RingJob> ring_jobs(const sim::Trace& trace) {
   std::vector<RingJob> jobs;
@@ -25,10 +26,11 @@ std::vector<RingJob> ring_jobs(const sim::Trace& trace) {
   return jobs;
 }
 
-double met_pct(const std::vector<RingJob>& jobs, const std::vector<double>& finished_s) {
+double met_pct(const std::vector<RingJob>& jobs, const std::vector<double>& finished_s, std::uint64_t seed) {
+  Random random(seed);
   std::size_t met = 0;
   for (std::size_t j = 0; j < jobs.size(); ++j)
-    met += finished_s[j] <= slack * jobs[j].epochs * jobs[j].epoch_s ? 1 : 0;
+    met += finished_s[j] <= random.uniform(1, slack_most) * jobs[j].epochs * jobs[j].epoch_s ? 1 : 0;
   return 100 * static_cast<double>(met) / static_cast<double>(jobs.size());
 }
 
@@ -87,7 +89,7 @@ Status add_times(Findings& findings, int seeds) {
         if (!trace.ok()) return trace.error();
         const Result<Ran> ran = contender.way(workload, seed);
         if (!ran.ok()) return ran.error();
-        point.values.push_back(met_pct(ring_jobs(*trace), ran->finished_s));
+        point.values.push_back(met_pct(ring_jobs(*trace), ran->finished_s, seed));
         if (of_each != 3) continue;  // the report's twelve jobs
         findings.add(key + ".jct_s", plot::estimate(ran->finished_s).mean);
         findings.add(key + ".makespan_s", *std::max_element(ran->finished_s.begin(), ran->finished_s.end()));
@@ -108,8 +110,9 @@ Status add_times(Findings& findings, int seeds) {
   findings.charts.push_back(
       {"deadlines",
        figure_of("Deadlines met by number of jobs",
-                 fmt::format("Deadline: {} times the job's length alone. Means of {} seeds with 95 % interval.", slack,
-                             seeds),
+                 fmt::format(
+                     "Deadline: 1 to {} times the job's length alone, by chance. Means of {} seeds with 95 % interval.",
+                     slack_most, seeds),
                  {line_panel({"Jobs", plot::Unit::none, true}, {"Deadlines met", plot::Unit::percent}, met)})});
   return {};
 }

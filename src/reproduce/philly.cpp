@@ -39,9 +39,9 @@ struct Load {
 
 Load load_of(const Request& request) {
   const std::string real = request.trace.empty() ? real_trace() : request.trace;
-  if (!real.empty()) return {real, {16, 32, 48, 64, 128}, true};
+  if (!real.empty()) return {real, {16, 24, 32, 40, 48, 64}, true};
   return {fmt::format("philly-like:jobs={},load=1.2,cluster_gpus=256,weight_16=0,weight_32=0,weight_64=0", jobs),
-          {24, 28, 32, 40, 64, 128}};
+          {20, 24, 28, 32, 36, 40}};
 }
 
 sim::TraceOptions options_of() {

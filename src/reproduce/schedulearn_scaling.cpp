@@ -37,17 +37,18 @@ Result<Findings> run_speedup(const Request&) {
       error = std::max(error, std::abs(*seconds - measured));
       findings.add(fmt::format("{}.{}.s", profile.name, gpus), *seconds);
       findings.add(fmt::format("{}.{}.speedup", profile.name, gpus), alone / *seconds);
-      const std::string name = fmt::format("{}, {} GPU{}", profile.title, gpus, gpus > 1 ? "s" : "");
+      const std::string name = fmt::format("{}, {}", profile.name, gpus);
       durations.push_back({name, {*seconds}});
       speedups.push_back({name, {alone / *seconds}});
     }
     findings.add("error_s", error);
   }
-  findings.charts.push_back({"durations", figure_of("Training duration and speed-up on 1 to 4 GPUs",
-                                                    "Speed-up: duration on one GPU / duration. The "
-                                                    "thesis's five trainings, one run each.",
-                                                    {bar_panel({"Duration", plot::Unit::seconds}, durations),
-                                                     bar_panel({"Speed-up"}, speedups)})});
+  findings.charts.push_back(
+      {"durations",
+       figure_of("Training duration and speed-up on 1 to 4 GPUs",
+                 "Training and number of GPUs. Speed-up: duration on one GPU / duration. The "
+                 "thesis's five trainings, one run each.",
+                 {bar_panel({"Duration", plot::Unit::seconds}, durations), bar_panel({"Speed-up"}, speedups)})});
   return findings;
 }
 
