@@ -90,11 +90,16 @@ plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<L
     if (line.points.empty()) continue;
     plot::Series series = series_of(line, static_cast<int>(panel.series.size()));
     for (const plot::Point& point : series.points) widen(x_range, point.x), widen(y_range, point.y);
-    for (const plot::Spread& s : series.spread) widen(y_range, s.low), widen(y_range, s.high);
     panel.series.push_back(std::move(series));
   }
   const bool is_share = y.unit == plot::Unit::percent && y_range.low >= 0 && y_range.high <= 100;
   if (is_share) y_range = {0, 100};
+  for (plot::Series& series : panel.series) {
+    for (plot::Spread& s : series.spread) {
+      if (is_share) s = {s.x, std::max(s.low, 0.0), std::min(s.high, 100.0)};
+      widen(y_range, s.low), widen(y_range, s.high);
+    }
+  }
   panel.x = {x.name, x.unit, x_range, x.spacing};
   panel.x.whole = x.whole;
   panel.y = {y.name, y.unit, y_range};

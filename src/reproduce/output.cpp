@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "plot/csv.h"
@@ -15,11 +16,15 @@ namespace {
 constexpr double chart_width_mm = 160;
 constexpr const char* program = "schedulearn " SCHEDULEARN_VERSION;
 
-// Four digits; of half an interval two.
-std::string number_text(double value, int digits = 4) {
+std::string number_text(double value) {
   if (std::abs(value) < 1e-9) return "0";
-  if (std::abs(value) >= 1000) return plot::with_commas(value, 0);
-  return digits < 4 && std::abs(value) >= 10 ? fmt::format("{:.0f}", value) : fmt::format("{:.{}g}", value, digits);
+  return std::abs(value) >= 1000 ? plot::with_commas(value, 0) : fmt::format("{:.4g}", value);
+}
+
+// Both with as many digits as half the interval has two of.
+std::string interval_text(double mean, double half) {
+  const int digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6);
+  return plot::with_commas(mean, digits) + " ± " + plot::with_commas(half, digits);
 }
 
 std::string with_unit(const std::string& number, const std::string& unit) {
@@ -71,8 +76,8 @@ std::string samples_csv(const Done& done) {
 
 MeasureText text_of(const Measure& measure, const Findings& findings) {
   const plot::Estimate e = findings.of(measure.key);
-  std::string ours = number_text(e.mean);
-  if (e.count > 1 && e.high - e.low > 1e-9) ours += " ± " + number_text(e.high - e.mean, 2);
+  const double half = e.high - e.mean;
+  const std::string ours = half > 1e-9 ? interval_text(e.mean, half) : number_text(e.mean);
   std::string published = measure.published ? with_unit(number_text(*measure.published), measure.unit)
                                             : (measure.published_text.empty() ? "–" : measure.published_text);
   std::string why = measure.why;

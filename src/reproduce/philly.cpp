@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "plot/text.h"
 #include "reproduce/charts.h"
 #include "reproduce/registry.h"
 #include "reproduce/simulations.h"
@@ -90,9 +91,10 @@ Result<Findings> run(const Request& request) {
   }
   findings.charts.push_back(
       {"completion",
-       figure_of(fmt::format("Job completion time on {} servers of 8 GPUs", shown_servers),
-                 fmt::format("Finish - submission, seed 1, n = {} jobs each.", spread.front().values.size()),
-                 {cumulative_panel("Job completion time", plot::Unit::seconds, spread, plot::Spacing::logarithmic)})});
+       figure_of(
+           fmt::format("Job completion time on {} servers of 8 GPUs", shown_servers),
+           fmt::format("Finish - submission, seed 1, n = {} each.", plot::counted(spread.front().values.size(), "job")),
+           {cumulative_panel("Job completion time", plot::Unit::seconds, spread, plot::Spacing::logarithmic)})});
   findings.charts.push_back(
       {"ratio",
        figure_of("How much longer FIFO's mean completion time is",

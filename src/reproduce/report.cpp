@@ -18,15 +18,15 @@ constexpr const char* style = R"css(
 @media (prefers-color-scheme:dark){:root{--ground:#0d1117;--ink:#e6edf3;--soft:#9aa4af;--rule:#2d333b;--good:#56d364;--bad:#ff8a80;--link:#79b8ff}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1440px;padding:1.5rem;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,Arial,sans-serif}
-h1{font-size:1.6rem;margin:0}h2{font-size:1.2rem;margin:0}a{color:var(--link)}
-.lead,.source,.note{color:var(--soft)}.source{margin:.1rem 0 .6rem}.note{font-size:.87rem}
+h1{font-size:1.6rem;margin:0}td a{white-space:nowrap}h2{font-size:1.2rem;margin:0}a{color:var(--link)}
+.lead,.source,.aside{color:var(--soft)}.source{margin:.1rem 0 .6rem}.aside{font-size:.87rem}
 section{border-top:1px solid var(--rule);padding:1.4rem 0}
 .beside{display:grid;grid-template-columns:minmax(0,1fr);gap:1.5rem}
 @media (min-width:1100px){.beside{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.87rem}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid var(--rule)}
 th{font-weight:600}td.n{font-variant-numeric:tabular-nums}.good{color:var(--good)}.bad{color:var(--bad)}
-ul{padding-left:1.2rem}figure{margin:0 0 1.2rem}figure svg{display:block;width:100%;height:auto}
+ul{padding-left:1.2rem}figure{margin:0 0 1.2rem;overflow-x:auto}figure svg{display:block;width:100%;min-width:34rem;height:auto}
 )css";
 
 std::string cell(const std::string& text, const char* look = "") {
@@ -38,7 +38,8 @@ std::string verdict_cell(const ClaimText& claim) {
               claim.holds ? "good" : "bad");
 }
 
-// Ids must differ within one document; each picture brings its own style sheet, of which one is enough.
+// Class names above differ from those of the charts, which share the page. Ids must differ within one document; each
+// picture brings its own style sheet, of which one is enough.
 std::string inlined(const Chart& chart, const std::string& experiment, bool with_style) {
   std::string svg = plot::render(chart.figure, {chart_width_mm, plot::Theme::automatic});
   const auto replace = [&](const std::string& from, const std::string& to) {
@@ -57,14 +58,38 @@ std::string inlined(const Chart& chart, const std::string& experiment, bool with
   return "<figure>" + svg + "</figure>\n";
 }
 
-std::string summary(const std::vector<Done>& all) {
+// The cell of a row that says which experiment it is of, for all of its rows.
+std::string name_cell(const std::string& name, std::size_t row, std::size_t rows) {
+  if (row > 0) return "";
+  return fmt::format("<td rowspan=\"{0}\"><a href=\"#{1}\">{1}</a></td>", rows, name);
+}
+
+// Numbers of the documents that nothing of ours knew.
+std::string predictions(const std::vector<Done>& all) {
   std::string html =
-      "<div class=\"scroll\"><table><thead><tr><th>experiment</th><th>claim of the document, or of "
+      "<div class=\"scroll\"><table><thead><tr><th>experiment</th><th>published numbers we "
+      "predict</th><th>published</th><th>ours (95 % interval)</th></tr></thead><tbody>\n";
+  for (const Done& done : all) {
+    std::vector<MeasureText> shown;
+    for (const Measure& measure : done.experiment->measures) {
+      if (measure.published && measure.basis == Basis::predicted) shown.push_back(text_of(measure, done.findings));
+    }
+    for (std::size_t i = 0; i < shown.size(); ++i)
+      html += "<tr>" + name_cell(done.experiment->name, i, shown.size()) + cell(shown[i].quantity) +
+              cell(shown[i].published, "n") + cell(shown[i].ours, "n") + "</tr>\n";
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string verdicts(const std::vector<Done>& all) {
+  std::string html =
+      "<div class=\"scroll\"><table><thead><tr><th>experiment</th><th>claim, of the document or "
       "ours</th><th>verdict</th></tr></thead><tbody>\n";
   for (const Done& done : all) {
-    for (const ClaimText& claim : claims_of(done))
-      html += fmt::format("<tr><td><a href=\"#{0}\">{0}</a></td>{1}{2}</tr>\n", done.experiment->name,
-                          cell(claim.sentence), verdict_cell(claim));
+    const std::vector<ClaimText> claims = claims_of(done);
+    for (std::size_t i = 0; i < claims.size(); ++i)
+      html += "<tr>" + name_cell(done.experiment->name, i, claims.size()) + cell(claims[i].sentence) +
+              verdict_cell(claims[i]) + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
 }
@@ -76,7 +101,7 @@ std::string measures(const Done& done) {
   for (const Measure& measure : done.experiment->measures) {
     const MeasureText shown = text_of(measure, done.findings);
     html += "<tr>" + cell(shown.quantity) + cell(shown.published, "n") + cell(shown.ours, "n") +
-            cell(shown.why, "note") + "</tr>\n";
+            cell(shown.why, "aside") + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
 }
@@ -93,9 +118,9 @@ std::string section(const Done& done, bool& styled) {
                     claim.holds ? "" : ": does not hold" + plot::escaped(claim.why.empty() ? "" : "; " + claim.why));
   html += "</ul>\n";
   for (const auto* list : {&e.notes, &done.findings.remarks}) {
-    for (const std::string& note : *list) html += "<p class=\"note\">" + plot::escaped(note) + "</p>\n";
+    for (const std::string& note : *list) html += "<p class=\"aside\">" + plot::escaped(note) + "</p>\n";
   }
-  html += fmt::format("<p class=\"note\">{}; numbers: {}/figures.csv</p></div><div>\n",
+  html += fmt::format("<p class=\"aside\">{}; numbers: {}/figures.csv</p></div><div>\n",
                       done.seeds == 1 ? "1 seed" : fmt::format("{} seeds", done.seeds), e.name);
   for (const Chart& chart : done.findings.charts) {
     html += inlined(chart, e.name, !styled);
@@ -118,7 +143,7 @@ std::string report(const std::vector<Done>& all, const std::string& command) {
       "again</h1>\n<p class=\"lead\">{} of {} claims hold. Made by schedulearn " SCHEDULEARN_VERSION
       ": <code>{}</code></p>\n",
       style, held, claims, plot::escaped(command));
-  html += summary(all);
+  html += "<div class=\"beside\">" + predictions(all) + verdicts(all) + "</div>\n";
   bool styled = false;
   for (const Done& done : all) html += section(done, styled);
   return html + "</body></html>\n";
