@@ -74,31 +74,37 @@ constexpr Contender contenders[] = {{"ring", "epoch ring, as in the report", by_
                                     {"fifo", "fifo", by_fifo},
                                     {"sjf", "shortest first", by_sjf}};
 
+constexpr int of_each_in_report = 3;  // of four networks: twelve jobs
+
+// One contender on 4 * of_each jobs with each seed: deadlines met, and where these are the report's jobs, all the rest.
+Status add_runs(Findings& findings, const Contender& contender, int of_each, int seeds, LinePoint& met,
+                Sample& spread) {
+  const std::string workload = fmt::format("gandiva:of_each={}", of_each), key = contender.key;
+  for (const std::uint64_t seed : seeds_up_to(seeds)) {
+    const auto trace = sim::make_workload(workload, seed, {});
+    if (!trace.ok()) return trace.error();
+    const Result<Ran> ran = contender.way(workload, seed);
+    if (!ran.ok()) return ran.error();
+    met.values.push_back(met_pct(ring_jobs(*trace), ran->finished_s, seed));
+    findings.add(fmt::format("{}.met_{}_pct", key, 4 * of_each), met.values.back());
+    if (of_each != of_each_in_report) continue;
+    findings.add(key + ".jct_s", plot::estimate(ran->finished_s).mean);
+    findings.add(key + ".makespan_s", *std::max_element(ran->finished_s.begin(), ran->finished_s.end()));
+    findings.add(key + ".fetches", ran->fetches);
+    spread.values.insert(spread.values.end(), ran->finished_s.begin(), ran->finished_s.end());
+  }
+  return {};
+}
+
 Status add_times(Findings& findings, int seeds) {
   std::vector<Sample> spread;
   std::vector<Line> met;
   for (const Contender& contender : contenders) {
-    const std::string key = contender.key;
     spread.push_back({contender.title, {}});
     met.push_back({contender.title, {}});
     for (const int of_each : {1, 2, 3, 4, 5, 6}) {
       LinePoint point{4.0 * of_each, {}};
-      for (const std::uint64_t seed : seeds_up_to(seeds)) {
-        const std::string workload = fmt::format("gandiva:of_each={}", of_each);
-        const auto trace = sim::make_workload(workload, seed, {});
-        if (!trace.ok()) return trace.error();
-        const Result<Ran> ran = contender.way(workload, seed);
-        if (!ran.ok()) return ran.error();
-        point.values.push_back(met_pct(ring_jobs(*trace), ran->finished_s, seed));
-        if (of_each != 3) continue;  // the report's twelve jobs
-        findings.add(key + ".jct_s", plot::estimate(ran->finished_s).mean);
-        findings.add(key + ".makespan_s", *std::max_element(ran->finished_s.begin(), ran->finished_s.end()));
-        findings.add(key + ".fetches", ran->fetches);
-        findings.add(key + ".met_12_pct", point.values.back());
-        spread.back().values.insert(spread.back().values.end(), ran->finished_s.begin(), ran->finished_s.end());
-      }
-      if (of_each == 1) findings.add_all(key + ".met_4_pct", point.values);
-      if (of_each == 6) findings.add_all(key + ".met_24_pct", point.values);
+      if (Status ran = add_runs(findings, contender, of_each, seeds, point, spread.back()); !ran.ok()) return ran;
       met.back().points.push_back(std::move(point));
     }
   }
@@ -110,9 +116,9 @@ Status add_times(Findings& findings, int seeds) {
   findings.charts.push_back(
       {"deadlines",
        figure_of("Deadlines met by number of jobs",
-                 fmt::format(
-                     "Deadline: 1 to {} times the job's length alone, by chance. Means of {} seeds with 95 % interval.",
-                     slack_most, seeds),
+                 fmt::format("Deadline: 1 to {} times the job's length alone, by chance. Means of {} seeds with "
+                             "95 % interval.",
+                             slack_most, seeds),
                  {line_panel({"Jobs", plot::Unit::none, true}, {"Deadlines met", plot::Unit::percent}, met)})});
   return {};
 }

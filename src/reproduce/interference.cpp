@@ -1,5 +1,7 @@
 #include "reproduce/interference.h"
 
+#include <fmt/format.h>
+
 namespace sl::reproduce {
 namespace {
 
@@ -21,6 +23,13 @@ Result<sim::Interference> fit_interference() {
     (simulated->front().metrics.makespan_s > resnets_fifo_makespan_s ? low : high) = interference.sharing_efficiency;
   }
   return interference;
+}
+
+std::string fitted_text(const sim::Interference& fitted) {
+  return fmt::format(
+      "Fitted, to the FIFO makespan of the ResNet table: trainings on the same GPUs together reach {:.3f} of "
+      "what one alone would.",
+      fitted.sharing_efficiency);
 }
 
 sim::Cluster thesis_cluster(const sim::Interference& interference) {

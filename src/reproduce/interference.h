@@ -5,6 +5,8 @@
 // The only candidate, 560.5 s for 30 mixed trainings under FIFO, is already met without any slowdown, so there is none.
 #pragma once
 
+#include <string>
+
 #include "base/result.h"
 #include "reproduce/simulations.h"
 
@@ -14,6 +16,9 @@ inline constexpr double resnets_fifo_makespan_s = 574.5;  // Schedulearn thesis,
 
 // What comes nearest to that figure, by bisection; the same every time.
 Result<sim::Interference> fit_interference();
+
+// What was fitted to what, as a sentence.
+std::string fitted_text(const sim::Interference& fitted);
 
 // The thesis's cluster: 3 servers of 4 GPUs.
 sim::Cluster thesis_cluster(const sim::Interference& interference);

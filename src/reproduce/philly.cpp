@@ -59,48 +59,61 @@ Error with_remedy(Error error) {
   return error;
 }
 
+using Results = std::vector<std::vector<Simulated>>;  // by policy, by seed
+
+Result<Results> simulate_policies(const Load& load, int servers, const std::vector<std::uint64_t>& seeds) {
+  std::vector<Scenario> scenarios;
+  for (const char* policy : policies) {
+    for (const std::uint64_t seed : seeds)
+      scenarios.push_back({load.trace, sim::Cluster::uniform(servers, widest), policy, {}, seed, options_of()});
+  }
+  auto simulated = simulate_all(scenarios);
+  if (!simulated.ok()) return with_remedy(simulated.error());
+  Results results(std::size(policies));
+  for (std::size_t i = 0; i < simulated->size(); ++i) results[i / seeds.size()].push_back(std::move((*simulated)[i]));
+  return results;
+}
+
+std::vector<double> ratios_of(const Results& results, std::size_t policy) {
+  std::vector<double> ratios;
+  for (std::size_t s = 0; s < results[policy].size(); ++s)
+    ratios.push_back(results.front()[s].metrics.avg_jct_s / results[policy][s].metrics.avg_jct_s);
+  return ratios;
+}
+
+plot::Figure completion_chart(const Results& results) {
+  std::vector<Sample> spread;
+  for (std::size_t p = 0; p < std::size(policies); ++p) spread.push_back({policies[p], results[p].front().jct_s()});
+  return figure_of(
+      fmt::format("Job completion time on {} servers of 8 GPUs", shown_servers),
+      fmt::format("Finish - submission, seed 1, n = {} each.", plot::counted(spread.front().values.size(), "job")),
+      {cumulative_panel("Job completion time", plot::Unit::seconds, spread, plot::Spacing::logarithmic)});
+}
+
 Result<Findings> run(const Request& request) {
   const Load load = load_of(request);
   Findings findings;
-  std::vector<Line> ratios = {{"srtf", {}}, {"tiresias (2D-LAS)", {}}};
-  std::vector<Sample> spread;
+  std::vector<Line> lines = {{"srtf", {}}, {"tiresias (2D-LAS)", {}}};
   const auto seeds = load.is_real ? seeds_up_to(1) : seeds_up_to(request.seeds);
   for (const int servers : load.servers) {
-    std::vector<Scenario> scenarios;
-    for (const char* policy : policies) {
-      for (const std::uint64_t seed : seeds)
-        scenarios.push_back({load.trace, sim::Cluster::uniform(servers, widest), policy, {}, seed, options_of()});
-    }
-    const auto simulated = simulate_all(scenarios);
-    if (!simulated.ok()) return with_remedy(simulated.error());
+    const auto results = simulate_policies(load, servers, seeds);
+    if (!results.ok()) return results.error();
     for (std::size_t p = 1; p < std::size(policies); ++p) {
-      LinePoint point{static_cast<double>(servers), {}};
-      for (std::size_t s = 0; s < seeds.size(); ++s)
-        point.values.push_back((*simulated)[s].metrics.avg_jct_s /
-                               (*simulated)[p * seeds.size() + s].metrics.avg_jct_s);
-      if (servers == shown_servers) findings.add_all(std::string(policies[p]) + ".ratio", point.values);
-      if (servers == load.servers.back()) findings.add_all(std::string(policies[p]) + ".light_ratio", point.values);
-      ratios[p - 1].points.push_back(std::move(point));
+      const std::vector<double> ratios = ratios_of(*results, p);
+      if (servers == shown_servers) findings.add_all(std::string(policies[p]) + ".ratio", ratios);
+      if (servers == load.servers.back()) findings.add_all(std::string(policies[p]) + ".light_ratio", ratios);
+      lines[p - 1].points.push_back({static_cast<double>(servers), ratios});
     }
     if (servers != shown_servers) continue;
-    for (std::size_t p = 0; p < std::size(policies); ++p) {
-      for (std::size_t s = 0; s < seeds.size(); ++s)
-        findings.add(std::string(policies[p]) + ".jct_s", (*simulated)[p * seeds.size() + s].metrics.avg_jct_s);
-      spread.push_back({policies[p], (*simulated)[p * seeds.size()].jct_s()});
-    }
+    for (const Simulated& one : results->front()) findings.add("fifo.jct_s", one.metrics.avg_jct_s);
+    findings.charts.push_back({"completion", completion_chart(*results)});
   }
-  findings.charts.push_back(
-      {"completion",
-       figure_of(
-           fmt::format("Job completion time on {} servers of 8 GPUs", shown_servers),
-           fmt::format("Finish - submission, seed 1, n = {} each.", plot::counted(spread.front().values.size(), "job")),
-           {cumulative_panel("Job completion time", plot::Unit::seconds, spread, plot::Spacing::logarithmic)})});
   findings.charts.push_back(
       {"ratio",
        figure_of("How much longer FIFO's mean completion time is",
                  "FIFO's mean job completion time / that of the policy, by the size of the cluster for the same "
                  "jobs.",
-                 {line_panel({"Servers of 8 GPUs", plot::Unit::none, true}, {"FIFO / policy"}, ratios)})});
+                 {line_panel({"Servers of 8 GPUs", plot::Unit::none, true}, {"FIFO / policy"}, lines)})});
   findings.remarks.push_back(load.is_real ? "Trace: the first 10,000 jobs of Philly, those wider than 8 GPUs left out."
                                           : std::string("Trace: made like Philly; ") + how_to_get + ".");
   return findings;
