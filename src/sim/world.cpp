@@ -7,6 +7,7 @@
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
 #include "sim/requests.h"
+#include "sim/speeds.h"
 #include "sim/trainings.h"
 
 namespace sl::sim {
@@ -34,10 +35,9 @@ class World : private Journal, private Fleet {
         cluster_(settings.cluster),
         switches_(std::move(switches)),
         trainings_(trace.jobs.size()),
-        shares_gpus_(shares(trace)),
-        slows_(cluster_.interference.any() || shares_gpus_),
-        known_(trace, trainings_, !slows_ && cluster_.is_uniform()),
+        known_(trace, trainings_, !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform()),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
+        speeds_(trace, cluster_, core_),
         engine_(core_, *this, *this),
         free_time_(wider_than(trace, cluster_.gpus_per_server_max())),
         gpus_per_server_(cluster_.gpus_per_server_max()),
@@ -93,10 +93,6 @@ class World : private Journal, private Fleet {
     core.seed = settings.seed;
     return core;
   }
-  static bool shares(const Trace& trace) {
-    return std::any_of(trace.details.begin(), trace.details.end(), [](const auto& d) { return d.gpu_share < 1; });
-  }
-
   void intern(const TraceDetails& details) {
     auto& types = gpu_types_.emplace_back();
     for (const std::string& type : details.gpu_types) types.push_back(core_.gpu_types().intern(type));
@@ -104,8 +100,6 @@ class World : private Journal, private Fleet {
   }
 
   void join_servers() {
-    for (const ServerKind& kind : cluster_.kinds)
-      for (int i = 0; i < kind.count; ++i) speeds_.push_back(static_cast<float>(kind.speed));
     descriptions_ = cluster_.descriptions();
     std::size_t server = 0;
     for (const ServerKind& kind : cluster_.kinds) {
@@ -321,7 +315,7 @@ class World : private Journal, private Fleet {
     }
     for (const ServerIndex server : touched_) {
       free_time_.set(server.value, core_.ledger().free().is_open(server) ? core_.ledger().free().count(server) : 0);
-      if (slows_) change_speeds(server);
+      if (speeds_.depend_on_others()) change_speeds(server);
     }
     touched_.clear();
   }
@@ -378,7 +372,7 @@ class World : private Journal, private Fleet {
     tell({.kind = kind_of(order.kind, first), .at = now_, .job = job, .gpus = &order.gpus});
     touch(order.gpus);
     training.left_at_checkpoint = training.left;
-    training.go_on(now_ + takes, speed_of(core_.job(order.index), order.gpus));
+    training.go_on(now_ + takes, speeds_.of(core_.job(order.index), order.gpus));
     result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
     await_end(order.index, training);
     if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
@@ -410,53 +404,13 @@ class World : private Journal, private Fleet {
     for (const ServerGpus& part : gpus.parts()) touched_.push_back(part.server);
   }
 
-  float speed_of(const Job& job, const Allocation& gpus) const {
-    const int count = gpus.count();
-    float speed = 1;
-    if (count != job.request.gpus) {
-      speed = static_cast<float>(speed_on(job.request.model.get(), count) /
-                                 speed_on(job.request.model.get(), job.request.gpus));
-    }
-    float slowest = 1e30F;
-    for (const ServerGpus& part : gpus.parts())
-      slowest = std::min(slowest, speeds_[part.server.value] * (slows_ ? undisturbed(job, part) : 1.0F));
-    if (gpus.parts().size() > 1) slowest *= static_cast<float>(cluster_.interference.spanning_speed);
-    return speed * slowest;
-  }
-
-  // How much of its speed a training keeps beside the others on this server: 1 when it is alone.
-  float undisturbed(const Job& job, const ServerGpus& part) const {
-    const JobIndex self = core_.find(job.request.id);
-    const Server& server = core_.servers()[part.server];
-    double share = share_of(job), others_share = 0;
-    int others = 0;
-    server.all().for_each([&](int gpu) {
-      double on_this = 0;
-      bool taken = false;
-      core_.ledger().for_each_tenant(part.server, gpu, [&](JobIndex tenant) {
-        if (tenant == self) return;
-        taken = true;
-        on_this += share_of(core_.job(tenant));
-      });
-      if (!part.gpus.has(gpu)) others += taken;
-      if (part.gpus.has(gpu)) others_share = std::max(others_share, on_this);
-    });
-    double kept = 1 / (1 + cluster_.interference.server_slowdown * others);
-    if (others_share > 0) kept *= std::min(1.0, cluster_.interference.sharing_efficiency / (share + others_share));
-    return static_cast<float>(kept);
-  }
-  double share_of(const Job& job) const {
-    const TraceDetails* details = trace_.details_of(trace_.jobs[index_of(job.request.id)]);
-    return details ? details->gpu_share : 1;
-  }
-
   void change_speeds(ServerIndex server) {
     core_.servers()[server].all().for_each([&](int gpu) {
       core_.ledger().for_each_tenant(server, gpu, [&](JobIndex index) {
         const Job& job = core_.job(index);
         Training& training = trainings_[index_of(job.request.id)];
         if (job.state != JobState::running || !training.runs()) return;
-        const float speed = speed_of(job, job.allocation);
+        const float speed = speeds_.of(job, job.allocation);
         if (speed == training.speed) return;
         training.settle(now_);
         training.set_speed(speed);
@@ -487,10 +441,10 @@ class World : private Journal, private Fleet {
   const Cluster& cluster_;
   std::vector<PolicySwitch> switches_;
   std::vector<Training> trainings_;
-  bool shares_gpus_, slows_;
   KnownDurations known_;
   RequestEstimates estimates_;
   Core core_;
+  Speeds speeds_;
   Engine engine_;
   FreeTime free_time_;
   int gpus_per_server_;
@@ -505,7 +459,6 @@ class World : private Journal, private Fleet {
   std::vector<std::vector<GpuTypeIndex>> gpu_types_;
   std::vector<FamilyIndex> families_;
   std::vector<ServerDescription> descriptions_;
-  std::vector<float> speeds_;
   static constexpr int most_idle_steps = 10'000;
   int idle_steps_ = 0;
   std::size_t next_arrival_ = 0, next_switch_ = 0;
