@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+"""The simulator as a researcher uses it: the real program on files, with Ctrl-C and with what people get wrong."""
+
+import csv
+import gzip
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+from lab import PROGRAM, until
+
+FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "simulators" / "philly-1k.csv.gz"
+
+
+class ResearchTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_program(self, *arguments, status=0):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, timeout=120, env={**os.environ, "LC_ALL": "C.UTF-8"})
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_a_comparison_becomes_a_table_a_folder_and_pictures(self):
+        table = self.run_program("sim", "compare", "--trace", FIXTURE, "--servers", "16x8", "--policies", "fifo,srtf,tiresias", "--out", "results", "--events")
+        self.assertIn("lower bound", table)
+        run = json.loads((self.folder / "results" / "run.json").read_text())
+        self.assertEqual([result["policy"] for result in run["results"]], ["fifo", "srtf", "tiresias"])
+        for result in run["results"]:
+            with open(self.folder / "results" / result["jobs_file"]) as file:
+                jobs = list(csv.DictReader(file))
+            self.assertEqual(len(jobs), 1000)
+            self.assertAlmostEqual(sum(float(job["jct_s"]) for job in jobs) / 1000, result["avg_jct_s"], places=3)
+            self.assertLessEqual(result["avg_jct_bound_s"], result["avg_jct_s"])
+        for chart, *more in (["cdf"], ["gantt", "--policy", "srtf"], ["util"], ["bars"]):
+            self.run_program("plot", chart, "--run", "results", *more, "--out", f"{chart}.svg")
+            self.assertTrue(xml.etree.ElementTree.parse(self.folder / f"{chart}.svg").getroot().tag.endswith("svg"))
+
+    def test_ctrl_c_keeps_what_is_finished(self):
+        process = subprocess.Popen([PROGRAM, "sim", "compare", "--trace", "poisson:jobs=2000000,load=2", "--servers", "8x8", "--jobs", "100,2000000", "--policies", "fifo,gandiva", "--out", "results"],
+                                   cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        until(lambda: (self.folder / "results").is_dir() and any((self.folder / "results").glob("fifo-1.jobs.csv")), 60)
+        process.send_signal(signal.SIGINT)
+        table, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("was interrupted", table)
+        run = json.loads((self.folder / "results" / "run.json").read_text())
+        self.assertTrue(run["interrupted"])
+        self.assertIn("fifo", [result["policy"] for result in run["results"]])
+
+    def test_what_is_wrong_with_a_trace_is_said_with_its_line_and_nothing_is_written(self):
+        good = "job_id,submit_time_s,gpus,duration_s\n" + "".join(f"{i},{i},1,5\n" for i in range(100))
+        wrong = {"unsorted-is-fine.csv": (good + "late,3,1,5\n", 0, "not in order"),
+                 "negative.csv": (good + "x,-1,1,5\n", 2, "line 102"),
+                 "nan.csv": (good + "x,200,1,nan\n", 2, "line 102"),
+                 "twice.csv": (good + "7,200,1,5\n", 2, "line 102"),
+                 "empty.csv": ("", 2, "trace-columns"),
+                 "columns.csv": ("job_id,gpus\n1,1\n", 2, "trace-columns"),
+                 "wide.csv": (good + "x,200,99,5\n", 0, "1 jobs that are too wide")}
+        for name, (text, status, says) in wrong.items():
+            (self.folder / name).write_text(text)
+            told = self.run_program("sim", "run", "--trace", name, "--servers", "2x4", "--policy", "fifo", "--jobs-out", "jobs.csv", status=status)
+            self.assertIn(says, told, name)
+            self.assertEqual((self.folder / "jobs.csv").exists(), status == 0, name)
+            (self.folder / "jobs.csv").unlink(missing_ok=True)
+        (self.folder / "cut.csv.gz").write_bytes(gzip.compress(good.encode())[:-20])
+        self.assertIn("trace-damaged", self.run_program("sim", "run", "--trace", "cut.csv.gz", "--servers", "2x4", "--policy", "fifo", status=2))
+
+    def test_a_workload_written_as_a_trace_gives_the_same_results(self):
+        self.run_program("trace", "gen", "poisson", "jobs=300", "load=1.2", "cluster_gpus=16", "--seed", "7", "--out", "t.csv.gz")
+        for name, source in (("made", "poisson:jobs=300,load=1.2,cluster_gpus=16"), ("read", "t.csv.gz")):
+            self.run_program("sim", "run", "--trace", source, "--seed", "7", "--servers", "4x4", "--policy", "srtf", "--jobs-out", f"{name}.csv")
+        made, read = ((self.folder / f"{name}.csv").read_text().splitlines() for name in ("made", "read"))
+        self.assertEqual([line.split(",")[3:9] for line in made], [line.split(",")[3:9] for line in read])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
