@@ -98,6 +98,17 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
   return Rank::most_urgent();
 }
 
+// For shapes that ask for GPUs only, all numbers of them at once: [n] is what work_out would say of n GPUs.
+void Victims::work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates) {
+  plain_.assign(1, Rank::most_urgent());
+  if (!context.free.is_open(server)) return;
+  int room = context.free.count(server);
+  for (const Candidate& candidate : candidates) {
+    room += candidate.gpus;
+    plain_.resize(std::max(plain_.size(), static_cast<std::size_t>(room) + 1), candidate.rank);
+  }
+}
+
 void Victims::find_best(Offers& offers) {
   const auto at = std::max_element(offers.by_server.begin(), offers.by_server.end());  // the first of equals
   offers.best = ServerIndex(static_cast<std::uint32_t>(at - offers.by_server.begin()));
@@ -121,9 +132,15 @@ void Victims::settle(const Context& context) {
   for (const ServerIndex server : touched_) {
     is_touched_[server.value] = false;
     const Candidates& candidates = candidates_on(context, server);
+    work_out_plain(context, server, candidates);
     for (std::uint32_t shape = 0; shape < offers_.size(); ++shape) {
-      if (offers_[shape].known)
-        set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
+      Offers& offers = offers_[shape];
+      if (!offers.known) continue;
+      const auto gpus = static_cast<std::size_t>(offers.plain_gpus);
+      set(offers, server,
+          gpus == 0              ? work_out(context, context.shapes[shape], server, candidates)
+          : gpus < plain_.size() ? plain_[gpus]
+                                 : Rank::most_urgent());
     }
   }
   touched_.clear();
@@ -134,7 +151,10 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   if (offers_.size() <= shape) offers_.resize(shape + 1);
   Offers& offers = offers_[shape];
   if (!offers.known || offers.by_server.size() != context.snapshot.servers.size()) {
+    const Shape& asked = context.shapes[shape];
+    const bool plain = asked.gpu_types.empty() && !asked.gpu_memory_bytes && asked.demand.is_zero();
     offers.known = true;
+    offers.plain_gpus = plain ? asked.gpus : 0;
     offers.best = ServerIndex::none();
     offers.by_server.clear();
     for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {

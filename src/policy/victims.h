@@ -67,12 +67,14 @@ class Victims {
   using Candidates = boost::container::small_vector<Candidate, 8>;
   struct Offers {  // of one shape
     bool known = false;
+    int plain_gpus = 0;  // GPUs of a shape that asks for nothing else; else 0
     std::vector<Rank> by_server;
     ServerIndex best;  // none: not known
   };
 
   const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
+  void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
   void set(Offers& offers, ServerIndex server, const Rank& rank) const;
   void settle(const Context& context);
   static void find_best(Offers& offers);
@@ -91,6 +93,7 @@ class Victims {
   IndexedVector<JobIndex, Allocation> where_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   IndexedVector<JobIndex, std::optional<RankKey>> rank_;  // under which a job stands in by_rank_
+  std::vector<Rank> plain_;                               // by number of GPUs, of the server being settled
   std::vector<Offers> offers_;                            // by shape
   std::vector<ServerIndex> touched_;
   std::vector<bool> is_touched_;  // by server
