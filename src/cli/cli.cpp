@@ -26,7 +26,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 
 Jobs      submit run ls show logs why wait cancel
 Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
-Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
+Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)  reproduce
 System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.

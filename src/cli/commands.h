@@ -20,6 +20,8 @@ struct SubmitOptions {
   bool cancel_on_interrupt = false;  // `run`
 };
 int submit(const Context& context, const SubmitOptions& options);
+// What it would hand in. Errors are those of the job file.
+Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options);
 
 struct ListOptions {
   std::string state, user, word;

@@ -226,25 +226,40 @@ void Research::add_trace_commands(CLI::App& app) {
       ->add_option("workload", trace_.source, "show the parameters of this one");
 }
 
+int Research::reproduce_published() {
+  if (!real_.job_file.empty()) {
+    RealOptions options = real_;
+    options.experiment = reproduce_.what;
+    options.folder = reproduce_.folder;
+    options.command = typed_;
+    return reproduce_real(context_(), options);
+  }
+  reproduce::ReproduceOptions options = reproduce_;
+  options.json = context_().as_json;
+  options.quiet = context_().quiet || !context_().interactive;
+  options.command = typed_;
+  options.interrupted = [] { return interrupts() > 0; };
+  catch_interrupts();
+  const Result<bool> done = reproduce::reproduce(options, std::cout, std::cerr);
+  if (!done.ok()) return fail(done.error());
+  return *done ? 0 : 130;
+}
+
 void Research::add_reproduce(CLI::App& app) {
   CLI::App* c = command_(app, "reproduce", "Run published experiments again: the figures they print beside ours.",
                          "  schedulearn reproduce ls\n  schedulearn reproduce tetris-vs-fifo\n"
-                         "  schedulearn reproduce all --out reproduced\n",
-                         [this] {
-                           reproduce::ReproduceOptions options = reproduce_;
-                           options.json = context_().as_json;
-                           options.quiet = context_().quiet || !context_().interactive;
-                           options.command = typed_;
-                           options.interrupted = [] { return interrupts() > 0; };
-                           catch_interrupts();
-                           const Result<bool> done = reproduce::reproduce(options, std::cout, std::cerr);
-                           if (!done.ok()) return fail(done.error());
-                           return *done ? 0 : 130;
-                         });
-  c->add_option("what", reproduce_.what, "ls, the name of an experiment, or all")->required();
+                         "  schedulearn reproduce all --out reproduced\n"
+                         "  schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml\n",
+                         [this] { return reproduce_published(); });
+  c->add_option("what", reproduce_.what, "ls (default), the name of an experiment, or all");
   c->add_option("-o,--out", reproduce_.folder, "where tables and charts go (default: reproduced, here)");
   c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
   c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
+  CLI::Option* real = c->add_option("--real", real_.job_file,
+                                    "schedulearn-turnaround: this training on the live cluster, beside simulated");
+  c->add_option("--jobs", real_.job_counts, "--real: how many trainings, one run for each")
+      ->default_str("1,5,10")
+      ->needs(real);
 }
 
 }  // namespace sl::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/reproduce_real.h"
 #include "plot/commands.h"
 #include "reproduce/commands.h"
 #include "sim/commands.h"
@@ -33,6 +34,7 @@ class Research {
   void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
   void add_trace_commands(CLI::App& app);
   void add_reproduce(CLI::App& app);
+  int reproduce_published();
   CLI::App* add_trace(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples,
                       Status (*action)(const sim::TraceCommand&, const sim::Outputs&));
   void add_trace_filters(CLI::App& command);
@@ -44,6 +46,7 @@ class Research {
   sim::TraceCommand trace_;
   plot::PlotOptions plot_;
   reproduce::ReproduceOptions reproduce_;
+  RealOptions real_;
   std::vector<std::string> parameters_;
   std::string simulated_policies_, duration_min_, duration_max_;
 };

@@ -81,40 +81,6 @@ Result<Document> read_document(const std::string& file) {
   return document;
 }
 
-Result<wire::JobSpec> build_spec(const Context& context, const SubmitOptions& options) {
-  Result<Document> document = read_document(options.file);
-  if (!document.ok()) return document.error();
-  json::object& object = document->object;
-  if (!options.command.empty()) object["command"] = wire::to_value(options.command);
-  for (const auto& [key, text] : options.keys) {
-    const bool word =
-        key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
-    const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
-    put(object, key, word ? json::value(path ? working_directory() + "/" + text : text) : flag_value(text));
-  }
-  for (const std::string& entry : options.env) {
-    const std::size_t equals = entry.find('=');
-    const char* inherited = equals == std::string::npos ? ::getenv(entry.c_str()) : nullptr;
-    put(object, "env." + entry.substr(0, equals),
-        json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
-  }
-  for (const std::string& entry : options.set) {
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos)
-      return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
-    put(object, entry.substr(0, equals), flag_value(entry.substr(equals + 1)));
-  }
-  Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
-  if (!spec.ok()) {
-    Error error = spec.error();
-    if (!options.file.empty())
-      error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
-    return error;
-  }
-  if (spec->user.empty()) spec->user = context.user;
-  return spec;
-}
-
 void report(const Context& context, const json::value& job) {
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
   const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
@@ -153,13 +119,47 @@ int follow_to_the_end(const Context& context, const SubmitOptions& options, std:
 
 }  // namespace
 
+Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options) {
+  Result<Document> document = read_document(options.file);
+  if (!document.ok()) return document.error();
+  json::object& object = document->object;
+  if (!options.command.empty()) object["command"] = wire::to_value(options.command);
+  for (const auto& [key, text] : options.keys) {
+    const bool word =
+        key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
+    const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
+    put(object, key, word ? json::value(path ? working_directory() + "/" + text : text) : flag_value(text));
+  }
+  for (const std::string& entry : options.env) {
+    const std::size_t equals = entry.find('=');
+    const char* inherited = equals == std::string::npos ? ::getenv(entry.c_str()) : nullptr;
+    put(object, "env." + entry.substr(0, equals),
+        json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
+  }
+  for (const std::string& entry : options.set) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos)
+      return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
+    put(object, entry.substr(0, equals), flag_value(entry.substr(equals + 1)));
+  }
+  Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
+  if (!spec.ok()) {
+    Error error = spec.error();
+    if (!options.file.empty())
+      error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
+    return error;
+  }
+  if (spec->user.empty()) spec->user = context.user;
+  return spec;
+}
+
 int submit(const Context& context, const SubmitOptions& options) {
   if (options.file.empty() && options.command.empty() && options.keys.count("command") == 0) {
     return fail(invalid("empty-command", "there is nothing to run")
                     .hint("schedulearn submit --gpus 1 -- python train.py")
                     .hint("schedulearn submit job.toml"));
   }
-  Result<wire::JobSpec> spec = build_spec(context, options);
+  Result<wire::JobSpec> spec = job_to_submit(context, options);
   if (!spec.ok()) return fail(spec.error());
   const std::string body = wire::write_json(*spec);
   // The same key on every try: however often the network fails, it becomes one job.
