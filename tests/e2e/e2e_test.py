@@ -603,6 +603,32 @@ class CommandLineTest(LabTest):
         self.assertEqual(up.returncode, 0)
 
 
+class ReproduceTest(LabTest):
+    def real(self, command, *more):
+        (self.lab.folder / "small.toml").write_text(f'name = "small"\ncommand = "{command}"\ngpus = 1\n')
+        return self.lab.cli("reproduce", "schedulearn-turnaround", "--real", str(self.lab.folder / "small.toml"), "--out", str(self.lab.folder / "out"), *more, check=False)
+
+    def test_real_and_simulated_stand_side_by_side_and_the_policy_is_put_back(self):
+        self.lab.cli("policy", "set", "sjf")
+        done = self.real("sleep 0.5", "--jobs", "1,6")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split(",") for line in (self.lab.folder / "out/schedulearn-turnaround/real.csv").read_text().splitlines()[1:]]
+        self.assertEqual([row[:3] for row in rows], [[policy, jobs, metric] for policy in ("fifo", "round_robin") for jobs in ("1", "6") for metric in ("makespan", "turnaround")])
+        for row in rows:
+            self.assertGreater(float(row[4]), 0.4)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "sjf")
+
+    def test_a_training_that_fails_or_a_busy_cluster_is_an_error_and_the_policy_is_put_back(self):
+        self.lab.cli("policy", "set", "sjf")
+        failed = self.real("exit 3")
+        self.assertIn("job-failed", failed.stderr)
+        self.lab.submit("sleep 300")
+        busy = self.real("true")
+        self.assertEqual(busy.returncode, 5)
+        self.assertIn("cluster-busy", busy.stderr)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "sjf")
+
+
 class GpuTest(unittest.TestCase):
     def test_gpus_are_found_through_nvml_and_one_that_others_use_is_not_given_out(self):
         library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
