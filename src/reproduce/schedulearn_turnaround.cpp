@@ -143,7 +143,7 @@ Experiment schedulearn_turnaround() {
        }},
       {"round robin's turnaround is shorter than FIFO's also with one job a GPU",
        [](const Findings& f) { return f.mean("pytorch-mnist.change_pct") < -1; },
-       "what separates the two in the thesis is that its FIFO shares GPUs, not the order of servers"},
+       "what separates the two in the thesis is, by all we can tell, that its FIFO shares GPUs"},
       {"their makespan of 30 mixed jobs under FIFO is within 3 standard deviations of ours",
        [](const Findings& f) { return std::abs(f.mean("fifo.mixed_s") - 560.5) <= 3 * f.deviation("fifo.mixed_s"); }},
       {"elastic FIFO needs more time than FIFO for 30 mixed jobs, as theirs does",
