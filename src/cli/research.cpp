@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "python_policy/loader.h"
 #include "wire/error.h"
 #include "wire/job_spec.h"
 
@@ -20,6 +21,12 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+Result<PolicyEntry> read_policy_file(const std::string& path) {
+  const auto script = python_policy::read_script(path);
+  if (!script.ok()) return script.error();
+  return python_policy::make_loader(python_policy::simulation_settings())(script->file, script->source);
+}
+
 }  // namespace
 
 int Research::simulate() {
@@ -30,6 +37,7 @@ int Research::simulate() {
   options.policies = split_at_commas(simulated_policies_);
   options.parameters = parameters_;
   options.command = typed_;
+  options.read_policy = read_policy_file;
   options.interrupted = [] { return interrupts() > 0; };
   for (const auto& [text, seconds] :
        {std::pair(&duration_min_, &options.duration_min_s), std::pair(&duration_max_, &options.duration_max_s)}) {
@@ -52,7 +60,9 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
                 "CSV, plain or .gz, or a workload: poisson:jobs=1000; see: schedulearn trace ls")
       ->required();
   c->add_option("--servers", options.servers, "the cluster: 32x8 is 32 servers of 8 GPUs; or 8x4+2x8, or a file");
-  c->add_option("--policy,--policies", simulated_policies_, "see: schedulearn policy ls; all: every one")->required();
+  c->add_option("--policy,--policies", simulated_policies_,
+                "see: schedulearn policy ls; all: every one; ./mine.py: a policy of your own")
+      ->required();
   c->add_option("--param", parameters_, "[POLICY.]NAME=VALUE; several values, one run for each: knob=4,8");
   c->add_option("--switch", options.switches, "TIME=POLICY: change to it so long after the first submission");
 

@@ -16,8 +16,6 @@ const std::vector<PolicyEntry>& policies();
 // By name or alias; case, `_`, `-` and spaces do not matter. Null when there is none.
 const PolicyEntry* find_policy(std::string_view name);
 
-using GivenParameters = std::vector<std::pair<std::string, std::string>>;
-
 // "There is no policy fifoo": with the nearest name and the list.
 Error unknown_policy(std::string_view name);
 

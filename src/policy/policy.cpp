@@ -77,8 +77,7 @@ const ParameterInfo* find_parameter(const PolicyInfo& info, std::string_view nam
   return at == info.parameters.end() ? nullptr : &*at;
 }
 
-Result<Parameters> Parameters::parse(const PolicyInfo& info,
-                                     const std::vector<std::pair<std::string, std::string>>& given) {
+Result<Parameters> Parameters::parse(const PolicyInfo& info, const GivenParameters& given) {
   Parameters result;
   for (const ParameterInfo& parameter : info.parameters)
     result.values_.emplace_back(parameter.name, parameter.default_value);

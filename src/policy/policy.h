@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ class Policy {
   virtual Reason explain(const Snapshot&, JobIndex) const { return {}; }
   // Jobs that are served before this one, if the policy has an order; for "position in line".
   virtual std::vector<JobIndex> queue_order(const Snapshot& snapshot) const;
+  // Why this policy cannot go on; it decides nothing any more, and who set it puts another in its place. Built-in ones
+  // always can; those of users run in a process that may die.
+  virtual std::optional<Error> failure() const { return std::nullopt; }
 };
 
 // ---- What a policy says of itself, and its parameters ----
@@ -71,21 +75,22 @@ struct PolicyInfo {
 // By its name however it is spelled (case, `_`, `-`); nullptr when the policy has no such parameter.
 const ParameterInfo* find_parameter(const PolicyInfo& info, std::string_view name);
 
+using GivenParameters = std::vector<std::pair<std::string, std::string>>;  // name, value as it was typed
+
 // Values of parameters by name; absent ones have their default. Checked against the info before a policy is made.
 class Parameters {
  public:
   Parameters() = default;
-  static Result<Parameters> parse(const PolicyInfo& info,
-                                  const std::vector<std::pair<std::string, std::string>>& given);
+  static Result<Parameters> parse(const PolicyInfo& info, const GivenParameters& given);
 
   double number(std::string_view name) const;
   int integer(std::string_view name) const { return static_cast<int>(number(name)); }
   bool boolean(std::string_view name) const { return text(name) == "true"; }
   const std::string& text(std::string_view name) const;
-  const std::vector<std::pair<std::string, std::string>>& all() const { return values_; }
+  const GivenParameters& all() const { return values_; }
 
  private:
-  std::vector<std::pair<std::string, std::string>> values_;  // every parameter of the info, in its order
+  GivenParameters values_;  // every parameter of the info, in its order
 };
 
 using PolicyFactory = std::function<std::unique_ptr<Policy>(const Parameters&)>;
@@ -94,5 +99,8 @@ struct PolicyEntry {
   PolicyInfo info;
   PolicyFactory make;
 };
+
+// Makes a policy of a text that a user wrote. `name` is that of the file. Errors tell the line.
+using PolicyLoader = std::function<Result<PolicyEntry>(const std::string& name, const std::string& source)>;
 
 }  // namespace sl

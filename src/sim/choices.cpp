@@ -50,7 +50,7 @@ Result<std::vector<Grid>> parse_grid(const std::vector<std::string>& parameters)
       return invalid("bad-parameter", "--param takes NAME=VALUE, not " + text)
           .hint("--param knob=8, or several values: --param knob=4,8, or of one policy: --param tiresias.queues=2");
     std::string name = text.substr(0, equals), policy;
-    if (const std::size_t dot = name.find('.'); dot != std::string::npos) {
+    if (const std::size_t dot = name.rfind('.'); dot != std::string::npos) {
       policy = name.substr(0, dot);
       name = name.substr(dot + 1);
     }
@@ -66,8 +66,22 @@ bool is_for(const Grid& grid, const PolicyEntry& entry, bool alone) {
                      [&](const auto& parameter) { return parameter.name == grid.name; });
 }
 
-std::vector<PolicyChoice> combine(const PolicyEntry& entry, std::vector<Grid>& grid, bool alone) {
-  std::vector<PolicyChoice> choices = {{entry.info.name, {}}};
+using SharedEntry = std::shared_ptr<const PolicyEntry>;
+
+SharedEntry built_in(const PolicyEntry& entry) { return {SharedEntry(), &entry}; }  // lives as long as the program
+
+Result<SharedEntry> find_entry(const std::string& name, const PolicyReader& reader) {
+  if (const PolicyEntry* entry = find_policy(name)) return built_in(*entry);
+  if (!reader || !name.ends_with(".py")) return unknown_policy(name);
+  auto read = reader(name);
+  if (!read.ok()) return read.error();
+  return SharedEntry(std::make_shared<const PolicyEntry>(std::move(*read)));
+}
+
+std::vector<PolicyChoice> combine(const SharedEntry& shared, std::vector<Grid>& grid, bool alone) {
+  const PolicyEntry& entry = *shared;
+  const bool is_built_in = find_policy(entry.info.name) == &entry;
+  std::vector<PolicyChoice> choices = {{entry.info.name, {}, is_built_in ? nullptr : shared}};
   for (Grid& parameter : grid) {
     if (!is_for(parameter, entry, alone)) continue;
     parameter.used = true;
@@ -99,22 +113,24 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const s
 }
 
 Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>& names,
-                                                  const std::vector<std::string>& parameters) {
+                                                  const std::vector<std::string>& parameters,
+                                                  const PolicyReader& reader) {
   Result<std::vector<Grid>> grid = parse_grid(parameters);
   if (!grid.ok()) return grid.error();
-  std::vector<const PolicyEntry*> entries;
+  std::vector<SharedEntry> entries;
   for (const std::string& name : names) {
     if (name == "all") {
-      for (const PolicyEntry& entry : policies()) entries.push_back(&entry);
+      for (const PolicyEntry& entry : policies()) entries.push_back(built_in(entry));
       continue;
     }
-    if (const auto made = make_policy(name); !made.ok()) return made.error();
-    entries.push_back(find_policy(name));
+    auto entry = find_entry(name, reader);
+    if (!entry.ok()) return entry.error();
+    entries.push_back(std::move(*entry));
   }
   std::vector<PolicyChoice> choices;
-  for (const PolicyEntry* entry : entries) {
-    for (PolicyChoice& choice : combine(*entry, *grid, entries.size() == 1)) {
-      if (const auto made = make_policy(choice.name, choice.parameters); !made.ok()) return made.error();
+  for (const SharedEntry& entry : entries) {
+    for (PolicyChoice& choice : combine(entry, *grid, entries.size() == 1)) {
+      if (const auto made = make_policy(choice); !made.ok()) return made.error();
       choices.push_back(std::move(choice));
     }
   }
@@ -126,13 +142,13 @@ Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>
   return choices;
 }
 
-Result<PolicySwitchChoice> parse_switch(const std::string& text) {
+Result<PolicySwitchChoice> parse_switch(const std::string& text, const PolicyReader& reader) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
     return invalid("bad-flag", "--switch takes TIME=POLICY, not " + text).hint("--switch 2h=srtf");
   const auto after = wire::parse_duration_s(text.substr(0, equals));
   if (!after.ok()) return after.error();
-  auto policies = choose_policies({text.substr(equals + 1)}, {});
+  auto policies = choose_policies({text.substr(equals + 1)}, {}, reader);
   if (!policies.ok()) return policies.error();
   return PolicySwitchChoice{Duration::seconds(*after), policies->front()};
 }

@@ -23,7 +23,7 @@ TraceOptions trace_options(const SimulationOptions& options, const Cluster& clus
 }
 
 Status add_runs(const SimulationOptions& options, ExperimentSettings& settings) {
-  auto policies = choose_policies(options.policies, options.parameters);
+  auto policies = choose_policies(options.policies, options.parameters, options.read_policy);
   if (!policies.ok()) return policies.error();
   settings.policies = std::move(*policies);
   const auto seeds = parse_numbers(options.seeds, "--seeds");
@@ -35,7 +35,7 @@ Status add_runs(const SimulationOptions& options, ExperimentSettings& settings) 
     settings.job_counts = std::move(*counts);
   }
   for (const std::string& text : options.switches) {
-    auto made = parse_switch(text);
+    auto made = parse_switch(text, options.read_policy);
     if (!made.ok()) return made.error();
     settings.switches.push_back(std::move(*made));
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/choices.h"
+
 #include "base/result.h"
 
 namespace sl::sim {
@@ -33,7 +35,8 @@ struct SimulationOptions {
   bool json = false, plain = false;
   std::string command;  // as it was typed, for the results' origin
   std::function<bool()> interrupted = [] { return false; };
-  bool show_progress = false;  // on standard error, as one line that is written over
+  PolicyReader read_policy = {};  // of "./mine.py"; empty: only built-in policies
+  bool show_progress = false;     // on standard error, as one line that is written over
 };
 
 // Runs everything on all cores and prints it. False: interrupted, what was finished is printed. What cannot be done is

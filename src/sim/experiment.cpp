@@ -83,6 +83,29 @@ struct Task {
   TraceSlot* slot;
 };
 
+// Any policy, whose failure is told when it is gone: the world owns and ends it.
+class Watched : public Policy {
+ public:
+  Watched(std::unique_ptr<Policy> policy, Status& failure, std::atomic<bool>& cancelled)
+      : policy_(std::move(policy)), failure_(failure), cancelled_(cancelled) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    policy_->decide(snapshot, plan);
+    const auto failure = policy_->failure();
+    if (!failure || !failure_.ok()) return;
+    failure_ = *failure;
+    cancelled_ = true;
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  Status& failure_;
+  std::atomic<bool>& cancelled_;
+};
+
 class Runner {
  public:
   Runner(const ExperimentSettings& settings, ExperimentResult& result) : settings_(settings), result_(result) {}
@@ -123,7 +146,9 @@ class Runner {
 
  private:
   Result<std::unique_ptr<Policy>> make(const PolicyChoice& choice) const {
-    if (settings_.semantics.empty()) return make_policy(choice.name, choice.parameters);
+    if (settings_.semantics.empty()) return make_policy(choice);
+    if (choice.entry)
+      return invalid("bad-flag", "--semantics reproduces published policies, " + choice.name + " is none of them");
     return std::unique_ptr<Policy>();
   }
 
@@ -212,13 +237,25 @@ class Runner {
     simulation.finished = &finished_;
     simulation.cancelled = &cancelled_;
     simulation.observer = observer;
+    Status failure;
     std::vector<PolicySwitch> switches;
     for (const auto& [after, choice] : settings_.switches) {
-      auto policy = make_policy(choice.name, choice.parameters);
+      auto policy = make_watched(choice, failure);
       if (!policy.ok()) return policy.error();
       switches.push_back({trace.jobs.front().submitted + after, choice.name, std::move(*policy)});
     }
-    return simulate(trace, std::move(*make(row.policy)), simulation, std::move(switches));
+    auto policy = make_watched(row.policy, failure);
+    if (!policy.ok()) return policy.error();
+    SimulationResult result = simulate(trace, std::move(*policy), simulation, std::move(switches));
+    if (!failure.ok()) return failure.error();
+    return result;
+  }
+
+  // Built-in ones cannot fail and are not slowed down.
+  Result<std::unique_ptr<Policy>> make_watched(const PolicyChoice& choice, Status& failure) {
+    auto policy = make_policy(choice);
+    if (!policy.ok() || !choice.entry) return policy;
+    return std::unique_ptr<Policy>(std::make_unique<Watched>(std::move(*policy), failure, cancelled_));
   }
 
   const ExperimentSettings& settings_;
@@ -236,6 +273,13 @@ class Runner {
 };
 
 }  // namespace
+
+Result<std::unique_ptr<Policy>> make_policy(const PolicyChoice& choice) {
+  if (!choice.entry) return sl::make_policy(choice.name, choice.parameters);
+  const auto parameters = Parameters::parse(choice.entry->info, choice.parameters);
+  if (!parameters.ok()) return parameters.error();
+  return choice.entry->make(*parameters);
+}
 
 Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
                                         const std::function<bool(const ExperimentProgress&)>& keep_on) {

@@ -17,7 +17,9 @@ namespace sl::sim {
 struct PolicyChoice {
   std::string name;
   GivenParameters parameters;
+  std::shared_ptr<const PolicyEntry> entry = {};  // of a policy that is no built-in one
 };
+Result<std::unique_ptr<Policy>> make_policy(const PolicyChoice& choice);
 
 struct PolicySwitchChoice {
   Duration after;  // the first submission

@@ -1,0 +1,117 @@
+#include "python_policy/conversation.h"
+
+#include "python_policy/texts.h"
+
+namespace sl::python_policy {
+namespace {
+
+namespace json = boost::json;
+
+constexpr Duration faults_count_for = Duration::whole_seconds(600);
+constexpr Duration try_again_after = Duration::milliseconds(100);
+
+// Anything but an object is garbage.
+std::optional<Fault> parse(const std::string& text, json::object& answer) {
+  json::error_code error;
+  json::value value = json::parse(text, error);
+  if (error || !value.is_object()) return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+  answer = std::move(value.get_object());
+  const json::value* told = answer.if_contains("fault");
+  if (!told) return std::nullopt;
+  try {
+    return Fault{told->at("kind").as_string().c_str(), told->at("message").as_string().c_str(),
+                 told->at("line").to_number<int>(), told->at("function").as_string().c_str()};
+  } catch (const std::exception&) {
+    return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenParameters& parameters,
+                                             const HostSettings& settings, json::object& info) {
+  auto worker = Worker::start({.file = script.file, .sandbox = settings.sandbox});
+  if (!worker.ok()) return worker;
+  json::object given;
+  for (const auto& [name, value] : parameters) given[name] = value;
+  const json::object hello = {
+      {"api", policy_text}, {"file", script.file}, {"source", script.source}, {"parameters", std::move(given)}};
+  std::string text;
+  Fault fault;
+  if (!(*worker)->exchange(json::serialize(hello), settings.start_deadline, text, fault)) {
+    if (fault.kind == "too-slow") fault.message = "it is not read to its end within the time";
+    return to_error(fault, script.file);
+  }
+  json::object answer;
+  if (const auto told = parse(text, answer)) return to_error(*told, script.file);
+  const json::value* said = answer.if_contains("info");
+  if (!said || !said->is_object()) return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
+  info = said->get_object();
+  return worker;
+}
+
+Conversation::Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings)
+    : script_(std::move(script)),
+      parameters_(std::move(parameters)),
+      deadline_(deadline),
+      settings_(std::move(settings)) {}
+
+std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& plan) {
+  if (failure_) return std::nullopt;
+  if (!worker_ && !start(snapshot, plan)) return std::nullopt;
+  json::object answer;
+  if (const auto fault = exchange(snapshot, answer)) {
+    refuse(snapshot, *fault, plan);
+    return std::nullopt;
+  }
+  const json::value* wake = answer.if_contains("wake");
+  if (wake && wake->is_int64() && wake->get_int64() > 0) plan.wake_at(snapshot.now + Duration{wake->get_int64()});
+  return answer;
+}
+
+std::optional<Fault> Conversation::exchange(const Snapshot& snapshot, json::object& answer) {
+  std::string text;
+  Fault fault;
+  if (!worker_->exchange(json::serialize(mirror_.update(snapshot)), deadline_, text, fault)) return fault;
+  if (auto told = parse(text, answer)) return told;
+  for (const char* key : {"order", "actions"}) {
+    if (const json::value* list = answer.if_contains(key); list && list->is_array()) return std::nullopt;
+  }
+  return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+}
+
+bool Conversation::start(const Snapshot& snapshot, Plan& plan) {
+  json::object info;
+  mirror_.forget();
+  auto started = start_script(script_, parameters_, settings_, info);
+  if (!started.ok()) {
+    count(snapshot, started.error(), plan);
+    return false;
+  }
+  worker_ = std::move(*started);
+  return true;
+}
+
+void Conversation::refuse(const Snapshot& snapshot, Fault fault, Plan& plan) {
+  worker_.reset();  // a fresh process: who knows what this one still believes
+  count(snapshot, to_error(fault, script_.file), plan);
+}
+
+void Conversation::count(const Snapshot& snapshot, const Error& error, Plan& plan) {
+  while (!faults_.empty() && faults_.front() + faults_count_for < snapshot.now) faults_.pop_front();
+  faults_.push_back(snapshot.now);
+  if (settings_.on_fault) settings_.on_fault(error);
+  if (faults_.size() >= settings_.faults_max) {
+    failure_ = error;
+  } else {
+    plan.wake_at(snapshot.now + try_again_after);
+  }
+}
+
+JobIndex Conversation::job(const json::value& slot) const {
+  if (!slot.is_int64() || slot.get_int64() < 0 || slot.get_int64() >= JobIndex::none().value) return JobIndex::none();
+  const JobIndex index(static_cast<std::uint32_t>(slot.get_int64()));
+  return mirror_.knows(index) ? index : JobIndex::none();
+}
+
+}  // namespace sl::python_policy

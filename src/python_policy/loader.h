@@ -1,0 +1,24 @@
+// From the text of a Python file to a policy: what the registry is for built-in ones. `app` and the commands hand the
+// loader to those who need it, so that neither the simulator nor the controller's logic knows of processes.
+#pragma once
+
+#include "policy/policy.h"
+#include "python_policy/conversation.h"
+
+namespace sl::python_policy {
+
+inline constexpr std::size_t source_bytes_max = 256 << 10;
+
+// Of a simulation: the first fault is a failure.
+HostSettings simulation_settings();
+// Of a running cluster: 50 ms a decision, three faults, no rights. Faults go to standard error.
+HostSettings live_settings();
+
+PolicyLoader make_loader(HostSettings settings);
+
+// Whether this is the name of a file rather than that of a built-in policy.
+bool is_file_name(std::string_view name);
+// What is in the file, and its name without the folders. Errors: "no-such-file", "policy-too-large".
+Result<Script> read_script(const std::string& path);
+
+}  // namespace sl::python_policy

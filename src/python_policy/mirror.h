@@ -1,0 +1,41 @@
+// What the Python side knows of jobs and servers, and the message that brings it up to date: only what changed since
+// the last one.
+#pragma once
+
+#include <boost/json.hpp>
+#include <vector>
+
+#include "policy/snapshot.h"
+
+namespace sl::python_policy {
+
+class Mirror {
+ public:
+  // The other side knows nothing: the next message tells everything.
+  void forget();
+  void touch(JobIndex job);
+  // The message of docs/formats/python-policy.md, "step".
+  boost::json::object update(const Snapshot& snapshot);
+  // Whether the other side was told of the job.
+  bool knows(JobIndex job) const { return entries_.contains(job) && entries_[job].told; }
+
+ private:
+  struct Entry {
+    bool told = false;
+    bool touched = false;
+  };
+  struct Told {
+    ServerState state = ServerState::joining;
+    int gpus = -1;
+    int free = -1;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  boost::json::array changed_servers(const Snapshot& snapshot);
+
+  bool knows_nothing_ = true;
+  IndexedVector<JobIndex, Entry> entries_;
+  std::vector<JobIndex> touched_;
+  std::vector<Told> servers_;
+};
+
+}  // namespace sl::python_policy

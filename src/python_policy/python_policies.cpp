@@ -1,0 +1,224 @@
+#include "python_policy/python_policies.h"
+
+#include <unordered_map>
+
+#include "policy/placer.h"
+#include "policy/preemptive_policy.h"
+
+namespace sl::python_policy {
+namespace {
+
+namespace json = boost::json;
+
+Fault no_such_job() { return {"garbage", "its process named a job that is not there", 0, ""}; }
+
+// The jobs of an answer, in its order. Nothing: it names one that nobody told of.
+std::optional<std::vector<JobIndex>> ordered(const Conversation& talk, const json::object& answer) {
+  std::vector<JobIndex> jobs;
+  const json::value* order = answer.if_contains("order");
+  if (!order || !order->is_array()) return std::nullopt;
+  for (const json::value& slot : order->get_array()) {
+    jobs.push_back(talk.job(slot));
+    if (!jobs.back().valid()) return std::nullopt;
+  }
+  return jobs;
+}
+
+// ---- order ----
+
+class OrderPolicy : public Policy {
+ public:
+  OrderPolicy(bool blocking, Conversation talk) : talk_(std::move(talk)), blocking_(blocking) {}
+  void attach(const Snapshot&) override { talk_.attach(); }
+  void notice(const Snapshot&, NoticeKind, JobIndex job) override { talk_.touch(job); }
+  std::optional<Error> failure() const override { return talk_.failure(); }
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (snapshot.waiting.empty() || snapshot.free.total() == 0) return;  // whatever the order, nothing could start
+    const auto answer = talk_.ask(snapshot, plan);
+    if (!answer) return;
+    const auto jobs = ordered(talk_, *answer);
+    if (!jobs) return talk_.refuse(snapshot, no_such_job(), plan);
+    Trial trial(snapshot.free);
+    for (const JobIndex index : *jobs) {
+      const Job& job = snapshot.job(index);
+      if (!job.is_waiting()) continue;
+      auto gpus = place(trial.free(), snapshot.servers, job.request, job.request.gpus);
+      if (!gpus && blocking_) return;
+      if (!gpus) continue;
+      trial.take(*gpus, job.request.demand);
+      plan.start(index, std::move(*gpus));
+    }
+  }
+
+ private:
+  Conversation talk_;
+  bool blocking_;
+};
+
+class PreemptiveOrderPolicy : public PreemptivePolicy {
+ public:
+  PreemptiveOrderPolicy(Duration min_run, Conversation talk)
+      : PreemptivePolicy({.min_quantum = min_run}), talk_(std::move(talk)) {}
+  void attach(const Snapshot& snapshot) override {
+    talk_.attach();
+    positions_.clear();
+    PreemptivePolicy::attach(snapshot);
+  }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    talk_.touch(job);
+    PreemptivePolicy::notice(snapshot, kind, job);
+  }
+  std::optional<Error> failure() const override { return talk_.failure(); }
+
+ protected:
+  Rank waiting_rank(const Snapshot&, const Job& job) override { return {.major = position(job, Rank::last)}; }
+  // One that the answer leaves out gives way to nobody.
+  Rank running_rank(const Snapshot&, const Job& job) override {
+    const std::int64_t at = position(job, -1);
+    return at < 0 ? Rank::most_urgent() : Rank{.major = at};
+  }
+
+  bool prepare(const Snapshot& snapshot, Plan& plan) override {
+    if (snapshot.waiting.empty()) return false;
+    lines_.clear();  // without an answer nobody is served
+    const auto answer = talk_.ask(snapshot, plan);
+    if (!answer) return false;
+    const auto jobs = ordered(talk_, *answer);
+    if (!jobs) {
+      talk_.refuse(snapshot, no_such_job(), plan);
+      return false;
+    }
+    positions_.clear();
+    for (const JobIndex index : *jobs)
+      positions_.emplace(snapshot.job(index).request.id, static_cast<std::int64_t>(positions_.size()));
+    for (const JobIndex index : *jobs) {
+      const Job& job = snapshot.job(index);
+      if (job.is_waiting()) lines_.insert(index, job.request, gpus_of(job), key_of(snapshot, job));
+    }
+    return true;
+  }
+
+ private:
+  std::int64_t position(const Job& job, std::int64_t otherwise) const {
+    const auto at = positions_.find(job.request.id);
+    return at == positions_.end() ? otherwise : at->second;
+  }
+
+  Conversation talk_;
+  std::unordered_map<JobId, std::int64_t> positions_;  // of the last answer
+};
+
+// ---- decide ----
+
+struct Action {
+  std::string_view kind;
+  JobIndex job;
+  int gpus = 0;
+};
+
+class DecidePolicy : public Policy {
+ public:
+  explicit DecidePolicy(Conversation talk) : talk_(std::move(talk)) {}
+  void attach(const Snapshot&) override { talk_.attach(); }
+  void notice(const Snapshot&, NoticeKind, JobIndex job) override { talk_.touch(job); }
+  std::optional<Error> failure() const override { return talk_.failure(); }
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (snapshot.waiting.empty() && snapshot.active.empty()) return;
+    const auto answer = talk_.ask(snapshot, plan);
+    if (!answer) return;
+    const auto actions = read(snapshot, *answer);
+    if (!actions) return talk_.refuse(snapshot, no_such_job(), plan);
+    Trial trial(snapshot.free);
+    for (const Action& action : *actions) release(snapshot, action, trial, plan);
+    for (const Action& action : *actions) start(snapshot, action, trial, plan);
+    for (const Action& action : *actions) grow(snapshot, action, trial, plan);
+  }
+
+ private:
+  // The Python side has checked all this and told the author's line; here it protects us from that side.
+  std::optional<std::vector<Action>> read(const Snapshot& snapshot, const json::object& answer) const {
+    std::vector<Action> actions;
+    const json::value* list = answer.if_contains("actions");
+    if (!list || !list->is_array()) return std::nullopt;
+    for (const json::value& entry : list->get_array()) {
+      if (!entry.is_array() || entry.get_array().size() != 3) return std::nullopt;
+      const json::array& parts = entry.get_array();
+      if (!parts[0].is_string() || !parts[2].is_int64()) return std::nullopt;
+      const Action action{parts[0].get_string(), talk_.job(parts[1]), static_cast<int>(parts[2].get_int64())};
+      if (!action.job.valid() || !is_possible(snapshot.job(action.job), action)) return std::nullopt;
+      actions.push_back(action);
+    }
+    return actions;
+  }
+  static bool is_possible(const Job& job, const Action& action) {
+    const bool count_fits = action.gpus >= job.request.gpus_min && action.gpus <= job.request.gpus_max;
+    if (action.kind == "start") return job.is_waiting() && count_fits;
+    return job.state == JobState::running && (action.kind == "preempt" || (action.kind == "resize" && count_fits));
+  }
+
+  static void release(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
+    const Job& job = snapshot.job(action.job);
+    if (action.kind == "preempt") {
+      trial.give(job.allocation, job.request.demand);
+      plan.preempt(action.job);
+    } else if (action.kind == "resize" && action.gpus < job.allocation.count()) {
+      Allocation kept = first(job.allocation, action.gpus);
+      trial.give(difference(job.allocation, kept));
+      plan.resize(action.job, std::move(kept));
+    }
+  }
+  static void start(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
+    if (action.kind != "start") return;
+    const JobRequest& request = snapshot.job(action.job).request;
+    auto gpus = place(trial.free(), snapshot.servers, request, action.gpus);
+    if (!gpus) return;
+    trial.take(*gpus, request.demand);
+    plan.start(action.job, std::move(*gpus));
+  }
+  // Where it is first; elsewhere only if it may be on several servers. As much as there is room for, if not all.
+  static void grow(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
+    const Job& job = snapshot.job(action.job);
+    if (action.kind != "resize" || action.gpus <= job.allocation.count()) return;
+    Allocation grown = job.allocation;
+    for (const ServerGpus& part : job.allocation.parts()) {
+      if (!trial.free().is_open(part.server)) continue;
+      const GpuSet free = trial.free().on(part.server);
+      grown.add(part.server, free.lowest(std::min(free.count(), action.gpus - grown.count())));
+    }
+    const int missing = action.gpus - grown.count();
+    if (missing > 0 && !job.request.single_server) add_elsewhere(snapshot, job, missing, grown, trial);
+    if (grown.count() == job.allocation.count() || !may_stay_on(snapshot, job, job.allocation)) return;
+    trial.take(difference(grown, job.allocation));
+    plan.resize(action.job, std::move(grown));
+  }
+  static void add_elsewhere(const Snapshot& snapshot, const Job& job, int missing, Allocation& grown, Trial& trial) {
+    const std::size_t before = trial.mark();
+    trial.take(difference(grown, job.allocation));
+    if (const auto more = place_anywhere(trial.free(), snapshot.servers, job.request, missing)) {
+      for (const ServerGpus& part : more->parts()) grown.add(part.server, part.gpus);
+    }
+    trial.rewind(before);
+  }
+  static Allocation first(const Allocation& gpus, int count) {
+    Allocation kept;
+    for (const ServerGpus& part : gpus.parts()) {
+      const int here = std::min(part.gpus.count(), count - kept.count());
+      if (here > 0) kept.add(part.server, part.gpus.lowest(here));
+    }
+    return kept;
+  }
+
+  Conversation talk_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_python_policy(const Kind& kind, Conversation conversation) {
+  if (kind.decides) return std::make_unique<DecidePolicy>(std::move(conversation));
+  if (kind.preemptive) return std::make_unique<PreemptiveOrderPolicy>(kind.min_run, std::move(conversation));
+  return std::make_unique<OrderPolicy>(kind.blocking, std::move(conversation));
+}
+
+}  // namespace sl::python_policy
