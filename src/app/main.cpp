@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "controller/controller.h"
 #include "controller/recording.h"
+#include "python_policy/loader.h"
 #include "wire/error.h"
 
 namespace {
@@ -61,8 +62,13 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
   if (!listen.ok()) return listen.error();
   const auto token = read_token(options.token_file);
   if (!token.ok()) return token.error();
-  return controller::Controller::start(loop,
-                                       {options.data, listen->first, listen->second, *token, version, options.record});
+  return controller::Controller::start(loop, {.data_dir = options.data,
+                                              .listen_address = listen->first,
+                                              .listen_port = listen->second,
+                                              .token = *token,
+                                              .version = version,
+                                              .load_policy = python_policy::make_loader(python_policy::live_settings()),
+                                              .record = options.record});
 }
 
 void raise_file_limit() {
@@ -151,9 +157,16 @@ int up_role(const cli::UpOptions& options) {
   return 0;
 }
 
+// What was in time then must not fail because the machine is busy now; what never ends does so again.
+python_policy::HostSettings replay_settings() {
+  python_policy::HostSettings settings = python_policy::live_settings();
+  settings.patience = 20;
+  return settings;
+}
+
 // Exit status 1 when something was decided otherwise.
 int replay_role(const std::string& file, bool as_json) {
-  const auto replay = controller::replay(file);
+  const auto replay = controller::replay(file, python_policy::make_loader(replay_settings()));
   if (!replay.ok()) return fail(replay.error());
   std::fputs((as_json ? controller::replay_json(*replay) : controller::replay_text(*replay)).c_str(), stdout);
   return replay->differences == 0 ? 0 : 1;

@@ -25,7 +25,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait cancel
-Cluster   status gpus events servers (ls lost) policy (ls show set history undo)
+Cluster   status gpus events servers (ls lost) policy (ls show set check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)  reproduce
 System    up controller (run replay) agent (run) version help
 
@@ -262,7 +262,7 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "a server that does not answer any more")
       ->required();
 
-  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, history, undo.");
+  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, check, history, undo.");
   policy->require_subcommand(1);
   policy->fallthrough();
   command(*policy, "ls", "The policies there are.", "  schedulearn policy ls\n",
@@ -272,10 +272,16 @@ void CommandLine::add_cluster_commands() {
           [this] { return show_policy(context(), name_); })
       ->add_option("name", name_, "default: the one in force");
   CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; none is lost.",
-                          "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n",
+                          "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n"
+                          "  schedulearn policy set ./mine.py\n",
                           [this] { return set_policy(context(), name_, parameters_); });
-  set->add_option("name", name_, "see: schedulearn policy ls")->required();
+  set->add_option("name", name_, "see: schedulearn policy ls; or ./mine.py, a policy of your own")->required();
   set->add_option("--param", parameters_, "name=value");
+  CLI::App* check =
+      command(*policy, "check", "Try a policy of your own on small workloads; what a decision costs.",
+              "  schedulearn policy check mine.py\n", [this] { return check_policy(context(), name_, parameters_); });
+  check->add_option("file", name_, "mine.py, or the name of a built-in policy")->required();
+  check->add_option("--param", parameters_, "name=value");
   command(*policy, "history", "Which policy was in force since when, and who chose it.",
           "  schedulearn policy history\n", [this] { return policy_history(context()); });
   command(*policy, "undo", "Back to the policy before, with its parameters; within 10 minutes.",

@@ -61,6 +61,7 @@ int list_policies(const Context& context);
 int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the one in force
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
+int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "net/http.h"
+#include "python_policy/loader.h"
 
 namespace sl::cli {
 namespace {
@@ -99,6 +100,10 @@ int show_policy(const Context& context, const std::string& name) {
               text_at(*policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(*policy, "summary").c_str(),
               text_at(*policy, "good_for").c_str(), text_at(*policy, "weak_for").c_str());
   show_needs(*policy);
+  const json::value& failure = value_at(*current, "failure");
+  if (failure.is_object())
+    std::printf("  Failed     %s at %s and was replaced\n             %s\n", text_at(failure, "name").c_str(),
+                clock_text(text_at(failure, "at")).c_str(), text_at(failure, "text").c_str());
   if (in_force) std::printf("  Since      %s\n", by_whom(*current).c_str());
   show_notes(*policy);
   show_parameters(context, *policy, in_force ? value_at(*current, "parameters") : json::value());
@@ -114,7 +119,13 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
           invalid("bad-flag", "--param takes name=value, not " + parameter).hint("schedulearn policy show " + name));
     given[parameter.substr(0, equals)] = parameter.substr(equals + 1);
   }
-  const json::object body = {{"name", name}, {"parameters", std::move(given)}};
+  json::object body = {{"name", name}, {"parameters", std::move(given)}};
+  if (python_policy::is_file_name(name)) {
+    const auto script = python_policy::read_script(name);
+    if (!script.ok()) return fail(script.error());
+    body["name"] = script->file;
+    body["source"] = script->source;
+  }
   const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(body));
   if (!policy.ok()) return fail(policy.error());
   tell_change(context, *policy, "go back");

@@ -21,13 +21,13 @@ std::vector<std::string> split_at_commas(const std::string& text) {
   return parts;
 }
 
+}  // namespace
+
 Result<PolicyEntry> read_policy_file(const std::string& path) {
   const auto script = python_policy::read_script(path);
   if (!script.ok()) return script.error();
   return python_policy::make_loader(python_policy::simulation_settings())(script->file, script->source);
 }
-
-}  // namespace
 
 int Research::simulate() {
   sim::SimulationOptions options = simulation_;

@@ -15,6 +15,9 @@
 
 namespace sl::cli {
 
+// The policy of a file, "./mine.py", for simulations.
+Result<PolicyEntry> read_policy_file(const std::string& path);
+
 class Research {
  public:
   // Adds a command with its examples to a group.

@@ -286,6 +286,8 @@ void Api::list_policies(Call call) {
 }
 
 void Api::describe_policy(Call call) {
+  if (call.captured.front() == logic_.policy().name)
+    return call.send(200, policy_info_view(logic_.policy_info(), missing_facts(logic_.core())));
   const PolicyEntry* entry = find_policy(call.captured.front());
   if (!entry) return call.fail(unknown_policy(call.captured.front()));
   call.send(200, policy_info_view(entry->info, missing_facts(logic_.core())));
@@ -295,11 +297,12 @@ void Api::get_policy(Call call) { call.send(200, policy_view(logic_)); }
 
 namespace {
 
-struct PolicyChange {
+struct PolicyBody {
   std::string name;
   std::optional<std::map<std::string, json::value>> parameters;
+  std::optional<std::string> source;
 };
-BOOST_DESCRIBE_STRUCT(PolicyChange, (), (name, parameters))
+BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
 std::string parameter_text(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
@@ -310,13 +313,19 @@ std::string parameter_text(const json::value& value) {
 void Api::put_policy(Call call) {
   if (!is_json(call.request))
     return call.fail(invalid("media-type", "a policy change is JSON: Content-Type: application/json"));
-  const auto change = wire::read_json<PolicyChange>(call.request.body);
-  if (!change.ok()) return call.fail(change.error());
-  GivenParameters parameters;
-  if (change->parameters) {
-    for (const auto& [name, value] : *change->parameters) parameters.emplace_back(name, parameter_text(value));
+  const auto body = wire::read_json<PolicyBody>(call.request.body);
+  if (!body.ok()) return call.fail(body.error());
+  PolicyChange change{body->name};
+  if (body->parameters) {
+    for (const auto& [name, value] : *body->parameters) change.parameters.emplace_back(name, parameter_text(value));
   }
-  logic_.set_policy(change->name, parameters, call.user(), call.now, [this, call](const Status& status) {
+  if (body->source) {
+    if (body->source->empty())
+      return call.fail(invalid("policy-empty", "the source of the policy is empty").at("/source"));
+    change.source = *body->source;
+    if (!change.name.ends_with(".py")) change.name += ".py";
+  }
+  logic_.set_policy(std::move(change), call.user(), call.now, [this, call](const Status& status) {
     status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
   });
 }
@@ -384,9 +393,9 @@ void Api::legacy_get(Call call) {
 
 void Api::legacy_algorithm(Call call) {
   if (!find_policy(call.captured.front())) return call.send(400, json::object{{"detail", "Invalid algorithm"}});
-  logic_.set_policy(call.captured.front(), {}, call.user(), call.now, [this, call](const Status& status) {
+  logic_.set_policy({call.captured.front()}, call.user(), call.now, [this, call](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    call.send(200, json::object{{"message", "Algorithm changed to " + find_policy(logic_.policy().name)->info.title}});
+    call.send(200, json::object{{"message", "Algorithm changed to " + logic_.policy_info().title}});
   });
 }
 

@@ -39,7 +39,9 @@ class Clock {
   std::chrono::steady_clock::time_point steady_begin_ = std::chrono::steady_clock::now();
 };
 
-LogicSettings logic_settings(const ControllerSettings& settings) { return {.version = settings.version}; }
+LogicSettings logic_settings(const ControllerSettings& settings) {
+  return {.version = settings.version, .load_policy = settings.load_policy};
+}
 
 bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");

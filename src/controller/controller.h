@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "net/event_loop.h"
+#include "policy/policy.h"
 
 namespace sl::controller {
 
@@ -17,7 +18,8 @@ struct ControllerSettings {
   std::uint16_t listen_port = 5000;
   std::string token;  // empty: none asked for, only on loopback
   std::string version = "0.1.0";
-  std::string record;  // folder for recordings (recording.h); empty: none
+  PolicyLoader load_policy = {};  // of users' own policies; empty: built-in ones only
+  std::string record;             // folder for recordings (recording.h); empty: none
 };
 
 class Controller {

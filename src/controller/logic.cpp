@@ -216,6 +216,7 @@ void Logic::turn(Instant now) {
   const ServerIndex last_server = core_.memory().last_server;
   check_leases(now);
   engine_.turn(now);
+  while (replace_failed_policy(now)) engine_.turn(now);
   if (core_.memory().last_server != last_server) {
     recorder_.write(store::SettingRow{"last_server", core_.servers()[core_.memory().last_server].description.name});
   }

@@ -11,6 +11,8 @@
 #include <boost/json/object.hpp>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,18 @@ struct LogicSettings {
   std::string policy = "fifo";        // when the store knows none
   double lease_s = 30;                // how long an agent's attempts may count on a contact
   std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
+  PolicyLoader load_policy = {};      // of users' own policies; empty: there are only built-in ones
+};
+
+struct PolicyChange {
+  std::string name;
+  GivenParameters parameters = {};
+  std::string source = {};  // of a user's own policy; empty: a built-in one
+};
+// A policy that could not go on, and was replaced.
+struct PolicyFailure {
+  std::string name, text;
+  std::int64_t at_us = 0;
 };
 
 // Told of every input that may decide anything, before it takes effect.
@@ -71,8 +85,7 @@ class Logic : private Fleet {
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   using Told = std::function<void(const Status&)>;
   // Takes effect at once; `done` is called when it is durable.
-  void set_policy(const std::string& name, const GivenParameters& parameters, const std::string& by, Instant now,
-                  Told done);
+  void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
   // Back to the policy before the one in force, with its parameters. That is a change like any other: undone again, it
   // comes back.
   void undo_policy(const std::string& by, Instant now, Told done);
@@ -84,6 +97,9 @@ class Logic : private Fleet {
   Recorder& recorder() { return recorder_; }
   Logs& logs() { return logs_; }
   const store::PolicyRow& policy() const { return policy_history_.back(); }
+  const PolicyInfo& policy_info() const { return policy_info_; }  // of the one in force
+  // Since somebody last chose a policy.
+  const std::optional<PolicyFailure>& policy_failure() const { return policy_failure_; }
   // Oldest first, the one in force last; the latest hundred.
   const std::deque<store::PolicyRow>& policy_history() const { return policy_history_; }
   // Until when the last change may be undone; never() when there is none to undo.
@@ -126,6 +142,10 @@ class Logic : private Fleet {
   void refuse_unwritten(JobId job, Instant now);
   void restore(const store::Loaded& loaded, Instant now);
   void restore_policy(const store::Loaded& loaded, Instant now);
+  Result<PolicyEntry> find_entry(const PolicyChange& change) const;
+  Result<std::unique_ptr<Policy>> make(const PolicyChange& change, PolicyInfo& info) const;
+  void adopt(store::PolicyRow row, PolicyInfo info, std::unique_ptr<Policy> policy, Instant now);
+  bool replace_failed_policy(Instant now);
   void restore_unfinished(const store::JobRow& row, Instant now);
   void expire_keys(Instant now);
 
@@ -140,6 +160,9 @@ class Logic : private Fleet {
   Engine engine_;
   Logs logs_;
   std::deque<store::PolicyRow> policy_history_;
+  PolicyInfo policy_info_;
+  std::optional<PolicyFailure> policy_failure_;
+  std::set<std::string> failed_sources_;  // since then too
   std::int64_t next_job_ = 1;
   Instant started_;
   TurnTimes turn_times_;

@@ -102,7 +102,8 @@ class LogicTest : public testing::Test {
   // The error's code; "ok" when it was done and is durable, "" when nobody was told.
   std::string use(const std::string& policy, const GivenParameters& parameters = {}) {
     std::string said;
-    logic->set_policy(policy, parameters, "mei", now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+    logic->set_policy({policy, parameters}, "mei", now,
+                      [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
     settle();
     return said;
   }
@@ -333,7 +334,7 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
 
 TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
   hello();
-  logic->set_policy("elastic_fifo", {}, "u", now, [](const Status&) {});
+  logic->set_policy({"elastic_fifo"}, "u", now, [](const Status&) {});
   Logic::Submission elastic;
   elastic.spec.command = "true";
   elastic.spec.workdir = "/";

@@ -36,6 +36,10 @@ json::object given_parameters(const store::PolicyRow& row) {
   return error || !given.is_object() ? json::object() : std::move(given.get_object());
 }
 
+json::object failure_view(const PolicyFailure& failure) {
+  return {{"name", failure.name}, {"text", failure.text}, {"at", rfc3339(failure.at_us)}};
+}
+
 }  // namespace
 
 MissingFacts missing_facts(const Core& core) {
@@ -66,11 +70,10 @@ json::object policy_view(const Logic& logic) {
   const store::PolicyRow& policy = logic.policy();
   const auto& history = logic.policy_history();
   const Instant undo_until = logic.undo_until();
-  const PolicyEntry* entry = find_policy(policy.name);
+  const PolicyInfo& info = logic.policy_info();
+  const auto& failure = logic.policy_failure();
   json::object parameters;
-  if (entry) {
-    for (const ParameterInfo& p : entry->info.parameters) parameters[p.name] = p.default_value;
-  }
+  for (const ParameterInfo& p : info.parameters) parameters[p.name] = p.default_value;
   for (const auto& [name, value] : given_parameters(policy)) parameters[name] = value;
   return {{"name", policy.name},
           {"parameters", std::move(parameters)},
@@ -78,7 +81,9 @@ json::object policy_view(const Logic& logic) {
           {"by", policy.by},
           {"previous", history.size() > 1 ? json::value(history[history.size() - 2].name) : json::value(nullptr)},
           {"undo_until", undo_until.is_never() ? json::value(nullptr) : json::value(rfc3339(undo_until.us))},
-          {"notes", entry ? notes(entry->info, missing_facts(logic.core())) : json::array()}};
+          {"source", policy.source.empty() ? json::value(nullptr) : json::value(policy.source)},
+          {"failure", failure ? json::value(failure_view(*failure)) : json::value(nullptr)},
+          {"notes", notes(info, missing_facts(logic.core()))}};
 }
 
 json::object policy_change_view(const store::PolicyRow& row) {

@@ -18,7 +18,7 @@ BOOST_DESCRIBE_STRUCT(JobRow, (),
                        progress_json, annotation, extra_json))
 BOOST_DESCRIBE_STRUCT(EventRow, (),
                       (seq, at_us, kind, job_id, server, actor_type, actor_name, from, to, text, data_json))
-BOOST_DESCRIBE_STRUCT(PolicyRow, (), (since_us, name, parameters_json, by))
+BOOST_DESCRIBE_STRUCT(PolicyRow, (), (since_us, name, parameters_json, by, source))
 BOOST_DESCRIBE_STRUCT(IdempotencyRow, (), (key, body_hash, job_id, at_us))
 BOOST_DESCRIBE_STRUCT(ServerRow, (), (name, agent_id, description_json, last_contact_us))
 BOOST_DESCRIBE_STRUCT(SettingRow, (), (key, value))

@@ -30,6 +30,7 @@ class Echo : public Outside {
 
 class Player {
  public:
+  explicit Player(PolicyLoader load_policy) : load_policy_(std::move(load_policy)) {}
   Result<Replay> play(std::istream& in) {
     for (std::string text; std::getline(in, text);) {
       ++line_;
@@ -71,6 +72,7 @@ class Player {
     auto loaded = wire::read_json<store::Loaded>(json::serialize(line.at("loaded")), wire::Unknown::ignore);
     if (!loaded.ok()) return loaded.error();
     LogicSettings settings;
+    settings.load_policy = load_policy_;
     settings.version = line.at("version").as_string().c_str();
     settings.policy = line.at("policy").as_string().c_str();
     settings.lease_s = line.at("lease_s").to_number<double>();
@@ -109,7 +111,8 @@ class Player {
       GivenParameters parameters;
       for (const auto& [name, value] : line.at("parameters").as_object())
         parameters.emplace_back(name, value.as_string().c_str());
-      logic_->set_policy(text("name"), parameters, text("by"), at, [](const Status&) {});
+      PolicyChange change{text("name"), std::move(parameters), line.contains("source") ? text("source") : ""};
+      logic_->set_policy(std::move(change), text("by"), at, [](const Status&) {});
       if (logic_->policy().since_us == at.us) replay_.policies.push_back(logic_->policy().name);
     } else {
       return fault("has an input of another version of this program: " + kind);
@@ -127,6 +130,7 @@ class Player {
     if (++replay_.differences <= differences_shown) replay_.first.push_back({line_, recorded, replayed});
   }
 
+  PolicyLoader load_policy_;
   Echo echo_;
   std::unique_ptr<Logic> logic_;
   Replay replay_;
@@ -145,10 +149,10 @@ std::optional<json::object> order_line(SessionId session, const wire::Controller
 
 json::object event_line(const store::EventRow& row) { return {{"event", wire::to_value(row)}}; }
 
-Result<Replay> replay(const std::string& path) {
+Result<Replay> replay(const std::string& path, PolicyLoader load_policy) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("no-such-file", "cannot read " + path);
-  return Player().play(in);
+  return Player(std::move(load_policy)).play(in);
 }
 
 std::string replay_text(const Replay& replay) {

@@ -64,6 +64,7 @@ class Core {
   // ---- policy ----
   // Takes effect at once; the queue keeps every fact. A decision follows at the next schedule().
   void set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effects);
+  std::optional<Error> policy_failure() const { return policy_ ? policy_->failure() : std::nullopt; }
   const PolicyMemory& memory() const { return memory_; }
   void restore_memory(PolicyMemory memory) { memory_ = std::move(memory); }
 

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenPa
       {"api", policy_text}, {"file", script.file}, {"source", script.source}, {"parameters", std::move(given)}};
   std::string text;
   Fault fault;
-  if (!(*worker)->exchange(json::serialize(hello), settings.start_deadline, text, fault)) {
+  if (!(*worker)->exchange(json::serialize(hello), settings.start_deadline * settings.patience, text, fault)) {
     if (fault.kind == "too-slow") fault.message = "it is not read to its end within the time";
     return to_error(fault, script.file);
   }
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenPa
 Conversation::Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings)
     : script_(std::move(script)),
       parameters_(std::move(parameters)),
-      deadline_(deadline),
+      deadline_(deadline * settings.patience),
       settings_(std::move(settings)) {}
 
 std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& plan) {

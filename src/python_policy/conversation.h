@@ -16,6 +16,7 @@ namespace sl::python_policy {
 struct HostSettings {
   Duration deadline = Duration::whole_seconds(10);        // of a decision, unless the parameter says otherwise
   Duration start_deadline = Duration::whole_seconds(10);  // until the file has been read
+  int patience = 1;                                       // so many times all deadlines
   std::size_t faults_max = 1;                             // so many within ten minutes are a failure
   bool sandbox = false;
   std::function<void(const Error&)> on_fault = {};  // may be empty; for a log

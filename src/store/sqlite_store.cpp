@@ -192,7 +192,7 @@ void SqliteStore::prepare() {
                    11),
       3, 8);
   insert_policy_ = std::make_unique<Insert>(
-      sql_, insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom", 4), 1, 3);
+      sql_, insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom, source", 5), 1, 4);
   insert_key_ = std::make_unique<Insert>(
       sql_, insert_query("REPLACE", "idempotency_keys", "job_id, at_us, key, body_hash", 4), 2, 2);
   insert_server_ =
@@ -231,6 +231,7 @@ Status SqliteStore::commit(const Batch& batch) {
     for (const PolicyRow& row : batch.policies) {
       insert_policy_->number(0, row.since_us);
       insert_policy_->text(0, row.name), insert_policy_->text(1, row.parameters_json), insert_policy_->text(2, row.by);
+      insert_policy_->text(3, row.source);
       insert_policy_->run();
     }
     for (const IdempotencyRow& row : batch.keys) {
@@ -286,7 +287,7 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
         jobs_where("WHERE finished_us IS NOT NULL ORDER BY finished_us DESC LIMIT " + std::to_string(finished_max));
     std::reverse(loaded.finished_jobs.begin(), loaded.finished_jobs.end());
     long long number = 0;
-    std::string a, b, c;
+    std::string a, b, c, d;
     {
       soci::statement s =
           (sql_.prepare << "SELECT last_contact_us, name, agent_id, description_json FROM servers ORDER BY rowid",
@@ -296,9 +297,9 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
     {
       soci::statement s =
           (sql_.prepare
-               << "SELECT since_us, name, parameters_json, by_whom FROM policies ORDER BY rowid DESC LIMIT 100",
-           soci::into(number), soci::into(a), soci::into(b), soci::into(c));
-      for (s.execute(); s.fetch();) loaded.policies.insert(loaded.policies.begin(), {number, a, b, c});
+               << "SELECT since_us, name, parameters_json, by_whom, source FROM policies ORDER BY rowid DESC LIMIT 100",
+           soci::into(number), soci::into(a), soci::into(b), soci::into(c), soci::into(d));
+      for (s.execute(); s.fetch();) loaded.policies.insert(loaded.policies.begin(), {number, a, b, c, d});
     }
     {
       soci::statement s = (sql_.prepare << "SELECT key, value FROM settings", soci::into(a), soci::into(b));

@@ -47,6 +47,7 @@ struct EventRow {
 struct PolicyRow {
   std::int64_t since_us = 0;
   std::string name, parameters_json, by;
+  std::string source = {};  // of a policy that a user wrote; empty: a built-in one
   friend bool operator==(const PolicyRow&, const PolicyRow&) = default;
 };
 

@@ -48,7 +48,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   batch.jobs = {full_row(5'000'000'001)};
   batch.events = {
       {1, 5'000'000'002, "job.state", 5'000'000'001, "s", "user", "mei", "pending", "running", "text", "{}"}};
-  batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei"}};
+  batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei", "class Mine:\n  pass\n"}};
   batch.keys = {{"k", "h", 5'000'000'001, 5'000'000'004}};
   batch.servers = {{"s", "id", "{}", 5'000'000'005}};
   batch.settings = {{"last_server", "s"}};

@@ -183,7 +183,7 @@ void ControllerNode::cancel_some() {
 void ControllerNode::switch_policy(const std::string& name) {
   node_.post(context_.between(0.001, 0.02), [this, name] {
     context_.note("client", "switches to {}", name);
-    logic_->set_policy(name, {}, "client", context_.heap.now(), [](const Status&) {});
+    logic_->set_policy({name}, "client", context_.heap.now(), [](const Status&) {});
     turn();
   });
 }

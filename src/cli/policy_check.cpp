@@ -1,0 +1,66 @@
+// schedulearn policy check mine.py
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+#include "cli/research.h"
+#include "sim/policy_check.h"
+
+namespace sl::cli {
+namespace {
+
+json::array to_json(const std::vector<sim::BrokenRule>& rules) {
+  json::array list;
+  for (const sim::BrokenRule& rule : rules)
+    list.push_back({{"rule", rule.rule},
+                    {"what", rule.what},
+                    {"seed", rule.seed},
+                    {"workload", sim::checked_workload(rule.seed)}});
+  return list;
+}
+
+void print_json(const Context& context, const std::string& name, const sim::PolicyCheck& report) {
+  context.print_json(json::object{{"policy", name},
+                                  {"ok", report.broken.empty()},
+                                  {"workloads", report.workloads},
+                                  {"broken", to_json(report.broken)},
+                                  {"notes", to_json(report.notes)},
+                                  {"waiting_jobs", report.waiting},
+                                  {"servers", report.servers},
+                                  {"decision_ms_p50", report.decision_ms_p50},
+                                  {"decision_ms_p99", report.decision_ms_p99}});
+}
+
+void print_rule(const char* sign, const std::string& path, const sim::BrokenRule& rule) {
+  std::printf("%s %s: %s (seed %llu)\n", sign, rule.rule.c_str(), rule.what.c_str(),
+              static_cast<unsigned long long>(rule.seed));
+  std::printf("    schedulearn sim run --trace '%s' --seed %llu --servers 4x4 --policy %s\n",
+              sim::checked_workload(rule.seed).c_str(), static_cast<unsigned long long>(rule.seed), path.c_str());
+}
+
+}  // namespace
+
+int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters) {
+  const auto choices = sim::choose_policies({path}, parameters, read_policy_file);
+  if (!choices.ok()) return fail(choices.error());
+  const sim::PolicyChoice& choice = choices->front();
+  catch_interrupts();
+  const sim::PolicyCheck report = sim::check_policy(choice, 20, [] { return interrupts() == 0; });
+  if (context.as_json) {
+    print_json(context, choice.name, report);
+    return report.broken.empty() ? 0 : 1;
+  }
+  for (const sim::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);
+  for (const sim::BrokenRule& rule : report.notes) print_rule(context.unicode ? "•" : "note", path, rule);
+  if (report.broken.empty())
+    std::printf("%s %s keeps the rules on %zu workloads\n", context.unicode ? "✓" : "OK", choice.name.c_str(),
+                report.workloads);
+  if (report.decisions_measured > 0)
+    std::printf("  a decision with %d waiting jobs and %d servers takes %.1f ms (99 %%: %.1f ms)\n", report.waiting,
+                report.servers, report.decision_ms_p50, report.decision_ms_p99);
+  return report.broken.empty() ? 0 : 1;
+}
+
+}  // namespace sl::cli

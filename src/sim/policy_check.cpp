@@ -1,0 +1,176 @@
+#include "sim/policy_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "policy/placer.h"
+#include "sim/workloads.h"
+
+namespace sl::sim {
+namespace {
+
+constexpr int measured_servers = 100, measured_gpus = 8;
+constexpr std::size_t waiting_low = 900, waiting_high = 1100;  // of the decisions that are measured
+
+// What is seen of a policy while it decides.
+struct Seen {
+  std::optional<Error> failure;
+  std::optional<JobId> left_waiting;  // the first job it left waiting though it fitted
+  std::vector<double> decision_ms;    // with about a thousand waiting jobs
+  std::atomic<bool> enough{false};
+};
+
+// The first job that still fits when all of the plan is done. Nothing where GPUs change hands: what fits is then not
+// known before the other jobs have let go.
+std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
+  Trial trial(snapshot.free);
+  std::vector<JobIndex> started;
+  for (const Decision& decision : plan.decisions()) {
+    if (decision.kind == DecisionKind::start) {
+      trial.take(decision.gpus, snapshot.job(decision.job).request.demand);
+      started.push_back(decision.job);
+    } else if (decision.kind != DecisionKind::wake_at && decision.kind != DecisionKind::annotate) {
+      return std::nullopt;
+    }
+  }
+  for (const JobIndex index : snapshot.waiting) {
+    if (std::find(started.begin(), started.end(), index) != started.end()) continue;
+    const JobRequest& request = snapshot.job(index).request;
+    if (place(trial.free(), snapshot.servers, request, request.gpus)) return request.id;
+  }
+  return std::nullopt;
+}
+
+class Inspected : public Policy {
+ public:
+  Inspected(std::unique_ptr<Policy> policy, Seen& seen) : policy_(std::move(policy)), seen_(seen) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    const auto before = std::chrono::steady_clock::now();
+    policy_->decide(snapshot, plan);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - before;
+    if (snapshot.waiting.size() >= waiting_low && snapshot.waiting.size() <= waiting_high)
+      seen_.decision_ms.push_back(took.count());
+    if (!seen_.failure) seen_.failure = policy_->failure();
+    if (seen_.failure || seen_.decision_ms.size() >= 200) seen_.enough = true;
+    if (!seen_.failure && !seen_.left_waiting) seen_.left_waiting = left_waiting(snapshot, plan);
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  Seen& seen_;
+};
+
+std::unique_ptr<Policy> inspected(const PolicyChoice& choice, Seen& seen) {
+  auto policy = make_policy(choice);
+  SL_CHECK(policy.ok(), "the policy was made before");
+  return std::make_unique<Inspected>(std::move(*policy), seen);
+}
+
+class Check {
+ public:
+  Check(const PolicyChoice& choice, PolicyCheck& report) : choice_(choice), report_(report) {}
+
+  void workload(std::uint64_t seed) {
+    auto trace = make_workload(checked_workload(seed), seed, {});
+    SL_CHECK(trace.ok(), "the workload of a check can be made");
+    Seen seen;
+    const SimulationResult first = run(*trace, seed, seen, false);
+    ++report_.workloads;
+    if (seen.failure) return broken("it answers", seen.failure->message, seed);
+    if (first.unfinished > 0)
+      broken("every job ends",
+             fmt::format("{} of {} jobs were never run to their end", first.unfinished, trace->jobs.size()), seed);
+    if (first.decisions_refused > 0)
+      broken("it asks only for what can be done", fmt::format("{} decisions were refused", first.decisions_refused),
+             seed);
+    if (claims_work_conserving() && seen.left_waiting)
+      broken("no GPU idles that a waiting job could take",
+             fmt::format("job {} waits though it fits", seen.left_waiting->value), seed);
+    Seen again, restarted;
+    if (!same(first, run(*trace, seed, again, false)))
+      return broken("the same seed gives the same schedule", "two runs differ", seed);
+    if (report_.notes.empty() && !same(first, run(*trace, seed, restarted, true)))
+      report_.notes.push_back(
+          {"restarted in the middle it decides the same", "it keeps something that a restart loses", seed});
+  }
+
+  void measure() {
+    auto trace = make_workload("burst:jobs=1450,weight_16=0", 1, {});
+    SL_CHECK(trace.ok(), "the workload of a measurement can be made");
+    SimulationSettings settings;
+    Seen seen;
+    settings.cluster = Cluster::uniform(measured_servers, measured_gpus);
+    settings.cancelled = &seen.enough;
+    simulate(*trace, inspected(choice_, seen), settings);
+    if (seen.failure) return broken("it answers", seen.failure->message, 1);
+    report_.servers = measured_servers;
+    report_.waiting = 1000;
+    std::vector<double>& ms = seen.decision_ms;
+    report_.decisions_measured = ms.size();
+    if (ms.empty()) return;
+    std::sort(ms.begin(), ms.end());
+    report_.decision_ms_p50 = ms[ms.size() / 2];
+    report_.decision_ms_p99 = ms[ms.size() * 99 / 100];
+  }
+
+ private:
+  // `restart`: replaced by itself, freshly made, in the middle.
+  SimulationResult run(const Trace& trace, std::uint64_t seed, Seen& seen, bool restart) {
+    SimulationSettings settings;
+    settings.cluster = Cluster::uniform(4, 4);
+    settings.seed = seed;
+    settings.cancelled = &seen.enough;
+    std::vector<PolicySwitch> switches;
+    const Duration half = (trace.jobs.back().submitted - trace.jobs.front().submitted) / 2;
+    if (restart) switches.push_back({trace.jobs.front().submitted + half, choice_.name, inspected(choice_, seen)});
+    return simulate(trace, inspected(choice_, seen), settings, std::move(switches));
+  }
+  static bool same(const SimulationResult& a, const SimulationResult& b) {
+    return std::equal(a.outcomes.begin(), a.outcomes.end(), b.outcomes.begin(), b.outcomes.end(),
+                      [](const Outcome& x, const Outcome& y) {
+                        return x.started == y.started && x.finished == y.finished && x.preemptions == y.preemptions;
+                      });
+  }
+  bool claims_work_conserving() const {
+    const PolicyEntry* entry = choice_.entry ? choice_.entry.get() : find_policy(choice_.name);
+    return entry && entry->info.work_conserving;
+  }
+  void broken(const std::string& rule, const std::string& what, std::uint64_t seed) {
+    const bool known = std::any_of(report_.broken.begin(), report_.broken.end(),
+                                   [&](const BrokenRule& other) { return other.rule == rule; });
+    if (!known) report_.broken.push_back({rule, what, seed});
+  }
+
+  const PolicyChoice& choice_;
+  PolicyCheck& report_;
+};
+
+}  // namespace
+
+// Rigid and elastic jobs, with and without estimates and deadlines, more than there is room for and less.
+std::string checked_workload(std::uint64_t seed) {
+  return fmt::format(
+      "poisson:jobs=40,cluster_gpus=16,weight_8=0,load={},elastic={},profile=amdahl,gpus_max=4,users={},"
+      "estimate_error={},deadline_slack={}",
+      seed % 3 == 0 ? "0.7" : "2", seed % 2 == 0 ? "0.5" : "0", seed % 4 == 1 ? 0 : 3, seed % 5 == 0 ? "0" : "0.5",
+      seed % 2);
+}
+
+PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on) {
+  PolicyCheck report;
+  Check check(choice, report);
+  for (std::uint64_t seed = 1; seed <= seeds && keep_on(); ++seed) {
+    check.workload(seed);
+    if (!report.broken.empty() && report.broken.front().rule == "it answers") return report;  // it will not
+  }
+  if (keep_on()) check.measure();
+  return report;
+}
+
+}  // namespace sl::sim

@@ -1,0 +1,38 @@
+// Whether a policy keeps the rules that every policy here keeps, tried on small generated workloads, and what its
+// decisions cost. For authors of policies: `schedulearn policy check`.
+//
+//   every job of a workload ends                        nothing it decides is refused by the core
+//   the same seed gives the same schedule               no GPU idles that a waiting job could take, if it claims so
+//   restarted in the middle it decides the same (only noted: it may be meant)
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/experiment.h"
+
+namespace sl::sim {
+
+struct BrokenRule {
+  std::string rule;  // "every job ends"
+  std::string what;  // what happened, with the line where the policy told one
+  std::uint64_t seed = 0;
+};
+
+struct PolicyCheck {
+  std::size_t workloads = 0;
+  std::vector<BrokenRule> broken;  // one of each rule at most
+  std::vector<BrokenRule> notes;
+  std::size_t decisions_measured = 0;
+  int waiting = 0, servers = 0;  // of the measurement
+  double decision_ms_p50 = 0, decision_ms_p99 = 0;
+};
+
+// Stops early when `keep_on` says no.
+PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on);
+
+// How the workload of a seed is made again: "poisson:jobs=40,…".
+std::string checked_workload(std::uint64_t seed);
+
+}  // namespace sl::sim
