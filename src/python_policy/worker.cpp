@@ -234,7 +234,8 @@ void Worker::locate(Fault& fault, int wait_ms) const {
   if (at == std::string::npos) return;
   fault.line = std::atoi(text.c_str() + at + begin.size());
   const std::size_t in = text.find(" in ", at), stop = text.find('\n', at);
-  if (in < stop && stop != std::string::npos) fault.function = text.substr(in + 4, stop - in - 4);
+  if (in < stop && stop != std::string::npos && text.compare(in + 4, stop - in - 4, "<module>") != 0)
+    fault.function = text.substr(in + 4, stop - in - 4);
 }
 
 // One that is dying by itself closes its end before it can be waited for; its own status says more than our kill.

@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+"""Policies in Python against a live queue: good ones, bad ones, and what is left when the controller is killed."""
+
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+from lab import PROGRAM, Lab, until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "policies"
+PATIENT = ("--param", "deadline_ms=5000")  # on a busy machine 50 ms pass by themselves
+
+ORDER = "from schedulearn.policy import *\nimport os, sys\nclass Mine(Policy):\n    def order(self, jobs, cluster):\n        "
+DECIDE = "from schedulearn.policy import *\nclass Mine(Policy):\n    def decide(self, snapshot):\n        "
+# What goes wrong: (source, what the event must say)
+HOSTILE = {
+    "exception": (ORDER + "return [1 / 0 for job in jobs]\n", "mine.py:5: in <listcomp>: ZeroDivisionError: division by zero"),
+    "endless_loop": (ORDER + "while True: pass\n", "mine.py:5: in order: no decision within 50 ms"),
+    "sleep": (ORDER + "import time; time.sleep(100)\n", "mine.py:5: in order: no decision within 50 ms"),
+    "abort": (ORDER + "os.abort()\n", "mine.py:5: in order: Python died of signal 6"),
+    "exit": (ORDER + "os._exit(7)\n", "mine.py: Python ended with status 7"),
+    "sys_exit": (ORDER + "sys.exit(1)\n", "mine.py:5: in order: SystemExit: 1"),
+    "memory": (ORDER + "return [bytearray(1 << 40)]\n", "mine.py:5: in order: MemoryError"),
+    "recursion": (ORDER + "return self.order(jobs, cluster)\n", "mine.py:5: in order: RecursionError"),
+    "garbage": (ORDER + "os.write(3, b'\\xff' * 9); return jobs\n", "its process wrote something that is no answer"),
+    "lies": (ORDER + "os.write(3, b'\\x14\\0\\0\\0{\"order\":[99],\"w\":0}'); return jobs\n", "its process named a job that is not there"),
+    "no_list": (ORDER + "return None\n", "mine.py:4: in order: order() must return a list of jobs, not NoneType"),
+    "twice": (ORDER + "return list(jobs) * 2\n", "twice"),
+    "unknown_job": (DECIDE + "job = Job(); job._slot = 9999; job.id = 9999; job.gpus = 1; return [start(job)]\n", "mine.py:4: start() has job 9999, which is gone or unknown"),
+    "too_many_gpus": (DECIDE + "return [start(job) for job in snapshot.waiting]\n", "mine.py:4: start(): job"),
+    "wrong_count": (DECIDE + "return [start(job, 3) for job in snapshot.waiting]\n", "runs on 1 GPUs, not on 3"),
+    "starts_running": (DECIDE + "return [start(job) for job in snapshot.running]\n", "is running and does not wait"),
+    "preempts_others": (DECIDE + "return [preempt(job) for job in snapshot.running]\n", "cannot be interrupted"),
+}
+
+
+class PythonPolicyTest(unittest.TestCase):
+    def setUp(self):
+        self.lab = Lab()
+        self.lab.__enter__()
+        self.addCleanup(self.lab.__exit__)
+
+    def write(self, source, name="mine.py"):
+        path = self.lab.folder / name
+        path.write_text(source)
+        return path
+
+    def events(self, kind):
+        return [event for event in self.lab.get("/api/v1/events?limit=1000")["items"] if event["kind"] == kind]
+
+    def test_whatever_a_policy_does_wrong_the_queue_moves_on_under_the_one_before(self):
+        self.lab.cli("policy", "set", "fifo_first_fit", "--param", "skip_limit=7")
+        hold = self.lab.submit("sleep 300", gpus=2)
+        until(lambda: self.lab.job(hold)["state"] == "running")
+        for kind, (source, text) in HOSTILE.items():
+            with self.subTest(kind):
+                begin = time.monotonic()
+                self.lab.cli("policy", "set", self.write(source))
+                jobs = [self.lab.submit("true") for _ in range(8)]
+                for job in jobs:
+                    self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+                self.assertLess(time.monotonic() - begin, 20)
+                policy = self.lab.get("/api/v1/policy")
+                self.assertEqual((policy["name"], policy["parameters"]["skip_limit"], policy["by"]), ("fifo_first_fit", "7", "schedulearn"))
+                self.assertEqual(policy["failure"]["name"], "mine.py")
+                self.assertIn(text, policy["failure"]["text"])
+                self.assertIn(text, self.events("policy.failed")[-1]["text"])
+                self.assertIn(text, self.lab.cli("policy", "show").stdout)
+        self.assertEqual(len(self.events("policy.failed")), len(HOSTILE))
+        self.assertIn("policy.failed", self.lab.cli("events", "--limit", "500").stdout)
+
+    def test_a_policy_that_cannot_be_read_is_refused_with_its_line_and_the_old_one_stays(self):
+        refused = {
+            "class Mine(Policy:\n": ("mine.py:1: SyntaxError", "policy-exception"),
+            "import nothing_such\n": ("mine.py:1: ModuleNotFoundError", "policy-exception"),
+            "x = 1\n": ("mine.py:1: it has no class", "policy-invalid"),
+            "from schedulearn.policy import Policy\nclass Mine(Policy):\n    def order(self, jobs):\n        return jobs\n": ("mine.py:3: the method must be order(self, jobs, cluster)", "policy-invalid"),
+            "from schedulearn.policy import Policy\nclass Mine(Policy):\n    pass\n": ("mine.py:2: Mine has neither", "policy-invalid"),
+            "while True: pass\n": ("mine.py:1: it is not read to its end", "policy-too-slow"),
+            "": ("is empty", "policy-empty"),
+            "#" * 300_000: ("longer than", "policy-too-large"),
+        }
+        for source, (text, code) in refused.items():
+            with self.subTest(source[:40]):
+                done = self.lab.cli("policy", "set", self.write(source), check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(text, done.stderr.replace("\n", " "))
+                self.assertIn(code, done.stderr)
+        self.assertEqual(self.lab.cli("policy", "set", "./not-there.py", check=False).returncode, 3)
+        status, _, text = self.lab.request("PUT", "/api/v1/policy", {"name": "../evil.py", "source": "x"})
+        self.assertEqual((status, "bad-policy-name" in text), (422, True), text)
+        policy = self.lab.get("/api/v1/policy")
+        self.assertEqual((policy["name"], policy["failure"], policy["source"]), ("fifo", None, None))
+        self.assertEqual(self.lab.get("/api/v1/policy/history")["total"], 1)
+
+    def test_it_survives_a_restart_and_undo_brings_it_back(self):
+        self.lab.cli("policy", "set", EXAMPLES / "las.py", "--param", "threshold_gpu_s=7", *PATIENT)
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        policy = self.lab.get("/api/v1/policy")
+        self.assertEqual((policy["name"], policy["parameters"]["threshold_gpu_s"], policy["source"]), ("las.py", "7", (EXAMPLES / "las.py").read_text()))
+        self.lab.cli("policy", "set", "srtf")
+        self.lab.cli("policy", "undo")
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "las.py")
+        self.assertIn("threshold_gpu_s", self.lab.cli("policy", "show").stdout)
+        self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "las.py")
+        for file in (self.lab.folder / "controller").glob("*.db"):
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
+    def test_the_same_file_orders_jobs_alike_live_and_in_a_simulation(self):
+        widest = "from schedulearn.policy import Policy\nclass Widest(Policy):\n    blocking = True\n    def order(self, jobs, cluster):\n        return sorted(jobs, key=lambda job: (-job.gpus, job.id))\n"
+        for path in (EXAMPLES / "fifo.py", self.write(widest, "widest.py")):
+            with self.subTest(path.name):
+                self.lab.cli("policy", "set", path, *PATIENT)
+                hold = self.lab.submit("sleep 300", gpus=4)
+                until(lambda: self.lab.job(hold)["state"] == "running")
+                widths = [1, 3, 2, 4, 1, 2, 3, 4]
+                jobs = [self.lab.submit("true", gpus=width) for width in widths]
+                self.lab.cli("cancel", hold)
+                live = sorted(range(len(jobs)), key=lambda i: self.lab.finished(jobs[i])["started_at"])
+                self.assertEqual(self.lab.get("/api/v1/policy")["name"], path.name)
+                simulated = self.simulated_starts(path, widths)
+                # Those that start together are in no order among themselves.
+                self.assertEqual([widths[i] for i in live][:1], [widths[i] for i in simulated][:1])
+                if path.name == "widest.py":
+                    self.assertEqual([widths[i] for i in live], sorted(widths, reverse=True))
+                    self.assertEqual([widths[i] for i in simulated], sorted(widths, reverse=True))
+                else:
+                    self.assertEqual(simulated, list(range(len(widths))))
+                    self.assertEqual(live, list(range(len(widths))))
+
+    def simulated_starts(self, path, widths):
+        trace, out = self.lab.folder / "trace.csv", self.lab.folder / "out.csv"
+        rows = ["job_id,submit_time_s,gpus,duration_s", "hold,0,4,100"] + [f"{i},{i + 1},{width},10" for i, width in enumerate(widths)]
+        trace.write_text("\n".join(rows) + "\n")
+        subprocess.run([PROGRAM, "sim", "run", "--trace", trace, "--servers", "1x4", "--policy", path, "--jobs-out", out], check=True, capture_output=True, timeout=60)
+        with open(out, newline="") as file:
+            starts = {row["job_id"]: float(row["start_s"]) for row in csv.DictReader(file)}
+        return sorted(range(len(widths)), key=lambda i: (starts[str(i)], i))
+
+    def test_what_it_prints_goes_to_the_log_in_measure(self):
+        self.lab.cli("policy", "set", self.write(ORDER + "print('seen', len(jobs)); print('x' * 10**6); return jobs\n"), *PATIENT)
+        self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+        log = (self.lab.folder / "controller.log").read_text()
+        self.assertIn("seen 1", log)
+        self.assertIn("prints no more in this decision", log)
+        self.assertLess(len(log), 1_000_000)
+
+    def test_it_runs_with_no_rights_and_dies_with_the_controller(self):
+        self.lab.cli("policy", "set", self.write("from schedulearn.policy import *\nimport os\nclass Mine(Policy):\n    def order(self, jobs, cluster):\n        print('user', os.getuid(), 'pid', os.getpid(), 'secrets', [k for k in os.environ if 'SCHED' in k])\n        try:\n            os.fork()\n        except OSError as error:\n            print('no fork')\n        return jobs\n"), *PATIENT)
+        self.lab.finished(self.lab.submit("true"))
+        log = (self.lab.folder / "controller.log").read_text()
+        if os.getuid() == 0:
+            self.assertIn("user 65534", log)
+            self.assertIn("no fork", log)
+        self.assertIn("secrets []", log)
+        pid = int(log.split("pid ")[1].split()[0])
+        self.assertTrue(pathlib.Path(f"/proc/{pid}").exists())
+        self.lab.kill(self.lab.controller)
+        until(lambda: not pathlib.Path(f"/proc/{pid}").exists() or " Z " in pathlib.Path(f"/proc/{pid}/stat").read_text(), 5, "the end of its process")
+
+
+class RecordingTest(unittest.TestCase):
+    def test_a_recording_with_a_policy_of_ones_own_plays_the_same(self):
+        with Lab() as lab:
+            lab.kill(lab.controller)
+            records = lab.folder / "records"
+            lab.start_controller("--record", str(records))
+            until(lambda: any(server["state"] == "up" for server in lab.get("/api/v1/servers")["items"]))
+            lab.cli("policy", "set", EXAMPLES / "fifo.py", *PATIENT)
+            for width in (3, 2, 1, 4, 1, 2):
+                lab.submit("true", gpus=width)
+            for job in lab.jobs():
+                lab.finished(job["id"])
+            failing = lab.folder / "failing.py"
+            failing.write_text(HOSTILE["exception"][0])
+            lab.cli("policy", "set", failing)
+            lab.finished(lab.submit("true"))
+            lab.controller.terminate()
+            lab.controller.wait(20)
+            played = lab.cli("controller", "replay", next(records.glob("*.jsonl")))
+            self.assertIn("differences  0", played.stdout)
+            self.assertIn("fifo.py", played.stdout)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    unittest.main(verbosity=2)
