@@ -1,3 +1,200 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
-TEST(Placeholder, none) {}
+#include <filesystem>
+
+#include "python_policy/loader.h"
+#include "sim/experiment.h"
+#include "sim/workloads.h"
+#include "support/cluster.h"
+#include "support/workload.h"
+
+namespace sl::python_policy {
+namespace {
+
+using test::Cluster;
+using test::elastic;
+using test::gpus;
+using test::Workload;
+
+const std::string examples = std::string(SCHEDULEARN_EXAMPLES) + "/policies/";
+const std::string order =
+    "from schedulearn.policy import *\nclass Mine(Policy):\n    def order(self, jobs, cluster):\n";
+const std::string decide = "from schedulearn.policy import *\nclass Mine(Policy):\n    def decide(self, snapshot):\n";
+
+Result<PolicyEntry> load(const std::string& source, HostSettings settings = {}) {
+  return make_loader(settings)("mine.py", source);
+}
+
+std::unique_ptr<Policy> make(const std::string& source, HostSettings settings = {}, const GivenParameters& given = {}) {
+  auto entry = load(source, settings);
+  SL_CHECK(entry.ok(), "a test's policy can be read");
+  const auto parameters = Parameters::parse(entry->info, given);
+  SL_CHECK(parameters.ok(), "a test's parameters are good");
+  return entry->make(*parameters);
+}
+
+std::string refused(const std::string& source) {
+  const auto entry = load(source);
+  return entry.ok() ? "fine" : entry.error().code + " " + entry.error().message;
+}
+
+// What is said of a policy that is asked once, with a job waiting and GPUs free.
+std::string fault_of(const std::string& source, HostSettings settings = {}) {
+  Cluster cluster({4}, make(source, settings));
+  cluster.submit(1, gpus(1));
+  const auto failure = cluster.core.policy_failure();
+  return failure ? failure->message : "none";
+}
+
+std::vector<double> starts(const sim::PolicyChoice& choice, const std::string& workload) {
+  const auto trace = sim::make_workload(workload, 3, {});
+  sim::SimulationSettings settings;
+  settings.cluster = sim::Cluster::uniform(4, 8);
+  const auto result = sim::simulate(*trace, std::move(*sim::make_policy(choice)), settings);
+  std::vector<double> times;
+  for (const sim::Outcome& outcome : result.outcomes) {
+    times.push_back(outcome.started.to_seconds());
+    times.push_back(outcome.finished.to_seconds());
+  }
+  return times;
+}
+
+sim::PolicyChoice example(const std::string& name) {
+  const auto script = read_script(examples + name);
+  auto entry = make_loader(simulation_settings())(script->file, script->source);
+  SL_CHECK(entry.ok(), "an example can be read");
+  return {name, {}, std::make_shared<const PolicyEntry>(std::move(*entry))};
+}
+
+TEST(PythonPolicy, fifo_py_schedules_every_job_as_the_built_in_fifo_does) {
+  const std::string workload = "poisson:jobs=400,cluster_gpus=32,load=1.5";
+  EXPECT_EQ(starts(example("fifo.py"), workload), starts({"fifo", {}}, workload));
+}
+
+TEST(PythonPolicy, las_py_schedules_every_job_as_the_built_in_tiresias_does) {
+  const std::string workload = "poisson:jobs=400,cluster_gpus=32,load=1.5";
+  EXPECT_EQ(starts(example("las.py"), workload), starts({"tiresias", {}}, workload));
+}
+
+TEST(PythonPolicy, one_that_joins_late_decides_as_one_that_was_there) {
+  const auto trace = sim::make_workload("poisson:jobs=200,cluster_gpus=32,load=2", 5, {});
+  sim::SimulationSettings settings;
+  settings.cluster = sim::Cluster::uniform(4, 8);
+  const sim::PolicyChoice las = example("las.py");
+  std::vector<sim::PolicySwitch> again;
+  for (int hour = 1; hour < 40; ++hour)
+    again.push_back({Instant::at_seconds(hour * 3600), "las.py", std::move(*sim::make_policy(las))});
+  const auto once = sim::simulate(*trace, std::move(*sim::make_policy(las)), settings);
+  const auto often = sim::simulate(*trace, std::move(*sim::make_policy(las)), settings, std::move(again));
+  for (std::size_t i = 0; i < once.outcomes.size(); ++i)
+    ASSERT_EQ(once.outcomes[i].finished, often.outcomes[i].finished) << i;
+}
+
+TEST(PythonPolicy, the_head_of_a_blocking_order_holds_those_behind_it_and_of_another_does_not) {
+  const std::string body = "    def order(self, jobs, cluster):\n        return jobs\n";
+  for (const bool blocking : {true, false}) {
+    Cluster cluster({4}, make("from schedulearn.policy import *\nclass Mine(Policy):\n    blocking = " +
+                              std::string(blocking ? "True\n" : "False\n") + body));
+    cluster.submit(1, gpus(3)).submit(2, gpus(2)).submit(3, gpus(1));
+    EXPECT_EQ(cluster.state(3), blocking ? JobState::pending : JobState::running);
+  }
+}
+
+TEST(PythonPolicy, a_waiting_job_that_is_left_out_is_not_started) {
+  Cluster cluster({4}, make(order + "        return [job for job in jobs if job.id != 1]\n"));
+  cluster.submit(1, gpus(1)).submit(2, gpus(1));
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.state(2), JobState::running);
+}
+
+TEST(PythonPolicy, actions_preempt_start_and_resize) {
+  Cluster cluster({4}, make(decide + "        if snapshot.now_s == 1:\n"
+                                     "            return [preempt(job) for job in snapshot.running] + "
+                                     "[start(job) for job in snapshot.waiting]\n"
+                                     "        if snapshot.now_s == 2:\n"
+                                     "            return [resize(job, 2) for job in snapshot.running]\n"
+                                     "        if snapshot.now_s == 3:\n"
+                                     "            return [resize(job, 4) for job in snapshot.running]\n"
+                                     "        return [start(job, job.gpus_max) for job in snapshot.waiting]\n"));
+  cluster.submit(1, elastic(1, 4));
+  EXPECT_EQ(cluster.where(1), "0:0,1,2,3");
+  cluster.at(1).submit(2, elastic(1, 4));
+  EXPECT_EQ(cluster.where(2), "0:0,1,2,3");
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  cluster.at(1.5).feed(JobHeld{JobId(1), true});
+  cluster.at(2).submit(3, gpus(4));
+  EXPECT_EQ(cluster.where(2), "0:0,1");
+  cluster.at(3).submit(4, gpus(4));
+  EXPECT_EQ(cluster.where(2), "0:0,1,2,3");
+}
+
+TEST(PythonPolicy, parameters_have_the_types_of_their_defaults_and_are_checked) {
+  const std::string source =
+      "from schedulearn.policy import *\nclass Mine(Policy):\n    \"\"\"Says so.\"\"\"\n"
+      "    parameters = {'count': 3, 'part': 0.5, 'on': True, 'how': ['fast', 'slow']}\n"
+      "    def order(self, jobs, cluster):\n        raise ValueError(repr(sorted(self.parameters.items())))\n";
+  const auto entry = load(source);
+  ASSERT_TRUE(entry.ok());
+  EXPECT_EQ(entry->info.summary, "Says so.");
+  EXPECT_FALSE(Parameters::parse(entry->info, {{"how", "otherwise"}}).ok());
+  EXPECT_FALSE(Parameters::parse(entry->info, {{"count", "many"}}).ok());
+  EXPECT_FALSE(Parameters::parse(entry->info, {{"deadline_ms", "0"}}).ok());
+  Cluster cluster({4}, make(source, {}, {{"count", "4"}, {"on", "false"}, {"how", "slow"}}));
+  cluster.submit(1, gpus(1));
+  EXPECT_NE(
+      cluster.core.policy_failure()->message.find("[('count', 4), ('how', 'slow'), ('on', False), ('part', 0.5)]"),
+      std::string::npos);
+}
+
+TEST(PythonPolicy, a_fault_tells_the_line) {
+  EXPECT_EQ(fault_of(order + "        return jobs\n"), "none");
+  EXPECT_EQ(fault_of(order + "        return jobs[5]\n"), "mine.py:4: in order: IndexError: list index out of range");
+  EXPECT_EQ(fault_of(order + "        while True: pass\n", {.deadline = Duration::milliseconds(200)}),
+            "mine.py:4: in order: no decision within 200 ms");
+  EXPECT_EQ(fault_of(order + "        import os; os.abort()\n"),
+            "mine.py:4: in order: Python died of signal 6 (Aborted)");
+  EXPECT_EQ(fault_of(order + "        return [bytearray(1 << 40)]\n"), "mine.py:4: in order: MemoryError");
+  EXPECT_EQ(fault_of(decide + "        return [start(snapshot.jobs[0], 2)]\n"),
+            "mine.py:4: start(): job 1 runs on 1 GPUs, not on 2");
+}
+
+TEST(PythonPolicy, what_cannot_be_read_is_refused_with_its_line) {
+  EXPECT_EQ(refused("class Mine(Policy\n"), "policy-exception mine.py:1: SyntaxError: '(' was never closed");
+  EXPECT_EQ(refused("\nimport no_such_thing\n"),
+            "policy-exception mine.py:2: ModuleNotFoundError: No module named 'no_such_thing'");
+  EXPECT_EQ(refused("from schedulearn.policy import *\nclass A(Policy):\n    def order(self): pass\n"),
+            "policy-invalid mine.py:3: the method must be order(self, jobs, cluster)");
+  EXPECT_EQ(refused(order + "        return jobs\n    parameters = {'x': None}\n"),
+            "policy-invalid mine.py:2: the default of parameter x must be a number, True or False, or a list of words");
+  EXPECT_EQ(refused(std::string("x\0y", 3)), "policy-not-text mine.py is not UTF-8 text");
+  EXPECT_EQ(refused(std::string(300'000, '#')), "policy-too-large mine.py is longer than 262144 bytes");
+}
+
+TEST(PythonPolicy, after_a_fault_it_goes_on_and_after_three_it_has_failed) {
+  HostSettings settings;
+  settings.faults_max = 3;
+  Cluster cluster({4}, make(order + "        if cluster.now_s < 5 or cluster.now_s > 1000: raise ValueError('no')\n"
+                                    "        return jobs\n",
+                            settings));
+  cluster.submit(1, gpus(1));
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_FALSE(cluster.core.policy_failure());
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(0.1)) << "it is asked again soon";
+  cluster.at(5).turn();
+  EXPECT_EQ(cluster.state(1), JobState::running) << "the fresh process was told everything";
+  for (const double time : {1001.0, 1002.0}) {
+    cluster.at(time).submit(static_cast<std::int64_t>(time), gpus(1));
+    EXPECT_FALSE(cluster.core.policy_failure()) << "the first fault is long ago";
+  }
+  cluster.at(1003).submit(1003, gpus(1));
+  EXPECT_TRUE(cluster.core.policy_failure());
+}
+
+TEST(PythonPolicy, no_process_is_left_when_it_is_gone) {
+  { fault_of(order + "        return jobs\n"); }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+}  // namespace
+}  // namespace sl::python_policy
