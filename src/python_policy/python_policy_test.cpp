@@ -110,8 +110,8 @@ TEST(PythonPolicy, a_waiting_job_that_is_left_out_is_not_started) {
 
 TEST(PythonPolicy, actions_preempt_start_and_resize) {
   Cluster cluster({4}, make(decide + "        if snapshot.now_s == 1:\n"
-                                     "            return [preempt(job) for job in snapshot.running] + "
-                                     "[start(job) for job in snapshot.waiting]\n"
+                                     "            return [preempt(job) for job in snapshot.running if job.id == 1] + "
+                                     "[start(job) for job in snapshot.waiting if job.id == 2]\n"
                                      "        if snapshot.now_s == 2:\n"
                                      "            return [resize(job, 2) for job in snapshot.running]\n"
                                      "        if snapshot.now_s == 3:\n"
