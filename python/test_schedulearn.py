@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tests of schedulearn.py: the job side in a made-up environment, the client against a small server on loopback."""
+"""Tests of the package schedulearn: the job side in a made-up environment, the client against a small server on loopback."""
 
 import http.server
 import json

@@ -72,10 +72,12 @@ int list_policies(const Context& context) {
     return 0;
   }
   Table table({"", "POLICY", "TITLE", "SUMMARY"});
+  const char* mark = context.unicode ? "●" : "*";
+  if (value_at(*current, "source").is_string())
+    table.add({mark, text_at(*current, "name"), "", "A policy of your own, in force: schedulearn policy show"});
   for (const json::value& policy : value_at(*list, "items").as_array()) {
     const bool is_current = text_at(policy, "name") == text_at(*current, "name");
-    table.add({is_current ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"), text_at(policy, "title"),
-               text_at(policy, "summary")});
+    table.add({is_current ? mark : " ", text_at(policy, "name"), text_at(policy, "title"), text_at(policy, "summary")});
   }
   std::fputs(table.text(context.plain).c_str(), stdout);
   if (!context.plain)

@@ -1,5 +1,9 @@
 #include "python_policy/conversation.h"
 
+#include <fmt/format.h>
+
+#include <sstream>
+
 #include "python_policy/texts.h"
 
 namespace sl::python_policy {
@@ -16,14 +20,24 @@ std::optional<Fault> parse(const std::string& text, json::object& answer) {
   json::value value = json::parse(text, error);
   if (error || !value.is_object()) return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
   answer = std::move(value.get_object());
-  const json::value* told = answer.if_contains("fault");
-  if (!told) return std::nullopt;
+  const json::value* said = answer.if_contains("fault");
+  if (!said) return std::nullopt;
   try {
-    return Fault{told->at("kind").as_string().c_str(), told->at("message").as_string().c_str(),
-                 told->at("line").to_number<int>(), told->at("function").as_string().c_str()};
+    return Fault{said->at("kind").as_string().c_str(), said->at("message").as_string().c_str(),
+                 said->at("line").to_number<int>(), said->at("function").as_string().c_str()};
   } catch (const std::exception&) {
     return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
   }
+}
+
+// With the line itself, for who does not have the file open.
+Error told(const Fault& fault, const Script& script) {
+  Error error = to_error(fault, script.file);
+  std::istringstream text(script.source);
+  std::string line;
+  for (int number = 0; number < fault.line; ++number) std::getline(text, line);
+  if (fault.line > 0 && text && line.size() < 200) error.notes.push_back(fmt::format("line {}: {}", fault.line, line));
+  return error;
 }
 
 }  // namespace
@@ -40,10 +54,10 @@ Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenPa
   Fault fault;
   if (!(*worker)->exchange(json::serialize(hello), settings.start_deadline * settings.patience, text, fault)) {
     if (fault.kind == "too-slow") fault.message = "it is not read to its end within the time";
-    return to_error(fault, script.file);
+    return told(fault, script);
   }
   json::object answer;
-  if (const auto told = parse(text, answer)) return to_error(*told, script.file);
+  if (const auto wrong = parse(text, answer)) return told(*wrong, script);
   const json::value* said = answer.if_contains("info");
   if (!said || !said->is_object()) return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
   info = said->get_object();
@@ -73,7 +87,7 @@ std::optional<Fault> Conversation::exchange(const Snapshot& snapshot, json::obje
   std::string text;
   Fault fault;
   if (!worker_->exchange(json::serialize(mirror_.update(snapshot)), deadline_, text, fault)) return fault;
-  if (auto told = parse(text, answer)) return told;
+  if (auto wrong = parse(text, answer)) return wrong;
   for (const char* key : {"order", "actions"}) {
     if (const json::value* list = answer.if_contains(key); list && list->is_array()) return std::nullopt;
   }
@@ -94,7 +108,7 @@ bool Conversation::start(const Snapshot& snapshot, Plan& plan) {
 
 void Conversation::refuse(const Snapshot& snapshot, Fault fault, Plan& plan) {
   worker_.reset();  // a fresh process: who knows what this one still believes
-  count(snapshot, to_error(fault, script_.file), plan);
+  count(snapshot, told(fault, script_), plan);
 }
 
 void Conversation::count(const Snapshot& snapshot, const Error& error, Plan& plan) {

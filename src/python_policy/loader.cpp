@@ -47,8 +47,8 @@ PolicyInfo policy_info(const Script& script, const HostSettings& settings, const
   info.title = told.at("title").as_string().c_str();
   info.summary = told.at("summary").as_string().c_str();
   if (info.summary.empty()) info.summary = "A policy written in Python.";
-  info.good_for = "what its author says";
-  info.weak_for = "it costs a round trip to another process a decision";
+  info.good_for = "whatever its author wrote it for";
+  info.weak_for = "each decision is a round trip to a Python process";
   info.preemptive = told.at("preemptive").as_bool();
   info.work_conserving = told.at("work_conserving").as_bool();
   for (const json::value& parameter : told.at("parameters").as_array())

@@ -51,10 +51,12 @@ class Inspected : public Policy {
     policy_->notice(snapshot, kind, job);
   }
   void decide(const Snapshot& snapshot, Plan& plan) override {
+    const bool has_room = snapshot.free.total() > 0;
     const auto before = std::chrono::steady_clock::now();
     policy_->decide(snapshot, plan);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - before;
-    if (snapshot.waiting.size() >= waiting_low && snapshot.waiting.size() <= waiting_high)
+    const bool is_measured = snapshot.waiting.size() >= waiting_low && snapshot.waiting.size() <= waiting_high;
+    if (is_measured && has_room)  // else there is nothing to decide
       seen_.decision_ms.push_back(took.count());
     if (!seen_.failure) seen_.failure = policy_->failure();
     if (seen_.failure || seen_.decision_ms.size() >= 200) seen_.enough = true;
