@@ -281,6 +281,10 @@ Result<std::unique_ptr<Policy>> make_policy(const PolicyChoice& choice) {
   return choice.entry->make(*parameters);
 }
 
+const PolicyEntry& entry_of(const PolicyChoice& choice) {
+  return choice.entry ? *choice.entry : *find_policy(choice.name);
+}
+
 Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
                                         const std::function<bool(const ExperimentProgress&)>& keep_on) {
   ExperimentResult result;

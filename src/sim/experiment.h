@@ -20,6 +20,7 @@ struct PolicyChoice {
   std::shared_ptr<const PolicyEntry> entry = {};  // of a policy that is no built-in one
 };
 Result<std::unique_ptr<Policy>> make_policy(const PolicyChoice& choice);
+const PolicyEntry& entry_of(const PolicyChoice& choice);  // built in or not
 
 struct PolicySwitchChoice {
   Duration after;  // the first submission

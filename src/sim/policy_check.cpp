@@ -140,8 +140,7 @@ class Check {
                       });
   }
   bool claims_work_conserving() const {
-    const PolicyEntry* entry = choice_.entry ? choice_.entry.get() : find_policy(choice_.name);
-    return entry && entry->info.work_conserving;
+    return entry_of(choice_).info.work_conserving;
   }
   void broken(const std::string& rule, const std::string& what, std::uint64_t seed) {
     const bool known = std::any_of(report_.broken.begin(), report_.broken.end(),

@@ -217,7 +217,7 @@ void print_assumptions(const ExperimentSettings& settings, const ExperimentResul
   for (const PolicyChoice& choice : settings.policies) {
     if (std::find(told.begin(), told.end(), choice.name) != told.end()) continue;
     told.push_back(choice.name);
-    for (const std::string& sentence : result.missing.sentences(find_policy(choice.name)->info.needs, "submitted"))
+    for (const std::string& sentence : result.missing.sentences(entry_of(choice).info.needs, "submitted"))
       fmt::print(out, "  {}: {}\n", choice.name, sentence);
   }
 }

@@ -43,6 +43,12 @@ class ResearchTest(unittest.TestCase):
             self.run_program("plot", chart, "--run", "results", *more, "--out", f"{chart}.svg")
             self.assertTrue(xml.etree.ElementTree.parse(self.folder / f"{chart}.svg").getroot().tag.endswith("svg"))
 
+    def test_a_policy_in_python_stands_in_the_table_beside_built_in_ones(self):
+        mine = FIXTURE.parents[3] / "examples" / "policies" / "las.py"
+        table = self.run_program("sim", "compare", "--trace", "poisson:jobs=200,load=1.2,cluster_gpus=16", "--servers", "4x4", "--policies", f"tiresias,{mine}")
+        rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line.strip()}
+        self.assertEqual(rows["tiresias"], rows["las.py"])
+
     def test_ctrl_c_keeps_what_is_finished(self):
         process = subprocess.Popen([PROGRAM, "sim", "compare", "--trace", "poisson:jobs=2000000,load=2", "--servers", "8x8", "--jobs", "100,2000000", "--policies", "fifo,gandiva", "--out", "results"],
                                    cwd=self.folder, stdout=subprocess.PIPE, text=True)
