@@ -15,7 +15,8 @@ import sys
 import types
 
 CHANNEL, TRACE = 3, 4
-OUTPUT_MAX = 65536  # characters a policy may print in one decision
+OUTPUT_MAX = 65536  # characters a policy may print in one decision ...
+OUTPUT_MAX_IN_ALL = 16 << 20  # ... and while it runs
 
 
 class Fault(Exception):
@@ -47,12 +48,17 @@ class BoundedOutput:
     """Standard output and error of the policy: to the log, so much for each decision."""
 
     def __init__(self):
-        self.left = OUTPUT_MAX
+        self.left_in_all = OUTPUT_MAX_IN_ALL
+        self.renew()
+
+    def renew(self):
+        self.left = min(OUTPUT_MAX, self.left_in_all)
 
     def write(self, text):
         if self.left > 0:
             part = text[:self.left]
             self.left -= len(part)
+            self.left_in_all -= len(part)
             os.write(2, part.encode(errors="replace"))
             if self.left == 0:
                 os.write(2, b"\n... the policy prints no more in this decision\n")
@@ -361,7 +367,7 @@ def run(channel, output):
         channel.send({"info": info})
         while True:
             message = channel.receive()
-            output.left = OUTPUT_MAX
+            output.renew()
             channel.send(runner.step(message))
     except BaseException as error:  # SystemExit and KeyboardInterrupt of the author's too
         fault = fault_of(error, file)

@@ -49,7 +49,7 @@ class LogicTest : public testing::Test {
     loaded.servers = world.servers;
     loaded.policies = world.policies;
     world.under_way.clear();
-    logic = std::make_unique<Logic>(LogicSettings{}, world, loaded, now);
+    logic = std::make_unique<Logic>(settings, world, loaded, now);
     settle();
   }
   // Lets everything become durable until nothing is left to write.
@@ -128,6 +128,7 @@ class LogicTest : public testing::Test {
     return r;
   }
 
+  LogicSettings settings;
   World world;
   Instant now = Instant::at_seconds(1'000);
   std::unique_ptr<Logic> logic;
@@ -407,6 +408,71 @@ TEST_F(LogicTest, the_history_of_policies_survives_a_restart_and_so_does_undo) {
   EXPECT_EQ(history(), "fifo by default, srtf by mei, edf by mei");
   EXPECT_EQ(undo(), "ok");
   EXPECT_EQ(logic->policy().name + logic->policy().parameters_json, R"(srtf{"min_quantum_s":"5"})");
+}
+
+// Stands for a policy that a user wrote: it starts one job, then it cannot go on.
+class Mortal : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan&) override { failed_ = failed_ || !snapshot.waiting.empty(); }
+  std::optional<Error> failure() const override {
+    return failed_ ? std::optional(invalid("policy-exception", "mine.py:3: oh no")) : std::nullopt;
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+Result<PolicyEntry> load_mortal(const std::string& name, const std::string& source) {
+  if (source == "bad") return invalid("policy-exception", "it cannot be read");
+  PolicyInfo info;
+  info.name = name;
+  return PolicyEntry{std::move(info), [](const Parameters&) { return std::make_unique<Mortal>(); }};
+}
+
+TEST_F(LogicTest, a_policy_that_cannot_go_on_is_replaced_at_once_by_the_last_one_that_works) {
+  settings.load_policy = load_mortal;
+  restart();
+  hello();
+  use("fifo_first_fit", {{"skip_limit", "7"}});
+  const auto own = [&](const std::string& name, const std::string& source) {
+    std::string said = "nothing";
+    logic->set_policy({name, {}, source}, "mei", now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+    settle();
+    return said;
+  };
+  EXPECT_EQ(own("mine.py", "bad"), "policy-exception");
+  EXPECT_EQ(own("mine py", "good"), "bad-policy-name");
+  EXPECT_EQ(logic->policy().name, "fifo_first_fit");
+  EXPECT_EQ(own("mine.py", "good"), "ok");
+  EXPECT_EQ(own("other.py", "better"), "ok");
+  submit(1);
+  settle();
+  EXPECT_EQ(logic->policy().name, "fifo_first_fit") << "mine.py fails too, and none is tried twice";
+  EXPECT_EQ(logic->policy().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_EQ(state(1), "starting") << "in the same turn";
+  ASSERT_TRUE(logic->policy_failure());
+  EXPECT_EQ(logic->policy_failure()->text, "mine.py:3: oh no");
+  const auto failed = std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
+    return event.kind == "policy.failed" && event.text == "mine.py:3: oh no";
+  });
+  EXPECT_EQ(failed, 2);
+  use("edf");
+  EXPECT_FALSE(logic->policy_failure());
+}
+
+TEST_F(LogicTest, a_policy_of_ones_own_survives_a_restart_with_its_source) {
+  settings.load_policy = load_mortal;
+  restart();
+  logic->set_policy({"mine.py", {}, "good"}, "mei", now, [](const Status&) {});
+  settle();
+  restart();
+  EXPECT_EQ(logic->policy().name + " " + logic->policy().source, "mine.py good");
+  settings.load_policy = {};
+  restart();
+  EXPECT_EQ(logic->policy().name, "fifo") << "this program cannot run it";
+  EXPECT_EQ(logic->policy_failure()->name, "mine.py");
 }
 
 TEST_F(LogicTest, an_unknown_policy_or_parameter_changes_nothing) {

@@ -69,6 +69,7 @@ json::object Mirror::update(const Snapshot& snapshot) {
     for (const JobIndex job : snapshot.waiting) touch(job);
     for (const JobIndex job : snapshot.active) touch(job);
   }
+  touch_changed(snapshot);
   json::array jobs, gone;
   for (const JobIndex index : touched_) {
     Entry& entry = entries_[index];
@@ -76,6 +77,8 @@ json::object Mirror::update(const Snapshot& snapshot) {
     if (is_told(snapshot.job(index))) {
       jobs.push_back(row(snapshot, index));
       entry.told = true;
+      entry.state = snapshot.job(index).state;
+      entry.gpus = snapshot.job(index).allocation.count();
     } else if (std::exchange(entry.told, false)) {
       gone.push_back(index.value);
     }
@@ -86,6 +89,15 @@ json::object Mirror::update(const Snapshot& snapshot) {
           {"jobs", std::move(jobs)},
           {"gone", std::move(gone)},
           {"servers", changed_servers(snapshot)}};
+}
+
+// A job that begins to move or to change its size does so without a notice.
+void Mirror::touch_changed(const Snapshot& snapshot) {
+  for (const JobIndex index : snapshot.active) {
+    const Job& job = snapshot.job(index);
+    if (!knows(index) || entries_[index].state != job.state || entries_[index].gpus != job.allocation.count())
+      touch(index);
+  }
 }
 
 json::array Mirror::changed_servers(const Snapshot& snapshot) {

@@ -23,6 +23,8 @@ class Mirror {
   struct Entry {
     bool told = false;
     bool touched = false;
+    JobState state = JobState::pending;  // as it was told
+    int gpus = 0;
   };
   struct Told {
     ServerState state = ServerState::joining;
@@ -30,6 +32,7 @@ class Mirror {
     int free = -1;
     friend bool operator==(const Told&, const Told&) = default;
   };
+  void touch_changed(const Snapshot& snapshot);
   boost::json::array changed_servers(const Snapshot& snapshot);
 
   bool knows_nothing_ = true;

@@ -165,6 +165,7 @@ class DecidePolicy : public Policy {
       plan.preempt(action.job);
     } else if (action.kind == "resize" && action.gpus < job.allocation.count()) {
       Allocation kept = first(job.allocation, action.gpus);
+      if (!may_stay_on(snapshot, job, kept)) return;  // its server takes no jobs now: resizing it would start it there
       trial.give(difference(job.allocation, kept));
       plan.resize(action.job, std::move(kept));
     }

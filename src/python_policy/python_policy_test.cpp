@@ -7,6 +7,7 @@
 #include "sim/experiment.h"
 #include "sim/workloads.h"
 #include "support/cluster.h"
+#include "support/random_history.h"
 #include "support/workload.h"
 
 namespace sl::python_policy {
@@ -89,6 +90,26 @@ TEST(PythonPolicy, one_that_joins_late_decides_as_one_that_was_there) {
   const auto often = sim::simulate(*trace, std::move(*sim::make_policy(las)), settings, std::move(again));
   for (std::size_t i = 0; i < once.outcomes.size(); ++i)
     ASSERT_EQ(once.outcomes[i].finished, often.outcomes[i].finished) << i;
+}
+
+// Servers that come, fall silent and go, jobs of every kind: what an author is shown is never so wrong that following
+// it breaks a rule.
+TEST(PythonPolicy, the_examples_make_no_mistake_in_random_histories) {
+  for (const char* name : {"fifo.py", "las.py", "elastic.py"}) {
+    const sim::PolicyChoice choice = example(name);
+    for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+      test::RandomHistory history(seed, std::move(*sim::make_policy(choice)));
+      for (int i = 0; i < 120; ++i) history.step();
+      const Core& core = history.cluster.core;
+      const auto failure = core.policy_failure();
+      ASSERT_FALSE(failure) << name << " seed " << seed << ": " << failure->message;
+      for (const Refusal why : {Refusal::unknown_job, Refusal::not_waiting, Refusal::not_running,
+                                Refusal::not_interruptible, Refusal::wrong_gpu_count, Refusal::gpus_taken,
+                                Refusal::server_not_up, Refusal::spans_servers, Refusal::type_or_memory}) {
+        EXPECT_EQ(core.refusals(why), 0u) << name << " seed " << seed << ": " << to_string(why);
+      }
+    }
+  }
 }
 
 TEST(PythonPolicy, the_head_of_a_blocking_order_holds_those_behind_it_and_of_another_does_not) {

@@ -121,7 +121,7 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerSettings settings) {
   const char* python = find_python();
   if (!python)
     return unavailable("no-python", "there is no /usr/bin/python3 to run " + settings.file + " with")
-        .hint("apt-get install python3-minimal");
+        .hint("apt-get install python3");
   Descriptors made;
   if (!made.open()) return internal_error("no-process", std::string("cannot talk to Python: ") + std::strerror(errno));
   const pid_t parent = ::getpid(), pid = ::fork();
