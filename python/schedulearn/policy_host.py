@@ -32,10 +32,14 @@ class Channel:
         self.file = os.fdopen(CHANNEL, "rb", closefd=False)
 
     def receive(self):
-        head = self.file.read(4)
-        if len(head) < 4:
+        try:
+            head = self.file.read(4)
+            body = self.file.read(struct.unpack("<I", head)[0]) if len(head) == 4 else b""
+        except OSError:
+            body = b""
+        if not body:
             os._exit(0)  # Schedulearn is gone or done with us
-        return json.loads(self.file.read(struct.unpack("<I", head)[0]))
+        return json.loads(body)
 
     def send(self, message):
         body = json.dumps(message, separators=(",", ":")).encode()

@@ -30,6 +30,14 @@ std::optional<Fault> parse(const std::string& text, json::object& answer) {
   }
 }
 
+// Where interruptions take no time, a policy that undoes what it did would never let time pass.
+constexpr int asked_at_once_max = 2000;
+Fault endless() {
+  return {"rules",
+          fmt::format("it was asked {} times at one instant: it stops and starts jobs for ever", asked_at_once_max), 0,
+          ""};
+}
+
 // With the line itself, for who does not have the file open.
 Error told(const Fault& fault, const Script& script) {
   Error error = to_error(fault, script.file);
@@ -72,6 +80,12 @@ Conversation::Conversation(Script script, GivenParameters parameters, Duration d
 
 std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& plan) {
   if (failure_) return std::nullopt;
+  times_asked_ = asked_at_ == snapshot.now ? times_asked_ + 1 : 1;
+  asked_at_ = snapshot.now;
+  if (times_asked_ > asked_at_once_max) {
+    refuse(snapshot, endless(), plan);
+    return std::nullopt;
+  }
   if (!worker_ && !start(snapshot, plan)) return std::nullopt;
   json::object answer;
   if (const auto fault = exchange(snapshot, answer)) {

@@ -58,6 +58,8 @@ class Conversation {
   Mirror mirror_;
   std::unique_ptr<Worker> worker_;  // null: to be started
   std::deque<Instant> faults_;
+  Instant asked_at_;
+  int times_asked_ = 0;  // at this instant
   std::optional<Error> failure_;
 };
 

@@ -92,11 +92,38 @@ TEST(PythonPolicy, one_that_joins_late_decides_as_one_that_was_there) {
     ASSERT_EQ(once.outcomes[i].finished, often.outcomes[i].finished) << i;
 }
 
+// Does whatever it may, with no sense.
+const std::string restless = R"(from schedulearn.policy import *
+class Restless(Policy):
+    def decide(self, snapshot):
+        if getattr(self, "acted_at_s", None) == snapshot.now_s:
+            return []
+        self.acted_at_s = snapshot.now_s
+        actions, free = [], snapshot.cluster.free_gpus
+        for job in snapshot.running:
+            if job.can_preempt:
+                what = (job.id * 7 + int(snapshot.now_s * 3)) % 4
+                wanted = job.gpus_min if what == 1 else job.gpus_max
+                if what == 0:
+                    actions.append(preempt(job))
+                elif what < 3 and wanted != job.gpus_held and wanted - job.gpus_held <= free:
+                    actions.append(resize(job, wanted))
+                    free -= max(0, wanted - job.gpus_held)
+        for job in snapshot.waiting:
+            wanted = job.gpus_min + int(snapshot.now_s + job.id) % (job.gpus_max - job.gpus_min + 1)
+            if wanted <= free:
+                actions.append(start(job, wanted))
+                free -= wanted
+        return actions
+)";
+
 // Servers that come, fall silent and go, jobs of every kind: what an author is shown is never so wrong that following
 // it breaks a rule.
 TEST(PythonPolicy, the_examples_make_no_mistake_in_random_histories) {
-  for (const char* name : {"fifo.py", "las.py", "elastic.py"}) {
-    const sim::PolicyChoice choice = example(name);
+  std::vector<sim::PolicyChoice> choices = {example("fifo.py"), example("las.py"), example("elastic.py")};
+  choices.push_back({"restless.py", {}, std::make_shared<const PolicyEntry>(*load(restless))});
+  for (const sim::PolicyChoice& choice : choices) {
+    const std::string& name = choice.name;
     for (std::uint64_t seed = 1; seed <= 25; ++seed) {
       test::RandomHistory history(seed, std::move(*sim::make_policy(choice)));
       for (int i = 0; i < 120; ++i) history.step();
@@ -190,6 +217,14 @@ TEST(PythonPolicy, what_cannot_be_read_is_refused_with_its_line) {
             "policy-invalid mine.py:2: the default of parameter x must be a number, True or False, or a list of words");
   EXPECT_EQ(refused(std::string("x\0y", 3)), "policy-not-text mine.py is not UTF-8 text");
   EXPECT_EQ(refused(std::string(300'000, '#')), "policy-too-large mine.py is longer than 262144 bytes");
+}
+
+TEST(PythonPolicy, one_that_lets_no_time_pass_is_ended) {
+  Cluster cluster({4}, make(decide + "        return []\n"));
+  cluster.submit(1, gpus(4));
+  for (int i = 2; i <= 1100; ++i) cluster.submit(i, gpus(4)).feed(JobCancelled{JobId(i)});
+  ASSERT_TRUE(cluster.core.policy_failure());
+  EXPECT_EQ(cluster.core.policy_failure()->message.substr(0, 32), "mine.py: it was asked 2000 times");
 }
 
 TEST(PythonPolicy, after_a_fault_it_goes_on_and_after_three_it_has_failed) {
