@@ -45,8 +45,12 @@ std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
 
 class Inspected : public Policy {
  public:
-  Inspected(std::unique_ptr<Policy> policy, Seen& seen) : policy_(std::move(policy)), seen_(seen) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  // `continues`: the policy was in force before, under another of these.
+  Inspected(std::shared_ptr<Policy> policy, Seen& seen, bool continues)
+      : policy_(std::move(policy)), seen_(seen), continues_(continues) {}
+  void attach(const Snapshot& snapshot) override {
+    if (!continues_) policy_->attach(snapshot);
+  }
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
     policy_->notice(snapshot, kind, job);
   }
@@ -64,15 +68,19 @@ class Inspected : public Policy {
   }
 
  private:
-  std::unique_ptr<Policy> policy_;
+  std::shared_ptr<Policy> policy_;
   Seen& seen_;
+  bool continues_;
 };
 
-std::unique_ptr<Policy> inspected(const PolicyChoice& choice, Seen& seen) {
+std::shared_ptr<Policy> make(const PolicyChoice& choice) {
   auto policy = make_policy(choice);
   SL_CHECK(policy.ok(), "the policy was made before");
-  return std::make_unique<Inspected>(std::move(*policy), seen);
+  return std::move(*policy);
 }
+
+// What happens half way.
+enum class Middle { nothing, asked, restarted };
 
 class Check {
  public:
@@ -82,7 +90,7 @@ class Check {
     auto trace = make_workload(checked_workload(seed), seed, {});
     SL_CHECK(trace.ok(), "the workload of a check can be made");
     Seen seen;
-    const SimulationResult first = run(*trace, seed, seen, false);
+    const SimulationResult first = run(*trace, seed, seen, Middle::nothing);
     ++report_.workloads;
     if (seen.failure) return broken("it answers", seen.failure->message, seed);
     if (first.unfinished > 0)
@@ -94,10 +102,11 @@ class Check {
     if (claims_work_conserving() && seen.left_waiting)
       broken("no GPU idles that a waiting job could take",
              fmt::format("job {} waits though it fits", seen.left_waiting->value), seed);
-    Seen again, restarted;
-    if (!same(first, run(*trace, seed, again, false)))
+    Seen again, asked, restarted;
+    if (!same(first, run(*trace, seed, again, Middle::nothing)))
       return broken("the same seed gives the same schedule", "two runs differ", seed);
-    if (report_.notes.empty() && !same(first, run(*trace, seed, restarted, true)))
+    if (report_.notes.empty() &&
+        !same(run(*trace, seed, asked, Middle::asked), run(*trace, seed, restarted, Middle::restarted)))
       report_.notes.push_back(
           {"restarted in the middle it decides the same", "it keeps something that a restart loses", seed});
   }
@@ -109,7 +118,7 @@ class Check {
     Seen seen;
     settings.cluster = Cluster::uniform(measured_servers, measured_gpus);
     settings.cancelled = &seen.enough;
-    simulate(*trace, inspected(choice_, seen), settings);
+    simulate(*trace, std::make_unique<Inspected>(make(choice_), seen, false), settings);
     if (seen.failure) return broken("it answers", seen.failure->message, 1);
     report_.servers = measured_servers;
     report_.waiting = 1000;
@@ -122,16 +131,20 @@ class Check {
   }
 
  private:
-  // `restart`: replaced by itself, freshly made, in the middle.
-  SimulationResult run(const Trace& trace, std::uint64_t seed, Seen& seen, bool restart) {
+  SimulationResult run(const Trace& trace, std::uint64_t seed, Seen& seen, Middle middle) {
     SimulationSettings settings;
     settings.cluster = Cluster::uniform(4, 4);
     settings.seed = seed;
     settings.cancelled = &seen.enough;
     std::vector<PolicySwitch> switches;
     const Duration half = (trace.jobs.back().submitted - trace.jobs.front().submitted) / 2;
-    if (restart) switches.push_back({trace.jobs.front().submitted + half, choice_.name, inspected(choice_, seen)});
-    return simulate(trace, inspected(choice_, seen), settings, std::move(switches));
+    const std::shared_ptr<Policy> policy = make(choice_);
+    if (middle != Middle::nothing) {
+      auto next =
+          std::make_unique<Inspected>(middle == Middle::asked ? policy : make(choice_), seen, middle == Middle::asked);
+      switches.push_back({trace.jobs.front().submitted + half, choice_.name, std::move(next)});
+    }
+    return simulate(trace, std::make_unique<Inspected>(policy, seen, false), settings, std::move(switches));
   }
   static bool same(const SimulationResult& a, const SimulationResult& b) {
     return std::equal(a.outcomes.begin(), a.outcomes.end(), b.outcomes.begin(), b.outcomes.end(),
