@@ -28,7 +28,7 @@ HOSTILE = {
     "memory": (ORDER + "return [bytearray(1 << 40)]\n", "mine.py:5: in order: MemoryError"),
     "recursion": (ORDER + "return self.order(jobs, cluster)\n", "mine.py:5: in order: RecursionError"),
     "garbage": (ORDER + "os.write(3, b'\\xff' * 9); return jobs\n", "its process wrote something that is no answer"),
-    "lies": (ORDER + "os.write(3, b'\\x14\\0\\0\\0{\"order\":[99],\"w\":0}'); return jobs\n", "its process named a job that is not there"),
+    "lies": (ORDER + "os.write(3, b'\\x14\\0\\0\\0{\"order\":[99],\"w\":0}'); return jobs\n", "mine.py: its process"),
     "no_list": (ORDER + "return None\n", "mine.py:4: in order: order() must return a list of jobs, not NoneType"),
     "twice": (ORDER + "return list(jobs) * 2\n", "twice"),
     "unknown_job": (DECIDE + "job = Job(); job._slot = 9999; job.id = 9999; job.gpus = 1; return [start(job)]\n", "mine.py:4: start() has job 9999, which is gone or unknown"),
