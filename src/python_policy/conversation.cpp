@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "python_policy/texts.h"
@@ -13,6 +14,7 @@ namespace json = boost::json;
 
 constexpr Duration faults_count_for = Duration::whole_seconds(600);
 constexpr Duration try_again_after = Duration::milliseconds(100);
+constexpr Duration longest_wait = Duration::whole_seconds(10L * 365 * 86400);
 
 // Anything but an object is garbage.
 std::optional<Fault> parse(const std::string& text, json::object& answer) {
@@ -93,7 +95,8 @@ std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& pl
     return std::nullopt;
   }
   const json::value* wake = answer.if_contains("wake");
-  if (wake && wake->is_int64() && wake->get_int64() > 0) plan.wake_at(snapshot.now + Duration{wake->get_int64()});
+  if (wake && wake->is_int64() && wake->get_int64() > 0)
+    plan.wake_at(snapshot.now + std::min(Duration{wake->get_int64()}, longest_wait));
   return answer;
 }
 

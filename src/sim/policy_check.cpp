@@ -112,7 +112,7 @@ class Check {
   }
 
   void measure() {
-    auto trace = make_workload("burst:jobs=1450,burst_jobs=1450", 1, {});
+    auto trace = make_workload("burst:jobs=2000,burst_jobs=2000", 1, {});
     SL_CHECK(trace.ok(), "the workload of a measurement can be made");
     SimulationSettings settings;
     Seen seen;
