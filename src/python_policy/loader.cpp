@@ -78,7 +78,7 @@ HostSettings simulation_settings() { return {}; }
 
 HostSettings live_settings() {
   return {.deadline = Duration::milliseconds(50),
-          .start_deadline = Duration::whole_seconds(1),
+          .start_deadline = Duration::whole_seconds(2),
           .faults_max = 3,
           .sandbox = true,
           .on_fault = [](const Error& error) { std::fprintf(stderr, "policy: %s\n", error.message.c_str()); }};

@@ -81,7 +81,7 @@ class PythonPolicyTest(unittest.TestCase):
             "x = 1\n": ("mine.py:1: it has no class", "policy-invalid"),
             "from schedulearn.policy import Policy\nclass Mine(Policy):\n    def order(self, jobs):\n        return jobs\n": ("mine.py:3: the method must be order(self, jobs, cluster)", "policy-invalid"),
             "from schedulearn.policy import Policy\nclass Mine(Policy):\n    pass\n": ("mine.py:2: Mine has neither", "policy-invalid"),
-            "while True: pass\n": ("mine.py:1: it is not read to its end", "policy-too-slow"),
+            "while True: pass\n": ("it is not read to its end", "policy-too-slow"),  # on a busy machine before its first line
             "": ("is empty", "policy-empty"),
             "#" * 300_000: ("longer than", "policy-too-large"),
         }
