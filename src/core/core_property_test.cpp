@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "support/forgetful.h"
 #include "support/random_history.h"
 
 namespace sl {
@@ -76,28 +77,6 @@ RC_GTEST_PROP(CoreProperty, switching_policies_while_jobs_wait_breaks_nothing, (
   RC_ASSERT(!run_history(seed, Cluster::make("fifo"), 120, names).empty());
 }
 
-// Forgets all it knows before every tenth decision, as if it had just been chosen.
-class Forgetful : public Policy {
- public:
-  explicit Forgetful(std::string name) : name_(std::move(name)), policy_(Cluster::make(name_)) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
-  void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (++decisions_ % 10 == 0) {
-      policy_ = Cluster::make(name_);
-      policy_->attach(snapshot);
-    }
-    policy_->decide(snapshot, plan);
-  }
-
- private:
-  std::string name_;
-  std::unique_ptr<Policy> policy_;
-  int decisions_ = 0;
-};
-
 // Replacing a policy by a fresh one of its kind must not change a decision: all it knows can be rebuilt from facts.
 class JoiningLate : public testing::TestWithParam<std::string> {};
 
@@ -105,7 +84,7 @@ TEST_P(JoiningLate, a_policy_decides_as_one_that_was_there_from_the_start) {
   rc::detail::checkGTest([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     RC_ASSERT(run_history(seed, Cluster::make(GetParam()), 120) ==
-              run_history(seed, std::make_unique<Forgetful>(GetParam()), 120));
+              run_history(seed, std::make_unique<test::Forgetful>(GetParam(), 10), 120));
   });
 }
 INSTANTIATE_TEST_SUITE_P(All, JoiningLate, testing::ValuesIn(test::policy_names()),

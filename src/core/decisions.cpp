@@ -70,19 +70,19 @@ Refusal Core::decide(const Decision& decision) {
 }
 
 bool Core::note(const Decision& decision) {
-  const bool known = is_known(decision.job) && !is_finished(jobs_[decision.job].state);
+  const auto known = [&] { return is_known(decision.job) && !is_finished(jobs_[decision.job].state); };
   switch (decision.kind) {
     case DecisionKind::wake_at:
       if (decision.at > now_) policy_wake_ = std::min(policy_wake_, decision.at);
       return true;
     case DecisionKind::annotate:
-      if (known) jobs_[decision.job].annotation = decision.value;
+      if (known()) jobs_[decision.job].annotation = decision.value;
       return true;
     case DecisionKind::defer:
-      if (known && jobs_[decision.job].is_waiting()) jobs_[decision.job].reason = decision.reason;
+      if (known() && jobs_[decision.job].is_waiting()) jobs_[decision.job].reason = decision.reason;
       return true;
     case DecisionKind::promote:
-      if (known) note_promotion(jobs_[decision.job]);
+      if (known()) note_promotion(jobs_[decision.job]);
       return true;
     case DecisionKind::dedicate:
       for (const ServerGpus& part : decision.gpus.parts()) {
@@ -128,7 +128,8 @@ Refusal Core::check_place(const Job& job, const Allocation& gpus) const {
 
 Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const {
   if (const Refusal refusal = check_place(job, gpus); refusal != Refusal::none) return refusal;
-  const Allocation wanted = difference(gpus, job.allocation);
+  const Allocation beyond = job.allocation.empty() ? Allocation() : difference(gpus, job.allocation);
+  const Allocation& wanted = job.allocation.empty() ? gpus : beyond;
   if (!ledger_.all_free(wanted) &&
       !ledger_.all_free_or(wanted, [&](JobIndex t, ServerIndex s, int g) { return t != index && leaves(t, s, g); })) {
     return Refusal::gpus_taken;

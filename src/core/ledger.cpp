@@ -39,11 +39,8 @@ bool every_gpu(const Allocation& gpus, Test test) {
 }  // namespace
 
 ServerIndex Ledger::find_server(std::string_view name) const {
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
-    const ServerIndex index(static_cast<std::uint32_t>(i));
-    if (servers_[index].description.name == name) return index;
-  }
-  return ServerIndex::none();
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? ServerIndex::none() : at->second;
 }
 
 ServerIndex Ledger::add_server(const ServerDescription& description) {
@@ -53,6 +50,7 @@ ServerIndex Ledger::add_server(const ServerDescription& description) {
   server.gpus.resize(static_cast<std::size_t>(description.gpus));
   const ServerIndex index = servers_.push_back(std::move(server));
   cells_.push_back(Cells(static_cast<std::size_t>(description.gpus)));
+  by_name_.emplace(description.name, index);
   publish(index);
   return index;
 }

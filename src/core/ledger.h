@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "policy/free_gpus.h"
@@ -69,6 +71,7 @@ class Ledger {
   void check_resources(const JobTable& jobs) const;
 
   ServerTable servers_;
+  std::map<std::string, ServerIndex, std::less<>> by_name_;
   IndexedVector<ServerIndex, Cells> cells_;
   FreeGpus free_;
   int in_use_ = 0;

@@ -43,14 +43,13 @@ class OrderedJobs {
     using value_type = Entry;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
-    Iterator(const std::vector<Chunk>* chunks, std::size_t chunk) : chunks_(chunks), chunk_(chunk) {}
-    const Entry& operator*() const { return (*chunks_)[chunk_][at_]; }
-    const Entry* operator->() const { return &**this; }
+    Iterator(const Chunk* chunk, const Chunk* end) : chunk_(chunk), end_(end) {
+      if (chunk_ != end_) entry_ = chunk_->data();
+    }
+    const Entry& operator*() const { return *entry_; }
+    const Entry* operator->() const { return entry_; }
     Iterator& operator++() {
-      if (++at_ == (*chunks_)[chunk_].size()) {
-        ++chunk_;
-        at_ = 0;
-      }
+      if (++entry_ == chunk_->data() + chunk_->size()) *this = Iterator(chunk_ + 1, end_);
       return *this;
     }
     Iterator operator++(int) {
@@ -58,12 +57,12 @@ class OrderedJobs {
       ++*this;
       return before;
     }
-    friend bool operator==(const Iterator&, const Iterator&) = default;
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.entry_ == b.entry_; }
 
    private:
-    const std::vector<Chunk>* chunks_ = nullptr;
-    std::size_t chunk_ = 0;
-    std::size_t at_ = 0;
+    const Entry* entry_ = nullptr;  // null: at the end
+    const Chunk* chunk_ = nullptr;
+    const Chunk* end_ = nullptr;
   };
 
   void insert(JobIndex job, const Key& key) {
@@ -93,8 +92,8 @@ class OrderedJobs {
     return true;
   }
 
-  Iterator begin() const { return Iterator(&chunks_, 0); }
-  Iterator end() const { return Iterator(&chunks_, chunks_.size()); }
+  Iterator begin() const { return Iterator(chunks_.data(), chunks_.data() + chunks_.size()); }
+  Iterator end() const { return {}; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void clear() {
@@ -103,7 +102,7 @@ class OrderedJobs {
   }
 
  private:
-  static constexpr std::size_t chunk_max = 128;
+  static constexpr std::size_t chunk_max = 64;
 
   // The chunk whose range the entry belongs to: the last one that begins at or before it.
   std::size_t chunk_for(const Entry& entry) const {

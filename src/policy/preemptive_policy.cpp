@@ -49,18 +49,17 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   victims_.clear();
   timers_ = {};
   timer_of_.clear();
-  stoppable_.clear();
-  generation_ = snapshot.free.generation();
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
   for (const JobIndex job : snapshot.active) {
     victims_.place(job, snapshot.job(job).allocation);
-    rank_again(snapshot, job);
     set_timer(snapshot, job);
   }
+  start_over(snapshot);
 }
 
 void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   QueuePolicy::notice(snapshot, kind, job);
+  look_for_room(snapshot, victims_.where(job));
   switch (kind) {
     case NoticeKind::waiting:
     case NoticeKind::ended:
@@ -72,50 +71,77 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
       break;
     case NoticeKind::stopping:
     case NoticeKind::edited:
-      victims_.touch(job);
       break;
   }
   rank_again(snapshot, job);
-  if (kind != NoticeKind::ended) set_timer(snapshot, job);
+  set_timer(snapshot, job);
 }
 
 void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
-  if (prepare(snapshot, plan)) {
-    rekey_all(snapshot);
-    for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
-    victims_.touch_all();
-  }
-  if (snapshot.free.generation() != generation_) {
-    for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
-    victims_.touch_all();
-  }
-  generation_ = snapshot.free.generation();
+  const bool ranks_differ = prepare(snapshot, plan);
+  if (ranks_differ) rekey_all(snapshot);
+  if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out(snapshot)) start_over(snapshot);
+  started_.clear();
+  interrupted_.clear();
   run_timers(snapshot, plan);
   if (lines_.empty()) return;
   serve(snapshot, plan);
   wake(snapshot, plan);
 }
 
+// The core may refuse a part of a plan.
+bool PreemptivePolicy::was_carried_out(const Snapshot& snapshot) const {
+  const auto waits = [&](JobIndex job) { return snapshot.job(job).is_waiting(); };
+  const auto runs = [&](JobIndex job) { return snapshot.job(job).state == JobState::running; };
+  return std::none_of(started_.begin(), started_.end(), waits) &&
+         std::none_of(interrupted_.begin(), interrupted_.end(), runs);
+}
+
+// Nothing that was worked out before holds any more.
+void PreemptivePolicy::start_over(const Snapshot& snapshot) {
+  generation_ = snapshot.free.generation();
+  for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
+  victims_.touch_all();
+  closed_.open_all();
+  free_.clear();
+  for (std::uint32_t s = 0; s < snapshot.free.servers(); ++s) free_.push_back(snapshot.free.on(ServerIndex(s)));
+}
+
+// A job has left these GPUs, or some of them.
+void PreemptivePolicy::look_for_room(const Snapshot& snapshot, const Allocation& gpus) {
+  for (const ServerGpus& part : gpus.parts()) {
+    const GpuSet now = snapshot.free.on(part.server);
+    if (!free_[part.server].contains(now)) closed_.has_room();
+    free_[part.server] = now;
+  }
+}
+
 void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
-  interrupted_.clear();
   changed_.clear();
+  leaves_room_ = false;
   first_change_ = Instant::never();
+  Walk walk(lines_, [&](std::uint32_t line, const RankKey& first) {
+    return closed_.stays_closed(line, first, claim(snapshot, first.rank));
+  });
+  closed_.begin();
   {
     Trial trial(snapshot.free);
-    const Victims::Context context{snapshot, lines_.shapes(), trial.free(),
-                                   [&](JobIndex job) { return urgency(snapshot, job); }, settings_.ages_evenly};
-    for (Walk walk(lines_); !walk.done();) {
+    Victims::Context context{snapshot, lines_.shapes(), trial.free(), {}};
+    if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
+    while (!walk.done()) {
       const Shape& shape = lines_.shapes()[walk.shape()];
       if (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
           (settings_.may_preempt && start_by_preempting(context, walk, trial, plan))) {
         walk.next();
       } else {
+        closed_.close(walk.shape(), walk.key());
         walk.close_line();
       }
     }
+    for (const ServerIndex server : changed_) free_[server] = trial.free().on(server);
   }
-  interrupted_.clear();
-  for (const ServerIndex server : changed_) victims_.touch(server);  // the plan may yet be refused in part
+  if (!leaves_room_) return;
+  for (const ServerIndex server : changed_) victims_.touch(server);  // which has less room until they have stopped
 }
 
 void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
@@ -126,6 +152,7 @@ void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation 
     victims_.touch(part.server);
     changed_.push_back(part.server);
   }
+  started_.push_back(job);
   plan.start(job, std::move(gpus));
 }
 
@@ -146,8 +173,7 @@ Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) cons
   return claim;
 }
 
-bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, const Walk& walk, Trial& trial,
-                                           Plan& plan) {
+bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan) {
   const Snapshot& snapshot = context.snapshot;
   const Rank wanted = claim(snapshot, walk.key().rank);
   if (!victims_.any_above(wanted)) return false;
@@ -156,76 +182,77 @@ bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, cons
   const Victims::Offer offer = one_server ? victims_.best(context, walk.shape()) : Victims::Offer{};
   if (offer.server.valid() && wanted < offer.rank) {
     const auto victims = victims_.on_server(context, walk.shape(), offer.server);
-    return interrupt(snapshot, victims, walk.job(), offer.server, gpus, trial, plan);
+    return interrupt(snapshot, victims, walk, offer.server, gpus, trial, plan);
   }
   if (one_server) return false;
   const auto victims = victims_.anywhere(context, context.shapes[walk.shape()], wanted);
-  return !victims.empty() && interrupt(snapshot, victims, walk.job(), ServerIndex::none(), gpus, trial, plan);
+  return !victims.empty() && interrupt(snapshot, victims, walk, ServerIndex::none(), gpus, trial, plan);
 }
 
 // Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those it turns out not to
 // need, most urgent first.
-bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const std::vector<JobIndex>& victims, JobIndex job,
+bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk,
                                  ServerIndex only_on, int gpus, Trial& trial, Plan& plan) {
-  const JobRequest& request = snapshot.job(job).request;
+  const JobRequest& request = snapshot.job(walk.job()).request;
   const auto placed = [&] {
     return only_on.valid() ? place_on(trial.free(), snapshot.servers, request, gpus, only_on)
                            : place(trial.free(), snapshot.servers, request, gpus);
   };
   const std::size_t before = trial.mark();
-  std::vector<JobIndex> stopped;
+  std::optional<Allocation> found;
+  Victims::Jobs stopped;
   for (const JobIndex victim : victims) {
-    if (trial.free().total() >= gpus && placed()) break;
     trial.give(snapshot.job(victim).allocation, snapshot.job(victim).request.demand);
     stopped.push_back(victim);
+    if (trial.free().total() >= gpus && (found = placed())) break;
   }
-  if (!placed()) {
+  if (!found) {
     trial.rewind(before);
     return false;
   }
-  for (std::size_t i = stopped.size(); i-- > 0;) {
+  for (std::size_t i = stopped.size() - 1; i-- > 0;) {  // without the last it would not have fitted
     const Job& spared = snapshot.job(stopped[i]);
     const std::size_t mark = trial.mark();
     trial.take(spared.allocation, spared.request.demand);
-    if (placed()) {
+    if (auto without = placed()) {
+      found = std::move(without);
       stopped.erase(stopped.begin() + static_cast<std::ptrdiff_t>(i));
     } else {
       trial.rewind(mark);
     }
   }
+  bool leaves_room = false;
   for (const JobIndex victim : stopped) {
+    const Job& job = snapshot.job(victim);
     interrupted_.push_back(victim);
-    victims_.touch(victim);
-    for (const ServerGpus& part : snapshot.job(victim).allocation.parts()) changed_.push_back(part.server);
+    victims_.set_rank(victim, std::nullopt);
+    for (const ServerGpus& part : job.allocation.parts()) changed_.push_back(part.server);
+    leaves_room = leaves_room || !job.request.demand.is_zero() || !difference(job.allocation, *found).empty();
     plan.preempt(victim);
   }
-  start(snapshot, job, *placed(), trial, plan);
+  start(snapshot, walk.job(), std::move(*found), trial, plan);
+  // What they leave is for less urgent jobs: a more urgent one could have stopped them itself.
+  if (leaves_room) walk.join();
+  leaves_room_ = leaves_room_ || leaves_room;
   return true;
 }
 
-std::optional<Rank> PreemptivePolicy::rank_if_stoppable(const Snapshot& snapshot, const Job& job) {
-  if (job.state != JobState::running || !job.request.preemptible || job.request.capability != Capability::checkpoint)
-    return std::nullopt;
+Rank PreemptivePolicy::aged_rank(const Snapshot& snapshot, const Job& job) {
   Rank rank = running_rank(snapshot, job);
   rank.minor += ageing(snapshot);
   return rank;
 }
 
-std::optional<Rank> PreemptivePolicy::urgency(const Snapshot& snapshot, JobIndex index) {
-  const Stoppable& known = stoppable_[index];
-  if (snapshot.now < known.from) return std::nullopt;
-  if (std::find(interrupted_.begin(), interrupted_.end(), index) != interrupted_.end()) return std::nullopt;
-  return settings_.ages_evenly ? known.rank : rank_if_stoppable(snapshot, snapshot.job(index));
-}
-
 void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
   if (!settings_.may_preempt) return;
   const Job& job = snapshot.job(index);
-  const auto rank = rank_if_stoppable(snapshot, job);
-  while (!stoppable_.contains(index)) stoppable_.push_back({});
-  const bool may_go = rank && all_usable(snapshot, job.allocation);
-  stoppable_[index] = {rank.value_or(Rank::most_urgent()), may_go ? ripe_at(job) : Instant::never()};
-  victims_.set_rank(index, rank ? std::optional(RankKey::of(*rank, job)) : std::nullopt);
+  const bool may_stop = job.state == JobState::running && job.request.preemptible &&
+                        job.request.capability == Capability::checkpoint && ripe_at(job) <= snapshot.now &&
+                        all_usable(snapshot, job.allocation);
+  if (!may_stop) return victims_.set_rank(index, std::nullopt);
+  const Rank rank = aged_rank(snapshot, job);
+  victims_.set_rank(index, RankKey::of(rank, job));
+  closed_.may_stop(rank);
 }
 
 Instant PreemptivePolicy::timer_at(const Snapshot& snapshot, const Job& job, int gpus) {
@@ -239,6 +266,7 @@ void PreemptivePolicy::set_timer(const Snapshot& snapshot, JobIndex index) {
   const Job& job = snapshot.job(index);
   while (!timer_of_.contains(index)) timer_of_.push_back(Instant::never());
   const Instant at = has_timer(job) ? timer_at(snapshot, job, job.allocation.count()) : Instant::never();
+  if (timer_of_[index] == at) return;
   timer_of_[index] = at;
   if (!at.is_never()) timers_.push({at, job.request.id, index});
 }
@@ -253,11 +281,11 @@ void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
     const Timer timer = timers_.top();
     timers_.pop();
     if (!is_current(snapshot, timer)) continue;
+    timer_of_[timer.job] = Instant::never();
     if (snapshot.job(timer.job).is_waiting()) {
       lines_.rekey(timer.job, RankKey::of(changed(snapshot, timer.job, plan), snapshot.job(timer.job)));
-      timer_of_[timer.job] = Instant::never();  // a waiting job changes once; the next time is set when it has run
+      // It changes once; the next time is set when it has run.
     } else {
-      victims_.touch(timer.job);
       rank_again(snapshot, timer.job);
       set_timer(snapshot, timer.job);
     }

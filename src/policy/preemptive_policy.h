@@ -14,6 +14,7 @@
 
 #include <queue>
 
+#include "policy/closed_lines.h"
 #include "policy/queue_policy.h"
 #include "policy/rank.h"
 #include "policy/victims.h"
@@ -68,36 +69,35 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
 
   Instant ripe_at(const Job& job) const { return job.last_start + settings_.min_quantum; }
   std::int64_t ageing(const Snapshot& snapshot) const { return settings_.ages ? snapshot.now.us : 0; }
-  std::optional<Rank> rank_if_stoppable(const Snapshot& snapshot, const Job& job);
-  std::optional<Rank> urgency(const Snapshot& snapshot, JobIndex job);
+  Rank aged_rank(const Snapshot& snapshot, const Job& job);
   void rank_again(const Snapshot& snapshot, JobIndex job);
   Rank claim(const Snapshot& snapshot, const Rank& waiting) const;
   Instant timer_at(const Snapshot& snapshot, const Job& job, int gpus);
   void set_timer(const Snapshot& snapshot, JobIndex job);
   bool is_current(const Snapshot& snapshot, const Timer& timer) const;
   void run_timers(const Snapshot& snapshot, Plan& plan);
+  bool was_carried_out(const Snapshot& snapshot) const;
+  void look_for_room(const Snapshot& snapshot, const Allocation& gpus);
+  void start_over(const Snapshot& snapshot);
   void serve(const Snapshot& snapshot, Plan& plan);
   bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);
-  bool start_by_preempting(const Victims::Context& context, const Walk& walk, Trial& trial, Plan& plan);
-  bool interrupt(const Snapshot& snapshot, const std::vector<JobIndex>& victims, JobIndex job, ServerIndex only_on,
-                 int gpus, Trial& trial, Plan& plan);
+  bool start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan);
+  bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, int gpus,
+                 Trial& trial, Plan& plan);
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
   void wake(const Snapshot& snapshot, Plan& plan);
 
-  struct Stoppable {  // what a pass asks of a running job, kept small and together
-    Rank rank;        // as it was when last told; exact when ranks age evenly
-    Instant from = Instant::never();
-  };
-
   PreemptionSettings settings_;
   Victims victims_;
-  IndexedVector<JobIndex, Stoppable> stoppable_;
+  ClosedLines closed_;
+  IndexedVector<ServerIndex, GpuSet> free_;  // as closed_ knows it
   std::uint64_t generation_ = 0;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
-  IndexedVector<JobIndex, Instant> timer_of_;  // the valid one; others in timers_ are out of date
-  std::vector<JobIndex> interrupted_;          // by the plan being made
-  std::vector<ServerIndex> changed_;           // by the plan being made
-  Instant first_change_ = Instant::never();    // of the jobs it starts
+  IndexedVector<JobIndex, Instant> timer_of_;    // the valid one; others in timers_ are out of date
+  std::vector<JobIndex> started_, interrupted_;  // by the last plan
+  std::vector<ServerIndex> changed_;             // by it
+  bool leaves_room_ = false;                     // it stops jobs that hold more than those who come need
+  Instant first_change_ = Instant::never();      // of the jobs it starts
 };
 
 }  // namespace sl

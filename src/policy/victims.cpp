@@ -8,17 +8,17 @@ namespace sl {
 
 void Victims::clear() {
   standing_.clear();
-  where_.clear();
+  known_.clear();
   by_rank_.clear();
-  rank_.clear();
   offers_.clear();
   touched_.clear();
   is_touched_.clear();
 }
 
 void Victims::place(JobIndex job, const Allocation& gpus) {
-  while (!where_.contains(job)) where_.push_back({});
-  Allocation& where = where_[job];
+  Allocation& where = known(job).where;
+  if (where == gpus) return;
+  const bool moves = !where.empty() && !gpus.empty();
   for (const ServerGpus& part : where.parts()) {
     auto& jobs = standing_[part.server.value].jobs;
     jobs.erase(std::find_if(jobs.begin(), jobs.end(), [&](const Tenant& tenant) { return tenant.job == job; }));
@@ -28,13 +28,12 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   for (const ServerGpus& part : where.parts()) {
     if (part.server.value >= standing_.size()) standing_.resize(part.server.value + 1);
     standing_[part.server.value].jobs.push_back({job, part.gpus.count()});
-    touch(part.server);
+    if (moves) touch(part.server);
   }
 }
 
 void Victims::touch(JobIndex job) {
-  if (!where_.contains(job)) return;
-  for (const ServerGpus& part : where_[job].parts()) touch(part.server);
+  for (const ServerGpus& part : known(job).where.parts()) touch(part.server);
 }
 
 void Victims::touch(ServerIndex server) {
@@ -54,12 +53,13 @@ void Victims::touch_all() {
 const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server) {
   if (server.value >= standing_.size()) standing_.resize(server.value + 1);
   Standing& standing = standing_[server.value];
-  if (standing.known && context.ranks_are_exact) return standing.candidates;
+  if (standing.known && !context.rank_now) return standing.candidates;
   standing.known = true;
   standing.candidates.clear();
   for (const Tenant& tenant : standing.jobs) {
-    if (const auto rank = context.urgency(tenant.job))
-      standing.candidates.push_back({*rank, context.snapshot.job(tenant.job).request.id, tenant.job, tenant.gpus});
+    if (const auto& known = known_[tenant.job].rank)
+      standing.candidates.push_back(
+          {context.rank_now ? context.rank_now(tenant.job) : known->rank, known->id, tenant.job, tenant.gpus});
   }
   std::sort(standing.candidates.begin(), standing.candidates.end());
   return standing.candidates;
@@ -167,7 +167,7 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
     const ServerIndex server = offers.best;
     const Rank before = offers.by_server[server.value];
     if (before == Rank::most_urgent()) return {};
-    if (context.ranks_are_exact) return {server, before};
+    if (!context.rank_now) return {server, before};
     // What is kept may be too good: jobs have become more urgent since. It is never too bad.
     const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
     set(offers, server, now);
@@ -176,8 +176,8 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   return {};
 }
 
-std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {
-  std::vector<JobIndex> jobs;
+Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {
+  Jobs jobs;
   Room room{context.free.count(server), context.free.resources(server)};
   for (const Candidate& candidate : candidates_on(context, server)) {
     if (room.holds(context.shapes[shape])) break;
@@ -188,31 +188,31 @@ std::vector<JobIndex> Victims::on_server(const Context& context, std::uint32_t s
 }
 
 void Victims::set_rank(JobIndex job, const std::optional<RankKey>& rank) {
-  while (!rank_.contains(job)) rank_.push_back({});
-  std::optional<RankKey>& kept = rank_[job];
+  std::optional<RankKey>& kept = known(job).rank;
   if (kept == rank) return;
   if (kept) by_rank_.erase(job, {*kept});
   kept = rank;
   if (kept) by_rank_.insert(job, {*kept});
+  touch(job);
 }
 
-std::vector<JobIndex> Victims::anywhere(const Context& context, const Shape& shape, const Rank& than) {
+Victims::Jobs Victims::anywhere(const Context& context, const Shape& shape, const Rank& than) const {
   const bool any_gpu_will_do = shape.gpu_types.empty() && !shape.gpu_memory_bytes && shape.demand.is_zero();
   int missing = shape.gpus - context.free.total();
-  std::vector<Candidate> candidates;
+  boost::container::small_vector<Candidate, 64> candidates;
   for (const auto& [least, job] : by_rank_) {
     if (least.key.rank <= than) break;  // nobody behind is less urgent: ranks only fall
-    const auto rank = context.urgency(job);
-    if (!rank || *rank <= than) continue;
-    candidates.push_back({*rank, least.key.id, job, 0});
-    for (const ServerGpus& part : where_[job].parts()) {
+    const Rank rank = context.rank_now ? context.rank_now(job) : least.key.rank;
+    if (rank <= than) continue;
+    candidates.push_back({rank, least.key.id, job, 0});
+    for (const ServerGpus& part : known_[job].where.parts()) {
       if (context.free.is_open(part.server)) missing -= part.gpus.count();
     }
-    if (missing <= 0 && any_gpu_will_do && context.ranks_are_exact) break;
+    if (missing <= 0 && any_gpu_will_do && !context.rank_now) break;
   }
-  std::sort(candidates.begin(), candidates.end());
-  std::vector<JobIndex> jobs;
+  Jobs jobs;
   if (missing > 0) return jobs;
+  std::sort(candidates.begin(), candidates.end());
   for (const Candidate& candidate : candidates) jobs.push_back(candidate.job);
   return jobs;
 }

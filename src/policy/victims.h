@@ -18,24 +18,24 @@ namespace sl {
 
 class Victims {
  public:
-  // The rank of a running job; nothing when it may not be stopped now.
-  using Urgency = std::function<std::optional<Rank>(JobIndex)>;
   struct Context {
     const Snapshot& snapshot;
     const Shapes& shapes;
     const FreeGpus& free;  // as far as the plan has come
-    Urgency urgency;
-    bool ranks_are_exact = true;  // false: ranks fall at different speeds, so their kept order may be wrong
+    // What a job's rank is now; empty when ranks only change when told.
+    std::function<Rank(JobIndex)> rank_now;
   };
   struct Offer {
     ServerIndex server;  // none: no server would do
     Rank rank = Rank::most_urgent();
   };
+  using Jobs = boost::container::small_vector<JobIndex, 16>;
 
   void clear();
   void place(JobIndex job, const Allocation& gpus);  // it is there now, and nowhere else
   void remove(JobIndex job) { place(job, {}); }
-  // It may be stopped, and this is its rank; nothing: it may not. The rank may have fallen when it is asked for.
+  const Allocation& where(JobIndex job) { return known(job).where; }
+  // It may be stopped, and this is its rank, which may fall without notice; nothing: it may not.
   void set_rank(JobIndex job, const std::optional<RankKey>& rank);
   void touch(JobIndex job);
   void touch(ServerIndex server);
@@ -46,9 +46,9 @@ class Victims {
   // The server where the most urgent job that would have to stop for `shape` is the least urgent; ties: lowest index.
   Offer best(const Context& context, std::uint32_t shape);
   // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.
-  std::vector<JobIndex> on_server(const Context& context, std::uint32_t shape, ServerIndex server);
+  Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server);
   // Jobs less urgent than `than` to stop anywhere for `shape`, least urgent first: until it fits or they are all.
-  std::vector<JobIndex> anywhere(const Context& context, const Shape& shape, const Rank& than);
+  Jobs anywhere(const Context& context, const Shape& shape, const Rank& than) const;
 
  private:
   struct Candidate {
@@ -79,6 +79,14 @@ class Victims {
   void settle(const Context& context);
   static void find_best(Offers& offers);
 
+  struct Known {  // of a job
+    Allocation where;
+    std::optional<RankKey> rank;  // under which it stands in by_rank_
+  };
+  Known& known(JobIndex job) {
+    while (!known_.contains(job)) known_.push_back({});
+    return known_[job];
+  }
   struct Tenant {
     JobIndex job;
     int gpus;  // here
@@ -86,15 +94,14 @@ class Victims {
   struct Standing {
     boost::container::small_vector<Tenant, 8> jobs;
     Candidates candidates;
-    bool known = false;  // candidates are those of now, if ranks are exact
+    bool known = false;  // candidates are those of now, if ranks only change when told
   };
 
   std::vector<Standing> standing_;  // by server
-  IndexedVector<JobIndex, Allocation> where_;
+  IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
-  IndexedVector<JobIndex, std::optional<RankKey>> rank_;  // under which a job stands in by_rank_
-  std::vector<Rank> plain_;                               // by number of GPUs, of the server being settled
-  std::vector<Offers> offers_;                            // by shape
+  std::vector<Rank> plain_;     // by number of GPUs, of the server being settled
+  std::vector<Offers> offers_;  // by shape
   std::vector<ServerIndex> touched_;
   std::vector<bool> is_touched_;  // by server
 };

@@ -96,12 +96,26 @@ class WaitingLines {
   // All jobs in order of key, as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
   class Walk {
    public:
-    explicit Walk(const WaitingLines& lines) {
+    explicit Walk(const WaitingLines& lines) : Walk(lines, [](std::uint32_t, const Key&) { return false; }) {}
+    // Leaves lines aside of which `leave(line, key of its first job)` says so.
+    template <typename Leave>
+    Walk(const WaitingLines& lines, Leave leave) : lines_(&lines) {
       for (std::uint32_t line = 0; line < lines.lines_.size(); ++line) {
         const auto& jobs = lines.lines_[line];
-        if (!jobs.empty()) cursors_.push_back({jobs.begin(), jobs.end(), line});
+        if (jobs.empty()) continue;
+        leave(line, jobs.begin()->key) ? aside_.push_back(line) : cursors_.push_back({jobs.begin(), line});
       }
       std::make_heap(cursors_.begin(), cursors_.end());
+    }
+    // Lines left aside join after all, if their first job has not been passed yet.
+    void join() {
+      for (const std::uint32_t line : aside_) {
+        const Cursor cursor{lines_->lines_[line].begin(), line};
+        if (!(cursor < cursors_.front())) continue;
+        cursors_.push_back(cursor);
+        std::push_heap(cursors_.begin(), cursors_.end());
+      }
+      aside_.clear();
     }
     bool done() const { return cursors_.empty(); }
     JobIndex job() const { return cursors_.front().at->job; }
@@ -109,7 +123,7 @@ class WaitingLines {
     std::uint32_t shape() const { return cursors_.front().line; }
     void next() {
       std::pop_heap(cursors_.begin(), cursors_.end());
-      if (++cursors_.back().at == cursors_.back().end) {
+      if (++cursors_.back().at == Iterator()) {
         cursors_.pop_back();
       } else {
         std::push_heap(cursors_.begin(), cursors_.end());
@@ -124,11 +138,13 @@ class WaitingLines {
    private:
     using Iterator = typename OrderedJobs<Key>::Iterator;
     struct Cursor {
-      Iterator at, end;
+      Iterator at;
       std::uint32_t line;
       friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // least key on top
     };
+    const WaitingLines* lines_;
     boost::container::small_vector<Cursor, 16> cursors_;
+    boost::container::small_vector<std::uint32_t, 16> aside_;
   };
 
  private:
