@@ -8,7 +8,7 @@ namespace sl {
 Core::Core(const Estimates& estimates, CoreSettings settings)
     : settings_(settings), estimates_(estimates), random_(settings.seed) {}
 
-void Core::apply(Event event, Instant now, Effects& effects) {
+void Core::apply(Event&& event, Instant now, Effects& effects) {
   SL_CHECK(now >= now_, "time never goes back");
   now_ = now;
   effects_ = &effects;
@@ -90,8 +90,14 @@ std::vector<JobIndex> Core::queue_order(Instant now) const {
   return policy_->queue_order(self.snapshot());
 }
 
-Job* Core::find_attempt(JobId job, int attempt, JobIndex* index) {
-  *index = find(job);
+void Core::fetch(JobIndex index) const {
+  const char* job = reinterpret_cast<const char*>(&jobs_[index]);
+  for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(job + line);
+  __builtin_prefetch(&position_[index]);
+}
+
+Job* Core::find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess) {
+  *index = jobs_.contains(guess) && jobs_[guess].request.id == job ? guess : find(job);
   if (!index->valid()) return nullptr;
   Job& found = jobs_[*index];
   return is_active(found.state) && found.attempt == attempt ? &found : nullptr;
@@ -240,11 +246,23 @@ void Core::finish(JobIndex index, JobState final_state, const Exit& exit) {
   retired_.push_back(index);
 }
 
+JobIndex Core::free_slot() {
+  if (free_slots_.empty()) {
+    position_.push_back(0);
+    return jobs_.push_back(Job{});
+  }
+  const JobIndex slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
 // Slots of jobs that ended in an earlier step are used again from here on. While records of them are unread they stay.
 void Core::retire() {
   for (const JobIndex index : retired_) {
-    by_id_.erase(jobs_[index].request.id);
-    jobs_[index] = Job{};
+    Job& gone = jobs_[index];
+    by_id_.erase(gone.request.id);
+    std::destroy_at(&gone);
+    std::construct_at(&gone);
     free_slots_.push_back(index);
   }
   retired_.clear();

@@ -56,7 +56,7 @@ class Core {
   Core(const Estimates& estimates, CoreSettings settings);
 
   // ---- the two steps ----
-  void apply(Event event, Instant now, Effects& effects);
+  void apply(Event&& event, Instant now, Effects& effects);
   void schedule(Instant now, Effects& effects);
   // When schedule() wants to be called next though nothing happens; never() when it does not.
   Instant next_wake() const;
@@ -76,6 +76,10 @@ class Core {
   // ---- what is ----
   JobIndex find(JobId job) const;  // none when unknown or finished and gone
   const Job& job(JobIndex index) const { return jobs_[index]; }
+  // For a world with more jobs than a cache holds, which knows what comes next: fetches what an event about this job
+  // reads first, and then, once that is there, what its end reads.
+  void fetch(JobIndex index) const;
+  void fetch_servers(JobIndex index) const { ledger_.fetch(jobs_[index].allocation); }
   const JobTable& jobs() const { return jobs_; }
   std::span<const JobIndex> waiting() const { return waiting_; }
   std::span<const JobIndex> active() const { return active_; }
@@ -136,7 +140,7 @@ class Core {
   bool leaves(JobIndex tenant, ServerIndex server, int gpu) const;
 
   // Steps shared by the handlers (core.cpp).
-  Job* find_attempt(JobId job, int attempt, JobIndex* index);
+  Job* find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess = {});
   void set_state(JobIndex index, JobState to, const Exit& exit = {});
   void enter_queue(JobIndex index);
   void leave_queue(JobIndex index);
@@ -154,6 +158,7 @@ class Core {
   void notice(NoticeKind kind, JobIndex index);
   void stop(JobIndex index, StopReason why);
   void stop_overdue();
+  JobIndex free_slot();
   void retire();
   void wake_policy(Trigger trigger);
   void command(CommandKind kind, JobIndex index, const Allocation& gpus);

@@ -7,20 +7,13 @@
 namespace sl {
 
 void Core::on(JobSubmitted& event) {
-  if (find(event.request.id).valid()) return;
-  JobIndex index;
-  if (free_slots_.empty()) {
-    index = jobs_.push_back(Job{});
-    position_.push_back(0);
-  } else {
-    index = free_slots_.back();
-    free_slots_.pop_back();
-  }
+  const auto [place, is_new] = by_id_.try_emplace(event.request.id, JobIndex::none());
+  if (!is_new) return;
+  const JobIndex index = place->second = free_slot();
   Job& job = jobs_[index];
   job.request = std::move(event.request);
   job.state = event.held ? JobState::held : JobState::pending;
   job.state_since = job.waiting_since = job.accounted = now_;
-  by_id_.emplace(job.request.id, index);
   effects_->records.push_back({.kind = RecordKind::job_submitted,
                                .from = job.state,
                                .to = job.state,
@@ -99,7 +92,7 @@ void Core::on(const JobEdited& event) {
 
 void Core::on(const AttemptStarted& event) {
   JobIndex index;
-  Job* job = find_attempt(event.job, event.attempt, &index);
+  Job* job = find_attempt(event.job, event.attempt, &index, event.index);
   if (!job || job->gpus_awaited > 0) return;
   const bool moved = job->state == JobState::migrating || job->state == JobState::resizing;
   if (job->state != JobState::starting && !moved) return;
@@ -153,7 +146,7 @@ void Core::on(const AttemptSuspended& event) {
 
 void Core::on(const AttemptReleased& event) {
   JobIndex index;
-  Job* job = find_attempt(event.job, event.attempt, &index);
+  Job* job = find_attempt(event.job, event.attempt, &index, event.index);
   if (!job || !is_active(job->state) || job->state == JobState::suspended) return;
   if (job->cancel_requested) return finish(index, JobState::cancelled, {});
   requeue(index);
@@ -161,7 +154,7 @@ void Core::on(const AttemptReleased& event) {
 
 void Core::on(const AttemptExited& event) {
   JobIndex index;
-  Job* job = find_attempt(event.job, event.attempt, &index);
+  Job* job = find_attempt(event.job, event.attempt, &index, event.index);
   if (!job) return;
   if (job->state == JobState::suspended) {  // its frozen process has gone
     leave_suspension(index);

@@ -187,7 +187,7 @@ int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& dem
       facts.tenant_started = now;
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    servers_[part.server].used += share;
+    if (!share.is_zero()) servers_[part.server].used += share;
     free_.take(part.server, newly & free_.on(part.server), share);
     in_use_ += newly.count();
   }
@@ -217,12 +217,24 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
       servers_[part.server].gpus[static_cast<std::size_t>(gpu)].tenants = static_cast<int>(cell.tenants.size());
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    servers_[part.server].used -= share;
+    if (!share.is_zero()) servers_[part.server].used -= share;
     const GpuSet offered = now_free & usable(part.server);
     free_.give(part.server, offered, share);
     if (free_.is_open(part.server)) freed += offered.count();
   }
   return freed;
+}
+
+void Ledger::fetch(const Allocation& gpus) const {
+  for (const ServerGpus& part : gpus.parts()) {
+    const Server& server = servers_[part.server];
+    __builtin_prefetch(&server.gpus);
+    part.gpus.for_each([&](int gpu) {
+      __builtin_prefetch(&cells_[part.server][static_cast<std::size_t>(gpu)]);
+      __builtin_prefetch(&server.gpus[static_cast<std::size_t>(gpu)].tenants);
+    });
+    free_.fetch(part.server);
+  }
 }
 
 void Ledger::check_invariants(const JobTable& jobs) const {

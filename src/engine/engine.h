@@ -36,7 +36,7 @@ class Engine {
   Engine(Core& core, Journal& journal, Fleet& fleet) : core_(core), journal_(journal), fleet_(fleet) {}
 
   // Something happened. Its effects wait for the end of the instant.
-  void feed(Event event, Instant now) { core_.apply(std::move(event), now, effects_); }
+  void feed(Event&& event, Instant now) { core_.apply(std::move(event), now, effects_); }
 
   // All events of this instant are in: decide, write down, and give out what is durable. Returns the batch's number, 0
   // when there was nothing to write.

@@ -54,7 +54,8 @@ struct JobEdited {  // only what is set changes; GPUs only while it is pending
 struct AttemptStarted {
   JobId job;
   int attempt = 0;
-};  // also: resumed, moved or resized, and running again
+  JobIndex index = {};  // where the core keeps it, if the sender believes to know; saves a look-up
+};                      // also: resumed, moved or resized, and running again
 struct AttemptProgressed {
   JobId job;
   int attempt = 0;
@@ -70,12 +71,14 @@ struct AttemptSuspended {
 struct AttemptReleased {
   JobId job;
   int attempt = 0;
+  JobIndex index = {};
 };  // stopped for others; goes back to the queue
 struct AttemptExited {
   JobId job;
   int attempt = 0;
   Exit exit;
   bool retry = false;
+  JobIndex index = {};
 };  // retry: back to the queue instead of ending
 struct ServerJoined {
   ServerDescription server;

@@ -29,14 +29,11 @@ Shape Shape::of(const JobRequest& request, int gpus) {
 }
 
 std::uint32_t Shapes::intern(const JobRequest& request, int gpus) {
-  const std::size_t hash = hash_of(request, gpus);
-  for (auto [at, end] = by_hash_.equal_range(hash); at != end; ++at) {
-    if (matches(shapes_[at->second], request, gpus)) return at->second;
+  for (std::size_t hash = hash_of(request, gpus);; ++hash) {  // onwards where another shape has it
+    const auto [at, is_new] = by_hash_.try_emplace(hash, static_cast<std::uint32_t>(shapes_.size()));
+    if (is_new) shapes_.push_back(Shape::of(request, gpus));
+    if (is_new || matches(shapes_[at->second], request, gpus)) return at->second;
   }
-  const auto shape = static_cast<std::uint32_t>(shapes_.size());
-  shapes_.push_back(Shape::of(request, gpus));
-  by_hash_.emplace(hash, shape);
-  return shape;
 }
 
 }  // namespace sl

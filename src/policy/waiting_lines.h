@@ -5,8 +5,8 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "policy/ordered_jobs.h"
@@ -34,7 +34,7 @@ class Shapes {
 
  private:
   std::vector<Shape> shapes_;
-  std::unordered_multimap<std::size_t, std::uint32_t> by_hash_;
+  boost::unordered_flat_map<std::size_t, std::uint32_t> by_hash_;
 };
 
 template <typename Key>
@@ -43,39 +43,43 @@ class WaitingLines {
   static constexpr std::uint32_t no_line = ~std::uint32_t{0};
 
   void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key) {
-    while (!places_.contains(job)) places_.push_back({});
+    while (!line_of_.contains(job)) {
+      line_of_.push_back(no_line);
+      key_of_.push_back({});
+    }
     erase(job);
     const std::uint32_t line = shapes_.intern(request, gpus);
     if (line >= lines_.size()) lines_.resize(line + 1);
-    places_[job] = {line, key};
+    line_of_[job] = line;
+    key_of_[job] = key;
     lines_[line].insert(job, key);
     ++size_;
   }
   bool erase(JobIndex job) {
     if (!contains(job)) return false;
-    Place& place = places_[job];
-    const bool was_there = lines_[place.line].erase(job, place.key);
+    const bool was_there = lines_[line_of_[job]].erase(job, key_of_[job]);
     SL_CHECK(was_there, "a waiting job stands in its line with its key");
-    place.line = no_line;
+    line_of_[job] = no_line;
     --size_;
     return true;
   }
   // Moves the job, if it stands here, to where `key` belongs.
   void rekey(JobIndex job, const Key& key) {
     if (!contains(job)) return;
-    Place& place = places_[job];
-    if (!(place.key < key) && !(key < place.key)) return;
-    lines_[place.line].erase(job, place.key);
-    lines_[place.line].insert(job, key);
-    place.key = key;
+    Key& kept = key_of_[job];
+    if (!(kept < key) && !(key < kept)) return;
+    lines_[line_of_[job]].erase(job, kept);
+    lines_[line_of_[job]].insert(job, key);
+    kept = key;
   }
-  bool contains(JobIndex job) const { return places_.contains(job) && places_[job].line != no_line; }
+  bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const Shapes& shapes() const { return shapes_; }
   void clear() {
     for (auto& line : lines_) line.clear();
-    places_.clear();
+    line_of_.clear();
+    key_of_.clear();
     size_ = 0;
   }
 
@@ -148,13 +152,10 @@ class WaitingLines {
   };
 
  private:
-  struct Place {
-    std::uint32_t line = no_line;
-    Key key{};
-  };
   Shapes shapes_;
-  std::vector<OrderedJobs<Key>> lines_;  // by shape
-  IndexedVector<JobIndex, Place> places_;
+  std::vector<OrderedJobs<Key>> lines_;             // by shape
+  IndexedVector<JobIndex, std::uint32_t> line_of_;  // kept apart: asked of every job that ends
+  IndexedVector<JobIndex, Key> key_of_;
   std::size_t size_ = 0;
 };
 

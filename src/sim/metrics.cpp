@@ -30,7 +30,6 @@ double percentile(std::vector<double>& values, double fraction) {
 class Contention {
  public:
   Contention(const Trace& trace, const SimulationResult& result) : integrals_(trace.jobs.size()) {
-    const std::vector<End> ends = ends_of(result);
     std::size_t next = 0;  // submission
     double jobs = 0, integral = 0;
     std::int64_t now = trace.jobs.front().submitted.us;
@@ -43,7 +42,8 @@ class Contention {
       integrals_[next] -= integral;
       jobs += result.outcomes[next++].finished.happened();
     };
-    for (const auto& [at, job] : ends) {
+    for (const std::uint32_t job : result.finished) {
+      const std::int64_t at = result.outcomes[job].finished.us;
       while (next < trace.jobs.size() && trace.jobs[next].submitted.us <= at) submit();
       pass_to(at);
       integrals_[job] += integral;
@@ -56,17 +56,6 @@ class Contention {
   }
 
  private:
-  using End = std::pair<std::int64_t, std::uint32_t>;
-  static std::vector<End> ends_of(const SimulationResult& result) {
-    std::vector<End> ends;
-    ends.reserve(result.outcomes.size());
-    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
-      const Instant finished = result.outcomes[i].finished;
-      if (finished.happened()) ends.emplace_back(finished.us, static_cast<std::uint32_t>(i));
-    }
-    std::sort(ends.begin(), ends.end());
-    return ends;
-  }
   std::vector<double> integrals_;  // of the number of jobs over the time each was there
 };
 

@@ -72,7 +72,7 @@ class Fifo {
     std::erase_if(running_, [&](const auto& item) {
       if (item.first > now) return false;
       servers_.release(item.second);
-      result_.outcomes[item.second].finished = at(now);
+      result_.finish(item.second, at(now));
       return true;
     });
   }
@@ -138,7 +138,7 @@ class Ticking {
 
   void finish(std::size_t job) {
     servers_.release(job);
-    result_.outcomes[job].finished = at(now_);
+    result_.finish(job, at(now_));
     ++finished_;
     changed_ = true;
   }

@@ -94,7 +94,7 @@ class Pool {
       if (jobs_[job].remaining > 0) continue;
       jobs_[job].running = false;
       jobs_[job].finished = true;
-      result_.outcomes[job].finished = at(now_);
+      result_.finish(job, at(now_));
       ++finished_;
       leave(job);
     }

@@ -10,16 +10,19 @@ namespace {
 
 constexpr std::size_t piece = 1 << 20;
 
-// Seconds with as many digits as they need.
+// Seconds with as many digits as they need. By hand, since most of a large CSV is such numbers.
 void add_seconds(std::string& text, std::int64_t us) {
   const std::int64_t whole = us / 1'000'000, part = us % 1'000'000;
   const fmt::format_int digits(whole);
   if (part < 0 && whole == 0) text.push_back('-');
   text.append(digits.data(), digits.size());
   if (part == 0) return;
-  std::string fraction = fmt::format(".{:06}", part < 0 ? -part : part);
-  fraction.erase(fraction.find_last_not_of('0') + 1);
-  text += fraction;
+  char fraction[] = ".000000";
+  std::size_t size = sizeof fraction - 1;
+  auto rest = static_cast<std::uint64_t>(part < 0 ? -part : part);
+  for (std::size_t at = size; --at > 0; rest /= 10) fraction[at] = static_cast<char>('0' + rest % 10);
+  while (fraction[size - 1] == '0') --size;
+  text.append(fraction, size);
 }
 
 // A comma, and the seconds if it happened.

@@ -74,17 +74,23 @@ struct Outcome {    // of one trace job, same index
 
 struct SimulationResult {
   std::vector<Outcome> outcomes;
-  double gpu_s_allocated = 0;          // integral of GPUs that some job holds
-  double gpu_s_lost = 0;               // of those: coming back after an interruption, and work done twice
-  double free_gpu_s = 0;               // integral of GPUs nobody holds, while some server is up
-  double fragmented_gpu_s = 0;         // of those: not on the server that has most of them
-  double fragmented_demand_gpu_s = 0;  // of those: too few on their server for a request as the trace makes them
+  std::vector<std::uint32_t> finished;  // indices of the jobs that finished, in order of their ends
+  double gpu_s_allocated = 0;           // integral of GPUs that some job holds
+  double gpu_s_lost = 0;                // of those: coming back after an interruption, and work done twice
+  double free_gpu_s = 0;                // integral of GPUs nobody holds, while some server is up
+  double fragmented_gpu_s = 0;          // of those: not on the server that has most of them
+  double fragmented_demand_gpu_s = 0;   // of those: too few on their server for a request as the trace makes them
   std::uint64_t decisions_refused = 0;
   std::uint64_t decisions = 0;  // calls of the policy
   std::int64_t failed = 0;      // jobs that failed for good or were turned away by the policy
   std::int64_t unfinished = 0;  // jobs the policy never ran to their end
   std::int64_t server_losses = 0;
   bool cancelled = false;
+
+  void finish(std::size_t job, Instant at) {
+    outcomes[job].finished = at;
+    finished.push_back(static_cast<std::uint32_t>(job));
+  }
 };
 
 SimulationResult simulate(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
