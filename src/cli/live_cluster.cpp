@@ -93,10 +93,11 @@ Status LiveCluster::read_servers(const json::value& view) {
 }
 
 std::string LiveCluster::description() const {
-  std::string text =
-      fmt::format("{} GPUs on {} servers", servers_.back().gpu_first + servers_.back().gpus, servers_.size());
+  const int gpus = servers_.back().gpu_first + servers_.back().gpus;
+  std::string text = plural(static_cast<std::size_t>(gpus), "GPU") + " on " + plural(servers_.size(), "server");
   if (simulated_ > 0)
-    text += fmt::format(", {} of them simulated: trainings there share this machine's CPUs", simulated_);
+    text += fmt::format(", {} simulated: trainings there share this machine's CPUs",
+                        simulated_ == gpus ? "all" : fmt::format("{} of them", simulated_));
   return text;
 }
 
