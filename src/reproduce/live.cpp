@@ -9,6 +9,8 @@
 namespace sl::reproduce {
 namespace {
 
+constexpr double shortest_s = 0.001;  // clusters tell times in milliseconds
+
 // With server `first` in front, the others behind it in their order.
 sim::Cluster cluster_of(const std::vector<plot::HistoryServer>& servers, int first) {
   sim::Cluster cluster;
@@ -65,7 +67,7 @@ Result<Lengths> measure_lengths(const LiveSetup& setup, wire::GpuRange gpus) {
       if (!jobs.ok()) return jobs.error();
       sum += jobs->front().times.finished_s - jobs->front().times.started_s;
     }
-    lengths.seconds.push_back(sum / runs_alone);
+    lengths.seconds.push_back(std::max(sum / runs_alone, shortest_s));
   }
   return lengths;
 }

@@ -68,7 +68,7 @@ Result<LiveResult> run_scalability(const LiveSetup& setup) {
   if (setup.gpus.max < 3) return too_few_gpus(setup, 3);
   const auto lengths = measure_lengths(setup, setup.gpus);
   if (!lengths.ok()) return lengths.error();
-  LiveResult result{"Training", "GPUs"};
+  LiveResult result{"Training", "GPUs", true};
   Line ideal{"ideal", {}}, predicted{"simulated", {}}, measured{"real", {}};
   for (int g = 1; g <= setup.gpus.max; ++g) {
     const double told = predicted_speedup(lengths->seconds, 2, g), truth = lengths->on(1) / lengths->on(g);
@@ -92,7 +92,7 @@ Result<LiveResult> run_submission(const LiveSetup& setup) {
   const auto lengths = measure_lengths(setup, {gpus, gpus});
   if (!lengths.ok()) return lengths.error();
   const double interval_s = lengths->on(gpus) * interval_of_length;
-  LiveResult result{"Policy", "Jobs"};
+  LiveResult result{"Policy", "Jobs", true};
   std::vector<Line> lines;
   for (const std::int64_t count : setup.counts) {
     const auto pair = run_both(setup, *lengths, {"fifo", {gpus, gpus}, count, interval_s});

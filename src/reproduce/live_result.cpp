@@ -61,7 +61,7 @@ std::vector<plot::Panel> row_panels(const LiveResult& result) {
     if (std::find(seen.begin(), seen.end(), row.metric.name) != seen.end()) continue;
     seen.emplace_back(row.metric.name);
     const std::vector<const LiveRow*> rows = rows_of(result, seen.back());
-    panels.push_back(result.has_lines ? lines_of(rows, result.x_name) : bars_of(rows));
+    panels.push_back(result.x_is_number ? lines_of(rows, result.x_name) : bars_of(rows));
   }
   return panels;
 }
@@ -111,7 +111,9 @@ boost::json::value live_json(const LiveResult& result) {
   boost::json::array rows;
   for (const LiveRow& row : result.rows) {
     boost::json::object object = {{in_small(result.series_name), row.series}};
-    if (!result.x_name.empty()) object[in_small(result.x_name)] = row.x;
+    if (!result.x_name.empty())
+      object[in_small(result.x_name)] =
+          result.x_is_number ? boost::json::value(std::stoi(row.x)) : boost::json::value(row.x);
     object["figure"] = row.metric.name;
     object["simulated"] = row.simulated;
     object["real"] = row.real;

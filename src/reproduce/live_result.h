@@ -34,7 +34,7 @@ struct LiveRow {
 
 struct LiveResult {
   std::string series_name = "Policy", x_name;  // no name: rows have no x
-  bool has_lines = false;                      // over x, which is a number; else bars
+  bool x_is_number = false;                    // rows are lines over it, else bars
   std::vector<LiveRow> rows = {};
   std::vector<plot::Panel> panels = {};  // of the picture; empty: the rows
   std::string caption = {};              // what was run

@@ -117,6 +117,17 @@ TEST_F(Live, trainings_that_slow_one_another_down_are_a_gap_of_as_much) {
   EXPECT_NEAR(row_of(result, "fifo", "1", turnaround_metric).real, 12, 1e-3);
 }
 
+TEST_F(Live, what_ends_at_once_takes_a_millisecond) {
+  lengths_ = {0.001, 0.001};
+  LiveSetup instant = setup({1, 2});
+  instant.run = [&](const LiveRun& run) {
+    auto jobs = as_simulated(run);
+    for (LiveJob& job : *jobs) job.times.finished_s = job.times.started_s;
+    return jobs;
+  };
+  EXPECT_NEAR(row_of(run("schedulearn-speedup", instant), "training", "2", speedup_metric).real, 1, 1e-9);
+}
+
 TEST_F(Live, speedup_compares_the_first_runs_with_the_second) {
   LiveSetup cluster = setup({1, 2});
   int runs = 0;
@@ -175,7 +186,7 @@ TEST_F(Live, other_experiments_are_answered_with_those_that_can) {
     EXPECT_NE(found.error().notes.front().find(experiment.name), std::string::npos);
 }
 
-TEST(LiveResult, a_table_and_csv_show_the_same_rows) {
+TEST(LiveResult, table_csv_and_json_show_the_same_rows) {
   LiveResult result{"Policy", "Server"};
   result.rows = {{"fifo", "a", held_metric, 50, 45}, {"round_robin", "b", makespan_metric, 10, 11}};
   EXPECT_EQ(
@@ -185,6 +196,12 @@ TEST(LiveResult, a_table_and_csv_show_the_same_rows) {
             "  POLICY       SERVER  FIGURE        SIMULATED       REAL            GAP\n"
             "  fifo              a  held_pct          50.00      45.00    -5.0 points\n"
             "  round_robin       b  makespan_s        10.00      11.00        +10.0 %\n");
+  EXPECT_EQ(live_json(result).at("rows").at(0), (boost::json::object{{"policy", "fifo"},
+                                                                     {"server", "a"},
+                                                                     {"figure", "held_pct"},
+                                                                     {"simulated", 50.0},
+                                                                     {"real", 45.0},
+                                                                     {"gap_pct", -5.0}}));
 }
 
 }  // namespace
