@@ -79,8 +79,8 @@ Result<LiveResult> run_scalability(const LiveSetup& setup) {
   }
   result.panels = {line_panel({"GPUs", plot::Unit::none, true}, {"Speed-up"}, {predicted, measured, ideal})};
   result.caption = fmt::format(
-      "alone on 1 to {} GPUs, {} times each (mean). Simulated: what the speed model says, told the durations on 1 and "
-      "2",
+      "alone on 1 to {} GPUs, {} times each (mean). Simulated: what the speed model says, told two durations, on 1 and "
+      "on 2 GPUs",
       setup.gpus.max, runs_alone);
   return result;
 }
