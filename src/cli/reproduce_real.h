@@ -1,5 +1,5 @@
-// `schedulearn reproduce schedulearn-turnaround --real JOBFILE`: the same training again and again on the live cluster,
-// simulated beside real.
+// `schedulearn reproduce NAME --real JOBFILE`: the same training again and again on the live cluster, simulated beside
+// real.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace sl::cli {
 
 struct RealOptions {
   std::string experiment;
-  std::string job_file;  // a small training on one GPU; keeps nothing that its next run would find
-  std::string job_counts = "1,5,10";
+  std::string job_file;    // a small training; keeps nothing that its next run would find
+  std::string job_counts;  // empty: as the experiment says
   std::string folder;
   std::string command;  // as it was typed
 };
 
-// Switches the live policy to fifo and round_robin in turn and back to what it was. Refuses a cluster that has
-// unfinished jobs. Ctrl-C: jobs that were handed in go on, the policy is put back.
+// Switches the live policy and puts it back. Refuses a cluster that has unfinished jobs. Ctrl-C: jobs that were handed
+// in go on, the policy is put back.
 int reproduce_real(const Context& context, const RealOptions& options);
 
 }  // namespace sl::cli

@@ -259,16 +259,16 @@ void Research::add_reproduce(CLI::App& app) {
   CLI::App* c = command_(app, "reproduce", "Run published experiments again: the figures they print beside ours.",
                          "  schedulearn reproduce ls\n  schedulearn reproduce tetris-vs-fifo\n"
                          "  schedulearn reproduce all --out reproduced\n"
-                         "  schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml\n",
+                         "  schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml\n"
+                         "  schedulearn reproduce schedulearn-speedup --real examples/real-cnn.toml\n",
                          [this] { return reproduce_published(); });
   c->add_option("what", reproduce_.what, "ls (default), the name of an experiment, or all");
   c->add_option("-o,--out", reproduce_.folder, "where tables and charts go (default: reproduced, here)");
   c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
   c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
-  CLI::Option* real = c->add_option("--real", real_.job_file,
-                                    "schedulearn-turnaround: this training on the live cluster, beside simulated");
-  c->add_option("--jobs", real_.job_counts, "--real: how many trainings, one run for each")
-      ->default_str("1,5,10")
+  CLI::Option* real = c->add_option(
+      "--real", real_.job_file, "schedulearn-…: this training again and again on the live cluster, beside simulated");
+  c->add_option("--jobs", real_.job_counts, "--real: how many trainings, one run for each; default: 1,5,10 or 5,10")
       ->needs(real);
 }
 

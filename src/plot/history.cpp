@@ -245,4 +245,12 @@ double allocated_share(const std::vector<std::vector<Range>>& busy, int gpu_firs
   return time.high > time.low ? held / ((time.high - time.low) * count) : 0;
 }
 
+std::vector<double> allocated_shares(const History& history, Range time) {
+  const auto busy = busy_times(history);
+  std::vector<double> shares;
+  for (const HistoryServer& server : history.servers)
+    shares.push_back(allocated_share(busy, server.gpu_first, server.gpus, time));
+  return shares;
+}
+
 }  // namespace sl::plot

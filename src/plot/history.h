@@ -55,5 +55,7 @@ std::vector<Point> allocated(const std::vector<std::vector<Range>>& busy, int gp
 
 // The share of [from, to) in which they are held: GPU-seconds over GPUs times seconds.
 double allocated_share(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, Range time);
+// Of each server.
+std::vector<double> allocated_shares(const History& history, Range time);
 
 }  // namespace sl::plot

@@ -83,6 +83,25 @@ plot::Panel cumulative_panel(const std::string& x_name, plot::Unit unit, const s
   return panel;
 }
 
+Line in_system(const std::string& name, const std::vector<JobTimes>& jobs) {
+  std::vector<std::pair<double, int>> changes;
+  for (const JobTimes& job : jobs) changes.insert(changes.end(), {{job.submitted_s, 1}, {job.finished_s, -1}});
+  std::sort(changes.begin(), changes.end());
+  Line line{name, {}};
+  double now = 0;
+  for (const auto& [at, by] : changes) {
+    line.points.push_back({at, {now}});
+    line.points.push_back({at, {now += by}});
+  }
+  return line;
+}
+
+double highest(const Line& line) {
+  double most = 0;
+  for (const LinePoint& point : line.points) most = std::max(most, point.values.front());
+  return most;
+}
+
 plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<Line>& lines) {
   plot::Panel panel;
   plot::Range x_range{INFINITY, -INFINITY}, y_range{0, -INFINITY};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plot/figure.h"
+#include "reproduce/simulations.h"
 
 namespace sl::reproduce {
 
@@ -26,6 +27,9 @@ struct Line {
   std::string name;
   std::vector<LinePoint> points;
 };
+// How many jobs have been submitted and have not finished, over time.
+Line in_system(const std::string& name, const std::vector<JobTimes>& jobs);
+double highest(const Line& line);
 struct AxisName {
   std::string name;
   plot::Unit unit = plot::Unit::none;

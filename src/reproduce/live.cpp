@@ -4,103 +4,137 @@
 
 #include <algorithm>
 
-#include "reproduce/charts.h"
 #include "sim/trace_file.h"
 
 namespace sl::reproduce {
 namespace {
 
-double first_start(const std::vector<JobTimes>& jobs) {
-  return std::min_element(jobs.begin(), jobs.end(),
-                          [](const JobTimes& a, const JobTimes& b) { return a.started_s < b.started_s; })
-      ->started_s;
+constexpr double shortest_s = 0.001;  // clusters tell times in milliseconds
+
+// With server `first` in front, the others behind it in their order.
+sim::Cluster cluster_of(const std::vector<plot::HistoryServer>& servers, int first) {
+  sim::Cluster cluster;
+  for (const plot::HistoryServer& server : servers) cluster.kinds.emplace_back().gpus = server.gpus;
+  std::rotate(cluster.kinds.begin(), cluster.kinds.begin() + first, cluster.kinds.end());
+  return cluster;
 }
 
-double makespan(const std::vector<JobTimes>& jobs) {
-  double last = 0;
-  for (const JobTimes& job : jobs) last = std::max(last, job.finished_s);
-  return last - first_start(jobs);
+// Speeds relative to the fewest GPUs it can run on; below them it never runs.
+std::string profile_of(const Lengths& lengths, int gpus_max) {
+  std::string profile = "speedup:1";
+  for (int g = 2; g <= gpus_max; ++g)
+    profile += fmt::format("|{:.6g}", lengths.seconds.front() / lengths.on(std::max(g, lengths.gpus_min)));
+  return profile;
 }
 
-double turnaround(const std::vector<JobTimes>& jobs) {
-  double sum = 0;
-  for (const JobTimes& job : jobs) sum += job.finished_s - job.started_s;
-  return sum / static_cast<double>(jobs.size());
-}
-
-std::string trace_of(const LiveRun& run, double alone_s) {
-  std::string text = "job_id,submit_time_s,gpus,duration_s\n";
-  double first = run.jobs.front().submitted_s;
-  for (const JobTimes& job : run.jobs) first = std::min(first, job.submitted_s);
-  for (std::size_t j = 0; j < run.jobs.size(); ++j)
-    text += fmt::format("{},{:.3f},1,{:.3f}\n", j + 1, run.jobs[j].submitted_s - first, alone_s);
+// Policies that do not resize give the most, as the controller has it.
+std::string trace_of(const Lengths& lengths, const LiveRun& run, const std::vector<double>& submitted_s) {
+  std::string text = "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,profile\n";
+  for (std::size_t j = 0; j < submitted_s.size(); ++j)
+    text += fmt::format("{},{:.3f},{},{:.3f},{},{},{}\n", j + 1, submitted_s[j], run.gpus.max, lengths.on(run.gpus.max),
+                        run.gpus.min, run.gpus.max, profile_of(lengths, run.gpus.max));
   return text;
 }
 
-Line line_of(const std::vector<LiveRow>& rows, const std::string& metric, const std::string& policy, bool real) {
-  Line line{policy + (real ? ", real" : ", simulated"), {}};
-  for (const LiveRow& row : rows) {
-    if (row.metric == metric && row.policy == policy)
-      line.points.push_back({static_cast<double>(row.jobs), {real ? row.real_s : row.simulated_s}});
+double first_start(const std::vector<LiveJob>& jobs) {
+  double first = jobs.front().times.started_s;
+  for (const LiveJob& job : jobs) first = std::min(first, job.times.started_s);
+  return first;
+}
+
+void count_from_first_submission(std::vector<LiveJob>& jobs) {
+  double first = jobs.front().times.submitted_s;
+  for (const LiveJob& job : jobs) first = std::min(first, job.times.submitted_s);
+  for (LiveJob& job : jobs) {
+    for (double* time : {&job.times.submitted_s, &job.times.started_s, &job.times.finished_s}) *time -= first;
   }
-  return line;
 }
 
 }  // namespace
 
-Result<std::vector<LiveRow>> compare_live(const sim::Cluster& cluster, double alone_s, const std::vector<LiveRun>& runs,
-                                          const std::string& folder) {
-  std::vector<Scenario> scenarios;
-  for (const LiveRun& run : runs) {
-    const std::string path = fmt::format("{}/{}-{}.trace.csv", folder, run.policy, run.jobs.size());
-    if (Status written = sim::write_text(path, trace_of(run, alone_s)); !written.ok()) return written.error();
-    scenarios.push_back({path, cluster, run.policy});
-  }
-  const auto simulated = simulate_all(scenarios);
-  if (!simulated.ok()) return simulated.error();
-  std::vector<LiveRow> rows;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const auto &virtual_jobs = (*simulated)[i].jobs, &real_jobs = runs[i].jobs;
-    rows.push_back({runs[i].policy, real_jobs.size(), "makespan", makespan(virtual_jobs), makespan(real_jobs)});
-    rows.push_back({runs[i].policy, real_jobs.size(), "turnaround", turnaround(virtual_jobs), turnaround(real_jobs)});
-  }
-  return rows;
+int LiveSetup::gpus_per_server_max() const {
+  int most = 0;
+  for (const plot::HistoryServer& server : servers) most = std::max(most, server.gpus);
+  return most;
 }
 
-std::string live_table(const std::vector<LiveRow>& rows) {
-  std::string text = fmt::format("  {:<12}  {:>4}  {:<10}  {:>11}  {:>8}  {:>8}\n", "POLICY", "JOBS", "", "SIMULATED s",
-                                 "REAL s", "GAP %");
-  for (const LiveRow& row : rows)
-    text += fmt::format("  {:<12}  {:>4}  {:<10}  {:>11.2f}  {:>8.2f}  {:>+8.1f}\n", row.policy, row.jobs, row.metric,
-                        row.simulated_s, row.real_s, row.gap_pct());
-  return text;
-}
-
-std::string live_csv(const std::vector<LiveRow>& rows) {
-  std::string text = "policy,jobs,metric,simulated_s,real_s,gap_pct\n";
-  for (const LiveRow& row : rows)
-    text += fmt::format("{},{},{},{:.6g},{:.6g},{:.6g}\n", row.policy, row.jobs, row.metric, row.simulated_s,
-                        row.real_s, row.gap_pct());
-  return text;
-}
-
-plot::Figure live_figure(const std::vector<LiveRow>& rows, const std::string& caption) {
-  std::vector<std::string> policies;
-  for (const LiveRow& row : rows) {
-    if (std::find(policies.begin(), policies.end(), row.policy) == policies.end()) policies.push_back(row.policy);
-  }
-  std::vector<plot::Panel> panels;
-  for (const char* metric : {"makespan", "turnaround"}) {
-    std::vector<Line> lines;
-    for (const std::string& policy : policies) {
-      lines.push_back(line_of(rows, metric, policy, false));
-      lines.push_back(line_of(rows, metric, policy, true));
+Result<Lengths> measure_lengths(const LiveSetup& setup, wire::GpuRange gpus) {
+  Lengths lengths{gpus.min, {}};
+  for (int g = gpus.min; g <= gpus.max; ++g) {
+    double sum = 0;
+    for (int i = 0; i < runs_alone; ++i) {
+      const auto jobs = setup.run({"fifo", {g, g}, 1, 0});
+      if (!jobs.ok()) return jobs.error();
+      sum += jobs->front().times.finished_s - jobs->front().times.started_s;
     }
-    panels.push_back(line_panel({"Jobs", plot::Unit::none, true},
-                                {metric == std::string("makespan") ? "Makespan" : "Turnaround", plot::Unit::seconds},
-                                lines));
+    lengths.seconds.push_back(std::max(sum / runs_alone, shortest_s));
   }
-  return figure_of("Simulated beside real", caption, std::move(panels));
+  return lengths;
+}
+
+Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run,
+                                           const std::vector<double>& submitted_s, int first_server) {
+  const std::string name = fmt::format("{}/{}-{}-on-{}", setup.folder, run.policy, submitted_s.size(), run.gpus.max);
+  Scenario scenario{name + ".trace.csv", cluster_of(setup.servers, first_server), run.policy};
+  scenario.events_file = name + ".events.csv";
+  scenario.like_live = true;
+  if (Status written = sim::write_text(scenario.trace, trace_of(lengths, run, submitted_s)); !written.ok())
+    return written.error();
+  const auto simulated = simulate_all({scenario});
+  if (!simulated.ok()) return simulated.error();
+  const auto history = plot::read_history(scenario.events_file);
+  if (!history.ok()) return history.error();
+  const int servers = static_cast<int>(setup.servers.size());
+  std::vector<LiveJob> jobs;
+  for (const JobTimes& times : simulated->front().jobs) jobs.push_back({times, {}});
+  for (const plot::Holding& holding : history->holdings) {
+    LiveJob& job = jobs[std::stoul(holding.job) - 1];
+    job.gpus = holding.gpus;  // from start to end, since nothing interrupts it
+    for (plot::GpuPiece& piece : job.gpus) piece.server = (piece.server + first_server) % servers;
+  }
+  return jobs;
+}
+
+Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run) {
+  auto real = setup.run(run);
+  if (!real.ok()) return real.error();
+  count_from_first_submission(*real);
+  std::vector<double> submitted_s;
+  for (const LiveJob& job : *real) submitted_s.push_back(job.times.submitted_s);
+  // The live cluster's round robin goes on where it last was.
+  const int first_server = run.policy == "round_robin" ? real->front().gpus.front().server : 0;
+  auto simulated = simulate_live(setup, lengths, run, submitted_s, first_server);
+  if (!simulated.ok()) return simulated.error();
+  return Pair{std::move(*simulated), std::move(*real)};
+}
+
+std::vector<JobTimes> times_of(const std::vector<LiveJob>& jobs) {
+  std::vector<JobTimes> times;
+  for (const LiveJob& job : jobs) times.push_back(job.times);
+  return times;
+}
+
+plot::History history_of(const LiveSetup& setup, const std::vector<LiveJob>& jobs) {
+  plot::History history;
+  history.servers = setup.servers;
+  history.jobs = jobs.size();
+  for (const LiveJob& job : jobs) {
+    history.holdings.push_back({"", job.times.started_s, job.times.finished_s, job.gpus});
+    history.end = std::max(history.end, job.times.finished_s);
+  }
+  return history;
+}
+
+double makespan_s(const std::vector<LiveJob>& jobs) {
+  double last = 0;
+  for (const LiveJob& job : jobs) last = std::max(last, job.times.finished_s);
+  return last - first_start(jobs);
+}
+
+double turnaround_s(const std::vector<LiveJob>& jobs) {
+  double sum = 0;
+  for (const LiveJob& job : jobs) sum += job.times.finished_s - job.times.started_s;
+  return sum / static_cast<double>(jobs.size());
 }
 
 }  // namespace sl::reproduce

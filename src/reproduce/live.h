@@ -1,34 +1,65 @@
-// Simulated beside real: the jobs that ran on a live cluster run again under the virtual clock, handed in at the same
-// moments, as long as one of them took alone. What differs is what the simulator leaves out.
+// Trainings on a live cluster and their twins: the same ones handed in at the same moments under the virtual clock,
+// each as long as it took alone. What differs is what the simulator leaves out. Who runs the real ones is the caller's
+// affair.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "plot/figure.h"
+#include "plot/history.h"
 #include "reproduce/simulations.h"
+#include "wire/job_spec.h"
 
 namespace sl::reproduce {
 
 struct LiveRun {
   std::string policy;
-  std::vector<JobTimes> jobs;  // all finished; seconds of any clock
+  wire::GpuRange gpus;  // of each training
+  std::int64_t count = 1;
+  double interval_s = 0;  // between two
 };
 
-struct LiveRow {
-  std::string policy;
-  std::size_t jobs = 0;
-  std::string metric;  // "makespan", "turnaround"; both from the first start, as in the thesis
-  double simulated_s = 0, real_s = 0;
-  double gap_pct() const { return 100 * (real_s - simulated_s) / simulated_s; }
+struct LiveJob {
+  JobTimes times;  // of any clock; all have finished
+  std::vector<plot::GpuPiece> gpus;
+};
+using RunLive = std::function<Result<std::vector<LiveJob>>(const LiveRun&)>;  // in order of submission
+
+struct LiveSetup {
+  std::vector<plot::HistoryServer> servers;
+  std::string training;              // its name
+  wire::GpuRange gpus;               // it can run on; one server has as many
+  std::vector<std::int64_t> counts;  // of trainings: one run for each
+  std::string folder;                // keeps traces and events of the twins
+  RunLive run;
+
+  int gpus_total() const { return servers.back().gpu_first + servers.back().gpus; }
+  int gpus_per_server_max() const;
 };
 
-// `folder` keeps the trace of each run, NAME.trace.csv. Errors: of writing it, and of the policy.
-Result<std::vector<LiveRow>> compare_live(const sim::Cluster& cluster, double alone_s, const std::vector<LiveRun>& runs,
-                                          const std::string& folder);
+// How long a training takes alone on each number of GPUs of a range.
+struct Lengths {
+  int gpus_min = 1;
+  std::vector<double> seconds;  // [0]: on gpus_min
+  double on(int gpus) const { return seconds[static_cast<std::size_t>(gpus - gpus_min)]; }
+};
+inline constexpr int runs_alone = 3;  // their mean is the length
+Result<Lengths> measure_lengths(const LiveSetup& setup, wire::GpuRange gpus);
 
-std::string live_table(const std::vector<LiveRow>& rows);
-std::string live_csv(const std::vector<LiveRow>& rows);
-plot::Figure live_figure(const std::vector<LiveRow>& rows, const std::string& caption);
+struct Pair {
+  std::vector<LiveJob> simulated, real;  // seconds since the first submission
+};
+// Errors: of the run, of writing the trace, and of the policy.
+Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run);
+// The jobs that a run has when they are handed in at these moments. Round robin begins with server `first_server`.
+Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run,
+                                           const std::vector<double>& submitted_s, int first_server = 0);
+
+std::vector<JobTimes> times_of(const std::vector<LiveJob>& jobs);
+plot::History history_of(const LiveSetup& setup, const std::vector<LiveJob>& jobs);
+// Both count from the first start, as in the thesis.
+double makespan_s(const std::vector<LiveJob>& jobs);
+double turnaround_s(const std::vector<LiveJob>& jobs);  // mean
 
 }  // namespace sl::reproduce

@@ -9,7 +9,6 @@
 #include "reproduce/commands.h"
 #include "reproduce/epoch_ring.h"
 #include "reproduce/interference.h"
-#include "reproduce/live.h"
 #include "reproduce/output.h"
 #include "reproduce/registry.h"
 
@@ -104,25 +103,6 @@ TEST(EpochRing, a_fetch_takes_its_time_and_a_worker_without_work_waits) {
   EXPECT_EQ(alone.finished_s, std::vector<double>{30});
   EXPECT_EQ(alone.fetches, 0);
   EXPECT_EQ(run_epoch_ring({{2, 10}, {2, 10}, {2, 10}}, 2, 1).finished_s.front(), 21);
-}
-
-// Two GPUs, three jobs of 10 s handed in at once: 20 s; what ran as simulated has no gap, what took 25 s one of a
-// quarter.
-TEST_F(Reproduce, real_times_stand_beside_those_of_the_same_jobs_simulated) {
-  const std::vector<JobTimes> as_simulated = {
-      {100, 100, 110, 0, true}, {100, 100, 110, 0, true}, {100, 110, 120, 0, true}};
-  std::vector<JobTimes> slower = as_simulated;
-  slower.back().finished_s = 125;
-  const auto rows = compare_live(sim::Cluster::uniform(1, 2), 10, {{"fifo", as_simulated}, {"round_robin", slower}},
-                                 folder_.string());
-  ASSERT_TRUE(rows.ok());
-  ASSERT_EQ(rows->size(), 4u);
-  EXPECT_NEAR((*rows)[0].simulated_s, 20, 1e-9);
-  EXPECT_NEAR((*rows)[0].gap_pct(), 0, 1e-9);
-  EXPECT_NEAR((*rows)[1].gap_pct(), 0, 1e-9);
-  EXPECT_NEAR((*rows)[2].gap_pct(), 25, 1e-9);
-  EXPECT_EQ(text_of_file("fifo-3.trace.csv"),
-            "job_id,submit_time_s,gpus,duration_s\n1,0.000,1,10.000\n2,0.000,1,10.000\n3,0.000,1,10.000\n");
 }
 
 TEST_F(Reproduce, every_measure_names_a_number_that_its_experiment_gives) {

@@ -26,21 +26,12 @@ Result<Findings> run_submission(const Request&) {
     const auto simulated =
         simulate_all({{fmt::format("thesis/pytorch-mnist:jobs={}", jobs), thesis_cluster({}), "fifo"}});
     if (!simulated.ok()) return simulated.error();
-    Line came{fmt::format("{} jobs", jobs), {}}, here = came;
-    std::vector<std::pair<double, int>> changes;
-    for (const JobTimes& job : simulated->front().jobs) {
+    Line came{fmt::format("{} jobs", jobs), {}};
+    for (const JobTimes& job : simulated->front().jobs)
       came.points.push_back({job.submitted_s, {static_cast<double>(came.points.size() + 1)}});
-      changes.insert(changes.end(), {{job.submitted_s, 1}, {job.finished_s, -1}});
-    }
-    std::sort(changes.begin(), changes.end());
-    double now = 0, most = 0;
-    for (const auto& [at, by] : changes) {
-      here.points.push_back({at, {now}});
-      here.points.push_back({at, {now += by}});
-      most = std::max(most, now);
-    }
+    Line here = in_system(came.name, simulated->front().jobs);
     findings.add(fmt::format("{}.last_s", jobs), came.points.back().x);
-    findings.add(fmt::format("{}.most", jobs), most);
+    findings.add(fmt::format("{}.most", jobs), highest(here));
     arrivals.push_back(std::move(came));
     present.push_back(std::move(here));
   }
@@ -101,15 +92,9 @@ Result<plot::History> history_of(const std::string& framework, const std::string
 
 // Percentage points between the server of which most is held in the beginning and that of which least is.
 double spread_of(const plot::History& history) {
-  const auto busy = plot::busy_times(history);
-  double least = 100, most = 0;
-  for (const plot::HistoryServer& server : history.servers) {
-    const auto begin = busy.begin() + server.gpu_first;
-    const double held = 100 * plot::allocated_share({begin, begin + server.gpus}, 0, server.gpus, {0, beginning_s});
-    least = std::min(least, held);
-    most = std::max(most, held);
-  }
-  return most - least;
+  const std::vector<double> shares = plot::allocated_shares(history, {0, beginning_s});
+  const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
+  return 100 * (*most - *least);
 }
 
 Result<Findings> run_utilization(const Request& request) {

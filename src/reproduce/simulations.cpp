@@ -31,6 +31,7 @@ Result<Simulated> simulate_one(const Scenario& scenario) {
   sim::SimulationSettings settings;
   settings.cluster = scenario.cluster;
   settings.seed = scenario.seed;
+  settings.like_live = scenario.like_live;
   std::unique_ptr<sim::EventFile> events;
   if (!scenario.events_file.empty()) {
     auto file = sim::EventFile::create(scenario.events_file, *trace, scenario.cluster);

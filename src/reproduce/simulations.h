@@ -20,6 +20,7 @@ struct Scenario {
   sim::TraceOptions options = {};
   std::function<void(sim::Trace&)> adapt = {};  // changes the trace before it is run; may be empty
   std::string events_file = {};                 // empty: events are not kept
+  bool like_live = false;                       // sim::SimulationSettings
 };
 
 struct JobTimes {

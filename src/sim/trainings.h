@@ -49,17 +49,19 @@ inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value
 class KnownDurations : public Estimates {
  public:
   // `steady`: trainings go at the speed of their GPUs, whatever else runs.
-  KnownDurations(const Trace& trace, const std::vector<Training>& trainings, bool steady)
-      : trace_(trace), trainings_(trainings), steady_(steady) {}
+  KnownDurations(const Trace& trace, const std::vector<Training>& trainings, bool steady, bool knows_speeds)
+      : trace_(trace), trainings_(trainings), steady_(steady), knows_speeds_(knows_speeds) {}
   Figure run_time_s(const Job& job, int gpus) const override;
   Figure remaining_s(const Job& job, int gpus, Instant now) const override;
-  Figure speedup(const Job& job, int gpus) const override { return RequestEstimates().speedup(job, gpus); }
+  Figure speedup(const Job& job, int gpus) const override {
+    return knows_speeds_ ? RequestEstimates().speedup(job, gpus) : Figure::unknown();
+  }
   bool steady() const override { return steady_; }
 
  private:
   const Trace& trace_;
   const std::vector<Training>& trainings_;
-  bool steady_;
+  bool steady_, knows_speeds_;
 };
 
 }  // namespace sl::sim

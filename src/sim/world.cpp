@@ -35,7 +35,8 @@ class World : private Journal, private Fleet {
         cluster_(settings.cluster),
         switches_(std::move(switches)),
         trainings_(trace.jobs.size()),
-        known_(trace, trainings_, !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform()),
+        known_(trace, trainings_, !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform(),
+               !settings.like_live),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
         speeds_(trace, cluster_, core_),
         engine_(core_, *this, *this),
@@ -295,6 +296,7 @@ class World : private Journal, private Fleet {
     JobRequest request = sim::request_of(trace_, job, cluster_);
     request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
     request.user = users_[job.user];
+    request.preemptible = !settings_.like_live;
     if (job.details == TraceJob::nothing_more) return request;
     request.gpu_types = gpu_types_[job.details];
     request.family = families_[job.details];

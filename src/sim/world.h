@@ -58,6 +58,9 @@ struct PolicySwitch {
 struct SimulationSettings {
   Cluster cluster;
   bool knows_durations = true;  // policies see true durations; else the users' estimates, where the trace has them
+  // As on a live cluster of today: jobs run to their end where they started, and policies know no speed on other
+  // numbers of GPUs.
+  bool like_live = false;
   std::uint64_t seed = 1;
   // For the impatient: counts finished jobs; stops early when told to. Both may be null.
   std::atomic<std::int64_t>* finished = nullptr;

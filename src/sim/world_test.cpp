@@ -15,9 +15,10 @@ Trace trace_of(const std::string& rows, const std::string& more_columns = "") {
   return std::move(*trace);
 }
 
-SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster) {
+SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster, bool like_live = false) {
   SimulationSettings settings;
   settings.cluster = cluster;
+  settings.like_live = like_live;
   return simulate(trace, std::move(*make_policy(policy)), settings);
 }
 
@@ -68,6 +69,22 @@ TEST(Speed, of_an_elastic_job_follows_its_gpus) {
   // elastic_fifo gives the only job all four GPUs: linear, half the time.
   const Trace trace = trace_of("a,0,2,100,1,4\n", ",gpus_min,gpus_max");
   EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 4)), 0), 50);
+}
+
+TEST(LikeLive, a_job_keeps_the_gpus_it_started_with) {
+  const Trace trace = trace_of("a,0,4,1000,1,4\nb,500,4,1000,1,4\n", ",gpus_min,gpus_max");
+  EXPECT_GT(run(trace, "elastic_fifo", Cluster::uniform(1, 4)).outcomes[0].resizes, 0);
+  const SimulationResult live = run(trace, "elastic_fifo", Cluster::uniform(1, 4), true);
+  EXPECT_EQ(live.outcomes[0].resizes, 0);
+  EXPECT_EQ(finish_s(live, 0), 1000);
+  EXPECT_EQ(finish_s(live, 1), 2000);
+  EXPECT_EQ(live.decisions_refused, 0U);
+}
+
+TEST(LikeLive, a_policy_does_not_know_that_more_gpus_make_a_job_slower) {
+  const Trace trace = trace_of("a,0,2,100,1,2,speedup:1|0.5\n", ",gpus_min,gpus_max,profile");
+  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 2)), 0), 50);  // on one
+  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 2), true), 0), 100);
 }
 
 TEST(Interference, slows_jobs_on_the_same_server_and_no_others) {

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import unittest
 import urllib.error
 import urllib.request
 
@@ -42,6 +43,7 @@ class Lab:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.controller = self.agent = None
+        self.more_agents = []
 
     def __enter__(self):
         self.start_controller()
@@ -49,7 +51,7 @@ class Lab:
         return self
 
     def __exit__(self, *_):
-        for daemon in (self.agent, self.controller):
+        for daemon in (*self.more_agents, self.agent, self.controller):
             if daemon and daemon.poll() is None:
                 daemon.kill()
                 daemon.wait()
@@ -66,8 +68,15 @@ class Lab:
         until(lambda: self.try_get("/readyz"), what="the controller")
 
     def start_agent(self):
-        self.agent = self._daemon("agent", "agent", "run", "--join", self.url, "--data", str(self.folder / "agent"), "--name", "lab", *(["--simulate", str(self.gpus)] if self.gpus else []))
-        until(lambda: any(server["state"] == "up" for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
+        self.agent = self._start_agent("lab", "agent", self.gpus)
+
+    def start_another_agent(self, name, gpus):
+        self.more_agents.append(self._start_agent(name, name, gpus))
+
+    def _start_agent(self, name, folder, gpus):
+        agent = self._daemon(folder, "agent", "run", "--join", self.url, "--data", str(self.folder / folder), "--name", name, *(["--simulate", str(gpus)] if gpus else []))
+        until(lambda: any((server["name"], server["state"]) == (name, "up") for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
+        return agent
 
     def kill(self, daemon):
         daemon.send_signal(signal.SIGKILL)
@@ -138,3 +147,12 @@ class Lab:
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         return done
+
+
+class LabTest(unittest.TestCase):
+    """Tests with a lab of their own each."""
+
+    def setUp(self):
+        self.lab = Lab()
+        self.lab.__enter__()
+        self.addCleanup(self.lab.__exit__)

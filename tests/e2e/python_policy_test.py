@@ -6,10 +6,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 import unittest
 
-from lab import PROGRAM, Lab, until
+from lab import PROGRAM, Lab, LabTest, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "policies"
@@ -39,12 +38,7 @@ HOSTILE = {
 }
 
 
-class PythonPolicyTest(unittest.TestCase):
-    def setUp(self):
-        self.lab = Lab()
-        self.lab.__enter__()
-        self.addCleanup(self.lab.__exit__)
-
+class PythonPolicyTest(LabTest):
     def write(self, source, name="mine.py"):
         path = self.lab.folder / name
         path.write_text(source)
