@@ -247,6 +247,17 @@ TEST(PythonPolicy, after_a_fault_it_goes_on_and_after_three_it_has_failed) {
   EXPECT_TRUE(cluster.core.policy_failure());
 }
 
+TEST(PythonPolicy, jobs_have_the_names_of_their_users) {
+  Cluster cluster({4}, make(order + "        return [job for job in jobs if job.user == 'mei']\n"));
+  JobRequest mei = gpus(1), ali = gpus(1);
+  mei.user = cluster.core.users().intern("mei");
+  ali.user = cluster.core.users().intern("ali");
+  cluster.submit(1, ali).submit(2, mei).submit(3, gpus(1));
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  EXPECT_EQ(cluster.state(3), JobState::pending) << "nobody's";
+}
+
 TEST(PythonPolicy, no_process_is_left_when_it_is_gone) {
   { fault_of(order + "        return jobs\n"); }
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
