@@ -120,6 +120,7 @@ void Logic::restore_policy(const store::Loaded& loaded, Instant now) {
   if (policy_history_.empty()) policy_history_.push_back({now.us, settings_.policy, "{}", "default"});
   if (!policy().source.empty()) {  // nobody decides before it has been read
     policy_info_.name = policy_info_.title = policy().name;
+    policy_info_.summary = "Its file is being read; more is known in a moment.";
     return make_own({PolicyOrder::Purpose::fresh, change_to(policy()), policy_number_});
   }
   auto made = make_built_in(change_to(policy()));

@@ -276,6 +276,7 @@ TEST_F(OwnPolicyTest, it_survives_a_restart_and_nothing_is_started_before_it_is_
   restart();
   hello();
   EXPECT_EQ(logic->policy().name + " " + logic->policy().source, "mine.py fine");
+  EXPECT_EQ(logic->policy_info().name, "mine.py");
   submit(1);
   settle();
   EXPECT_EQ(state(1), "pending");
