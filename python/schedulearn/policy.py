@@ -47,7 +47,7 @@ class Job:
                  "one_server", "gpus_held", "servers", "_slot", "_run_us", "_attained_us", "_accounted_us", "_cluster", "_rank")
 
     id: int
-    user: int  #: a number; equal for jobs of the same user
+    user: str  #: who submitted it; "" in a trace that does not tell
     priority: int  #: higher is more important
     gpus: int  #: that it asks for
     gpus_min: int  #: an elastic job runs on any number from here ...

@@ -366,9 +366,9 @@ def run(channel, output):
     try:
         api = install_api(hello["api"])
         policy_class = load(api, file, hello["source"])
-        info = describe(policy_class)
-        runner = Runner(api, policy_class, hello["parameters"])
-        channel.send({"info": info})
+        channel.send({"info": describe(policy_class)})
+        runner = Runner(api, policy_class, channel.receive()["parameters"])
+        channel.send({})
         while True:
             message = channel.receive()
             output.renew()

@@ -67,7 +67,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .listen_port = listen->second,
                                               .token = *token,
                                               .version = version,
-                                              .load_policy = python_policy::make_loader(python_policy::live_settings()),
+                                              .make_policy = python_policy::make_maker(python_policy::live_settings()),
                                               .record = options.record});
 }
 
@@ -166,7 +166,7 @@ python_policy::HostSettings replay_settings() {
 
 // Exit status 1 when something was decided otherwise.
 int replay_role(const std::string& file, bool as_json) {
-  const auto replay = controller::replay(file, python_policy::make_loader(replay_settings()));
+  const auto replay = controller::replay(file, python_policy::make_maker(replay_settings()));
   if (!replay.ok()) return fail(replay.error());
   std::fputs((as_json ? controller::replay_json(*replay) : controller::replay_text(*replay)).c_str(), stdout);
   return replay->differences == 0 ? 0 : 1;

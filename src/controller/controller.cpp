@@ -39,9 +39,7 @@ class Clock {
   std::chrono::steady_clock::time_point steady_begin_ = std::chrono::steady_clock::now();
 };
 
-LogicSettings logic_settings(const ControllerSettings& settings) {
-  return {.version = settings.version, .load_policy = settings.load_policy};
-}
+LogicSettings logic_settings(const ControllerSettings& settings) { return {.version = settings.version}; }
 
 bool is_loopback(const std::string& address) {
   return address == "localhost" || address == "::1" || address.starts_with("127.");
@@ -55,7 +53,7 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// The inputs of the core thread, in the order they came.
+// What a thread has to do, in the order it came.
 class Inbox {
  public:
   void put(std::function<void()> input) {
@@ -106,6 +104,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
     server_.reset();
     inbox_.stop();
     if (core_thread_.joinable()) core_thread_.join();
+    is_ending_ = true;
+    wishes_.stop();
+    if (maker_thread_.joinable()) maker_thread_.join();
     writer_.reset();  // its last words go to an inbox nobody reads
   }
 
@@ -117,6 +118,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (!server.ok()) return server.error();
     server_ = std::move(*server);
     core_thread_ = std::thread([this] { run_core(); });
+    maker_thread_ = std::thread([this] { run_maker(); });
     return {};
   }
   std::uint16_t port() const override { return server_->port(); }
@@ -142,7 +144,27 @@ class LiveController : public Controller, private net::Handler, private Outside 
     return std::chrono::microseconds(std::clamp<std::int64_t>((wake - clock_.now()).us, 0, longest_us));
   }
 
+  // ---- the maker's thread: it lives as long as the processes it starts, which would die with it ----
+  void run_maker() {
+    std::deque<std::function<void()>> wishes;
+    while (wishes_.take(wishes, std::chrono::hours(1))) {
+      for (auto& wish : wishes) wish();
+      wishes.clear();
+    }
+  }
+  Result<OwnPolicy> make_own(const PolicyChange& change) const {
+    if (settings_.make_policy) return settings_.make_policy(change.name, change.source, change.parameters);
+    return unavailable("no-own-policies", "this controller runs built-in policies only");
+  }
+
   // ---- Outside (core thread) ----
+  void make_policy(const PolicyChange& change) override {
+    wishes_.put([this, change] {
+      if (is_ending_) return;
+      auto made = std::make_shared<Result<OwnPolicy>>(make_own(change));  // an input can be copied, a policy cannot
+      inbox_.put([this, made] { logic_->on_policy_made(std::move(*made), clock_.now()); });
+    });
+  }
   void commit(store::Batch batch) override {
     if (recording_) recording_->committed(batch);
     writer_->submit(std::move(batch), [this](Status status) {
@@ -231,7 +253,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Clock clock_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Recording> recording_;  // null: nobody asked for one
-  Inbox inbox_;
+  Inbox inbox_;                           // of the core
+  Inbox wishes_;                          // of the maker
+  std::atomic<bool> is_ending_ = false;
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
   Api api_;
@@ -239,7 +263,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::map<SessionId, std::shared_ptr<net::WebSocket>> sockets_;
   SessionId next_session_ = 1;
   std::unique_ptr<net::HttpServer> server_;
-  std::thread core_thread_;
+  std::thread core_thread_, maker_thread_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The controller as a process: threads, sockets and the clock around Logic. Three threads: the network's loop (the
-// caller's thread), the core (one queue of inputs, everything about jobs), the store's writer.
+// The controller as a process: threads, sockets and the clock around Logic. Four threads: the network's loop (the
+// caller's thread), the core (one queue of inputs, everything about jobs), the store's writer, and the maker of users'
+// own policies, which starts their processes and waits while they are read.
 #pragma once
 
 #include <functional>
@@ -18,8 +19,8 @@ struct ControllerSettings {
   std::uint16_t listen_port = 5000;
   std::string token;  // empty: none asked for, only on loopback
   std::string version = "0.1.0";
-  PolicyLoader load_policy = {};  // of users' own policies; empty: built-in ones only
-  std::string record;             // folder for recordings (recording.h); empty: none
+  OwnPolicyMaker make_policy = {};  // empty: built-in policies only
+  std::string record;               // folder for recordings (recording.h); empty: none
 };
 
 class Controller {

@@ -32,7 +32,6 @@ struct LogicSettings {
   std::string policy = "fifo";        // when the store knows none
   double lease_s = 30;                // how long an agent's attempts may count on a contact
   std::size_t queue_max = 1'000'000;  // unfinished jobs accepted
-  PolicyLoader load_policy = {};      // of users' own policies; empty: there are only built-in ones
 };
 
 struct PolicyChange {
@@ -64,6 +63,7 @@ class Logic : private Fleet {
   void on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now);
   void on_agent_closed(SessionId session, Instant now);
   void on_committed(const Status& status, Instant now);
+  void on_policy_made(Result<OwnPolicy> made, Instant now);  // the first of those that Outside was asked to make
   void turn(Instant now);
   // When turn() wants to be called though nothing comes in.
   Instant next_wake() const;
@@ -84,7 +84,8 @@ class Logic : private Fleet {
                     std::function<void(const Status&)> done);
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   using Told = std::function<void(const Status&)>;
-  // Takes effect at once; `done` is called when it is durable.
+  // Takes effect at once, a user's own policy when it has been made; `done` is called when it is durable. One that a
+  // change asked for later has overtaken has no effect ("policy-overtaken").
   void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
   // Back to the policy before the one in force, with its parameters. That is a change like any other: undone again, it
   // comes back.
@@ -142,10 +143,25 @@ class Logic : private Fleet {
   void refuse_unwritten(JobId job, Instant now);
   void restore(const store::Loaded& loaded, Instant now);
   void restore_policy(const store::Loaded& loaded, Instant now);
-  Result<PolicyEntry> find_entry(const PolicyChange& change) const;
-  Result<std::unique_ptr<Policy>> make(const PolicyChange& change, PolicyInfo& info) const;
-  void adopt(store::PolicyRow row, PolicyInfo info, std::unique_ptr<Policy> policy, Instant now);
+
+  // A user's own policy that is being made, and what for.
+  struct PolicyOrder {
+    enum class Purpose { asked, fresh, replacement } purpose;
+    PolicyChange change;
+    std::int64_t number;  // `asked`: of the change; else of the policy in force
+    std::string by = "schedulearn";
+    Told done = {};                     // `asked`
+    std::optional<Error> failure = {};  // `replacement`: why the policy in force is given up
+  };
+  void make_own(PolicyOrder order);
+  void change_policy(PolicyOrder order, OwnPolicy made, Instant now);
+  void replace_policy(const Error& failure, const PolicyChange& change, OwnPolicy made, Instant now);
+  void adopt(store::PolicyRow row, OwnPolicy made, Instant now);
+  // These tell whether another policy is in force now.
   bool replace_failed_policy(Instant now);
+  bool on_policy_fault(const Error& fault, Instant now);
+  bool give_up_policy(const Error& failure, Instant now);
+
   void restore_unfinished(const store::JobRow& row, Instant now);
   void expire_keys(Instant now);
 
@@ -163,6 +179,10 @@ class Logic : private Fleet {
   PolicyInfo policy_info_;
   std::optional<PolicyFailure> policy_failure_;
   std::set<std::string> failed_sources_;  // since then too
+  std::deque<Instant> policy_faults_;     // of the one in force, the latest
+  std::deque<PolicyOrder> policy_orders_;
+  std::int64_t policies_asked_ = 0;  // changes of policy are numbered as they are asked for
+  std::int64_t policy_number_ = 0;   // of the one in force
   std::int64_t next_job_ = 1;
   Instant started_;
   TurnTimes turn_times_;

@@ -1,5 +1,5 @@
-// What the controller's logic needs from the world around it: a database that commits, sessions with agents. The live
-// one has threads and sockets (controller.cpp); tests hand in their own.
+// What the controller's logic needs from the world around it: a database that commits, sessions with agents, processes
+// for users' own policies. The live one has threads and sockets (controller.cpp); tests hand in their own.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,8 @@
 
 namespace sl::controller {
 
+struct PolicyChange;  // logic.h
+
 using SessionId = std::int64_t;  // one WebSocket of one agent; never used twice
 
 class Outside {
@@ -19,6 +21,8 @@ class Outside {
   virtual void commit(store::Batch batch) = 0;
   virtual void send(SessionId session, const wire::ControllerMessage& message) = 0;
   virtual void close(SessionId session, const std::string& why) = 0;
+  // Makes a policy of a user's own, which may take seconds; then Logic::on_policy_made is called, in the order asked.
+  virtual void make_policy(const PolicyChange& change) = 0;
 };
 
 }  // namespace sl::controller

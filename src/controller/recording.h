@@ -49,7 +49,7 @@ struct Replay {
 };
 
 // Errors: "no-such-file", "bad-recording" with the line.
-Result<Replay> replay(const std::string& path, PolicyLoader load_policy = {});
+Result<Replay> replay(const std::string& path, const OwnPolicyMaker& make_policy = {});
 
 // As people read it, and as one JSON document.
 std::string replay_text(const Replay& replay);

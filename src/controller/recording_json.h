@@ -30,7 +30,7 @@ BOOST_DESCRIBE_STRUCT(Loaded, (),
 
 namespace sl::controller {
 
-inline constexpr int recording_version = 1;
+inline constexpr int recording_version = 2;
 
 // Nothing for messages that decide nothing.
 std::optional<boost::json::object> order_line(SessionId session, const wire::ControllerMessage& message);

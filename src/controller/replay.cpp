@@ -24,13 +24,15 @@ class Echo : public Outside {
     if (auto line = order_line(session, message)) outputs.push_back(json::serialize(*line));
   }
   void close(SessionId, const std::string&) override {}
+  void make_policy(const PolicyChange& change) override { wanted.push_back(change); }
 
   std::deque<std::string> outputs;
+  std::deque<PolicyChange> wanted;
 };
 
 class Player {
  public:
-  explicit Player(PolicyLoader load_policy) : load_policy_(std::move(load_policy)) {}
+  explicit Player(const OwnPolicyMaker& make_policy) : make_policy_(make_policy) {}
   Result<Replay> play(std::istream& in) {
     for (std::string text; std::getline(in, text);) {
       ++line_;
@@ -72,7 +74,6 @@ class Player {
     auto loaded = wire::read_json<store::Loaded>(json::serialize(line.at("loaded")), wire::Unknown::ignore);
     if (!loaded.ok()) return loaded.error();
     LogicSettings settings;
-    settings.load_policy = load_policy_;
     settings.version = line.at("version").as_string().c_str();
     settings.policy = line.at("policy").as_string().c_str();
     settings.lease_s = line.at("lease_s").to_number<double>();
@@ -113,11 +114,27 @@ class Player {
         parameters.emplace_back(name, value.as_string().c_str());
       PolicyChange change{text("name"), std::move(parameters), line.contains("source") ? text("source") : ""};
       logic_->set_policy(std::move(change), text("by"), at, [](const Status&) {});
-      if (logic_->policy().since_us == at.us) replay_.policies.push_back(logic_->policy().name);
+      note_policy(at);
+    } else if (kind == "policy_made") {
+      if (echo_.wanted.empty()) return note_difference(json::serialize(line)), Status();
+      const PolicyChange change = std::move(echo_.wanted.front());
+      echo_.wanted.pop_front();
+      logic_->on_policy_made(make(change, line.if_contains("failure")), at);
+      note_policy(at);
     } else {
       return fault("has an input of another version of this program: " + kind);
     }
     return {};
+  }
+
+  // What could not be made then is not tried again.
+  Result<OwnPolicy> make(const PolicyChange& change, const json::value* failure) const {
+    if (failure) return invalid("policy-failed", failure->as_string().c_str());
+    if (make_policy_) return make_policy_(change.name, change.source, change.parameters);
+    return unavailable("no-own-policies", "only built-in policies can be played");
+  }
+  void note_policy(Instant at) {
+    if (logic_->policy().since_us == at.us) replay_.policies.push_back(logic_->policy().name);
   }
 
   void compare(const std::string& recorded) {
@@ -130,7 +147,7 @@ class Player {
     if (++replay_.differences <= differences_shown) replay_.first.push_back({line_, recorded, replayed});
   }
 
-  PolicyLoader load_policy_;
+  const OwnPolicyMaker& make_policy_;
   Echo echo_;
   std::unique_ptr<Logic> logic_;
   Replay replay_;
@@ -149,10 +166,10 @@ std::optional<json::object> order_line(SessionId session, const wire::Controller
 
 json::object event_line(const store::EventRow& row) { return {{"event", wire::to_value(row)}}; }
 
-Result<Replay> replay(const std::string& path, PolicyLoader load_policy) {
+Result<Replay> replay(const std::string& path, const OwnPolicyMaker& make_policy) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return not_found("no-such-file", "cannot read " + path);
-  return Player(std::move(load_policy)).play(in);
+  return Player(make_policy).play(in);
 }
 
 std::string replay_text(const Replay& replay) {

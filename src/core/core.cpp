@@ -80,7 +80,7 @@ JobIndex Core::find(JobId job) const {
 
 Snapshot Core::snapshot() {
   return {now_,           trigger_,   jobs_,    waiting_, active_, ledger_.servers(),
-          ledger_.free(), estimates_, history_, memory_,  random_};
+          ledger_.free(), estimates_, history_, memory_,  users_,  random_};
 }
 
 std::vector<JobIndex> Core::queue_order(Instant now) const {

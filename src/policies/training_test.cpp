@@ -146,6 +146,7 @@ TEST(TrainingEstimates, what_is_left_follows_from_the_loss_and_the_target) {
                           estimates,
                           cluster.core.history(),
                           cluster.core.memory(),
+                          cluster.core.users(),
                           random};
   RunTimes run_times;
   TrainingEstimates training(run_times);

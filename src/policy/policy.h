@@ -100,7 +100,16 @@ struct PolicyEntry {
   PolicyFactory make;
 };
 
-// Makes a policy of a text that a user wrote. `name` is that of the file. Errors tell the line.
+// What a text that a user wrote is as a policy. `name` is that of the file. Errors tell the line.
 using PolicyLoader = std::function<Result<PolicyEntry>(const std::string& name, const std::string& source)>;
+
+// Such a policy, ready to decide.
+struct OwnPolicy {
+  PolicyInfo info;
+  std::unique_ptr<Policy> policy;
+};
+// Makes one. It may take seconds, and the policy lives no longer than the thread that made it.
+using OwnPolicyMaker =
+    std::function<Result<OwnPolicy>(const std::string& name, const std::string& source, const GivenParameters& given)>;
 
 }  // namespace sl

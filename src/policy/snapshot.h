@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "estimate/estimates.h"
 #include "model/job.h"
+#include "model/names.h"
 #include "model/server.h"
 #include "policy/free_gpus.h"
 
@@ -51,6 +52,7 @@ struct Snapshot {
   const Estimates& estimates;
   std::span<const FinishedJob> history;  // the latest, oldest first; bounded by the core
   const PolicyMemory& memory;
+  const Names<UserIndex>& users;
   Random& random;                                        // the only source of chance; the core owns the seed
   Duration solver_budget = Duration::milliseconds(100);  // wall time a slow solver may use
 

@@ -12,8 +12,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr Duration faults_count_for = Duration::whole_seconds(600);
-constexpr Duration try_again_after = Duration::milliseconds(100);
 constexpr Duration longest_wait = Duration::whole_seconds(10L * 365 * 86400);
 
 // Anything but an object is garbage.
@@ -50,48 +48,74 @@ Error told(const Fault& fault, const Script& script) {
   return error;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenParameters& parameters,
-                                             const HostSettings& settings, json::object& info) {
-  auto worker = Worker::start({.file = script.file, .sandbox = settings.sandbox});
-  if (!worker.ok()) return worker;
-  json::object given;
-  for (const auto& [name, value] : parameters) given[name] = value;
-  const json::object hello = {
-      {"api", policy_text}, {"file", script.file}, {"source", script.source}, {"parameters", std::move(given)}};
+// A message before the first decision, and its answer.
+Result<json::object> prepare(Worker& worker, const Script& script, const json::object& message, const char* if_late,
+                             const HostSettings& settings) {
   std::string text;
   Fault fault;
-  if (!(*worker)->exchange(json::serialize(hello), settings.start_deadline * settings.patience, text, fault)) {
-    if (fault.kind == "too-slow") fault.message = "it is not read to its end within the time";
+  if (!worker.exchange(json::serialize(message), settings.start_deadline * settings.patience, text, fault)) {
+    if (fault.kind == "too-slow") fault.message = if_late;
     return told(fault, script);
   }
   json::object answer;
   if (const auto wrong = parse(text, answer)) return told(*wrong, script);
-  const json::value* said = answer.if_contains("info");
+  return answer;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Worker>> start_script(const Script& script, const HostSettings& settings, json::object& info) {
+  auto worker = Worker::start({.file = script.file, .sandbox = settings.sandbox});
+  if (!worker.ok()) return worker;
+  const json::object hello = {{"api", policy_text}, {"file", script.file}, {"source", script.source}};
+  auto answer = prepare(**worker, script, hello, "it is not read to its end within the time", settings);
+  if (!answer.ok()) return answer.error();
+  const json::value* said = answer->if_contains("info");
   if (!said || !said->is_object()) return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
   info = said->get_object();
   return worker;
 }
 
-Conversation::Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings)
+Status begin_script(Worker& worker, const Script& script, const GivenParameters& parameters,
+                    const HostSettings& settings) {
+  json::object given;
+  for (const auto& [name, value] : parameters) given[name] = value;
+  const json::object begin = {{"parameters", std::move(given)}};
+  const auto answer = prepare(worker, script, begin, "its __init__ does not end within the time", settings);
+  return answer.ok() ? Status() : answer.error();
+}
+
+Conversation::Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings,
+                           std::unique_ptr<Worker> begun)
     : script_(std::move(script)),
       parameters_(std::move(parameters)),
       deadline_(deadline * settings.patience),
-      settings_(std::move(settings)) {}
+      settings_(std::move(settings)),
+      worker_(std::move(begun)) {}
+
+// A process that has been told something is of no more use.
+void Conversation::attach() {
+  if (!mirror_.knows_nothing()) worker_.reset();
+  mirror_.forget();
+}
 
 std::optional<json::object> Conversation::ask(const Snapshot& snapshot, Plan& plan) {
   if (failure_) return std::nullopt;
   times_asked_ = asked_at_ == snapshot.now ? times_asked_ + 1 : 1;
   asked_at_ = snapshot.now;
   if (times_asked_ > asked_at_once_max) {
-    refuse(snapshot, endless(), plan);
+    refuse(endless());
     return std::nullopt;
   }
-  if (!worker_ && !start(snapshot, plan)) return std::nullopt;
+  if (!worker_) {
+    if (const Status started = start(); !started.ok()) {
+      fail(started.error());
+      return std::nullopt;
+    }
+  }
   json::object answer;
   if (const auto fault = exchange(snapshot, answer)) {
-    refuse(snapshot, *fault, plan);
+    refuse(*fault);
     return std::nullopt;
   }
   const json::value* wake = answer.if_contains("wake");
@@ -111,32 +135,20 @@ std::optional<Fault> Conversation::exchange(const Snapshot& snapshot, json::obje
   return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
 }
 
-bool Conversation::start(const Snapshot& snapshot, Plan& plan) {
+Status Conversation::start() {
   json::object info;
-  mirror_.forget();
-  auto started = start_script(script_, parameters_, settings_, info);
-  if (!started.ok()) {
-    count(snapshot, started.error(), plan);
-    return false;
-  }
+  auto started = start_script(script_, settings_, info);
+  if (!started.ok()) return started.error();
   worker_ = std::move(*started);
-  return true;
+  return begin_script(*worker_, script_, parameters_, settings_);
 }
 
-void Conversation::refuse(const Snapshot& snapshot, Fault fault, Plan& plan) {
-  worker_.reset();  // a fresh process: who knows what this one still believes
-  count(snapshot, told(fault, script_), plan);
-}
+void Conversation::refuse(const Fault& fault) { fail(told(fault, script_)); }
 
-void Conversation::count(const Snapshot& snapshot, const Error& error, Plan& plan) {
-  while (!faults_.empty() && faults_.front() + faults_count_for < snapshot.now) faults_.pop_front();
-  faults_.push_back(snapshot.now);
+void Conversation::fail(Error error) {
+  worker_.reset();
   if (settings_.on_fault) settings_.on_fault(error);
-  if (faults_.size() >= settings_.faults_max) {
-    failure_ = error;
-  } else {
-    plan.wake_at(snapshot.now + try_again_after);
-  }
+  failure_ = std::move(error);
 }
 
 JobIndex Conversation::job(const json::value& slot) const {

@@ -1,7 +1,7 @@
-// What every policy written in Python does: keeps its process, tells it what changed, asks it, and counts its faults.
+// What every policy written in Python does: keeps its process, tells it what changed, and asks it. The first fault ends
+// it; who set the policy may make a fresh one.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,9 +15,8 @@ namespace sl::python_policy {
 
 struct HostSettings {
   Duration deadline = Duration::whole_seconds(10);        // of a decision, unless the parameter says otherwise
-  Duration start_deadline = Duration::whole_seconds(10);  // until the file has been read
+  Duration start_deadline = Duration::whole_seconds(10);  // of reading the file, and of making its policy
   int patience = 1;                                       // so many times all deadlines
-  std::size_t faults_max = 1;                             // so many within ten minutes are a failure
   bool sandbox = false;
   std::function<void(const Error&)> on_fault = {};  // may be empty; for a log
 };
@@ -27,29 +26,34 @@ struct Script {
   std::string source;
 };
 
-// Starts a process with the script; `info` is what the script says of itself.
-Result<std::unique_ptr<Worker>> start_script(const Script& script, const GivenParameters& parameters,
-                                             const HostSettings& settings, boost::json::object& info);
+// A process that has read the script; `info` is what the script says of itself.
+Result<std::unique_ptr<Worker>> start_script(const Script& script, const HostSettings& settings,
+                                             boost::json::object& info);
+// Makes the policy in that process. It can be asked then.
+Status begin_script(Worker& worker, const Script& script, const GivenParameters& parameters,
+                    const HostSettings& settings);
 
 class Conversation {
  public:
-  Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings);
+  // `begun`: a process that can be asked; null: one is started when there is something to ask.
+  Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings,
+               std::unique_ptr<Worker> begun = nullptr);
 
-  void attach() { mirror_.forget(), worker_.reset(); }
+  void attach();
   void touch(JobIndex job) { mirror_.touch(job); }
   // The answer with "order" or "actions", both checked to be lists; and its wake-up, put into the plan. Nothing: a
-  // fault, no decision this time; the plan asks for another soon.
+  // fault, now or earlier.
   std::optional<boost::json::object> ask(const Snapshot& snapshot, Plan& plan);
   // What the answer says is not so: the same as a fault of the script.
-  void refuse(const Snapshot& snapshot, Fault fault, Plan& plan);
+  void refuse(const Fault& fault);
   // By its number in an answer; none for a job nobody told of.
   JobIndex job(const boost::json::value& slot) const;
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
   std::optional<Fault> exchange(const Snapshot& snapshot, boost::json::object& answer);
-  bool start(const Snapshot& snapshot, Plan& plan);
-  void count(const Snapshot& snapshot, const Error& error, Plan& plan);
+  Status start();
+  void fail(Error error);
 
   Script script_;
   GivenParameters parameters_;
@@ -57,7 +61,6 @@ class Conversation {
   HostSettings settings_;
   Mirror mirror_;
   std::unique_ptr<Worker> worker_;  // null: to be started
-  std::deque<Instant> faults_;
   Instant asked_at_;
   int times_asked_ = 0;  // at this instant
   std::optional<Error> failure_;

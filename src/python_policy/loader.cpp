@@ -72,6 +72,37 @@ Status check_text(const Script& script) {
   return {};
 }
 
+struct ReadScript {
+  std::unique_ptr<Worker> worker;
+  PolicyInfo info;
+  Kind kind;
+
+  static Result<ReadScript> read(const Script& script, const HostSettings& settings) {
+    if (Status fine = check_text(script); !fine.ok()) return fine.error();
+    json::object told;
+    auto worker = start_script(script, settings, told);
+    if (!worker.ok()) return worker.error();
+    try {
+      return ReadScript{std::move(*worker), policy_info(script, settings, told), kind_of(told)};
+    } catch (const std::exception&) {
+      return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
+    }
+  }
+};
+
+Duration deadline_of(const Parameters& given) { return Duration::seconds(given.number(deadline_parameter) / 1000); }
+
+Result<OwnPolicy> make_own(const Script& script, const GivenParameters& given, const HostSettings& settings) {
+  auto read = ReadScript::read(script, settings);
+  if (!read.ok()) return read.error();
+  const auto parameters = Parameters::parse(read->info, given);
+  if (!parameters.ok()) return parameters.error();
+  if (Status begun = begin_script(*read->worker, script, parameters->all(), settings); !begun.ok())
+    return begun.error();
+  Conversation talk(script, parameters->all(), deadline_of(*parameters), settings, std::move(read->worker));
+  return OwnPolicy{std::move(read->info), make_python_policy(read->kind, std::move(talk))};
+}
+
 }  // namespace
 
 HostSettings simulation_settings() { return {}; }
@@ -79,7 +110,6 @@ HostSettings simulation_settings() { return {}; }
 HostSettings live_settings() {
   return {.deadline = Duration::milliseconds(50),
           .start_deadline = Duration::whole_seconds(2),
-          .faults_max = 3,
           .sandbox = true,
           .on_fault = [](const Error& error) { std::fprintf(stderr, "policy: %s\n", error.message.c_str()); }};
 }
@@ -87,19 +117,21 @@ HostSettings live_settings() {
 PolicyLoader make_loader(HostSettings settings) {
   return [settings](const std::string& name, const std::string& source) -> Result<PolicyEntry> {
     const Script script{name, source};
-    if (Status fine = check_text(script); !fine.ok()) return fine.error();
-    json::object told;
-    if (auto started = start_script(script, {}, settings, told); !started.ok()) return started.error();
-    try {
-      const Kind kind = kind_of(told);
-      auto make = [script, kind, settings](const Parameters& given) {
-        const Duration deadline = Duration::seconds(given.number(deadline_parameter) / 1000);
-        return make_python_policy(kind, Conversation(script, given.all(), deadline, settings));
-      };
-      return PolicyEntry{policy_info(script, settings, told), make};
-    } catch (const std::exception&) {
-      return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
-    }
+    const auto read = ReadScript::read(script, settings);
+    if (!read.ok()) return read.error();
+    if (Status begun = begin_script(*read->worker, script, {}, settings); !begun.ok()) return begun.error();
+    auto make = [script, kind = read->kind, settings](const Parameters& given) {
+      return make_python_policy(kind, Conversation(script, given.all(), deadline_of(given), settings));
+    };
+    return PolicyEntry{read->info, make};
+  };
+}
+
+OwnPolicyMaker make_maker(HostSettings settings) {
+  return [settings](const std::string& name, const std::string& source, const GivenParameters& given) {
+    auto made = make_own({name, source}, given, settings);
+    if (!made.ok() && settings.on_fault) settings.on_fault(made.error());
+    return made;
   };
 }
 

@@ -26,7 +26,7 @@ json::array row(const Snapshot& snapshot, JobIndex index) {
           asked.id.value,
           asked.submitted.us,
           to_string(job.state),
-          asked.user.value,
+          snapshot.users.text(asked.user),
           asked.priority,
           asked.gpus,
           asked.gpus_min,

@@ -13,6 +13,7 @@ class Mirror {
  public:
   // The other side knows nothing: the next message tells everything.
   void forget();
+  bool knows_nothing() const { return knows_nothing_; }
   void touch(JobIndex job);
   // The message of docs/formats/python-policy.md, "step".
   boost::json::object update(const Snapshot& snapshot);

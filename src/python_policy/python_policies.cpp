@@ -38,7 +38,7 @@ class OrderPolicy : public Policy {
     const auto answer = talk_.ask(snapshot, plan);
     if (!answer) return;
     const auto jobs = ordered(talk_, *answer);
-    if (!jobs) return talk_.refuse(snapshot, no_such_job(), plan);
+    if (!jobs) return talk_.refuse(no_such_job());
     Trial trial(snapshot.free);
     for (const JobIndex index : *jobs) {
       const Job& job = snapshot.job(index);
@@ -86,7 +86,7 @@ class PreemptiveOrderPolicy : public PreemptivePolicy {
     if (!answer) return false;
     const auto jobs = ordered(talk_, *answer);
     if (!jobs) {
-      talk_.refuse(snapshot, no_such_job(), plan);
+      talk_.refuse(no_such_job());
       return false;
     }
     positions_.clear();
@@ -129,7 +129,7 @@ class DecidePolicy : public Policy {
     const auto answer = talk_.ask(snapshot, plan);
     if (!answer) return;
     const auto actions = read(snapshot, *answer);
-    if (!actions) return talk_.refuse(snapshot, no_such_job(), plan);
+    if (!actions) return talk_.refuse(no_such_job());
     Trial trial(snapshot.free);
     for (const Action& action : *actions) release(snapshot, action, trial, plan);
     for (const Action& action : *actions) start(snapshot, action, trial, plan);

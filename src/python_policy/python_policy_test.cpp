@@ -227,24 +227,50 @@ TEST(PythonPolicy, one_that_lets_no_time_pass_is_ended) {
   EXPECT_EQ(cluster.core.policy_failure()->message.substr(0, 32), "mine.py: it was asked 2000 times");
 }
 
-TEST(PythonPolicy, after_a_fault_it_goes_on_and_after_three_it_has_failed) {
-  HostSettings settings;
-  settings.faults_max = 3;
-  Cluster cluster({4}, make(order + "        if cluster.now_s < 5 or cluster.now_s > 1000: raise ValueError('no')\n"
-                                    "        return jobs\n",
-                            settings));
-  cluster.submit(1, gpus(1));
+TEST(PythonPolicy, one_that_was_made_was_read_once_and_decides_with_its_parameters) {
+  const std::filesystem::path log = std::filesystem::temp_directory_path() / ("read-" + std::to_string(::getpid()));
+  std::filesystem::remove(log);
+  const std::string source = "with open('" + log.string() + "', 'a') as log:\n    log.write('x')\n" +
+                             "from schedulearn.policy import *\nclass Mine(Policy):\n"
+                             "    parameters = {'last': 1}\n"
+                             "    def order(self, jobs, cluster):\n"
+                             "        return [job for job in jobs if job.id <= self.parameters['last']]\n";
+  auto made = make_maker({})("mine.py", source, {{"last", "2"}});
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->info.name, "mine.py");
+  Cluster cluster({4}, std::move(made->policy));
+  cluster.submit(1, gpus(1)).submit(2, gpus(1)).submit(3, gpus(1));
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+  EXPECT_EQ(std::filesystem::file_size(log), 1u);
+  std::filesystem::remove(log);
+}
+
+TEST(PythonPolicy, one_that_cannot_be_made_with_its_parameters_is_refused_with_the_line) {
+  const std::string source =
+      "from schedulearn.policy import *\nclass Mine(Policy):\n    parameters = {'most': 1}\n"
+      "    def __init__(self):\n        self.part = 1 / self.parameters['most']\n"
+      "        while self.parameters['most'] > 5: pass\n"
+      "    def order(self, jobs, cluster):\n        return jobs\n";
+  const auto refused = [&](const std::string& most) {
+    const auto made = make_maker({.start_deadline = Duration::milliseconds(500)})("mine.py", source, {{"most", most}});
+    return made.ok() ? "fine" : made.error().message;
+  };
+  EXPECT_EQ(refused("1"), "fine");
+  EXPECT_EQ(refused("0"), "mine.py:5: in __init__: ZeroDivisionError: division by zero");
+  EXPECT_EQ(refused("6"), "mine.py:6: in __init__: its __init__ does not end within the time");
+  EXPECT_EQ(refused("many").substr(0, 14), "parameter most");
+}
+
+TEST(PythonPolicy, jobs_have_the_names_of_their_users) {
+  Cluster cluster({4}, make(order + "        return [job for job in jobs if job.user == 'mei']\n"));
+  JobRequest mei = gpus(1), ali = gpus(1);
+  mei.user = cluster.core.users().intern("mei");
+  ali.user = cluster.core.users().intern("ali");
+  cluster.submit(1, ali).submit(2, mei).submit(3, gpus(1));
   EXPECT_EQ(cluster.state(1), JobState::pending);
-  EXPECT_FALSE(cluster.core.policy_failure());
-  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(0.1)) << "it is asked again soon";
-  cluster.at(5).turn();
-  EXPECT_EQ(cluster.state(1), JobState::running) << "the fresh process was told everything";
-  for (const double time : {1001.0, 1002.0}) {
-    cluster.at(time).submit(static_cast<std::int64_t>(time), gpus(1));
-    EXPECT_FALSE(cluster.core.policy_failure()) << "the first fault is long ago";
-  }
-  cluster.at(1003).submit(1003, gpus(1));
-  EXPECT_TRUE(cluster.core.policy_failure());
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  EXPECT_EQ(cluster.state(3), JobState::pending) << "nobody's";
 }
 
 TEST(PythonPolicy, no_process_is_left_when_it_is_gone) {

@@ -1,10 +1,34 @@
 #include "dst/controller_node.h"
 
 namespace sl::dst {
+namespace {
+
+// Stands for a policy that a user wrote: a built-in one whose process dies now and then.
+class MortalPolicy : public Policy {
+ public:
+  MortalPolicy(Context& context, std::unique_ptr<Policy> policy) : context_(context), policy_(std::move(policy)) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (!failure_ && context_.chance(0.1)) failure_ = unavailable("policy-crashed", "its process died");
+    if (!failure_) policy_->decide(snapshot, plan);
+  }
+  std::optional<Error> failure() const override { return failure_; }
+
+ private:
+  Context& context_;
+  std::unique_ptr<Policy> policy_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace
 
 void ControllerNode::boot() {
   node_.come_alive();
   armed_ = Instant::never();
+  policies_made_at_ = context_.heap.now();
   context_.note("controller", "starts, {} jobs in the database", disk_.jobs.size());
   logic_ = std::make_unique<controller::Logic>(controller::LogicSettings{}, static_cast<Outside&>(*this), load(),
                                                context_.heap.now());
@@ -129,6 +153,22 @@ void ControllerNode::close(controller::SessionId session, const std::string& why
   sessions_.erase(at);
 }
 
+// One after the other, seconds each.
+void ControllerNode::make_policy(const controller::PolicyChange& change) {
+  policies_made_at_ = std::max(policies_made_at_, context_.heap.now()) + context_.between(0.03, 2);
+  node_.post(policies_made_at_ - context_.heap.now(), [this, change] {
+    const PolicyEntry& entry = *find_policy(change.source);
+    Result<OwnPolicy> made = unavailable("policy-too-slow", "it is not read to its end");
+    if (!context_.chance(0.2)) {
+      auto policy = std::make_unique<MortalPolicy>(context_, entry.make(*Parameters::parse(entry.info, {})));
+      made = OwnPolicy{{.name = change.name}, std::move(policy)};
+    }
+    context_.note("controller", "{} is {}", change.name, made.ok() ? "made" : "not made");
+    logic_->on_policy_made(std::move(made), context_.heap.now());
+    turn();
+  });
+}
+
 // ---- agents ----
 
 void ControllerNode::accept(const Network::SessionPtr& session) {
@@ -183,7 +223,9 @@ void ControllerNode::cancel_some() {
 void ControllerNode::switch_policy(const std::string& name) {
   node_.post(context_.between(0.001, 0.02), [this, name] {
     context_.note("client", "switches to {}", name);
-    logic_->set_policy({name}, "client", context_.heap.now(), [](const Status&) {});
+    controller::PolicyChange change{name};
+    if (name.ends_with(".py")) change.source = name.substr(0, name.size() - 3);
+    logic_->set_policy(std::move(change), "client", context_.heap.now(), [](const Status&) {});
     turn();
   });
 }

@@ -24,7 +24,7 @@ class ControllerNode : private controller::Outside {
   // ---- clients ----
   void submit(const std::string& key, wire::JobSpec spec);
   void cancel_some();
-  void switch_policy(const std::string& name);
+  void switch_policy(const std::string& name);  // NAME.py: a user's own, which decides as the built-in NAME does
 
   const std::map<std::int64_t, store::JobRow>& durable_jobs() const { return disk_.jobs; }
   bool is_quiet() const;
@@ -44,6 +44,7 @@ class ControllerNode : private controller::Outside {
   void commit(store::Batch batch) override;
   void send(controller::SessionId session, const wire::ControllerMessage& message) override;
   void close(controller::SessionId session, const std::string& why) override;
+  void make_policy(const controller::PolicyChange& change) override;
 
   void died();
   void turn();
@@ -62,6 +63,7 @@ class ControllerNode : private controller::Outside {
   std::unique_ptr<controller::Logic> logic_;
   std::map<controller::SessionId, Network::SessionPtr> sessions_;
   Instant armed_ = Instant::never();
+  Instant policies_made_at_;  // all that were asked for
 };
 
 }  // namespace sl::dst

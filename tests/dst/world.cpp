@@ -104,10 +104,11 @@ class World {
     for (std::int64_t i = random.integer(0, 6); i > 0; --i)
       context_.heap.at(at(random.uniform(0, stormy_s)), [this] { controller_.cancel_some(); });
     for (std::int64_t i = random.integer(0, 4); i > 0; --i) {
-      static const std::vector<std::string> names = {"fifo", "srtf", "tiresias", "priority", "round_robin", "edf"};
+      static const std::vector<std::string> names = {"fifo", "srtf",    "tiresias", "priority",   "round_robin",
+                                                     "edf",  "fifo.py", "srtf.py",  "tiresias.py"};
       context_.heap.at(
           at(random.uniform(0, stormy_s)),
-          [this, name = names[static_cast<std::size_t>(random.integer(0, 5))]] { controller_.switch_policy(name); });
+          [this, name = names[static_cast<std::size_t>(random.integer(0, 8))]] { controller_.switch_policy(name); });
     }
   }
 

@@ -94,6 +94,70 @@ class PythonPolicyTest(LabTest):
         self.assertEqual((policy["name"], policy["failure"], policy["source"]), ("fifo", None, None))
         self.assertEqual(self.lab.get("/api/v1/policy/history")["total"], 1)
 
+    def set_in_background(self, source, name="mine.py"):
+        """A `policy set` under way: the controller has it, and reads it."""
+        before = len(self.processes_of(name))
+        path = self.write(source, name)
+        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "NO_COLOR": "1"}
+        setting = subprocess.Popen([PROGRAM, "policy", "set", path, *PATIENT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        self.addCleanup(setting.communicate)
+        until(lambda: len(self.processes_of(name)) > before, what=f"the reading of {name}")
+        return setting
+
+    def processes_of(self, name):
+        """Those that run this file for our controller."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                parent = int((process / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+            if name.encode() in words and parent == self.lab.controller.pid:
+                found.append(int(process.name))
+        return found
+
+    def test_while_a_file_is_read_jobs_are_submitted_and_started(self):
+        slow = "import time; time.sleep(1.5)\n" + ORDER + "return jobs\n"
+        endless = "import time\ntime.sleep(1000)\n" + ORDER + "return jobs\n"
+        for name, source, said in (("slow.py", slow, ""), ("endless.py", endless, "endless.py:2: it is not read to its end within the time")):
+            with self.subTest(name):
+                setting = self.set_in_background(source, name)
+                job = self.lab.submit("sleep 300")
+                until(lambda: self.lab.job(job)["state"] == "running")
+                self.assertIsNone(setting.poll(), "the job was to run before the answer")
+                self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
+                _, errors = setting.communicate(timeout=30)
+                self.assertIn(said, errors.replace("\n", " "))
+                self.assertEqual(setting.returncode, 2 if said else 0, errors)
+                if not said:
+                    self.assertEqual(self.lab.get("/api/v1/policy")["name"], name)
+                    self.assertEqual(len(self.processes_of(name)), 1)
+                    self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+                    self.lab.cli("policy", "set", "fifo")
+
+    def test_two_that_are_read_at_once_come_into_force_in_the_order_asked(self):
+        slow = "import time; time.sleep(1)\n" + ORDER + "return jobs\n"
+        first = self.set_in_background(slow, "first.py")
+        second = subprocess.run([PROGRAM, "policy", "set", self.write(slow, "second.py"), *PATIENT], capture_output=True, text=True, timeout=60, env={**os.environ, "SCHEDULEARN_URL": self.lab.url})
+        self.assertEqual((first.wait(30), second.returncode), (0, 0))
+        self.assertEqual([row["name"] for row in self.lab.get("/api/v1/policy/history")["items"]], ["second.py", "first.py", "fifo"])
+        overtaken = self.set_in_background(slow, "third.py")
+        self.lab.cli("policy", "set", "edf")
+        self.assertIsNone(overtaken.poll(), "a built-in one waits for nobody")
+        _, errors = overtaken.communicate(timeout=30)
+        self.assertEqual(overtaken.returncode, 5, errors)
+        self.assertIn("policy-overtaken", errors)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "edf")
+
+    def test_one_that_makes_mistakes_now_and_then_stays_in_force(self):
+        mistaken = "if getattr(self, 'asked', 0): raise ValueError(len(jobs))\n        self.asked = 1\n        return jobs\n"
+        self.lab.cli("policy", "set", self.write(ORDER + mistaken), *PATIENT)
+        for _ in range(3):  # the second decision of each process is a fault
+            self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "mine.py")
+        self.assertIn("policy: mine.py:5: in order: ValueError", (self.lab.folder / "controller.log").read_text())
+
     def test_it_survives_a_restart_and_undo_brings_it_back(self):
         self.lab.cli("policy", "set", EXAMPLES / "las.py", "--param", "threshold_gpu_s=7", *PATIENT)
         self.lab.kill(self.lab.controller)
@@ -174,6 +238,8 @@ class RecordingTest(unittest.TestCase):
                 lab.submit("true", gpus=width)
             for job in lab.jobs():
                 lab.finished(job["id"])
+            (lab.folder / "unread.py").write_text("import nothing_such\n")
+            self.assertEqual(lab.cli("policy", "set", lab.folder / "unread.py", check=False).returncode, 2)
             failing = lab.folder / "failing.py"
             failing.write_text(HOSTILE["exception"][0])
             lab.cli("policy", "set", failing)
@@ -182,7 +248,14 @@ class RecordingTest(unittest.TestCase):
             lab.controller.wait(20)
             played = lab.cli("controller", "replay", next(records.glob("*.jsonl")))
             self.assertIn("differences  0", played.stdout)
-            self.assertIn("fifo.py", played.stdout)
+            self.assertIn("policies     fifo → fifo.py → failing.py → fifo.py", played.stdout)
+            again = lab.folder / "again"  # from its first instant on there is a policy of one's own
+            lab.start_controller("--record", str(again))
+            lab.finished(lab.submit("true"))
+            lab.controller.terminate()
+            lab.controller.wait(20)
+            played = lab.cli("controller", "replay", next(again.glob("*.jsonl")))
+            self.assertIn("policies     fifo.py\ndifferences  0", played.stdout)
 
 
 if __name__ == "__main__":
