@@ -116,6 +116,8 @@ Refusal Core::check_place(const Job& job, const Allocation& gpus) const {
   const int count = gpus.count();
   if (count == 0 || count < job.request.gpus_min || count > job.request.gpus_max) return Refusal::wrong_gpu_count;
   if (job.request.single_server && gpus.parts().size() > 1) return Refusal::spans_servers;
+  const bool any_gpu_will_do = job.request.gpu_types.empty() && !job.request.gpu_memory_bytes;
+  if (any_gpu_will_do && ledger_.all_free(gpus)) return Refusal::none;  // nearly always, and the servers stay unread
   for (const ServerGpus& part : gpus.parts()) {
     if (!ledger_.servers().contains(part.server) || ledger_.servers()[part.server].state != ServerState::up)
       return Refusal::server_not_up;
@@ -140,6 +142,7 @@ Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus)
 Refusal Core::decide_start(const Decision& decision, bool shared) {
   Job& job = jobs_[decision.job];
   if (!job.is_waiting()) return Refusal::not_waiting;
+  ledger_.fetch(decision.gpus);
   if (shared) {
     if (const Refusal refusal = check_place(job, decision.gpus); refusal != Refusal::none) return refusal;
     if (!job.request.shareable || !ledger_.all_shareable(decision.gpus, jobs_)) return Refusal::gpus_taken;

@@ -227,11 +227,14 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
 
 void Ledger::fetch(const Allocation& gpus) const {
   for (const ServerGpus& part : gpus.parts()) {
-    const Server& server = servers_[part.server];
-    __builtin_prefetch(&server.gpus);
+    if (!servers_.contains(part.server)) continue;
+    const Cells& cells = cells_[part.server];
+    const std::vector<GpuFacts>& facts = servers_[part.server].gpus;
     part.gpus.for_each([&](int gpu) {
-      __builtin_prefetch(&cells_[part.server][static_cast<std::size_t>(gpu)]);
-      __builtin_prefetch(&server.gpus[static_cast<std::size_t>(gpu)].tenants);
+      const auto at = static_cast<std::size_t>(gpu);
+      if (at >= cells.size()) return;
+      __builtin_prefetch(&cells[at]);
+      __builtin_prefetch(&facts[at].tenants);
     });
     free_.fetch(part.server);
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 namespace sl::sim {
@@ -10,31 +11,63 @@ namespace {
 
 constexpr std::size_t piece = 1 << 20;
 
-// Seconds with as many digits as they need. By hand, since most of a large CSV is such numbers.
-void add_seconds(std::string& text, std::int64_t us) {
-  const std::int64_t whole = us / 1'000'000, part = us % 1'000'000;
-  const fmt::format_int digits(whole);
-  if (part < 0 && whole == 0) text.push_back('-');
-  text.append(digits.data(), digits.size());
-  if (part == 0) return;
-  char fraction[] = ".000000";
-  std::size_t size = sizeof fraction - 1;
-  auto rest = static_cast<std::uint64_t>(part < 0 ? -part : part);
-  for (std::size_t at = size; --at > 0; rest /= 10) fraction[at] = static_cast<char>('0' + rest % 10);
-  while (fraction[size - 1] == '0') --size;
-  text.append(fraction, size);
+constexpr std::size_t number_max = 32;  // characters of a number
+
+// The same as the formatter's, by hand: most of a large CSV are such numbers. Each returns the end of what it wrote.
+
+char* put_count(char* at, std::int64_t count) { return std::to_chars(at, at + number_max, count).ptr; }
+
+// Seconds with as many digits as they need.
+char* put_seconds(char* at, std::int64_t us) {
+  if (us < 0) *at++ = '-', us = -us;
+  at = put_count(at, us / 1'000'000);
+  auto rest = static_cast<std::uint32_t>(us % 1'000'000);
+  if (rest == 0) return at;
+  *at = '.';
+  char* end = at + 7;
+  for (char* digit = end; --digit > at; rest /= 10) *digit = static_cast<char>('0' + rest % 10);
+  while (end[-1] == '0') --end;
+  return end;
 }
 
+char* put_text(char* at, std::string_view text) { return std::copy(text.begin(), text.end(), at); }
+
 // A comma, and the seconds if it happened.
-void add_time(std::string& text, std::int64_t us, bool happened = true) {
-  text.push_back(',');
-  if (happened) add_seconds(text, us);
+char* put_time(char* at, std::int64_t us, bool happened = true) {
+  *at++ = ',';
+  return happened ? put_seconds(at, us) : at;
+}
+
+void add_seconds(std::string& text, std::int64_t us) {
+  char digits[number_max];
+  text.append(digits, put_seconds(digits, us));
 }
 
 void add_count(std::string& text, std::int64_t count) {
-  const fmt::format_int digits(count);
+  char digits[number_max];
   text.push_back(',');
-  text.append(digits.data(), digits.size());
+  text.append(digits, put_count(digits, count));
+}
+
+char* put_row(char* at, const Trace& trace, const TraceJob& job, const Outcome& outcome) {
+  const bool started = outcome.started.happened(), finished = outcome.finished.happened();
+  at = put_text(at, job.id());
+  *at++ = ',';
+  at = put_text(at, trace.users[job.user]);
+  *at++ = ',';
+  at = put_count(at, job.gpus);
+  at = put_time(at, job.submitted.us);
+  at = put_time(at, outcome.started.us, started);
+  at = put_time(at, outcome.finished.us, finished);
+  at = put_time(at, finished ? (outcome.finished - job.submitted).us : 0, finished);
+  at = put_time(at, started ? (outcome.started - job.submitted).us : 0, started);
+  at = put_time(at, outcome.run.us, started);
+  for (const int count : {outcome.preemptions, outcome.resizes, outcome.migrations, outcome.failures}) {
+    *at++ = ',';
+    at = put_count(at, count);
+  }
+  *at++ = '\n';
+  return at;
 }
 
 const char* word(WorldEventKind kind) {
@@ -98,29 +131,21 @@ Status OutputFile::close() {
 Status write_jobs(const std::string& path, const Trace& trace, const SimulationResult& result) {
   Result<OutputFile> file = OutputFile::create(path);
   if (!file.ok()) return file.error();
-  std::string text =
-      "job_id,user,gpus,submit_s,start_s,finish_s,jct_s,wait_s,run_s,preemptions,resizes,migrations,failures\n";
+  file->write(
+      "job_id,user,gpus,submit_s,start_s,finish_s,jct_s,wait_s,run_s,preemptions,resizes,migrations,failures\n");
+  std::vector<char> text(piece);
+  char* at = text.data();
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     const TraceJob& job = trace.jobs[i];
-    const Outcome& outcome = result.outcomes[i];
-    const bool started = outcome.started.happened(), finished = outcome.finished.happened();
-    text.append(job.id()).push_back(',');
-    text += trace.users[job.user];
-    add_count(text, job.gpus);
-    add_time(text, job.submitted.us);
-    add_time(text, outcome.started.us, started);
-    add_time(text, outcome.finished.us, finished);
-    add_time(text, finished ? (outcome.finished - job.submitted).us : 0, finished);
-    add_time(text, started ? (outcome.started - job.submitted).us : 0, started);
-    add_time(text, outcome.run.us, started);
-    for (const int count : {outcome.preemptions, outcome.resizes, outcome.migrations, outcome.failures})
-      add_count(text, count);
-    text.push_back('\n');
-    if (text.size() < piece) continue;
-    file->write(text);
-    text.clear();
+    const std::size_t row_max = job.id().size() + trace.users[job.user].size() + 16 * number_max;
+    if (static_cast<std::size_t>(text.data() + text.size() - at) < row_max) {
+      file->write({text.data(), at});
+      text.resize(std::max(piece, row_max));
+      at = text.data();
+    }
+    at = put_row(at, trace, job, result.outcomes[i]);
   }
-  file->write(text);
+  file->write({text.data(), at});
   return file->close();
 }
 

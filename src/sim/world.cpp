@@ -447,6 +447,7 @@ class World : private Journal, private Fleet {
     return true;
   }
   void carry_out(const Core&, std::vector<Command>& commands) override {
+    if (orders_.empty()) return orders_.swap(commands);
     orders_.insert(orders_.end(), commands.begin(), commands.end());
   }
 

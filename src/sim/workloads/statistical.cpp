@@ -188,17 +188,17 @@ Result<Trace> make_statistical(const std::string& name, const Parameters& p, Ran
     return invalid("bad-parameter", "all weights are 0, so no job has a size").hint("weight_1=1: all ask for one GPU");
   Durations durations(p);
   Random of_sizes = random.fork(1), of_durations = random.fork(2), of_arrivals = random.fork(3);
-  TraceBuilder builder(static_cast<std::size_t>(p.integer("jobs")));
+  const int jobs = p.integer("jobs");
+  TraceBuilder builder(static_cast<std::size_t>(jobs));
   double gpu_s = 0;
-  for (int i = 0; i < p.integer("jobs"); ++i) {
+  for (int i = 0; i < jobs; ++i) {
     const int gpus = sizes.draw(of_sizes);
     const Duration duration = durations.draw(of_durations, gpus);
     gpu_s += gpus * duration.to_seconds();
     builder.add(Duration{0}, duration, gpus);
   }
   const double rate = p.number("rate_per_hour");
-  const double mean_s =
-      rate > 0 ? 3600 / rate : gpu_s / p.number("load") / p.integer("cluster_gpus") / p.integer("jobs");
+  const double mean_s = rate > 0 ? 3600 / rate : gpu_s / p.number("load") / p.integer("cluster_gpus") / jobs;
   switch (arrivals_of(name)) {
     case Arrivals::poisson:
       arrive_poisson(builder.jobs(), of_arrivals, mean_s);
