@@ -130,11 +130,11 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
     if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
     while (!walk.done()) {
       const Shape& shape = lines_.shapes()[walk.shape()];
-      if (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
-          (settings_.may_preempt && start_by_preempting(context, walk, trial, plan))) {
+      if (!closed_.is_too_much(shape) && (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
+                                          start_by_preempting(context, walk, trial, plan))) {
         walk.next();
       } else {
-        closed_.close(walk.shape(), walk.key());
+        closed_.close(walk.shape(), walk.key(), shape);
         walk.close_line();
       }
     }
@@ -174,6 +174,7 @@ Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) cons
 }
 
 bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan) {
+  if (!settings_.may_preempt) return false;
   const Snapshot& snapshot = context.snapshot;
   const Rank wanted = claim(snapshot, walk.key().rank);
   if (!victims_.any_above(wanted)) return false;

@@ -32,10 +32,6 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   }
 }
 
-void Victims::touch(JobIndex job) {
-  for (const ServerGpus& part : known(job).where.parts()) touch(part.server);
-}
-
 void Victims::touch(ServerIndex server) {
   if (server.value < standing_.size()) standing_[server.value].known = false;
   if (server.value >= is_touched_.size()) is_touched_.resize(server.value + 1, false);
@@ -47,6 +43,12 @@ void Victims::touch(ServerIndex server) {
 void Victims::touch_all() {
   for (Offers& offers : offers_) offers.known = false;
   for (Standing& standing : standing_) standing.known = false;
+}
+
+void Victims::insert(Candidates& sorted, const Candidate& candidate) {
+  sorted.push_back(candidate);
+  for (std::size_t at = sorted.size() - 1; at > 0 && sorted[at] < sorted[at - 1]; --at)
+    std::swap(sorted[at], sorted[at - 1]);
 }
 
 // Those that may be stopped on a server, least urgent first.
@@ -152,9 +154,8 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   Offers& offers = offers_[shape];
   if (!offers.known || offers.by_server.size() != context.snapshot.servers.size()) {
     const Shape& asked = context.shapes[shape];
-    const bool plain = asked.gpu_types.empty() && !asked.gpu_memory_bytes && asked.demand.is_zero();
     offers.known = true;
-    offers.plain_gpus = plain ? asked.gpus : 0;
+    offers.plain_gpus = asked.is_plain() ? asked.gpus : 0;
     offers.best = ServerIndex::none();
     offers.by_server.clear();
     for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {
@@ -188,16 +189,15 @@ Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, Se
 }
 
 void Victims::set_rank(JobIndex job, const std::optional<RankKey>& rank) {
-  std::optional<RankKey>& kept = known(job).rank;
+  auto& [where, kept] = known(job);
   if (kept == rank) return;
   if (kept) by_rank_.erase(job, {*kept});
   kept = rank;
   if (kept) by_rank_.insert(job, {*kept});
-  touch(job);
+  for (const ServerGpus& part : where.parts()) touch(part.server);
 }
 
 Victims::Jobs Victims::anywhere(const Context& context, const Shape& shape, const Rank& than) const {
-  const bool any_gpu_will_do = shape.gpu_types.empty() && !shape.gpu_memory_bytes && shape.demand.is_zero();
   int missing = shape.gpus - context.free.total();
   boost::container::small_vector<Candidate, 64> candidates;
   for (const auto& [least, job] : by_rank_) {
@@ -208,7 +208,7 @@ Victims::Jobs Victims::anywhere(const Context& context, const Shape& shape, cons
     for (const ServerGpus& part : known_[job].where.parts()) {
       if (context.free.is_open(part.server)) missing -= part.gpus.count();
     }
-    if (missing <= 0 && any_gpu_will_do && !context.rank_now) break;
+    if (missing <= 0 && shape.is_plain() && !context.rank_now) break;
   }
   Jobs jobs;
   if (missing > 0) return jobs;

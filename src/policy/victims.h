@@ -37,7 +37,6 @@ class Victims {
   const Allocation& where(JobIndex job) { return known(job).where; }
   // It may be stopped, and this is its rank, which may fall without notice; nothing: it may not.
   void set_rank(JobIndex job, const std::optional<RankKey>& rank);
-  void touch(JobIndex job);
   void touch(ServerIndex server);
   void touch_all();
 
@@ -72,6 +71,7 @@ class Victims {
     ServerIndex best;  // none: not known
   };
 
+  static void insert(Candidates& sorted, const Candidate& candidate);
   const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);

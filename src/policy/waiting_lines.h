@@ -22,6 +22,8 @@ struct Shape {
   std::vector<GpuTypeIndex> gpu_types;
 
   static Shape of(const JobRequest& request, int gpus);
+  // Any GPUs will do, and nothing else is asked for.
+  bool is_plain() const { return gpu_types.empty() && !gpu_memory_bytes && demand.is_zero(); }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
