@@ -7,7 +7,7 @@
 namespace sl {
 
 void Victims::clear() {
-  standing_.clear();
+  kept_.clear();
   known_.clear();
   by_rank_.clear();
   offers_.clear();
@@ -16,24 +16,37 @@ void Victims::clear() {
 }
 
 void Victims::place(JobIndex job, const Allocation& gpus) {
-  Allocation& where = known(job).where;
+  auto& [where, rank] = known(job);
   if (where == gpus) return;
-  const bool moves = !where.empty() && !gpus.empty();
-  for (const ServerGpus& part : where.parts()) {
-    auto& jobs = standing_[part.server.value].jobs;
-    jobs.erase(std::find_if(jobs.begin(), jobs.end(), [&](const Tenant& tenant) { return tenant.job == job; }));
-    touch(part.server);
-  }
+  if (rank) leave(job);
+  for (const ServerGpus& part : where.parts()) touch(part.server);
+  const bool moves = !where.empty();
   where = gpus;
-  for (const ServerGpus& part : where.parts()) {
-    if (part.server.value >= standing_.size()) standing_.resize(part.server.value + 1);
-    standing_[part.server.value].jobs.push_back({job, part.gpus.count()});
-    if (moves) touch(part.server);
+  if (rank) enter(job);
+  if (!moves) return;
+  for (const ServerGpus& part : where.parts()) touch(part.server);
+}
+
+Victims::Candidates& Victims::kept_on(ServerIndex server) {
+  if (server.value >= kept_.size()) kept_.resize(server.value + 1);
+  return kept_[server.value];
+}
+
+// Among the candidates of the servers where it is.
+void Victims::enter(JobIndex job) {
+  const auto& [where, rank] = known_[job];
+  for (const ServerGpus& part : where.parts())
+    insert(kept_on(part.server), {rank->rank, rank->id, job, part.gpus.count()});
+}
+
+void Victims::leave(JobIndex job) {
+  for (const ServerGpus& part : known_[job].where.parts()) {
+    Candidates& kept = kept_on(part.server);
+    kept.erase(std::find_if(kept.begin(), kept.end(), [&](const Candidate& one) { return one.job == job; }));
   }
 }
 
 void Victims::touch(ServerIndex server) {
-  if (server.value < standing_.size()) standing_[server.value].known = false;
   if (server.value >= is_touched_.size()) is_touched_.resize(server.value + 1, false);
   if (is_touched_[server.value]) return;
   is_touched_[server.value] = true;
@@ -42,7 +55,6 @@ void Victims::touch(ServerIndex server) {
 
 void Victims::touch_all() {
   for (Offers& offers : offers_) offers.known = false;
-  for (Standing& standing : standing_) standing.known = false;
 }
 
 void Victims::insert(Candidates& sorted, const Candidate& candidate) {
@@ -53,18 +65,11 @@ void Victims::insert(Candidates& sorted, const Candidate& candidate) {
 
 // Those that may be stopped on a server, least urgent first.
 const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server) {
-  if (server.value >= standing_.size()) standing_.resize(server.value + 1);
-  Standing& standing = standing_[server.value];
-  if (standing.known && !context.rank_now) return standing.candidates;
-  standing.known = true;
-  standing.candidates.clear();
-  for (const Tenant& tenant : standing.jobs) {
-    if (const auto& known = known_[tenant.job].rank)
-      standing.candidates.push_back(
-          {context.rank_now ? context.rank_now(tenant.job) : known->rank, known->id, tenant.job, tenant.gpus});
-  }
-  std::sort(standing.candidates.begin(), standing.candidates.end());
-  return standing.candidates;
+  const Candidates& kept = kept_on(server);
+  if (!context.rank_now) return kept;
+  now_.clear();
+  for (const Candidate& one : kept) insert(now_, {context.rank_now(one.job), one.id, one.job, one.gpus});
+  return now_;
 }
 
 namespace {
@@ -191,9 +196,9 @@ Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, Se
 void Victims::set_rank(JobIndex job, const std::optional<RankKey>& rank) {
   auto& [where, kept] = known(job);
   if (kept == rank) return;
-  if (kept) by_rank_.erase(job, {*kept});
+  if (kept) by_rank_.erase(job, {*kept}), leave(job);
   kept = rank;
-  if (kept) by_rank_.insert(job, {*kept});
+  if (kept) by_rank_.insert(job, {*kept}), enter(job);
   for (const ServerGpus& part : where.parts()) touch(part.server);
 }
 

@@ -2,7 +2,8 @@
 // waiting job and every server, the most urgent job that would have to go (the least urgent go first). The best server
 // is the one where that job is the least urgent. Only servers where something changed are worked out again.
 //
-// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by touch().
+// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by
+// set_rank().
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -72,6 +73,9 @@ class Victims {
   };
 
   static void insert(Candidates& sorted, const Candidate& candidate);
+  void enter(JobIndex job);
+  void leave(JobIndex job);
+  Candidates& kept_on(ServerIndex server);
   const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
@@ -87,17 +91,8 @@ class Victims {
     while (!known_.contains(job)) known_.push_back({});
     return known_[job];
   }
-  struct Tenant {
-    JobIndex job;
-    int gpus;  // here
-  };
-  struct Standing {
-    boost::container::small_vector<Tenant, 8> jobs;
-    Candidates candidates;
-    bool known = false;  // candidates are those of now, if ranks only change when told
-  };
-
-  std::vector<Standing> standing_;  // by server
+  std::vector<Candidates> kept_;  // by server: those with a rank, as it was when told
+  Candidates now_;                // of the server being worked out, where ranks fall without notice
   IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   std::vector<Rank> plain_;     // by number of GPUs, of the server being settled
