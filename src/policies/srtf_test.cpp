@@ -149,6 +149,31 @@ TEST(Srtf, a_job_over_two_servers_takes_the_place_of_the_least_urgent_on_both) {
   EXPECT_EQ(cluster.job(5).allocation.count(), 3);
 }
 
+// Puts every job on the first GPU, together with those that are there.
+class Packed : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    for (const JobIndex job : snapshot.waiting) plan.share(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+  }
+};
+
+TEST(Srtf, cpus_that_a_job_gives_back_count_though_its_gpu_stays_shared) {
+  Cluster cluster({2}, std::make_unique<Packed>());
+  ServerDescription server = cluster.core.servers()[ServerIndex(0)].description;
+  server.capacity[Resource::cpu] = 8;
+  cluster.feed(ServerJoined{server});
+  JobRequest request = gpus(1);
+  request.demand[Resource::cpu] = 4;
+  request.shareable = true;
+  cluster.submit(1, request).submit(2, request).use("srtf", at_once);
+  cluster.at(10).submit(3, request);
+  EXPECT_EQ(cluster.state(3), JobState::pending) << "a GPU is free, no CPU is";
+  cluster.at(20).finish(1);
+  EXPECT_EQ(cluster.state(3), JobState::running);
+}
+
 // Erratum: never-profiled jobs must not look shortest.
 TEST(Srtf, a_job_without_estimate_counts_as_long_as_finished_jobs_like_it) {
   Cluster cluster({1}, "srtf", at_once);

@@ -2,7 +2,8 @@
 // waiting job and every server, the most urgent job that would have to go (the least urgent go first). The best server
 // is the one where that job is the least urgent. Only servers where something changed are worked out again.
 //
-// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by touch().
+// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by
+// set_rank().
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -37,7 +38,6 @@ class Victims {
   const Allocation& where(JobIndex job) { return known(job).where; }
   // It may be stopped, and this is its rank, which may fall without notice; nothing: it may not.
   void set_rank(JobIndex job, const std::optional<RankKey>& rank);
-  void touch(JobIndex job);
   void touch(ServerIndex server);
   void touch_all();
 
@@ -78,6 +78,7 @@ class Victims {
   void set(Offers& offers, ServerIndex server, const Rank& rank) const;
   void settle(const Context& context);
   static void find_best(Offers& offers);
+  void touch(JobIndex job);
 
   struct Known {  // of a job
     Allocation where;
