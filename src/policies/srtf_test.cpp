@@ -149,6 +149,25 @@ TEST(Srtf, a_job_over_two_servers_takes_the_place_of_the_least_urgent_on_both) {
   EXPECT_EQ(cluster.job(5).allocation.count(), 3);
 }
 
+// What the first victim leaves over goes to a job that came while it was stopping.
+TEST(Srtf, a_job_that_comes_while_others_stop_gets_what_they_leave) {
+  Cluster cluster({4}, "srtf", at_once);
+  const auto lasting = [](int count, int seconds) {
+    JobRequest request = test::gpus(count);
+    request.capability = Capability::checkpoint;
+    request.estimate = Duration::whole_seconds(seconds);
+    return request;
+  };
+  cluster.submit(1, lasting(4, 1000));
+  cluster.obeys = false;
+  cluster.at(10).submit(2, lasting(2, 50));
+  cluster.at(20).submit(3, lasting(2, 60));
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+  cluster.at(30).feed(AttemptReleased{JobId(1), cluster.job(1).attempt});
+  EXPECT_EQ(cluster.state(3), JobState::starting);
+}
+
 // Puts every job on the first GPU, together with those that are there.
 class Packed : public Policy {
  public:
