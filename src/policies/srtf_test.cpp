@@ -149,6 +149,18 @@ TEST(Srtf, a_job_over_two_servers_takes_the_place_of_the_least_urgent_on_both) {
   EXPECT_EQ(cluster.job(5).allocation.count(), 3);
 }
 
+TEST(Srtf, a_job_that_was_still_starting_when_a_shorter_one_came_is_stopped_once_it_runs) {
+  Cluster cluster({1}, "srtf", at_once);
+  JobRequest longer = test::elastic(1, 1), shorter = gpus(1);
+  longer.estimate = Duration::whole_seconds(1000);
+  shorter.estimate = Duration::whole_seconds(1);
+  cluster.obeys = false;
+  cluster.submit(1, longer).at(1).submit(2, shorter);
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  cluster.at(2).feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+}
+
 // What the first victim leaves over goes to a job that came while it was stopping.
 TEST(Srtf, a_job_that_comes_while_others_stop_gets_what_they_leave) {
   Cluster cluster({4}, "srtf", at_once);
