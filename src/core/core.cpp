@@ -176,7 +176,7 @@ void Core::command(CommandKind kind, JobIndex index, const Allocation& gpus) {
 // Gives GPUs back. GPUs promised to others go to them, and an attempt that was waiting for its last one starts.
 void Core::release(JobIndex index, const Allocation& gpus, const ResourceVector& demand) {
   const int freed = ledger_.release(index, gpus, demand, [this](JobIndex next) { received_gpu(next); });
-  if (freed > 0) wake_policy(Trigger::ending);
+  if (freed > 0 || !demand.is_zero()) wake_policy(Trigger::ending);
 }
 
 // Everything the job holds or was promised.

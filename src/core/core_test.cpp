@@ -134,6 +134,20 @@ class Told : public Policy {
   std::function<void(const Snapshot&, Plan&)> what_;
 };
 
+TEST(Core, asks_the_policy_again_when_a_job_leaves_a_gpu_to_others) {
+  int asked = 0;
+  Cluster cluster({1}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
+                    ++asked;
+                    for (const JobIndex job : s.waiting) plan.share(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+                  }));
+  JobRequest request = gpus(1);
+  request.shareable = true;
+  cluster.submit(1, request).submit(2, request);
+  const int before = asked;
+  cluster.finish(1);
+  EXPECT_EQ(asked, before + 1);
+}
+
 TEST(Core, gpus_of_a_preempted_job_go_straight_to_the_one_they_were_promised_to) {
   bool swap = false;
   Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {

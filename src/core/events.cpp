@@ -96,6 +96,7 @@ void Core::on(const AttemptStarted& event) {
   if (!job || job->gpus_awaited > 0) return;
   const bool moved = job->state == JobState::migrating || job->state == JobState::resizing;
   if (job->state != JobState::starting && !moved) return;
+  const bool took_time = job->state_since < now_;
   set_state(index, JobState::running);
   if (moved) {
     ledger_.give_back_excess(job->target, job->allocation, job->request.demand);
@@ -108,6 +109,7 @@ void Core::on(const AttemptStarted& event) {
   if (!job->allocation.empty()) job->last_server = job->allocation.parts().front().server;
   if (job->request.time_limit) limits_.push({now_ + (*job->request.time_limit - job->run), event.job, event.attempt});
   notice(NoticeKind::running, index);
+  if (took_time && !waiting_.empty()) wake_policy(Trigger::progress);  // from now on it can be stopped for them
 }
 
 void Core::on(AttemptProgressed& event) {

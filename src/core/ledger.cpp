@@ -199,7 +199,7 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
   int freed = 0;
   const int whole = demand.is_zero() ? 1 : gpus.count();
   for (const ServerGpus& part : gpus.parts()) {
-    GpuSet now_free;
+    GpuSet now_free, still_shared;
     part.gpus.for_each([&](int gpu) {
       Cell& cell = cells_[part.server][static_cast<std::size_t>(gpu)];
       if (cell.next == job) cell.next = JobIndex::none();
@@ -213,6 +213,8 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
       } else if (cell.tenants.empty()) {
         now_free |= GpuSet::only(gpu);
         --in_use_;
+      } else {
+        still_shared |= GpuSet::only(gpu);
       }
       servers_[part.server].gpus[static_cast<std::size_t>(gpu)].tenants = static_cast<int>(cell.tenants.size());
     });
@@ -220,7 +222,7 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
     if (!share.is_zero()) servers_[part.server].used -= share;
     const GpuSet offered = now_free & usable(part.server);
     free_.give(part.server, offered, share);
-    if (free_.is_open(part.server)) freed += offered.count();
+    if (free_.is_open(part.server)) freed += (offered | still_shared).count();
   }
   return freed;
 }

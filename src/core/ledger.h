@@ -36,7 +36,7 @@ class Ledger {
   // Takes what is free and promises the rest. Returns how many GPUs are still awaited.
   int take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared = false);
   // Gives up GPUs. `received(job)` is called for every GPU that went to its next owner. Promises made to `job` for GPUs
-  // in `gpus` end too. Returns how many GPUs became free.
+  // in `gpus` end too. Returns how many GPUs others may have now, alone or with fewer jobs than before.
   int release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
               const std::function<void(JobIndex)>& received);
   // While a job moves it holds, on each server, the larger of its needs there before and after. `charge_excess` takes

@@ -149,6 +149,62 @@ TEST(Srtf, a_job_over_two_servers_takes_the_place_of_the_least_urgent_on_both) {
   EXPECT_EQ(cluster.job(5).allocation.count(), 3);
 }
 
+TEST(Srtf, a_job_that_was_still_starting_when_a_shorter_one_came_is_stopped_once_it_runs) {
+  Cluster cluster({1}, "srtf", at_once);
+  JobRequest longer = test::elastic(1, 1), shorter = gpus(1);
+  longer.estimate = Duration::whole_seconds(1000);
+  shorter.estimate = Duration::whole_seconds(1);
+  cluster.obeys = false;
+  cluster.submit(1, longer).at(1).submit(2, shorter);
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  cluster.at(2).feed(AttemptStarted{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+}
+
+// What the first victim leaves over goes to a job that came while it was stopping.
+TEST(Srtf, a_job_that_comes_while_others_stop_gets_what_they_leave) {
+  Cluster cluster({4}, "srtf", at_once);
+  const auto lasting = [](int count, int seconds) {
+    JobRequest request = test::gpus(count);
+    request.capability = Capability::checkpoint;
+    request.estimate = Duration::whole_seconds(seconds);
+    return request;
+  };
+  cluster.submit(1, lasting(4, 1000));
+  cluster.obeys = false;
+  cluster.at(10).submit(2, lasting(2, 50));
+  cluster.at(20).submit(3, lasting(2, 60));
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+  cluster.at(30).feed(AttemptReleased{JobId(1), cluster.job(1).attempt});
+  EXPECT_EQ(cluster.state(3), JobState::starting);
+}
+
+// Puts every job on the first GPU, together with those that are there.
+class Packed : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    for (const JobIndex job : snapshot.waiting) plan.share(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+  }
+};
+
+TEST(Srtf, cpus_that_a_job_gives_back_count_though_its_gpu_stays_shared) {
+  Cluster cluster({2}, std::make_unique<Packed>());
+  ServerDescription server = cluster.core.servers()[ServerIndex(0)].description;
+  server.capacity[Resource::cpu] = 8;
+  cluster.feed(ServerJoined{server});
+  JobRequest request = gpus(1);
+  request.demand[Resource::cpu] = 4;
+  request.shareable = true;
+  cluster.submit(1, request).submit(2, request).use("srtf", at_once);
+  cluster.at(10).submit(3, request);
+  EXPECT_EQ(cluster.state(3), JobState::pending) << "a GPU is free, no CPU is";
+  cluster.at(20).finish(1);
+  EXPECT_EQ(cluster.state(3), JobState::running);
+}
+
 // Erratum: never-profiled jobs must not look shortest.
 TEST(Srtf, a_job_without_estimate_counts_as_long_as_finished_jobs_like_it) {
   Cluster cluster({1}, "srtf", at_once);

@@ -59,7 +59,7 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
 
 void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   QueuePolicy::notice(snapshot, kind, job);
-  look_for_room(snapshot, victims_.where(job));
+  look_for_room(snapshot, job);
   switch (kind) {
     case NoticeKind::waiting:
     case NoticeKind::ended:
@@ -107,9 +107,14 @@ void PreemptivePolicy::start_over(const Snapshot& snapshot) {
   for (std::uint32_t s = 0; s < snapshot.free.servers(); ++s) free_.push_back(snapshot.free.on(ServerIndex(s)));
 }
 
-// A job has left these GPUs, or some of them.
-void PreemptivePolicy::look_for_room(const Snapshot& snapshot, const Allocation& gpus) {
-  for (const ServerGpus& part : gpus.parts()) {
+// Of a job that has given back what it had, or some of it. When it is being stopped it has not yet: what serve()
+// counted as free is not.
+void PreemptivePolicy::look_for_room(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  const Allocation& had = victims_.where(index);
+  const bool holds_all = had.empty() || (is_active(job.state) && job.allocation == had);
+  if (!holds_all && !job.request.demand.is_zero()) closed_.has_room();
+  for (const ServerGpus& part : had.parts()) {
     const GpuSet now = snapshot.free.on(part.server);
     if (!free_[part.server].contains(now)) closed_.has_room();
     free_[part.server] = now;

@@ -77,7 +77,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   bool is_current(const Snapshot& snapshot, const Timer& timer) const;
   void run_timers(const Snapshot& snapshot, Plan& plan);
   bool was_carried_out(const Snapshot& snapshot) const;
-  void look_for_room(const Snapshot& snapshot, const Allocation& gpus);
+  void look_for_room(const Snapshot& snapshot, JobIndex index);
   void start_over(const Snapshot& snapshot);
   void serve(const Snapshot& snapshot, Plan& plan);
   bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);

@@ -98,6 +98,9 @@ Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths
 Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run) {
   auto real = setup.run(run);
   if (!real.ok()) return real.error();
+  if (std::any_of(real->begin(), real->end(), [](const LiveJob& job) { return job.gpus.empty(); }))
+    return conflict("cluster-changed", "a training ran on a server that was not up when the experiment began")
+        .hint("run it again");
   count_from_first_submission(*real);
   std::vector<double> submitted_s;
   for (const LiveJob& job : *real) submitted_s.push_back(job.times.submitted_s);

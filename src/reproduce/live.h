@@ -21,8 +21,8 @@ struct LiveRun {
 };
 
 struct LiveJob {
-  JobTimes times;  // of any clock; all have finished
-  std::vector<plot::GpuPiece> gpus;
+  JobTimes times;                    // of any clock; all have finished
+  std::vector<plot::GpuPiece> gpus;  // empty: of a server that is not in the setup
 };
 using RunLive = std::function<Result<std::vector<LiveJob>>(const LiveRun&)>;  // in order of submission
 
@@ -50,7 +50,7 @@ Result<Lengths> measure_lengths(const LiveSetup& setup, wire::GpuRange gpus);
 struct Pair {
   std::vector<LiveJob> simulated, real;  // seconds since the first submission
 };
-// Errors: of the run, of writing the trace, and of the policy.
+// Errors: "cluster-changed", of the run, of writing the trace, and of the policy.
 Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run);
 // The jobs that a run has when they are handed in at these moments. Round robin begins with server `first_server`.
 Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run,

@@ -117,6 +117,17 @@ TEST_F(Live, trainings_that_slow_one_another_down_are_a_gap_of_as_much) {
   EXPECT_NEAR(row_of(result, "fifo", "1", turnaround_metric).real, 12, 1e-3);
 }
 
+TEST_F(Live, a_training_on_a_server_that_came_later_is_an_error) {
+  LiveSetup growing = setup({1, 2});
+  growing.run = [&](const LiveRun& run) {
+    auto jobs = as_simulated(run);
+    if (run.count > 1) jobs->front().gpus.clear();
+    return jobs;
+  };
+  for (const char* experiment : {"schedulearn-turnaround", "schedulearn-utilization"})
+    EXPECT_EQ(error_of(experiment, growing), "cluster-changed");
+}
+
 TEST_F(Live, what_ends_at_once_takes_a_millisecond) {
   lengths_ = {0.001, 0.001};
   LiveSetup instant = setup({1, 2});
