@@ -366,6 +366,22 @@ class CommandLineTest(LabTest):
         up.communicate(timeout=20)
         self.assertEqual(up.returncode, 0)
 
+    def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
+        data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.lab.cli("submit", "--url", f"http://{listen}", "--", "sleep", "300")
+        until(lambda: "running" in self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.assertIn("running", self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+
+    def start_up(self, data, listen):
+        up = subprocess.Popen([PROGRAM, "up", "--data", str(data), "--listen", listen, "--simulate", "2"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("Schedulearn is up", up.stdout.readline())
+        up.stdout.close()
+        return up
+
 
 class GpuTest(unittest.TestCase):
     def test_gpus_are_found_through_nvml_and_one_that_others_use_is_not_given_out(self):
