@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/suggest.h"
 #include "sim/statistics.h"
@@ -60,12 +61,16 @@ int digits_of(const MetricInfo& metric) {
              : 0;
 }
 
+bool all_equal(const std::vector<double>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
 // A dash stands for no value; several seeds that differ give mean ± half the 95 % interval.
 std::string cell(const Group& group, const MetricInfo& metric) {
   const std::vector<double> values = group.values(metric);
   if (values.empty()) return "-";
+  if (all_equal(values)) return figure(values.front(), digits_of(metric));
   const Interval of = interval_of(values);
-  if (of.values < 2 || of.half_width == 0) return figure(of.mean, digits_of(metric));
   return fmt::format("{} ±{}", figure(of.mean, digits_of(metric)), figure(of.half_width, digits_of(metric)));
 }
 
@@ -143,6 +148,10 @@ Cells bound_row(const Group& group, const std::vector<const MetricInfo*>& metric
 void print_changes(const std::vector<Group>& groups, bool several_counts, std::ostream& out) {
   if (groups.empty() || groups.front().rows.size() < 2) return;
   const MetricInfo& jct = *find_metrics("avg_jct_s")->front();
+  if (std::all_of(groups.begin(), groups.end(), [&](const Group& each) { return all_equal(each.values(jct)); })) {
+    out << "\n  all seeds give the same: they decide a generated workload, faults and what a policy draws\n";
+    return;
+  }
   std::vector<Cells> rows;
   for (const Group& each : groups) {
     const auto as_many = [&](const Group& other) { return other.first().jobs_asked == each.first().jobs_asked; };

@@ -55,6 +55,12 @@ class ResearchTest(unittest.TestCase):
         changes = table.split("mean JCT against fifo with as many jobs, seed by seed, 5 seeds")[1]
         self.assertEqual([line.split("  ")[2] for line in changes.splitlines()[1:]], ["srtf (20 jobs)", "srtf (40 jobs)"])
 
+    def test_seeds_that_change_nothing_are_no_sample(self):
+        table = self.run_program("sim", "compare", "--trace", FIXTURE, "--servers", "16x8", "--policies", "fifo,srtf", "--jobs", "100", "--seeds", "1..3")
+        self.assertIn("all seeds give the same", table)
+        self.assertNotIn("±", table)
+        self.assertNotIn("interval", table)
+
     def test_ctrl_c_keeps_what_is_finished(self):
         process = subprocess.Popen([PROGRAM, "sim", "compare", "--trace", "poisson:jobs=2000000,load=2", "--servers", "8x8", "--jobs", "100,2000000", "--policies", "fifo,gandiva", "--out", "results"],
                                    cwd=self.folder, stdout=subprocess.PIPE, text=True)
