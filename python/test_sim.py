@@ -71,6 +71,9 @@ class CheckTest(unittest.TestCase):
     def check(self, file):
         return subprocess.run([os.environ["SCHEDULEARN_PROGRAM"], "policy", "check", str(file)], capture_output=True, text=True, timeout=100)
 
+    def test_policies_that_resize_are_checked_too(self):
+        self.assertEqual(self.check("elastic_srtf").returncode, 0)
+
     def test_the_examples_keep_the_rules(self):
         for file in sorted(POLICIES.glob("*.py")):
             done = self.check(file)
@@ -85,6 +88,7 @@ class CheckTest(unittest.TestCase):
             head + "    work_conserving = True\n    blocking = True\n    def order(self, jobs, cluster):\n        return jobs\n": "no GPU idles",
             head + "    def order(self, jobs, cluster):\n        import os\n        return sorted(jobs, key=lambda job: os.urandom(8))\n": "the same seed gives the same schedule",
             head + "    def order(self, jobs, cluster):\n        return jobs * 2\n": "mine.py:3: in order: order() has job",
+            head + "    def order(self, jobs, cluster):\n        return sorted(jobs, key=lambda job: job.estimate_s)\n": "--blind --policy",
         }
         for source, rule in broken.items():
             with tempfile.TemporaryDirectory() as folder:

@@ -357,7 +357,7 @@ class Runner:
             wanted = action.gpus if action.kind == "start" else max(0, action.gpus - action.job.gpus_held) if action.kind == "resize" else 0
             free -= wanted
             if free < 0:
-                raise Fault("rules", f"{action.kind}(): job {action.job.id} is given {wanted} GPUs, {wanted + free} are free", action.line)
+                raise Fault("rules", f"{action.kind}(): job {action.job.id} is given {wanted} GPUs, {wanted + free} are left by the actions before it", action.line)
 
 
 def run(channel, output):

@@ -227,6 +227,8 @@ Status LiveAgent::spawn_launcher() {
   const std::string log = settings_.data_dir + "/launcher.log";
   posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
+  // It outlives us. What it inherited would too: under `up` the controller's port, which nobody could listen on again.
+  posix_spawn_file_actions_addclosefrom_np(&files, 3);
   char* arguments[] = {program.data(), settings_.data_dir.data(), nullptr};
   pid_t pid = 0;
   const int error = posix_spawn(&pid, program.c_str(), &files, &attributes, arguments, environ);

@@ -62,9 +62,13 @@ class ExamplesFirst : public CLI::Formatter {
   }
 };
 
+std::vector<CLI::App*> commands_of(const CLI::App& app) {
+  return const_cast<CLI::App&>(app).get_subcommands([](const CLI::App*) { return true; });
+}
+
 CLI::App* find_command(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (inner->check_name(name)) return const_cast<CLI::App*>(inner);
+  for (CLI::App* inner : commands_of(app)) {
+    if (inner->check_name(name)) return inner;
   }
   return nullptr;
 }
@@ -142,8 +146,13 @@ void CommandLine::add_global_flags() {
   app_.add_flag("--no-color", no_color_, "the same as --color never")->group("Everywhere");
   app_.add_flag("--no-input", no_input_, "never ask")->group("Everywhere");
   app_.add_flag("-y,--yes", yes_, "do not ask for confirmation")->group("Everywhere");
-  app_.add_option("--timeout", timeout_s_, "seconds to wait for an answer")
-      ->check(CLI::PositiveNumber)
+  const auto set_timeout = [this](const std::string& text) {
+    const auto seconds = wire::parse_duration_s(text);
+    if (!seconds.ok()) throw CLI::ValidationError("--timeout", seconds.error().message);
+    if (*seconds == 0) throw CLI::ValidationError("--timeout", "no answer comes in no time");
+    timeout_s_ = *seconds;
+  };
+  app_.add_option_function<std::string>("--timeout", set_timeout, "how long to wait for an answer (30s)")
       ->group("Everywhere");
 }
 
@@ -337,11 +346,13 @@ void CommandLine::add_system_commands() {
       return 0;
     }
     const CLI::App* of = &app_;
+    std::string name;
     for (const std::string& word : selectors_) {
+      name += (name.empty() ? "" : " ") + of->get_name();
       of = find_command(*of, word);
       if (!of) return fail(invalid("unknown-command", "there is no command " + word).hint("schedulearn help"));
     }
-    std::fputs(of->help().c_str(), stdout);
+    std::fputs(of->help(name).c_str(), stdout);
     return 0;
   })->add_option("command", selectors_, "of this command");
 }
@@ -379,12 +390,15 @@ Context CommandLine::context() const {
 int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, char** argv) {
   std::vector<std::string> known;
   const CLI::App* at = &app_;
+  std::string help = "schedulearn help";
   for (int i = 1; i < argc; ++i) {
-    if (const CLI::App* inner = find_command(*at, argv[i])) at = inner;
+    const CLI::App* inner = find_command(*at, argv[i]);
+    if (!inner) continue;
+    at = inner;
+    help += " " + at->get_name();
   }
   for (const CLI::App* level : {static_cast<const CLI::App*>(&app_), at}) {
-    for (const CLI::App* inner : level->get_subcommands([](const CLI::App*) { return true; }))
-      known.push_back(inner->get_name());
+    for (const CLI::App* inner : commands_of(*level)) known.push_back(inner->get_name());
     for (const CLI::Option* option : level->get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
     }
@@ -397,15 +411,13 @@ int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, cha
                                         : std::string_view(argv[i]).find('='));
     if (std::find(known.begin(), known.end(), word) != known.end()) continue;
     const bool flag = word.starts_with("--");
-    const bool is_command = i == 1 || (i == 2 && (at->get_name() == "policy" || at->get_name() == "servers" ||
-                                                  at->get_name() == "controller" || at->get_name() == "agent" ||
-                                                  at->get_name() == "sim" || at->get_name() == "plot"));
+    const bool is_command = i == 1 || (i == 2 && !commands_of(*at).empty());
     if (!flag && !is_command) continue;
     problem.message = flag ? "there is no flag " + word : "there is no command " + word;
     problem.code = flag ? "unknown-flag" : "unknown-command";
     if (const auto near = did_you_mean(word, views)) problem.hints.push_back("did you mean " + *near + "?");
   }
-  problem.hints.push_back(at == &app_ ? "schedulearn help" : "schedulearn help " + at->get_name());
+  problem.hints.push_back(help);
   if (problem.hints.size() > 2) problem.hints.resize(2);
   return fail(problem);
 }

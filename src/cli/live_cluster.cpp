@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_every{50};
 
 Error interrupted() {
-  return conflict("interrupted", "interrupted; jobs that were handed in go on").hint("schedulearn ls");
+  return conflict("interrupted", "interrupted; jobs that were handed in go on").hint("schedulearn cancel all");
 }
 
 // Ends early with Ctrl-C.

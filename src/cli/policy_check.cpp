@@ -17,7 +17,8 @@ json::array to_json(const std::vector<sim::BrokenRule>& rules) {
     list.push_back({{"rule", rule.rule},
                     {"what", rule.what},
                     {"seed", rule.seed},
-                    {"workload", sim::checked_workload(rule.seed)}});
+                    {"workload", sim::checked_workload(rule.seed)},
+                    {"options", sim::checked_options(rule.seed)}});
   return list;
 }
 
@@ -36,8 +37,8 @@ void print_json(const Context& context, const std::string& name, const sim::Poli
 void print_rule(const char* sign, const std::string& path, const sim::BrokenRule& rule) {
   std::printf("%s %s: %s (seed %llu)\n", sign, rule.rule.c_str(), rule.what.c_str(),
               static_cast<unsigned long long>(rule.seed));
-  std::printf("    schedulearn sim run --trace '%s' --seed %llu --servers 4x4 --policy %s\n",
-              sim::checked_workload(rule.seed).c_str(), static_cast<unsigned long long>(rule.seed), path.c_str());
+  std::printf("    schedulearn sim run --trace '%s' %s --policy %s\n", sim::checked_workload(rule.seed).c_str(),
+              sim::checked_options(rule.seed).c_str(), path.c_str());
 }
 
 }  // namespace

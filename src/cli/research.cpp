@@ -264,10 +264,12 @@ void Research::add_reproduce(CLI::App& app) {
                          [this] { return reproduce_published(); });
   c->add_option("what", reproduce_.what, "ls (default), the name of an experiment, or all");
   c->add_option("-o,--out", reproduce_.folder, "where tables and charts go (default: reproduced, here)");
-  c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
-  c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
+  CLI::Option* seeds = c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
+  CLI::Option* trace =
+      c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
   CLI::Option* real = c->add_option(
       "--real", real_.job_file, "schedulearn-…: this training again and again on the live cluster, beside simulated");
+  real->excludes(seeds)->excludes(trace);
   c->add_option("--jobs", real_.job_counts, "--real: how many trainings, one run for each; default: 1,5,10 or 5,10")
       ->needs(real);
 }

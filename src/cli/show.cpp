@@ -81,11 +81,16 @@ int why(const Context& context, const std::string& selector) {
   const char* words = verdict == "cannot_run"       ? "It cannot run as asked."
                       : verdict == "will_run"       ? "It will run; nothing is wrong with the request."
                       : verdict == "will_run_after" ? "It will run after those ahead of it."
-                                                    : "";
-  std::printf("%s. %s\n", text_at(*explain, "summary").c_str(), words);
+                      : verdict == "policy_decides"
+                          ? "Nothing is wrong with the request; whose turn it is, the policy alone knows."
+                          : "";
+  std::printf("%s.%s%s\n", text_at(*explain, "summary").c_str(), *words ? " " : "", words);
   if (value_at(*explain, "position").is_number())
     std::printf("\n  In line      %g of %g under policy %s\n  Starts       no estimate yet\n",
                 number_at(*explain, "position"), number_at(*explain, "queue_length"),
+                text_at(*explain, "policy").c_str());
+  else if (verdict == "policy_decides")
+    std::printf("\n  In line      one of %g under policy %s\n", number_at(*explain, "queue_length"),
                 text_at(*explain, "policy").c_str());
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {

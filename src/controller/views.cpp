@@ -96,8 +96,9 @@ std::string reason_text(const Logic& logic, const Job& job, const Reason& reason
     case ReasonCode::draining:
       return "every server is draining";
     case ReasonCode::behind_others:
-      return position > 1 ? fmt::format("number {} in line, others are ahead", position)
-                          : "the next decision will look at it";
+      return position > 1    ? fmt::format("number {} in line, others are ahead", position)
+             : position == 1 ? "the next decision will look at it"
+                             : "a server has room, but " + logic.policy().name + " has not started it";
     case ReasonCode::fragmented:
       return line + needs + "; enough are free, but not on one server";
     case ReasonCode::gpu_type:
@@ -193,7 +194,8 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   view["servers"] = json::array{};
   if (!job || (!job->is_waiting() && job->state != JobState::held)) {
     view["verdict"] = "running_here_because";
-    view["summary"] = entry.row.server.empty()
+    view["summary"] = !job ? fmt::format("job {} has ended: {}", entry.row.id, entry.row.state)
+                      : entry.row.server.empty()
                           ? fmt::format("job {} is {}", entry.row.id, entry.row.state)
                           : fmt::format("job {} is {} on {}: the server with the fewest free GPUs that had enough",
                                         entry.row.id, entry.row.state, entry.row.server);
@@ -203,12 +205,13 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   const JobIndex index = logic.core().find(JobId(entry.row.id));
   const std::vector<JobIndex> order = logic.core().queue_order(now);
   const auto at = std::find(order.begin(), order.end(), index);
-  const std::size_t position = at == order.end() ? 0 : static_cast<std::size_t>(at - order.begin()) + 1;
+  const bool own = !logic.policy().source.empty();  // whom it will serve next, it alone knows
+  const std::size_t position = own || at == order.end() ? 0 : static_cast<std::size_t>(at - order.begin()) + 1;
   const Reason reason = logic.core().explain(index, now);
   const std::string text = reason_text(logic, *job, reason, position);
   const bool possible =
       logic.core().servers().empty() || is_satisfiable(logic.core().servers(), job->request, job->request.gpus_min);
-  view["verdict"] = !possible ? "cannot_run" : position > 1 ? "will_run_after" : "will_run";
+  view["verdict"] = !possible ? "cannot_run" : own ? "policy_decides" : position > 1 ? "will_run_after" : "will_run";
   view["summary"] = fmt::format("job {} waits: {}", entry.row.id, text);
   view["reasons"] = json::array{json::object{{"code", to_string(reason.code)}, {"text", text}, {"blocking", true}}};
   view["position"] = position == 0 ? json::value(nullptr) : json::value(position);

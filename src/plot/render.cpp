@@ -35,12 +35,13 @@ struct Placed {
 
 Placed place_panels(const Figure& figure, const Rendering& rendering, double top) {
   const std::size_t columns = columns_of(figure, rendering);
-  const double width = (rendering.width_mm * points_per_mm - 2 * margin) / static_cast<double>(columns);
+  const double gutter = 2 * margin;
+  const double width = (rendering.width_mm * points_per_mm - 2 * margin + gutter) / static_cast<double>(columns);
   Placed placed{{}, top};
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const double left = margin + width * static_cast<double>(i % columns);
     if (i % columns == 0) top = placed.bottom;
-    placed.panels.push_back(lay_out(figure.panels[i], left + (i % columns > 0 ? 2 * margin : 0), left + width, top));
+    placed.panels.push_back(lay_out(figure.panels[i], left, left + width - gutter, top));
     placed.bottom = std::max(placed.bottom, placed.panels.back().bottom);
   }
   return placed;

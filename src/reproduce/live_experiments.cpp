@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/suggest.h"
 #include "plot/text.h"
 #include "plot/utilization.h"
 #include "reproduce/charts.h"
@@ -200,9 +201,12 @@ Result<const LiveExperiment*> find_live_experiment(const std::string& name) {
     if (experiment.name == name) return &experiment;
     names.emplace_back(experiment.name);
   }
-  return invalid("bad-flag", name + " does not run on a live cluster")
-      .note("--real is for " + plot::joined(names, ", "))
-      .hint("schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml");
+  Error error =
+      invalid("bad-flag", name + " does not run on a live cluster").note("--real is for " + plot::joined(names, ", "));
+  const auto near = did_you_mean(name, {names.begin(), names.end()});
+  error.hints.push_back(near ? "did you mean " + *near + "?"
+                             : "schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml");
+  return error;
 }
 
 }  // namespace sl::reproduce

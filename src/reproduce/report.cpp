@@ -25,9 +25,15 @@ section{border-top:1px solid var(--rule);padding:1.4rem 0}
 @media (min-width:1100px){.beside{grid-template-columns:minmax(0,1fr) minmax(0,1fr)}}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.87rem}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid var(--rule)}
-th{font-weight:600}td.n{font-variant-numeric:tabular-nums}.good{color:var(--good)}.bad{color:var(--bad)}
+th{font-weight:600}td.n{font-variant-numeric:tabular-nums}.whole{white-space:nowrap}.good{color:var(--good)}.bad{color:var(--bad)}
 ul{padding-left:1.2rem}figure{margin:0 0 1.2rem;overflow-x:auto}figure svg{display:block;width:100%;min-width:34rem;height:auto}
 )css";
+
+// Number, interval and unit stay on one line: "5,527 ± 117 s". Words may be broken.
+std::string number_cell(const std::string& text) {
+  const bool is_number = !text.empty() && text.find_first_of("0123456789") <= 1;
+  return fmt::format("<td class=\"{}\">{}</td>", is_number ? "n whole" : "n", plot::escaped(text));
+}
 
 std::string cell(const std::string& text, const char* look = "") {
   return fmt::format("<td{}>{}</td>", *look == 0 ? "" : fmt::format(" class=\"{}\"", look), plot::escaped(text));
@@ -76,7 +82,7 @@ std::string predictions(const std::vector<Done>& all) {
     }
     for (std::size_t i = 0; i < shown.size(); ++i)
       html += "<tr>" + name_cell(done.experiment->name, i, shown.size()) + cell(shown[i].quantity) +
-              cell(shown[i].published, "n") + cell(shown[i].ours, "n") + "</tr>\n";
+              number_cell(shown[i].published) + number_cell(shown[i].ours) + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
 }
@@ -100,7 +106,7 @@ std::string measures(const Done& done) {
       "interval)</th><th>why different</th></tr></thead><tbody>\n";
   for (const Measure& measure : done.experiment->measures) {
     const MeasureText shown = text_of(measure, done.findings);
-    html += "<tr>" + cell(shown.quantity) + cell(shown.published, "n") + cell(shown.ours, "n") +
+    html += "<tr>" + cell(shown.quantity) + number_cell(shown.published) + number_cell(shown.ours) +
             cell(shown.why, "aside") + "</tr>\n";
   }
   return html + "</tbody></table></div>\n";

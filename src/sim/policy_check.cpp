@@ -25,15 +25,17 @@ struct Seen {
 // The first job that still fits when all of the plan is done. Nothing where GPUs change hands: what fits is then not
 // known before the other jobs have let go.
 std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
+  const auto moves_gpus = [](const Decision& decision) {
+    return decision.kind != DecisionKind::start && decision.kind != DecisionKind::wake_at &&
+           decision.kind != DecisionKind::annotate;
+  };
+  if (std::any_of(plan.decisions().begin(), plan.decisions().end(), moves_gpus)) return std::nullopt;
   Trial trial(snapshot.free);
   std::vector<JobIndex> started;
   for (const Decision& decision : plan.decisions()) {
-    if (decision.kind == DecisionKind::start) {
-      trial.take(decision.gpus, snapshot.job(decision.job).request.demand);
-      started.push_back(decision.job);
-    } else if (decision.kind != DecisionKind::wake_at && decision.kind != DecisionKind::annotate) {
-      return std::nullopt;
-    }
+    if (decision.kind != DecisionKind::start) continue;
+    trial.take(decision.gpus, snapshot.job(decision.job).request.demand);
+    started.push_back(decision.job);
   }
   for (const JobIndex index : snapshot.waiting) {
     if (std::find(started.begin(), started.end(), index) != started.end()) continue;
@@ -78,6 +80,9 @@ std::shared_ptr<Policy> make(const PolicyChoice& choice) {
   SL_CHECK(policy.ok(), "the policy was made before");
   return std::move(*policy);
 }
+
+// Nobody tells how long a job will run, as is usual on a cluster.
+bool tells_no_durations(std::uint64_t seed) { return seed % 5 == 0; }
 
 // What happens half way.
 enum class Middle { nothing, asked, restarted };
@@ -135,6 +140,7 @@ class Check {
     SimulationSettings settings;
     settings.cluster = Cluster::uniform(4, 4);
     settings.seed = seed;
+    settings.knows_durations = !tells_no_durations(seed);
     settings.cancelled = &seen.enough;
     std::vector<PolicySwitch> switches;
     const Duration half = (trace.jobs.back().submitted - trace.jobs.front().submitted) / 2;
@@ -170,8 +176,12 @@ std::string checked_workload(std::uint64_t seed) {
   return fmt::format(
       "poisson:jobs=40,cluster_gpus=16,weight_8=0,load={},elastic={},profile=amdahl,gpus_max=4,users={},"
       "estimate_error={},deadline_slack={}",
-      seed % 3 == 0 ? "0.7" : "2", seed % 2 == 0 ? "0.5" : "0", seed % 4 == 1 ? 0 : 3, seed % 5 == 0 ? "0" : "0.5",
-      seed % 2);
+      seed % 3 == 0 ? "0.7" : "2", seed % 2 == 0 ? "0.5" : "0", seed % 4 == 1 ? 0 : 3,
+      tells_no_durations(seed) ? "0" : "0.5", seed % 2);
+}
+
+std::string checked_options(std::uint64_t seed) {
+  return fmt::format("--seed {} --servers 4x4{}", seed, tells_no_durations(seed) ? " --blind" : "");
 }
 
 PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on) {

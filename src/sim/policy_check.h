@@ -32,7 +32,8 @@ struct PolicyCheck {
 // Stops early when `keep_on` says no.
 PolicyCheck check_policy(const PolicyChoice& choice, std::uint64_t seeds, const std::function<bool()>& keep_on);
 
-// How the workload of a seed is made again: "poisson:jobs=40,…".
-std::string checked_workload(std::uint64_t seed);
+// How the simulation of a seed is made again: workload and `--seed 5 --servers 4x4 --blind`.
+std::string checked_workload(std::uint64_t seed);  // "poisson:jobs=40,…"
+std::string checked_options(std::uint64_t seed);
 
 }  // namespace sl::sim

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "base/suggest.h"
 #include "sim/statistics.h"
@@ -60,12 +61,16 @@ int digits_of(const MetricInfo& metric) {
              : 0;
 }
 
+bool all_equal(const std::vector<double>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
 // A dash stands for no value; several seeds that differ give mean ± half the 95 % interval.
 std::string cell(const Group& group, const MetricInfo& metric) {
   const std::vector<double> values = group.values(metric);
   if (values.empty()) return "-";
+  if (all_equal(values)) return figure(values.front(), digits_of(metric));
   const Interval of = interval_of(values);
-  if (of.values < 2 || of.half_width == 0) return figure(of.mean, digits_of(metric));
   return fmt::format("{} ±{}", figure(of.mean, digits_of(metric)), figure(of.half_width, digits_of(metric)));
 }
 
@@ -139,19 +144,27 @@ Cells bound_row(const Group& group, const std::vector<const MetricInfo*>& metric
   return row;
 }
 
-// With several seeds: each against the first, seed by seed.
+// With several seeds: each against the first that has as many jobs, seed by seed.
 void print_changes(const std::vector<Group>& groups, bool several_counts, std::ostream& out) {
-  if (groups.size() < 2 || groups.front().rows.size() < 2) return;
+  if (groups.empty() || groups.front().rows.size() < 2) return;
   const MetricInfo& jct = *find_metrics("avg_jct_s")->front();
-  fmt::print(out, "\n  mean JCT against {}, seed by seed, {} seeds, 95 % interval\n",
-             label(groups.front(), several_counts), groups.front().rows.size());
+  if (std::all_of(groups.begin(), groups.end(), [&](const Group& each) { return all_equal(each.values(jct)); })) {
+    out << "\n  all seeds give the same: they decide a generated workload, faults and what a policy draws\n";
+    return;
+  }
   std::vector<Cells> rows;
-  for (std::size_t i = 1; i < groups.size(); ++i) {
-    const Interval change = paired_change_pct(groups.front().values(jct), groups[i].values(jct));
+  for (const Group& each : groups) {
+    const auto as_many = [&](const Group& other) { return other.first().jobs_asked == each.first().jobs_asked; };
+    const Group& base = *std::find_if(groups.begin(), groups.end(), as_many);
+    if (&base == &each) continue;
+    const Interval change = paired_change_pct(base.values(jct), each.values(jct));
     const double low = change.mean - change.half_width, high = change.mean + change.half_width;
-    rows.push_back({"  " + label(groups[i], several_counts), fmt::format("{:+.1f} %", change.mean),
+    rows.push_back({"  " + label(each, several_counts), fmt::format("{:+.1f} %", change.mean),
                     fmt::format("{:+.1f} to {:+.1f}", low, high), low <= 0 && high >= 0 ? "no clear difference" : ""});
   }
+  if (rows.empty()) return;
+  fmt::print(out, "\n  mean JCT against {}{}, seed by seed, {} seeds, 95 % interval\n", label(groups.front(), false),
+             several_counts ? " with as many jobs" : "", groups.front().rows.size());
   print_aligned(rows, out);
 }
 
@@ -226,7 +239,9 @@ void print_assumptions(const ExperimentSettings& settings, const ExperimentResul
 
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, std::ostream& out) {
-  fmt::print(out, "{} jobs on {}\n", result.jobs, cluster_text(settings.cluster));
+  std::string jobs = std::to_string(result.jobs);
+  if (settings.job_counts.size() > 1) jobs = fmt::format("{}", fmt::join(settings.job_counts, ", "));
+  fmt::print(out, "{} jobs on {}\n", jobs, cluster_text(settings.cluster));
   print_left_out(result.report, out);
   out << '\n';
   const std::vector<Group> groups = group(result);

@@ -328,6 +328,7 @@ class CommandLineTest(LabTest):
             (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"),
             (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
             (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
+            (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),
         ]:
             done = self.lab.cli(*arguments, check=False)
             self.assertEqual(done.returncode, code, arguments)
@@ -365,6 +366,22 @@ class CommandLineTest(LabTest):
         up.send_signal(signal.SIGINT)
         up.communicate(timeout=20)
         self.assertEqual(up.returncode, 0)
+
+    def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
+        data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.lab.cli("submit", "--url", f"http://{listen}", "--", "sleep", "300")
+        until(lambda: "running" in self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.assertIn("running", self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+
+    def start_up(self, data, listen):
+        up = subprocess.Popen([PROGRAM, "up", "--data", str(data), "--listen", listen, "--simulate", "2"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("Schedulearn is up", up.stdout.readline())
+        up.stdout.close()
+        return up
 
 
 class GpuTest(unittest.TestCase):

@@ -195,6 +195,15 @@ class PythonPolicyTest(LabTest):
                     self.assertEqual(simulated, list(range(len(widths))))
                     self.assertEqual(live, list(range(len(widths))))
 
+    def test_why_claims_no_place_in_a_line_that_only_the_policy_knows(self):
+        self.lab.cli("policy", "set", self.write("from schedulearn.policy import Policy\nclass Mine(Policy):\n    def order(self, jobs, cluster):\n        return [job for job in jobs if job.gpus < 4]\n"), *PATIENT)
+        self.lab.cli("submit", "--gpus", 4, "--", "true")
+        self.assertIn("a server has room, but mine.py has not started it. Nothing is wrong", self.lab.cli("why", 1).stdout)
+        self.assertIn("one of 1 under policy mine.py", self.lab.cli("why", 1).stdout)
+        self.lab.cli("policy", "set", "fifo")
+        self.lab.cli("wait", 1)
+        self.assertEqual(self.lab.cli("why", 1).stdout, "job 1 has ended: succeeded.\n")
+
     def simulated_starts(self, path, widths):
         trace, out = self.lab.folder / "trace.csv", self.lab.folder / "out.csv"
         rows = ["job_id,submit_time_s,gpus,duration_s", "hold,0,4,100"] + [f"{i},{i + 1},{width},10" for i, width in enumerate(widths)]

@@ -95,7 +95,8 @@ class ReproduceRealTest(LabTest):
         self.assertEqual((policy["name"], policy["source"]), ("mine.py", mine.read_text()))
 
     def test_what_does_not_serve_is_refused_with_what_does(self):
-        for experiment, more, gpus, code in (("philly", (), "1", "bad-flag"), ("schedulearn-speedup", ("--jobs", "5"), "1..2", "bad-flag"),
+        for experiment, more, gpus, code in (("philly", (), "1", "bad-flag"), ("schedulearn-submision", (), "1", "did you mean schedulearn-submission?"), ("schedulearn-resnet", ("--seeds", "3"), "1", "excludes"),
+                                             ("schedulearn-speedup", ("--jobs", "5"), "1..2", "bad-flag"),
                                              ("schedulearn-speedup", (), "1", "bad-job"), ("schedulearn-scalability", (), "1..2", "bad-job")):
             refused = self.real(experiment, SLEEP, *more, gpus=gpus)
             self.assertNotEqual(refused.returncode, 0)

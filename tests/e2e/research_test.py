@@ -49,6 +49,18 @@ class ResearchTest(unittest.TestCase):
         rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line.strip()}
         self.assertEqual(rows["tiresias"], rows["las.py"])
 
+    def test_a_change_is_told_between_runs_of_as_many_jobs(self):
+        table = self.run_program("sim", "compare", "--trace", "poisson:load=1.1,cluster_gpus=16", "--servers", "4x4", "--policies", "fifo,srtf", "--jobs", "20,40", "--seeds", "1..5")
+        self.assertTrue(table.startswith("20, 40 jobs on 4 servers of 4 GPUs\n"), table)
+        changes = table.split("mean JCT against fifo with as many jobs, seed by seed, 5 seeds")[1]
+        self.assertEqual([line.split("  ")[2] for line in changes.splitlines()[1:]], ["srtf (20 jobs)", "srtf (40 jobs)"])
+
+    def test_seeds_that_change_nothing_are_no_sample(self):
+        table = self.run_program("sim", "compare", "--trace", FIXTURE, "--servers", "16x8", "--policies", "fifo,srtf", "--jobs", "100", "--seeds", "1..3")
+        self.assertIn("all seeds give the same", table)
+        self.assertNotIn("±", table)
+        self.assertNotIn("interval", table)
+
     def test_ctrl_c_keeps_what_is_finished(self):
         process = subprocess.Popen([PROGRAM, "sim", "compare", "--trace", "poisson:jobs=2000000,load=2", "--servers", "8x8", "--jobs", "100,2000000", "--policies", "fifo,gandiva", "--out", "results"],
                                    cwd=self.folder, stdout=subprocess.PIPE, text=True)
