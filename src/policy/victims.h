@@ -82,7 +82,6 @@ class Victims {
   void set(Offers& offers, ServerIndex server, const Rank& rank) const;
   void settle(const Context& context);
   static void find_best(Offers& offers);
-  void touch(JobIndex job);
 
   struct Known {  // of a job
     Allocation where;
