@@ -310,6 +310,7 @@ void LiveAgent::finish_if_stopped() {
     if (attempt.report.state != "exited" && launcher_ >= 0) return;
   }
   to_launcher({"shutdown"});
+  disconnect_launcher();  // its end is no loss that asks for another one
   std::exchange(stopped_, nullptr)();
 }
 

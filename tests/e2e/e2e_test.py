@@ -366,6 +366,7 @@ class CommandLineTest(LabTest):
         up.send_signal(signal.SIGINT)
         up.communicate(timeout=20)
         self.assertEqual(up.returncode, 0)
+        until(lambda: not self.lab.processes_of(self.lab.folder / "up"), 5, "the end of the launcher")
 
     def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
         data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"

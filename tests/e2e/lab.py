@@ -82,6 +82,18 @@ class Lab:
         daemon.send_signal(signal.SIGKILL)
         daemon.wait()
 
+    def processes_of(self, data):
+        """Their command lines, of those that name this data directory."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                command = (process / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if str(data) in command:
+                found.append(command)
+        return found
+
     def kill_launcher(self, and_jobs=False):
         own = str(self.folder).encode()
         for process in pathlib.Path("/proc").glob("[0-9]*"):
