@@ -1,5 +1,6 @@
 // Real trainings beside their twins, with clusters that behave as written here.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +18,7 @@ class Live : public testing::Test {
  protected:
   Live() {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / ("live-" + name);
+    folder_ = fs::path(testing::TempDir()) / ("live-" + name + "-" + std::to_string(::getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }

@@ -1,5 +1,6 @@
 // Each experiment's claim, and what people see of all of them.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -22,7 +23,7 @@ class Reproduce : public testing::Test {
  protected:
   Reproduce() {
     const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / ("reproduce-" + name);
+    folder_ = fs::path(testing::TempDir()) / ("reproduce-" + name + "-" + std::to_string(::getpid()));
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
