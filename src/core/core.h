@@ -76,10 +76,8 @@ class Core {
   // ---- what is ----
   JobIndex find(JobId job) const;  // none when unknown or finished and gone
   const Job& job(JobIndex index) const { return jobs_[index]; }
-  // For a world with more jobs than a cache holds, which knows what comes next: fetches what an event about this job
-  // reads first, and then, once that is there, what its end reads.
+  // For a world with more jobs than a cache holds, which knows which comes next: asks for what an event about it reads.
   void fetch(JobIndex index) const;
-  void fetch_servers(JobIndex index) const { ledger_.fetch(jobs_[index].allocation); }
   const JobTable& jobs() const { return jobs_; }
   std::span<const JobIndex> waiting() const { return waiting_; }
   std::span<const JobIndex> active() const { return active_; }

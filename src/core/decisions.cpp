@@ -142,7 +142,6 @@ Refusal Core::check_gpus(const Job& job, JobIndex index, const Allocation& gpus)
 Refusal Core::decide_start(const Decision& decision, bool shared) {
   Job& job = jobs_[decision.job];
   if (!job.is_waiting()) return Refusal::not_waiting;
-  ledger_.fetch(decision.gpus);
   if (shared) {
     if (const Refusal refusal = check_place(job, decision.gpus); refusal != Refusal::none) return refusal;
     if (!job.request.shareable || !ledger_.all_shareable(decision.gpus, jobs_)) return Refusal::gpus_taken;

@@ -227,21 +227,6 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
   return freed;
 }
 
-void Ledger::fetch(const Allocation& gpus) const {
-  for (const ServerGpus& part : gpus.parts()) {
-    if (!servers_.contains(part.server)) continue;
-    const Cells& cells = cells_[part.server];
-    const std::vector<GpuFacts>& facts = servers_[part.server].gpus;
-    part.gpus.for_each([&](int gpu) {
-      const auto at = static_cast<std::size_t>(gpu);
-      if (at >= cells.size()) return;
-      __builtin_prefetch(&cells[at]);
-      __builtin_prefetch(&facts[at].tenants);
-    });
-    free_.fetch(part.server);
-  }
-}
-
 void Ledger::check_invariants(const JobTable& jobs) const {
   int held = 0;
   for (std::size_t i = 0; i < servers_.size(); ++i) {

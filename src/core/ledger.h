@@ -53,9 +53,6 @@ class Ledger {
     for (const JobIndex job : cells_[server][static_cast<std::size_t>(gpu)].tenants) visit(job);
   }
 
-  // Asks for what taking or releasing these GPUs reads, so that it is in the cache by then.
-  void fetch(const Allocation& gpus) const;
-
   // Derives everything from the jobs alone and compares. Ends the process with the sentence that is broken.
   void check_invariants(const JobTable& jobs) const;
 

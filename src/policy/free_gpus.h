@@ -20,7 +20,6 @@ class FreeGpus {
   void give(ServerIndex server, GpuSet gpus, const ResourceVector& demand);
 
   GpuSet on(ServerIndex server) const { return slots_[server].free; }
-  void fetch(ServerIndex server) const { __builtin_prefetch(&slots_[server]); }
   int count(ServerIndex server) const { return slots_[server].free.count(); }
   bool is_open(ServerIndex server) const { return slots_[server].open; }
   const ResourceVector& resources(ServerIndex server) const { return slots_[server].resources; }

@@ -188,7 +188,6 @@ class World : private Journal, private Fleet {
       if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
-      if (!completions_.empty()) core_.fetch_servers(completions_.top().job);
       ++ended_;
     }
   }
