@@ -200,26 +200,26 @@ bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk
 bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk,
                                  ServerIndex only_on, int gpus, Trial& trial, Plan& plan) {
   const JobRequest& request = snapshot.job(walk.job()).request;
-  const auto placed = [&] {
+  const auto placed = [&]() -> std::optional<Allocation> {
+    if (trial.free().total() < gpus) return std::nullopt;
     return only_on.valid() ? place_on(trial.free(), snapshot.servers, request, gpus, only_on)
                            : place(trial.free(), snapshot.servers, request, gpus);
   };
   const std::size_t before = trial.mark();
   std::optional<Allocation> found;
   Victims::Jobs stopped;
-  for (const JobIndex victim : victims) {
-    trial.give(snapshot.job(victim).allocation, snapshot.job(victim).request.demand);
-    stopped.push_back(victim);
-    if (trial.free().total() >= gpus && (found = placed())) break;
+  for (std::size_t i = 0; i < victims.size() && !found; ++i) {
+    trial.give(snapshot.job(victims[i]).allocation, snapshot.job(victims[i]).request.demand);
+    stopped.push_back(victims[i]);
+    found = placed();
   }
   if (!found) {
     trial.rewind(before);
     return false;
   }
   for (std::size_t i = stopped.size() - 1; i-- > 0;) {  // without the last it would not have fitted
-    const Job& spared = snapshot.job(stopped[i]);
     const std::size_t mark = trial.mark();
-    trial.take(spared.allocation, spared.request.demand);
+    trial.take(snapshot.job(stopped[i]).allocation, snapshot.job(stopped[i]).request.demand);
     if (auto without = placed()) {
       found = std::move(without);
       stopped.erase(stopped.begin() + static_cast<std::ptrdiff_t>(i));
@@ -227,20 +227,26 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
       trial.rewind(mark);
     }
   }
-  bool leaves_room = false;
-  for (const JobIndex victim : stopped) {
+  // What they leave is for less urgent jobs: a more urgent one could have stopped them itself.
+  if (stop(snapshot, stopped, *found, plan)) walk.join();
+  start(snapshot, walk.job(), std::move(*found), trial, plan);
+  return true;
+}
+
+// Returns whether they leave more than the job that takes `gpus` needs.
+bool PreemptivePolicy::stop(const Snapshot& snapshot, const Victims::Jobs& victims, const Allocation& gpus,
+                            Plan& plan) {
+  bool leave_room = false;
+  for (const JobIndex victim : victims) {
     const Job& job = snapshot.job(victim);
     interrupted_.push_back(victim);
     victims_.set_rank(victim, std::nullopt);
     for (const ServerGpus& part : job.allocation.parts()) changed_.push_back(part.server);
-    leaves_room = leaves_room || !job.request.demand.is_zero() || !difference(job.allocation, *found).empty();
+    leave_room = leave_room || !job.request.demand.is_zero() || !difference(job.allocation, gpus).empty();
     plan.preempt(victim);
   }
-  start(snapshot, walk.job(), std::move(*found), trial, plan);
-  // What they leave is for less urgent jobs: a more urgent one could have stopped them itself.
-  if (leaves_room) walk.join();
-  leaves_room_ = leaves_room_ || leaves_room;
-  return true;
+  leaves_room_ = leaves_room_ || leave_room;
+  return leave_room;
 }
 
 Rank PreemptivePolicy::aged_rank(const Snapshot& snapshot, const Job& job) {

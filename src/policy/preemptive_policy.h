@@ -84,6 +84,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   bool start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan);
   bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, int gpus,
                  Trial& trial, Plan& plan);
+  bool stop(const Snapshot& snapshot, const Victims::Jobs& victims, const Allocation& gpus, Plan& plan);
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
   void wake(const Snapshot& snapshot, Plan& plan);
 
