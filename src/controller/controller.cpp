@@ -152,7 +152,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       wishes.clear();
     }
   }
-  Result<OwnPolicy> make_own(const PolicyChange& change) const {
+  Result<MadePolicy> make_own(const PolicyChange& change) const {
     if (settings_.make_policy) return settings_.make_policy(change.name, change.source, change.parameters);
     return unavailable("no-own-policies", "this controller runs built-in policies only");
   }
@@ -161,7 +161,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void make_policy(const PolicyChange& change) override {
     wishes_.put([this, change] {
       if (is_ending_) return;
-      auto made = std::make_shared<Result<OwnPolicy>>(make_own(change));  // an input can be copied, a policy cannot
+      auto made = std::make_shared<Result<MadePolicy>>(make_own(change));  // an input can be copied, a policy cannot
       inbox_.put([this, made] { logic_->on_policy_made(std::move(*made), clock_.now()); });
     });
   }

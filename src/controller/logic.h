@@ -63,7 +63,7 @@ class Logic : private Fleet {
   void on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now);
   void on_agent_closed(SessionId session, Instant now);
   void on_committed(const Status& status, Instant now);
-  void on_policy_made(Result<OwnPolicy> made, Instant now);  // the first of those that Outside was asked to make
+  void on_policy_made(Result<MadePolicy> made, Instant now);  // the first of those that Outside was asked to make
   void turn(Instant now);
   // When turn() wants to be called though nothing comes in.
   Instant next_wake() const;
@@ -154,9 +154,9 @@ class Logic : private Fleet {
     std::optional<Error> failure = {};  // `replacement`: why the policy in force is given up
   };
   void make_own(PolicyOrder order);
-  void change_policy(PolicyOrder order, OwnPolicy made, Instant now);
-  void replace_policy(const Error& failure, const PolicyChange& change, OwnPolicy made, Instant now);
-  void adopt(store::PolicyRow row, OwnPolicy made, Instant now);
+  void change_policy(PolicyOrder order, MadePolicy made, Instant now);
+  void replace_policy(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now);
+  void adopt(store::PolicyRow row, MadePolicy made, Instant now);
   // These tell whether another policy is in force now.
   bool replace_failed_policy(Instant now);
   bool on_policy_fault(const Error& fault, Instant now);

@@ -84,7 +84,7 @@ Status check_name(const PolicyChange& change) {
       .note("letters, digits, _, - and dots, 64 at most");
 }
 
-Result<OwnPolicy> make_built_in(const PolicyChange& change) {
+Result<MadePolicy> make_built_in(const PolicyChange& change) {
   const PolicyEntry* entry = find_policy(change.name);
   if (!entry) {
     Error error = unknown_policy(change.name);
@@ -94,7 +94,7 @@ Result<OwnPolicy> make_built_in(const PolicyChange& change) {
   }
   const auto parameters = Parameters::parse(entry->info, change.parameters);
   if (!parameters.ok()) return parameters.error();
-  return OwnPolicy{entry->info, entry->make(*parameters)};
+  return MadePolicy{entry->info, entry->make(*parameters)};
 }
 
 store::PolicyRow row_of(const PolicyChange& change, const PolicyInfo& info, const std::string& by, Instant now) {
@@ -154,7 +154,7 @@ void Logic::set_policy(PolicyChange change, const std::string& by, Instant now, 
   change_policy(std::move(order), std::move(*made), now);
 }
 
-void Logic::change_policy(PolicyOrder order, OwnPolicy made, Instant now) {
+void Logic::change_policy(PolicyOrder order, MadePolicy made, Instant now) {
   if (recorder_.is_refusing()) return order.done(recorder_.failure());
   policy_failure_.reset();
   failed_sources_.clear();
@@ -164,7 +164,7 @@ void Logic::change_policy(PolicyOrder order, OwnPolicy made, Instant now) {
   recorder_.when_durable(std::move(order.done));
 }
 
-void Logic::adopt(store::PolicyRow row, OwnPolicy made, Instant now) {
+void Logic::adopt(store::PolicyRow row, MadePolicy made, Instant now) {
   // The one a new installation begins with is not written before there is something to tell it from.
   if (policy_history_.size() == 1 && policy().by == "default") recorder_.write(policy());
   recorder_.write_event(change_event(policy(), row));
@@ -183,7 +183,7 @@ void Logic::make_own(PolicyOrder order) {
   outside_.make_policy(policy_orders_.back().change);
 }
 
-void Logic::on_policy_made(Result<OwnPolicy> made, Instant now) {
+void Logic::on_policy_made(Result<MadePolicy> made, Instant now) {
   if (tape_)
     tape_->input(now, "policy_made",
                  made.ok() ? boost::json::object{} : boost::json::object{{"failure", made.error().message}});
@@ -248,7 +248,7 @@ bool Logic::give_up_policy(const Error& failure, Instant now) {
   return true;
 }
 
-void Logic::replace_policy(const Error& failure, const PolicyChange& change, OwnPolicy made, Instant now) {
+void Logic::replace_policy(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now) {
   store::PolicyRow row = row_of(change, made.info, "schedulearn", now);
   policy_failure_ = {policy().name, failure.message, now.us};
   recorder_.write_event(failure_event(*policy_failure_, row));

@@ -78,12 +78,12 @@ class OwnPolicyTest : public LogicTest {
   OwnPolicyTest() { hello(); }
 
   // What becomes of a source that begins with "bad" (cannot be read), "mortal" or anything else (is FIFO).
-  static Result<OwnPolicy> made_of(const PolicyChange& change) {
+  static Result<MadePolicy> made_of(const PolicyChange& change) {
     if (change.source.starts_with("bad")) return invalid("policy-exception", "mine.py:1: it cannot be read");
     PolicyInfo info;
     info.name = change.name;
-    if (change.source.starts_with("mortal")) return OwnPolicy{info, std::make_unique<Mortal>()};
-    return OwnPolicy{info, find_policy("fifo")->make(*Parameters::parse(find_policy("fifo")->info, {}))};
+    if (change.source.starts_with("mortal")) return MadePolicy{info, std::make_unique<Mortal>()};
+    return MadePolicy{info, find_policy("fifo")->make(*Parameters::parse(find_policy("fifo")->info, {}))};
   }
   // Asks only; the answer comes to said[name].
   void ask_for(const std::string& name, const std::string& source) {
@@ -102,6 +102,13 @@ class OwnPolicyTest : public LogicTest {
     ask_for(name, source);
     while (!world.wanted.empty()) make_first();
     return said[name];
+  }
+  // good.py decides; mine.py comes into force, and its first decision is a fault.
+  void fail_after_one_that_works() {
+    own("good.py", "fine");
+    own("mine.py", "mortal");
+    submit(1);
+    settle();
   }
   std::int64_t failures() const {
     return std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
@@ -238,10 +245,7 @@ TEST_F(OwnPolicyTest, the_last_one_that_works_may_be_ones_own_and_none_is_tried_
 }
 
 TEST_F(OwnPolicyTest, one_in_the_history_that_can_no_longer_be_made_is_passed_over) {
-  own("good.py", "fine");
-  own("mine.py", "mortal");
-  submit(1);
-  settle();
+  fail_after_one_that_works();
   make_first();
   make_first();
   ASSERT_EQ(world.wanted.front().name, "good.py");
@@ -253,18 +257,12 @@ TEST_F(OwnPolicyTest, one_in_the_history_that_can_no_longer_be_made_is_passed_ov
 }
 
 TEST_F(OwnPolicyTest, who_chooses_a_policy_meanwhile_has_the_last_word_over_its_replacement) {
-  own("good.py", "fine");
-  own("mine.py", "mortal");
-  submit(1);
-  settle();
+  fail_after_one_that_works();
   EXPECT_EQ(use("edf"), "ok");
   EXPECT_EQ(state(1), "starting");
   make_first();  // the fresh mine.py comes too late
   EXPECT_EQ(history(), "fifo by default, good.py by mei, mine.py by mei, edf by mei");
-  own("good.py", "fine");
-  own("mine.py", "mortal");
-  submit(1);
-  settle();
+  fail_after_one_that_works();
   make_first();
   make_first();
   EXPECT_EQ(use("srtf"), "ok");

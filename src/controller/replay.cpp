@@ -128,7 +128,7 @@ class Player {
   }
 
   // What could not be made then is not tried again.
-  Result<OwnPolicy> make(const PolicyChange& change, const json::value* failure) const {
+  Result<MadePolicy> make(const PolicyChange& change, const json::value* failure) const {
     if (failure) return invalid("policy-failed", failure->as_string().c_str());
     if (make_policy_) return make_policy_(change.name, change.source, change.parameters);
     return unavailable("no-own-policies", "only built-in policies can be played");

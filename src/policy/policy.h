@@ -103,13 +103,13 @@ struct PolicyEntry {
 // What a text that a user wrote is as a policy. `name` is that of the file. Errors tell the line.
 using PolicyLoader = std::function<Result<PolicyEntry>(const std::string& name, const std::string& source)>;
 
-// Such a policy, ready to decide.
-struct OwnPolicy {
+// A policy ready to decide, and what it says of itself.
+struct MadePolicy {
   PolicyInfo info;
   std::unique_ptr<Policy> policy;
 };
-// Makes one. It may take seconds, and the policy lives no longer than the thread that made it.
+// Makes one of a text that a user wrote. It may take seconds, and it lives no longer than the thread that made it.
 using OwnPolicyMaker =
-    std::function<Result<OwnPolicy>(const std::string& name, const std::string& source, const GivenParameters& given)>;
+    std::function<Result<MadePolicy>(const std::string& name, const std::string& source, const GivenParameters& given)>;
 
 }  // namespace sl

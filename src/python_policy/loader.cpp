@@ -92,7 +92,7 @@ struct ReadScript {
 
 Duration deadline_of(const Parameters& given) { return Duration::seconds(given.number(deadline_parameter) / 1000); }
 
-Result<OwnPolicy> make_own(const Script& script, const GivenParameters& given, const HostSettings& settings) {
+Result<MadePolicy> make_own(const Script& script, const GivenParameters& given, const HostSettings& settings) {
   auto read = ReadScript::read(script, settings);
   if (!read.ok()) return read.error();
   const auto parameters = Parameters::parse(read->info, given);
@@ -100,7 +100,7 @@ Result<OwnPolicy> make_own(const Script& script, const GivenParameters& given, c
   if (Status begun = begin_script(*read->worker, script, parameters->all(), settings); !begun.ok())
     return begun.error();
   Conversation talk(script, parameters->all(), deadline_of(*parameters), settings, std::move(read->worker));
-  return OwnPolicy{std::move(read->info), make_python_policy(read->kind, std::move(talk))};
+  return MadePolicy{std::move(read->info), make_python_policy(read->kind, std::move(talk))};
 }
 
 }  // namespace

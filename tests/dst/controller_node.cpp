@@ -158,10 +158,10 @@ void ControllerNode::make_policy(const controller::PolicyChange& change) {
   policies_made_at_ = std::max(policies_made_at_, context_.heap.now()) + context_.between(0.03, 2);
   node_.post(policies_made_at_ - context_.heap.now(), [this, change] {
     const PolicyEntry& entry = *find_policy(change.source);
-    Result<OwnPolicy> made = unavailable("policy-too-slow", "it is not read to its end");
+    Result<MadePolicy> made = unavailable("policy-too-slow", "it is not read to its end");
     if (!context_.chance(0.2)) {
       auto policy = std::make_unique<MortalPolicy>(context_, entry.make(*Parameters::parse(entry.info, {})));
-      made = OwnPolicy{{.name = change.name}, std::move(policy)};
+      made = MadePolicy{{.name = change.name}, std::move(policy)};
     }
     context_.note("controller", "{} is {}", change.name, made.ok() ? "made" : "not made");
     logic_->on_policy_made(std::move(made), context_.heap.now());
