@@ -34,7 +34,7 @@ void Core::schedule(Instant now, Effects& effects) {
 
 Instant Core::next_wake() const {
   Instant next = policy_wake_;
-  if (ask_policy_) next = last_decision_.happened() ? last_decision_ + settings_.reschedule_interval_min : now_;
+  if (ask_policy_ && policy_) next = last_decision_.happened() ? last_decision_ + settings_.reschedule_interval_min : now_;
   return limits_.empty() ? next : std::min(next, limits_.top().at);
 }
 

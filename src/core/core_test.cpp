@@ -74,6 +74,24 @@ TEST(Core, a_time_limit_stops_the_attempt_and_makes_it_fail) {
   EXPECT_EQ(cluster.state(1), JobState::failed);
 }
 
+// After a restart a policy in Python is still being read: nothing but its coming may wake the core.
+TEST(Core, without_a_policy_nobody_is_woken_and_the_first_one_decides_about_all_who_came_before) {
+  const RequestEstimates estimates;
+  Core core(estimates, {});
+  Effects effects;
+  const Instant now = Instant::at_seconds(5);
+  core.apply(ServerJoined{{.name = "a", .gpus = 1}}, now, effects);
+  JobRequest request = gpus(1);
+  request.id = JobId(1);
+  core.apply(JobSubmitted{request}, now, effects);
+  core.schedule(now, effects);
+  EXPECT_EQ(core.next_wake(), Instant::never());
+  core.set_policy(Cluster::make("fifo"), now, effects);
+  EXPECT_EQ(core.next_wake(), now);
+  core.schedule(now, effects);
+  EXPECT_EQ(core.job(core.find(JobId(1))).state, JobState::starting);
+}
+
 TEST(Core, a_lost_server_sends_its_jobs_back_to_the_queue_with_their_submission_time) {
   Cluster cluster({2, 2});
   cluster.submit(1, gpus(2)).at(5).feed(ServerLost{"0"});
