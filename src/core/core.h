@@ -133,7 +133,7 @@ class Core {
   Refusal decide(const Decision& decision);
   Refusal check_place(const Job& job, const Allocation& gpus) const;
   Refusal check_gpus(const Job& job, JobIndex index, const Allocation& gpus) const;
-  bool is_known(JobIndex index) const { return jobs_.contains(index) && find(jobs_[index].request.id) == index; }
+  bool is_known(JobIndex index) const { return jobs_.contains(index) && jobs_[index].request.id.valid(); }
   bool note(const Decision& decision);  // decisions that only inform; false for the others
   bool leaves(JobIndex tenant, ServerIndex server, int gpu) const;
 

@@ -21,12 +21,6 @@ GpuSet Allocation::on(ServerIndex server) const {
   return {};
 }
 
-int Allocation::count() const {
-  int total = 0;
-  for (const ServerGpus& part : parts_) total += part.gpus.count();
-  return total;
-}
-
 Allocation difference(const Allocation& a, const Allocation& b) {
   Allocation result;
   for (const ServerGpus& part : a.parts()) result.add(part.server, part.gpus - b.on(part.server));

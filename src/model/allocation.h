@@ -23,7 +23,11 @@ class Allocation {
   // Adds GPUs, keeping the parts ordered by server.
   void add(ServerIndex server, GpuSet gpus);
   GpuSet on(ServerIndex server) const;  // empty when it holds none there
-  int count() const;
+  int count() const {
+    int total = 0;
+    for (const ServerGpus& part : parts_) total += part.gpus.count();
+    return total;
+  }
   bool empty() const { return parts_.empty(); }
   void clear() { parts_.clear(); }
   const auto& parts() const { return parts_; }

@@ -240,7 +240,7 @@ bool PreemptivePolicy::stop(const Snapshot& snapshot, const Victims::Jobs& victi
   for (const JobIndex victim : victims) {
     const Job& job = snapshot.job(victim);
     interrupted_.push_back(victim);
-    victims_.set_rank(victim, std::nullopt);
+    victims_.spare(victim);
     for (const ServerGpus& part : job.allocation.parts()) changed_.push_back(part.server);
     leave_room = leave_room || !job.request.demand.is_zero() || !difference(job.allocation, gpus).empty();
     plan.preempt(victim);
@@ -261,7 +261,7 @@ void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
   const bool may_stop = job.state == JobState::running && job.request.preemptible &&
                         job.request.capability == Capability::checkpoint && ripe_at(job) <= snapshot.now &&
                         all_usable(snapshot, job.allocation);
-  if (!may_stop) return victims_.set_rank(index, std::nullopt);
+  if (!may_stop) return victims_.spare(index);
   const Rank rank = aged_rank(snapshot, job);
   victims_.set_rank(index, RankKey::of(rank, job));
   closed_.may_stop(rank);
@@ -276,7 +276,7 @@ Instant PreemptivePolicy::timer_at(const Snapshot& snapshot, const Job& job, int
 
 void PreemptivePolicy::set_timer(const Snapshot& snapshot, JobIndex index) {
   const Job& job = snapshot.job(index);
-  while (!timer_of_.contains(index)) timer_of_.push_back(Instant::never());
+  if (!timer_of_.contains(index)) timer_of_.resize(index.value + 1);
   const Instant at = has_timer(job) ? timer_at(snapshot, job, job.allocation.count()) : Instant::never();
   if (timer_of_[index] == at) return;
   timer_of_[index] = at;

@@ -121,8 +121,7 @@ void Victims::find_best(Offers& offers) {
   offers.best = ServerIndex(static_cast<std::uint32_t>(at - offers.by_server.begin()));
 }
 
-void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) const {
-  if (server.value >= offers.by_server.size()) offers.by_server.resize(server.value + 1, Rank::most_urgent());
+void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) {
   Rank& here = offers.by_server[server.value];
   const bool falls = rank < here;
   here = rank;
@@ -140,14 +139,17 @@ void Victims::settle(const Context& context) {
     is_touched_[server.value] = false;
     const Candidates& candidates = candidates_on(context, server);
     work_out_plain(context, server, candidates);
-    for (std::uint32_t shape = 0; shape < offers_.size(); ++shape) {
-      Offers& offers = offers_[shape];
+    const Rank nobody = Rank::most_urgent();
+    const std::size_t room = plain_.size();
+    std::uint32_t shape = 0;
+    for (Offers& offers : offers_) {
+      const std::uint32_t asked = shape++;
       if (!offers.known) continue;
       const auto gpus = static_cast<std::size_t>(offers.plain_gpus);
       set(offers, server,
-          gpus == 0              ? work_out(context, context.shapes[shape], server, candidates)
-          : gpus < plain_.size() ? plain_[gpus]
-                                 : Rank::most_urgent());
+          gpus == 0     ? work_out(context, context.shapes[asked], server, candidates)
+          : gpus < room ? plain_[gpus]
+                        : nobody);
     }
   }
   touched_.clear();
@@ -193,7 +195,7 @@ Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, Se
   return jobs;
 }
 
-void Victims::set_rank(JobIndex job, const std::optional<RankKey>& rank) {
+void Victims::change_rank(JobIndex job, const std::optional<RankKey>& rank) {
   auto& [where, kept] = known(job);
   if (kept == rank) return;
   if (kept) by_rank_.erase(job, {*kept}), leave(job);

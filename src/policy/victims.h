@@ -36,8 +36,12 @@ class Victims {
   void place(JobIndex job, const Allocation& gpus);  // it is there now, and nowhere else
   void remove(JobIndex job) { place(job, {}); }
   const Allocation& where(JobIndex job) { return known(job).where; }
-  // It may be stopped, and this is its rank, which may fall without notice; nothing: it may not.
-  void set_rank(JobIndex job, const std::optional<RankKey>& rank);
+  // It may be stopped, and this is its rank, which may fall without notice.
+  void set_rank(JobIndex job, const RankKey& rank) { change_rank(job, rank); }
+  // It may not be stopped.
+  void spare(JobIndex job) {
+    if (known_.contains(job) && known_[job].rank) change_rank(job, std::nullopt);
+  }
   void touch(ServerIndex server);
   void touch_all();
 
@@ -72,6 +76,7 @@ class Victims {
     ServerIndex best;  // none: not known
   };
 
+  void change_rank(JobIndex job, const std::optional<RankKey>& rank);
   static void insert(Candidates& sorted, const Candidate& candidate);
   void enter(JobIndex job);
   void leave(JobIndex job);
@@ -79,7 +84,7 @@ class Victims {
   const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
-  void set(Offers& offers, ServerIndex server, const Rank& rank) const;
+  static void set(Offers& offers, ServerIndex server, const Rank& rank);
   void settle(const Context& context);
   static void find_best(Offers& offers);
 
@@ -88,7 +93,7 @@ class Victims {
     std::optional<RankKey> rank;  // under which it stands in by_rank_
   };
   Known& known(JobIndex job) {
-    while (!known_.contains(job)) known_.push_back({});
+    if (!known_.contains(job)) known_.resize(job.value + 1);
     return known_[job];
   }
   std::vector<Candidates> kept_;  // by server: those with a rank, as it was when told

@@ -18,6 +18,7 @@ class FreeTime {
 
   void set(std::size_t server, int free) {
     if (server >= free_.size()) free_.resize(server + 1, 0);
+    if (free_[server] == free) return;
     change(free_[server], -1);
     change(free_[server] = free, +1);
   }
