@@ -1,7 +1,7 @@
-// Which lines of waiting jobs could not be served when they were last tried, and whether anything has happened since
-// that could help their first job: GPUs or other resources became free, or a running job less urgent than it may be
-// stopped now. A first job that nothing has helped need not be tried again. Nor, within a pass, one that is less urgent
-// than another that asked for no more in vain: it could take the same GPUs and stop no more jobs.
+// Which lines of waiting jobs need to be tried. A line is closed when its first job could not be served, and stays so
+// until something has happened that could help that job: another came before it, GPUs or other resources became free,
+// or a running job less urgent than it may be stopped now. Within a pass a job is not tried either when it is less
+// urgent than another that asked for no more in vain: it could take the same GPUs and stop no more jobs.
 #pragma once
 
 #include <algorithm>
@@ -15,47 +15,67 @@ namespace sl {
 
 class ClosedLines {
  public:
-  // ---- a pass: stays_closed() for every line, begin(), then jobs in order of urgency ----
+  using Lines = WaitingLines<RankKey>;
 
-  // Whether the line's first job, which has this key, still cannot start. `claim`: what a running job's rank must
-  // exceed to give way to it.
-  bool stays_closed(std::uint32_t line, const RankKey& first, const Rank& claim) {
-    if (has_room_ || line >= lines_.size() || claim < least_urgent_) return false;
-    Closed& closed = lines_[line];
-    if (closed.pass != pass_ || closed.first != first) return false;
-    closed.pass = pass_ + 1;
-    return true;
-  }
-  // All news so far are being tried.
-  void begin() {
-    ++pass_;
+  // ---- a pass: begin(), then jobs in order of urgency ----
+
+  // The lines to try. `claim(rank)`: what a running job's rank must exceed to give way to a waiting one of this rank.
+  // `is_hopeless(line, claim)`: a look at the line's first job tells that it cannot be served.
+  template <typename Claim, typename IsHopeless>
+  const std::vector<std::uint32_t>& begin(Lines& lines, Claim claim, IsHopeless is_hopeless) {
+    open_.clear();
+    closed_.resize(lines.lines());
+    const auto look_at = [&](std::uint32_t line) {
+      Closed& at = closed_[line];
+      if (lines[line].empty()) {
+        at.is_closed = false;
+        return;
+      }
+      const RankKey& first = lines[line].begin()->key;
+      const Rank wanted = claim(first.rank);
+      if (at.is_closed && at.first == first && !has_room_ && !(wanted < least_urgent_)) return;
+      at = {first, is_hopeless(line, wanted)};
+      if (!at.is_closed) open_.push_back(line);
+    };
+    if (has_room_ || least_urgent_ != Rank::most_urgent()) {
+      for (std::uint32_t line = 0; line < lines.lines(); ++line) look_at(line);
+    } else {
+      for (const std::uint32_t line : lines.changed()) look_at(line);
+    }
+    lines.forget_changes();
     has_room_ = false;
     least_urgent_ = Rank::most_urgent();
     on_one_ = on_several_ = std::numeric_limits<int>::max();
+    return open_;
   }
   // Whether a more urgent job has asked for no more than this in vain.
   bool is_too_much(const Shape& shape) const { return shape.gpus >= (shape.single_server ? on_one_ : on_several_); }
-  // The line's first job cannot start.
-  void close(std::uint32_t line, const RankKey& first, const Shape& shape) {
-    if (line >= lines_.size()) lines_.resize(line + 1);
-    lines_[line] = {first, pass_};
+  // The job of this line with this key cannot be served.
+  void close(std::uint32_t line, const RankKey& job, const Shape& shape) {
+    closed_[line] = {job, true};
     if (!shape.is_plain()) return;
     on_one_ = std::min(on_one_, shape.gpus);
     if (!shape.single_server || shape.gpus == 1) on_several_ = std::min(on_several_, shape.gpus);
+  }
+  // There is room now that was not there when the pass began: closed lines are tried as well, where `join(line)` can.
+  template <typename Join>
+  void reopen(const Lines& lines, Join join) {
+    for (std::uint32_t line = 0; line < closed_.size(); ++line) {
+      if (closed_[line].is_closed && !lines[line].empty() && join(line)) closed_[line].is_closed = false;
+    }
   }
 
   // ---- news ----
   void has_room() { has_room_ = true; }
   void may_stop(const Rank& rank) { least_urgent_ = std::max(least_urgent_, rank); }
-  void open_all() { lines_.clear(); }
 
  private:
   struct Closed {
     RankKey first;
-    std::uint64_t pass = 0;  // the last in which it was found closed
+    bool is_closed = false;
   };
-  std::vector<Closed> lines_;
-  std::uint64_t pass_ = 1;
+  std::vector<Closed> closed_;  // by line
+  std::vector<std::uint32_t> open_;
   bool has_room_ = true;
   Rank least_urgent_ = Rank::most_urgent();  // of the running jobs that may be stopped since begin()
   int on_one_ = 0, on_several_ = 0;          // fewest GPUs that could not be had in this pass: on one server, on any

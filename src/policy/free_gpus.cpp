@@ -30,6 +30,12 @@ void FreeGpus::set(ServerIndex server, GpuSet free, const ResourceVector& resour
   gpus_max_ = std::max(gpus_max_, gpus_total);
 }
 
+int FreeGpus::most_on_one_server() const {
+  int most = gpus_max_;
+  while (most > 0 && with_exactly(most).empty()) --most;
+  return most;
+}
+
 void FreeGpus::take(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   SL_CHECK(slots_[server].free.contains(gpus), "took GPUs that are not free");
   if (!demand.is_zero()) slots_[server].resources -= demand;

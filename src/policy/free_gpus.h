@@ -27,6 +27,7 @@ class FreeGpus {
     return demand.is_zero() || demand.fits_in(slots_[server].resources);
   }
   int total() const { return total_; }  // free GPUs on open servers
+  int most_on_one_server() const;       // free GPUs, of the open server that has the most
   int gpus_per_server_max() const { return gpus_max_; }
   std::size_t servers() const { return slots_.size(); }
   // Grows with every set(): servers that joined, left, or have GPUs used by others. Jobs alone do not change it.

@@ -102,7 +102,7 @@ void PreemptivePolicy::start_over(const Snapshot& snapshot) {
   generation_ = snapshot.free.generation();
   for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
   victims_.touch_all();
-  closed_.open_all();
+  closed_.has_room();
   free_.clear();
   for (std::uint32_t s = 0; s < snapshot.free.servers(); ++s) free_.push_back(snapshot.free.on(ServerIndex(s)));
 }
@@ -125,14 +125,19 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   changed_.clear();
   leaves_room_ = false;
   first_change_ = Instant::never();
-  Walk walk(lines_, [&](std::uint32_t line, const RankKey& first) {
-    return closed_.stays_closed(line, first, claim(snapshot, first.rank));
-  });
-  closed_.begin();
+  Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
+  if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
+  const int most = snapshot.free.most_on_one_server();
+  const auto is_hopeless = [&](std::uint32_t line, const Rank& wanted) {
+    const Shape& shape = lines_.shapes()[line];
+    return (shape.single_server ? most : snapshot.free.total()) < shape.gpus && !may_give_way(context, line, wanted);
+  };
+  const auto& open = closed_.begin(
+      lines_, [&](const Rank& rank) { return claim(snapshot, rank); }, is_hopeless);
+  if (open.empty()) return;
+  Walk walk(lines_, open);
   {
     Trial trial(snapshot.free);
-    Victims::Context context{snapshot, lines_.shapes(), trial.free(), {}};
-    if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
     while (!walk.done()) {
       const Shape& shape = lines_.shapes()[walk.shape()];
       if (!closed_.is_too_much(shape) && (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
@@ -178,21 +183,21 @@ Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) cons
   return claim;
 }
 
+// Whether running jobs less urgent than `wanted` may make room for the line's first job; on several servers only trying
+// tells.
+bool PreemptivePolicy::may_give_way(const Victims::Context& context, std::uint32_t line, const Rank& wanted) {
+  if (!settings_.may_preempt || !victims_.any_above(wanted)) return false;
+  return !context.shapes[line].single_server || wanted < victims_.best(context, line).rank;
+}
+
 bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan) {
-  if (!settings_.may_preempt) return false;
-  const Snapshot& snapshot = context.snapshot;
-  const Rank wanted = claim(snapshot, walk.key().rank);
-  if (!victims_.any_above(wanted)) return false;
-  const int gpus = context.shapes[walk.shape()].gpus;
-  const bool one_server = context.shapes[walk.shape()].single_server;
-  const Victims::Offer offer = one_server ? victims_.best(context, walk.shape()) : Victims::Offer{};
-  if (offer.server.valid() && wanted < offer.rank) {
-    const auto victims = victims_.on_server(context, walk.shape(), offer.server);
-    return interrupt(snapshot, victims, walk, offer.server, gpus, trial, plan);
-  }
-  if (one_server) return false;
-  const auto victims = victims_.anywhere(context, context.shapes[walk.shape()], wanted);
-  return !victims.empty() && interrupt(snapshot, victims, walk, ServerIndex::none(), gpus, trial, plan);
+  const Rank wanted = claim(context.snapshot, walk.key().rank);
+  if (!may_give_way(context, walk.shape(), wanted)) return false;
+  const Shape& shape = context.shapes[walk.shape()];
+  const ServerIndex only_on = shape.single_server ? victims_.best(context, walk.shape()).server : ServerIndex::none();
+  const auto victims =
+      only_on.valid() ? victims_.on_server(context, walk.shape(), only_on) : victims_.anywhere(context, shape, wanted);
+  return !victims.empty() && interrupt(context.snapshot, victims, walk, only_on, shape.gpus, trial, plan);
 }
 
 // Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those it turns out not to
@@ -228,7 +233,8 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
     }
   }
   // What they leave is for less urgent jobs: a more urgent one could have stopped them itself.
-  if (stop(snapshot, stopped, *found, plan)) walk.join();
+  if (stop(snapshot, stopped, *found, plan))
+    closed_.reopen(lines_, [&](std::uint32_t line) { return walk.join(line); });
   start(snapshot, walk.job(), std::move(*found), trial, plan);
   return true;
 }

@@ -43,6 +43,7 @@ template <typename Key>
 class WaitingLines {
  public:
   static constexpr std::uint32_t no_line = ~std::uint32_t{0};
+  using Line = OrderedJobs<Key>;
 
   void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key) {
     while (!line_of_.contains(job)) {
@@ -54,13 +55,12 @@ class WaitingLines {
     if (line >= lines_.size()) lines_.resize(line + 1);
     line_of_[job] = line;
     key_of_[job] = key;
-    lines_[line].insert(job, key);
+    add(line, job, key);
     ++size_;
   }
   bool erase(JobIndex job) {
     if (!contains(job)) return false;
-    const bool was_there = lines_[line_of_[job]].erase(job, key_of_[job]);
-    SL_CHECK(was_there, "a waiting job stands in its line with its key");
+    take(line_of_[job], job);
     line_of_[job] = no_line;
     --size_;
     return true;
@@ -70,16 +70,27 @@ class WaitingLines {
     if (!contains(job)) return;
     Key& kept = key_of_[job];
     if (!(kept < key) && !(key < kept)) return;
-    lines_[line_of_[job]].erase(job, kept);
-    lines_[line_of_[job]].insert(job, key);
+    take(line_of_[job], job);
+    add(line_of_[job], job, key);
     kept = key;
   }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const Shapes& shapes() const { return shapes_; }
+  std::uint32_t lines() const { return static_cast<std::uint32_t>(lines_.size()); }
+  const Line& operator[](std::uint32_t line) const { return lines_[line].jobs; }
+  // Lines whose first job has come or gone since forget_changes().
+  const std::vector<std::uint32_t>& changed() const { return changed_; }
+  void forget_changes() {
+    for (const std::uint32_t line : changed_) lines_[line].has_changed = false;
+    changed_.clear();
+  }
   void clear() {
-    for (auto& line : lines_) line.clear();
+    for (std::uint32_t line = 0; line < lines_.size(); ++line) {
+      lines_[line].jobs.clear();
+      note_change(line);
+    }
     line_of_.clear();
     key_of_.clear();
     size_ = 0;
@@ -94,7 +105,8 @@ class WaitingLines {
   std::vector<View> views() const {
     std::vector<View> all;
     for (std::uint32_t line = 0; line < lines_.size(); ++line) {
-      if (!lines_[line].empty()) all.push_back({lines_[line].begin(), lines_[line].end(), line});
+      const Line& jobs = lines_[line].jobs;
+      if (!jobs.empty()) all.push_back({jobs.begin(), jobs.end(), line});
     }
     return all;
   }
@@ -102,26 +114,24 @@ class WaitingLines {
   // All jobs in order of key, as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
   class Walk {
    public:
-    explicit Walk(const WaitingLines& lines) : Walk(lines, [](std::uint32_t, const Key&) { return false; }) {}
-    // Leaves lines aside of which `leave(line, key of its first job)` says so.
-    template <typename Leave>
-    Walk(const WaitingLines& lines, Leave leave) : lines_(&lines) {
-      for (std::uint32_t line = 0; line < lines.lines_.size(); ++line) {
-        const auto& jobs = lines.lines_[line];
-        if (jobs.empty()) continue;
-        leave(line, jobs.begin()->key) ? aside_.push_back(line) : cursors_.push_back({jobs.begin(), line});
+    explicit Walk(const WaitingLines& lines) : lines_(&lines) {
+      for (std::uint32_t line = 0; line < lines.lines(); ++line) {
+        if (!lines[line].empty()) cursors_.push_back({lines[line].begin(), line});
       }
       std::make_heap(cursors_.begin(), cursors_.end());
     }
-    // Lines left aside join after all, if their first job has not been passed yet.
-    void join() {
-      for (const std::uint32_t line : aside_) {
-        const Cursor cursor{lines_->lines_[line].begin(), line};
-        if (!(cursor < cursors_.front())) continue;
-        cursors_.push_back(cursor);
-        std::push_heap(cursors_.begin(), cursors_.end());
-      }
-      aside_.clear();
+    // In these lines only, none of them empty.
+    Walk(const WaitingLines& lines, const std::vector<std::uint32_t>& some) : lines_(&lines) {
+      for (const std::uint32_t line : some) cursors_.push_back({lines[line].begin(), line});
+      std::make_heap(cursors_.begin(), cursors_.end());
+    }
+    // This line too from here on, unless its first job has been passed. Returns whether it has not.
+    bool join(std::uint32_t line) {
+      const Cursor cursor{(*lines_)[line].begin(), line};
+      if (!(cursor < cursors_.front())) return false;
+      cursors_.push_back(cursor);
+      std::push_heap(cursors_.begin(), cursors_.end());
+      return true;
     }
     bool done() const { return cursors_.empty(); }
     JobIndex job() const { return cursors_.front().at->job; }
@@ -150,12 +160,32 @@ class WaitingLines {
     };
     const WaitingLines* lines_;
     boost::container::small_vector<Cursor, 16> cursors_;
-    boost::container::small_vector<std::uint32_t, 16> aside_;
   };
 
  private:
+  struct Kept {
+    Line jobs;
+    bool has_changed = false;  // stands in changed_
+  };
+  void add(std::uint32_t line, JobIndex job, const Key& key) {
+    Line& jobs = lines_[line].jobs;
+    jobs.insert(job, key);
+    if (jobs.begin()->job == job) note_change(line);
+  }
+  void take(std::uint32_t line, JobIndex job) {
+    Line& jobs = lines_[line].jobs;
+    if (jobs.begin()->job == job) note_change(line);
+    const bool was_there = jobs.erase(job, key_of_[job]);
+    SL_CHECK(was_there, "a waiting job stands in its line with its key");
+  }
+  void note_change(std::uint32_t line) {
+    if (std::exchange(lines_[line].has_changed, true)) return;
+    changed_.push_back(line);
+  }
+
   Shapes shapes_;
-  std::vector<OrderedJobs<Key>> lines_;             // by shape
+  std::vector<Kept> lines_;  // by shape
+  std::vector<std::uint32_t> changed_;
   IndexedVector<JobIndex, std::uint32_t> line_of_;  // kept apart: asked of every job that ends
   IndexedVector<JobIndex, Key> key_of_;
   std::size_t size_ = 0;
