@@ -163,14 +163,13 @@ void Core::leave_active(JobIndex index) {
 
 void Core::command(CommandKind kind, JobIndex index, const Allocation& gpus) {
   const Job& job = jobs_[index];
-  Command command;
+  Command& command = effects_->commands.emplace_back();
   command.kind = kind;
   command.resume = job.first_start.happened();
   command.attempt = job.attempt;
   command.index = index;
   command.job = job.request.id;
   command.gpus = gpus;
-  effects_->commands.push_back(std::move(command));
 }
 
 // Gives GPUs back. GPUs promised to others go to them, and an attempt that was waiting for its last one starts.

@@ -124,7 +124,8 @@ class Core {
   void on(const TimerFired& event);
 
   // Plans (decisions.cpp). Each returns why the decision is refused, or Refusal::none after carrying it out.
-  void carry_out(Plan& plan);
+  void carry_out(const Plan& plan);
+  void try_to_carry_out(const Decision& decision);
   Refusal decide_start(const Decision& decision, bool shared);
   Refusal decide_move(const Decision& decision, bool resize);
   Refusal decide_suspend(const Decision& decision);

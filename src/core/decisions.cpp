@@ -9,18 +9,20 @@ namespace sl {
 namespace {
 
 // Release before start before grow (policies.md 0.3.5): what gives GPUs back must be known when others ask for them.
-int stage(const Decision& decision, const JobTable& jobs) {
+enum class Stage : std::uint8_t { release, move, start, grow };
+Stage stage_of(const Decision& decision, const JobTable& jobs) {
   switch (decision.kind) {
     case DecisionKind::preempt:
     case DecisionKind::suspend:
     case DecisionKind::reject:
-      return 0;
+      return Stage::release;
     case DecisionKind::resize:
-      return jobs.contains(decision.job) && decision.gpus.count() < jobs[decision.job].allocation.count() ? 1 : 3;
+      return jobs.contains(decision.job) && decision.gpus.count() < jobs[decision.job].allocation.count() ? Stage::move
+                                                                                                          : Stage::grow;
     case DecisionKind::migrate:
-      return 1;
+      return Stage::move;
     default:
-      return 2;
+      return Stage::start;
   }
 }
 
@@ -30,24 +32,27 @@ bool may_be_interrupted(const Job& job) {
 
 }  // namespace
 
-void Core::carry_out(Plan& plan) {
+void Core::carry_out(const Plan& plan) {
   if (plan.last_server().valid()) memory_.last_server = plan.last_server();
   if (plan.blob()) memory_.blob = *plan.blob();
-  auto& decisions = plan.decisions();
-  const auto earlier = [this](const Decision& a, const Decision& b) { return stage(a, jobs_) < stage(b, jobs_); };
-  if (!std::is_sorted(decisions.begin(), decisions.end(), earlier))
-    std::stable_sort(decisions.begin(), decisions.end(), earlier);
-  for (const Decision& decision : decisions) {
-    if (note(decision)) continue;
-    const Refusal refusal = is_known(decision.job) ? decide(decision) : Refusal::unknown_job;
-    if (refusal == Refusal::none) continue;
-    ++refusals_[static_cast<std::size_t>(refusal)];
-    const JobId id = jobs_.contains(decision.job) ? jobs_[decision.job].request.id : JobId::none();
-    effects_->records.push_back(
-        {.kind = RecordKind::decision_refused, .refusal = refusal, .index = decision.job, .job = id, .at = now_});
-    // A world that cannot freeze a job can still stop it at a checkpoint: the next best for whoever wants its GPUs.
-    if (decision.kind == DecisionKind::suspend && refusal == Refusal::world_cannot) decide_preempt(decision);
+  boost::container::small_vector<Stage, 16> stages;
+  for (const Decision& decision : plan.decisions()) stages.push_back(stage_of(decision, jobs_));
+  for (const Stage now : {Stage::release, Stage::move, Stage::start, Stage::grow}) {
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      if (stages[i] == now && !note(plan.decisions()[i])) try_to_carry_out(plan.decisions()[i]);
+    }
   }
+}
+
+void Core::try_to_carry_out(const Decision& decision) {
+  const Refusal refusal = is_known(decision.job) ? decide(decision) : Refusal::unknown_job;
+  if (refusal == Refusal::none) return;
+  ++refusals_[static_cast<std::size_t>(refusal)];
+  const JobId id = jobs_.contains(decision.job) ? jobs_[decision.job].request.id : JobId::none();
+  effects_->records.push_back(
+      {.kind = RecordKind::decision_refused, .refusal = refusal, .index = decision.job, .job = id, .at = now_});
+  // A world that cannot freeze a job can still stop it at a checkpoint: the next best for whoever wants its GPUs.
+  if (decision.kind == DecisionKind::suspend && refusal == Refusal::world_cannot) decide_preempt(decision);
 }
 
 Refusal Core::decide(const Decision& decision) {

@@ -6,6 +6,7 @@ namespace sl {
 
 void FreeGpus::move_to(ServerIndex server, GpuSet free) {
   Slot& slot = slots_[server];
+  if (slot.free == free) return;
   if (slot.open) {
     buckets_[static_cast<std::size_t>(slot.free.count())].erase(server.value);
     buckets_[static_cast<std::size_t>(free.count())].insert(server.value);

@@ -11,6 +11,8 @@ void Victims::clear() {
   known_.clear();
   by_rank_.clear();
   offers_.clear();
+  plain_.clear();
+  demanding_.clear();
   touched_.clear();
   is_touched_.clear();
 }
@@ -105,15 +107,20 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
   return Rank::most_urgent();
 }
 
-// For shapes that ask for GPUs only, all numbers of them at once: [n] is what work_out would say of n GPUs.
+// For shapes that ask for GPUs only, all of them at once: each gets what work_out would say.
 void Victims::work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates) {
-  plain_.assign(1, Rank::most_urgent());
-  if (!context.free.is_open(server)) return;
-  int room = context.free.count(server);
-  for (const Candidate& candidate : candidates) {
-    room += candidate.gpus;
-    plain_.resize(std::max(plain_.size(), static_cast<std::size_t>(room) + 1), candidate.rank);
+  std::size_t gpus = 1;
+  const auto offer_up_to = [&](std::size_t most, const Rank& rank) {
+    for (; gpus <= most && gpus < plain_.size(); ++gpus) {
+      if (plain_[gpus] != no_shape && offers_[plain_[gpus]].known) set(offers_[plain_[gpus]], server, rank);
+    }
+  };
+  if (context.free.is_open(server)) {
+    auto room = static_cast<std::size_t>(context.free.count(server));
+    for (const Candidate& candidate : candidates)
+      offer_up_to(room += static_cast<std::size_t>(candidate.gpus), candidate.rank);
   }
+  offer_up_to(plain_.size(), Rank::most_urgent());
 }
 
 void Victims::find_best(Offers& offers) {
@@ -139,30 +146,30 @@ void Victims::settle(const Context& context) {
     is_touched_[server.value] = false;
     const Candidates& candidates = candidates_on(context, server);
     work_out_plain(context, server, candidates);
-    const Rank nobody = Rank::most_urgent();
-    const std::size_t room = plain_.size();
-    std::uint32_t shape = 0;
-    for (Offers& offers : offers_) {
-      const std::uint32_t asked = shape++;
-      if (!offers.known) continue;
-      const auto gpus = static_cast<std::size_t>(offers.plain_gpus);
-      set(offers, server,
-          gpus == 0     ? work_out(context, context.shapes[asked], server, candidates)
-          : gpus < room ? plain_[gpus]
-                        : nobody);
+    for (const std::uint32_t shape : demanding_) {
+      if (offers_[shape].known)
+        set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
     }
   }
   touched_.clear();
+}
+
+void Victims::list(const Shapes& shapes, std::uint32_t shape) {
+  SL_CHECK(shapes[shape].single_server, "offers are of one server");
+  offers_[shape].is_listed = true;
+  if (!shapes[shape].is_plain()) return demanding_.push_back(shape);
+  const auto gpus = static_cast<std::size_t>(shapes[shape].gpus);
+  if (plain_.size() <= gpus) plain_.resize(gpus + 1, no_shape);
+  plain_[gpus] = shape;
 }
 
 Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   settle(context);
   if (offers_.size() <= shape) offers_.resize(shape + 1);
   Offers& offers = offers_[shape];
+  if (!offers.is_listed) list(context.shapes, shape);
   if (!offers.known || offers.by_server.size() != context.snapshot.servers.size()) {
-    const Shape& asked = context.shapes[shape];
     offers.known = true;
-    offers.plain_gpus = asked.is_plain() ? asked.gpus : 0;
     offers.best = ServerIndex::none();
     offers.by_server.clear();
     for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {

@@ -47,7 +47,8 @@ class Victims {
 
   // Whether any job that may be stopped can be less urgent than this.
   bool any_above(const Rank& rank) const { return !by_rank_.empty() && rank < by_rank_.begin()->key.key.rank; }
-  // The server where the most urgent job that would have to stop for `shape` is the least urgent; ties: lowest index.
+  // The server where the most urgent job that would have to stop for `shape`, which wants one server, is the least
+  // urgent; ties: lowest index.
   Offer best(const Context& context, std::uint32_t shape);
   // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.
   Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server);
@@ -69,9 +70,10 @@ class Victims {
     friend bool operator<(const LeastUrgentFirst& a, const LeastUrgentFirst& b) { return b.key < a.key; }
   };
   using Candidates = boost::container::small_vector<Candidate, 8>;
-  struct Offers {  // of one shape
+  static constexpr std::uint32_t no_shape = ~std::uint32_t{0};
+  struct Offers {            // of one shape
+    bool is_listed = false;  // in plain_ or demanding_
     bool known = false;
-    int plain_gpus = 0;  // GPUs of a shape that asks for nothing else; else 0
     std::vector<Rank> by_server;
     ServerIndex best;  // none: not known
   };
@@ -85,6 +87,7 @@ class Victims {
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
   static void set(Offers& offers, ServerIndex server, const Rank& rank);
+  void list(const Shapes& shapes, std::uint32_t shape);
   void settle(const Context& context);
   static void find_best(Offers& offers);
 
@@ -100,8 +103,9 @@ class Victims {
   Candidates now_;                // of the server being worked out, where ranks fall without notice
   IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
-  std::vector<Rank> plain_;     // by number of GPUs, of the server being settled
-  std::vector<Offers> offers_;  // by shape
+  std::vector<Offers> offers_;            // by shape
+  std::vector<std::uint32_t> plain_;      // shapes that ask for nothing but GPUs, by their number
+  std::vector<std::uint32_t> demanding_;  // the others
   std::vector<ServerIndex> touched_;
   std::vector<bool> is_touched_;  // by server
 };
