@@ -1,6 +1,7 @@
 // From what a policy wants to what happens. Every decision is checked against the ledger as it stands after the ones
 // before it; an invalid one is dropped, counted and recorded, and changes nothing (policies.md 0.3.4).
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 
 #include "core/core.h"
 #include "policy/placer.h"

@@ -2,6 +2,7 @@
 // one job is about to leave can be promised to another: on release it goes straight to its next owner.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <map>
 #include <string>

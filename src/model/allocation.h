@@ -2,7 +2,11 @@
 // kept in place and costs no memory of its own.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "model/gpu_set.h"
 #include "model/ids.h"
@@ -19,22 +23,38 @@ class Allocation {
  public:
   Allocation() = default;
   Allocation(ServerIndex server, GpuSet gpus) { add(server, gpus); }
+  Allocation(const Allocation& other)
+      : one_(other.one_), several_(other.several_ ? std::make_unique<Several>(*other.several_) : nullptr) {}
+  Allocation(Allocation&& other) noexcept : one_(std::exchange(other.one_, {})), several_(std::move(other.several_)) {}
+  Allocation& operator=(Allocation other) noexcept {
+    one_ = other.one_;
+    several_ = std::move(other.several_);
+    return *this;
+  }
 
   // Adds GPUs, keeping the parts ordered by server.
   void add(ServerIndex server, GpuSet gpus);
   GpuSet on(ServerIndex server) const;  // empty when it holds none there
   int count() const {
     int total = 0;
-    for (const ServerGpus& part : parts_) total += part.gpus.count();
+    for (const ServerGpus& part : parts()) total += part.gpus.count();
     return total;
   }
-  bool empty() const { return parts_.empty(); }
-  void clear() { parts_.clear(); }
-  const auto& parts() const { return parts_; }
-  friend bool operator==(const Allocation& a, const Allocation& b) { return a.parts_ == b.parts_; }
+  bool empty() const { return !several_ && !one_.server.valid(); }
+  void clear() { *this = {}; }
+  std::span<const ServerGpus> parts() const {
+    if (several_) [[unlikely]]
+      return *several_;
+    return {&one_, one_.server.valid() ? 1u : 0u};
+  }
+  friend bool operator==(const Allocation& a, const Allocation& b) {
+    return a.several_ || b.several_ ? std::ranges::equal(a.parts(), b.parts()) : a.one_ == b.one_;
+  }
 
  private:
-  boost::container::small_vector<ServerGpus, 1> parts_;
+  using Several = std::vector<ServerGpus>;
+  ServerGpus one_;                    // none: it is empty, or there are several
+  std::unique_ptr<Several> several_;  // two or more
 };
 
 // The GPUs of `a` that are not in `b`.
