@@ -25,23 +25,23 @@ class ClosedLines {
   const std::vector<std::uint32_t>& begin(Lines& lines, Claim claim, IsHopeless is_hopeless) {
     open_.clear();
     closed_.resize(lines.lines());
-    const auto look_at = [&](std::uint32_t line) {
-      Closed& at = closed_[line];
-      if (lines[line].empty()) {
-        at.is_closed = false;
-        return;
-      }
-      const RankKey& first = lines[line].begin()->key;
-      const Rank wanted = claim(first.rank);
-      if (at.is_closed && at.first == first && !has_room_ && !(wanted < least_urgent_)) return;
-      at = {first, is_hopeless(line, wanted)};
-      if (!at.is_closed) open_.push_back(line);
-    };
-    if (has_room_ || least_urgent_ != Rank::most_urgent()) {
-      for (std::uint32_t line = 0; line < lines.lines(); ++line) look_at(line);
+    if (has_room_) {
+      for (std::uint32_t line = 0; line < lines.lines(); ++line) open(lines, line);
     } else {
-      for (const std::uint32_t line : lines.changed()) look_at(line);
+      for (const std::uint32_t line : lines.changed()) {
+        const Closed& at = closed_[line];
+        if (!at.is_closed || lines[line].empty() || at.first != lines[line].begin()->key) open(lines, line);
+      }
+      for (std::uint32_t line = 0; line < lines.lines() && least_urgent_ != Rank::most_urgent(); ++line) {
+        const Closed& at = closed_[line];
+        if (at.is_closed && claim(at.first.rank) < least_urgent_) open(lines, line);
+      }
     }
+    std::erase_if(open_, [&](std::uint32_t line) {
+      Closed& at = closed_[line];
+      at.first = lines[line].begin()->key;
+      return at.is_closed = is_hopeless(line, claim(at.first.rank));
+    });
     lines.forget_changes();
     has_room_ = false;
     least_urgent_ = Rank::most_urgent();
@@ -74,6 +74,11 @@ class ClosedLines {
     RankKey first;
     bool is_closed = false;
   };
+  void open(const Lines& lines, std::uint32_t line) {
+    closed_[line].is_closed = false;
+    if (!lines[line].empty()) open_.push_back(line);
+  }
+
   std::vector<Closed> closed_;  // by line
   std::vector<std::uint32_t> open_;
   bool has_room_ = true;

@@ -22,9 +22,12 @@ class IndexSet {
   void insert(std::uint32_t i) {
     SL_CHECK(i < capacity, "more members than an IndexSet can hold");
     if ((i >> 6) >= words_.size()) grow(i >> 6);
-    words_[i >> 6] |= bit(i);
-    middle_[i >> 12] |= bit(i >> 6);
-    top_ |= bit(i >> 12);
+    std::uint64_t& word = words_[i >> 6];
+    if (word == 0) {
+      middle_[i >> 12] |= bit(i >> 6);
+      top_ |= bit(i >> 12);
+    }
+    word |= bit(i);
   }
 
   void erase(std::uint32_t i) {

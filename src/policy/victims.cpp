@@ -8,13 +8,13 @@ namespace sl {
 
 void Victims::clear() {
   kept_.clear();
+  is_touched_.clear();
   known_.clear();
   by_rank_.clear();
   offers_.clear();
   plain_.clear();
   demanding_.clear();
   touched_.clear();
-  is_touched_.clear();
 }
 
 void Victims::place(JobIndex job, const Allocation& gpus) {
@@ -27,11 +27,6 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   if (rank) enter(job);
   if (!moves) return;
   for (const ServerGpus& part : where.parts()) touch(part.server);
-}
-
-Victims::Candidates& Victims::kept_on(ServerIndex server) {
-  if (server.value >= kept_.size()) kept_.resize(server.value + 1);
-  return kept_[server.value];
 }
 
 // Among the candidates of the servers where it is.
@@ -49,10 +44,8 @@ void Victims::leave(JobIndex job) {
 }
 
 void Victims::touch(ServerIndex server) {
-  if (server.value >= is_touched_.size()) is_touched_.resize(server.value + 1, false);
-  if (is_touched_[server.value]) return;
-  is_touched_[server.value] = true;
-  touched_.push_back(server);
+  if (!is_touched_.contains(server)) is_touched_.resize(server.value + 1);
+  if (!std::exchange(is_touched_[server], 1)) touched_.push_back(server);
 }
 
 void Victims::touch_all() {
@@ -143,7 +136,7 @@ void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) {
 
 void Victims::settle(const Context& context) {
   for (const ServerIndex server : touched_) {
-    is_touched_[server.value] = false;
+    is_touched_[server] = 0;
     const Candidates& candidates = candidates_on(context, server);
     work_out_plain(context, server, candidates);
     for (const std::uint32_t shape : demanding_) {

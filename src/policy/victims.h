@@ -82,7 +82,6 @@ class Victims {
   static void insert(Candidates& sorted, const Candidate& candidate);
   void enter(JobIndex job);
   void leave(JobIndex job);
-  Candidates& kept_on(ServerIndex server);
   const Candidates& candidates_on(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
@@ -99,15 +98,19 @@ class Victims {
     if (!known_.contains(job)) known_.resize(job.value + 1);
     return known_[job];
   }
-  std::vector<Candidates> kept_;  // by server: those with a rank, as it was when told
-  Candidates now_;                // of the server being worked out, where ranks fall without notice
+  Candidates& kept_on(ServerIndex server) {
+    if (!kept_.contains(server)) kept_.resize(server.value + 1);
+    return kept_[server];
+  }
+  IndexedVector<ServerIndex, Candidates> kept_;  // those with a rank, as it was when told
+  Candidates now_;                               // of the server being worked out, where ranks fall without notice
   IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   std::vector<Offers> offers_;            // by shape
   std::vector<std::uint32_t> plain_;      // shapes that ask for nothing but GPUs, by their number
   std::vector<std::uint32_t> demanding_;  // the others
   std::vector<ServerIndex> touched_;
-  std::vector<bool> is_touched_;  // by server
+  IndexedVector<ServerIndex, std::uint8_t> is_touched_;
 };
 
 }  // namespace sl
