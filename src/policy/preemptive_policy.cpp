@@ -7,9 +7,7 @@
 namespace sl {
 namespace {
 
-bool has_timer(const Job& job) {
-  return job.is_waiting() || job.state == JobState::running || job.state == JobState::starting;
-}
+bool has_timer(const Job& job) { return job.is_waiting() || job.state == JobState::running; }
 
 }  // namespace
 
@@ -49,11 +47,16 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   victims_.clear();
   timers_ = {};
   timer_of_.clear();
+  ripening_.clear();
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
   for (const JobIndex job : snapshot.active) {
     victims_.place(job, snapshot.job(job).allocation);
     set_timer(snapshot, job);
+    ripens(snapshot, job);
+    if (snapshot.job(job).state == JobState::starting)
+      expect_start(snapshot, snapshot.job(job), snapshot.job(job).allocation.count());
   }
+  std::sort(ripening_.begin(), ripening_.end(), [](const Timer& a, const Timer& b) { return b > a; });
   start_over(snapshot);
 }
 
@@ -66,8 +69,11 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
       victims_.remove(job);
       break;
     case NoticeKind::active:
+      victims_.place(job, snapshot.job(job).allocation);
+      break;
     case NoticeKind::running:
       victims_.place(job, snapshot.job(job).allocation);
+      ripens(snapshot, job);
       break;
     case NoticeKind::stopping:
     case NoticeKind::edited:
@@ -124,7 +130,6 @@ void PreemptivePolicy::look_for_room(const Snapshot& snapshot, JobIndex index) {
 void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   changed_.clear();
   leaves_room_ = false;
-  first_change_ = Instant::never();
   Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
   if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
   const int most = snapshot.free.most_on_one_server();
@@ -154,10 +159,18 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   for (const ServerIndex server : changed_) victims_.touch(server);  // which has less room until they have stopped
 }
 
+// One that starts at once tells when it runs, but perhaps after the last decision at this instant.
+void PreemptivePolicy::expect_start(const Snapshot& snapshot, const Job& job, int gpus) {
+  if (std::exchange(first_change_of_, snapshot.now) != snapshot.now) first_change_ = Instant::never();
+  first_change_ = std::min(first_change_, next_change(snapshot, job, gpus));
+  if (settings_.may_preempt && settings_.min_quantum.us > 0)
+    first_change_ = std::min(first_change_, snapshot.now + settings_.min_quantum);
+}
+
 void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
   const Job& starting = snapshot.job(job);
   trial.take(gpus, starting.request.demand);
-  first_change_ = std::min(first_change_, timer_at(snapshot, starting, gpus.count()));
+  expect_start(snapshot, starting, gpus.count());
   for (const ServerGpus& part : gpus.parts()) {
     victims_.touch(part.server);
     changed_.push_back(part.server);
@@ -273,20 +286,24 @@ void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
   closed_.may_stop(rank);
 }
 
-Instant PreemptivePolicy::timer_at(const Snapshot& snapshot, const Job& job, int gpus) {
-  const Instant change = next_change(snapshot, job, gpus);
-  if (gpus == 0 || !settings_.may_preempt) return change;
-  const Instant ripe = job.state == JobState::running ? ripe_at(job) : snapshot.now + settings_.min_quantum;
-  return ripe > snapshot.now ? std::min(change, ripe) : change;
-}
-
 void PreemptivePolicy::set_timer(const Snapshot& snapshot, JobIndex index) {
   const Job& job = snapshot.job(index);
   if (!timer_of_.contains(index)) timer_of_.resize(index.value + 1);
-  const Instant at = has_timer(job) ? timer_at(snapshot, job, job.allocation.count()) : Instant::never();
+  const Instant at = has_timer(job) ? next_change(snapshot, job, job.allocation.count()) : Instant::never();
   if (timer_of_[index] == at) return;
   timer_of_[index] = at;
   if (!at.is_never()) timers_.push({at, job.request.id, index});
+}
+
+void PreemptivePolicy::ripens(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  if (settings_.may_preempt && job.state == JobState::running && ripe_at(job) > snapshot.now)
+    ripening_.push_back({ripe_at(job), job.request.id, index});
+}
+
+bool PreemptivePolicy::will_be_ripe(const Snapshot& snapshot, const Timer& timer) const {
+  const Job& job = snapshot.job(timer.job);
+  return job.request.id == timer.id && job.state == JobState::running && ripe_at(job) == timer.at;
 }
 
 bool PreemptivePolicy::is_current(const Snapshot& snapshot, const Timer& timer) const {
@@ -295,6 +312,9 @@ bool PreemptivePolicy::is_current(const Snapshot& snapshot, const Timer& timer) 
 }
 
 void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
+  for (; !ripening_.empty() && ripening_.front().at <= snapshot.now; ripening_.pop_front()) {
+    if (will_be_ripe(snapshot, ripening_.front())) rank_again(snapshot, ripening_.front().job);
+  }
   while (!timers_.empty() && timers_.top().at <= snapshot.now) {
     const Timer timer = timers_.top();
     timers_.pop();
@@ -312,8 +332,11 @@ void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
 
 void PreemptivePolicy::wake(const Snapshot& snapshot, Plan& plan) {
   while (!timers_.empty() && !is_current(snapshot, timers_.top())) timers_.pop();
-  Instant at = std::min(first_change_, wake_besides(snapshot));
+  while (!ripening_.empty() && !will_be_ripe(snapshot, ripening_.front())) ripening_.pop_front();
+  Instant at = wake_besides(snapshot);
+  if (first_change_of_ == snapshot.now) at = std::min(at, first_change_);
   if (!timers_.empty()) at = std::min(at, timers_.top().at);
+  if (!ripening_.empty()) at = std::min(at, ripening_.front().at);
   if (!at.is_never()) plan.wake_at(at);
 }
 

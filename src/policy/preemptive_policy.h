@@ -12,6 +12,7 @@
 // The cost of a decision follows what changed since the last one, not how many jobs run or wait.
 #pragma once
 
+#include <deque>
 #include <queue>
 
 #include "policy/closed_lines.h"
@@ -72,9 +73,10 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   Rank aged_rank(const Snapshot& snapshot, const Job& job);
   void rank_again(const Snapshot& snapshot, JobIndex job);
   Rank claim(const Snapshot& snapshot, const Rank& waiting) const;
-  Instant timer_at(const Snapshot& snapshot, const Job& job, int gpus);
   void set_timer(const Snapshot& snapshot, JobIndex job);
+  void ripens(const Snapshot& snapshot, JobIndex job);
   bool is_current(const Snapshot& snapshot, const Timer& timer) const;
+  bool will_be_ripe(const Snapshot& snapshot, const Timer& timer) const;
   void run_timers(const Snapshot& snapshot, Plan& plan);
   bool was_carried_out(const Snapshot& snapshot) const;
   void look_for_room(const Snapshot& snapshot, JobIndex index);
@@ -86,6 +88,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, int gpus,
                  Trial& trial, Plan& plan);
   bool stop(const Snapshot& snapshot, const Victims::Jobs& victims, const Allocation& gpus, Plan& plan);
+  void expect_start(const Snapshot& snapshot, const Job& job, int gpus);
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
   void wake(const Snapshot& snapshot, Plan& plan);
 
@@ -96,10 +99,12 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   std::uint64_t generation_ = 0;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   IndexedVector<JobIndex, Instant> timer_of_;    // the valid one; others in timers_ are out of date
+  std::deque<Timer> ripening_;                   // running jobs, by when they may be stopped: as they have started
   std::vector<JobIndex> started_, interrupted_;  // by the last plan
   std::vector<ServerIndex> changed_;             // by it
   bool leaves_room_ = false;                     // it stops jobs that hold more than those who come need
-  Instant first_change_ = Instant::never();      // of the jobs it starts
+  Instant first_change_ = Instant::never();      // the earliest of the jobs that were to start at first_change_of_
+  Instant first_change_of_;
 };
 
 }  // namespace sl
