@@ -196,21 +196,24 @@ Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) cons
   return claim;
 }
 
-// Whether running jobs less urgent than `wanted` may make room for the line's first job; on several servers only trying
-// tells.
-bool PreemptivePolicy::may_give_way(const Victims::Context& context, std::uint32_t line, const Rank& wanted) {
-  if (!settings_.may_preempt || !victims_.any_above(wanted)) return false;
-  return !context.shapes[line].single_server || wanted < victims_.best(context, line).rank;
+// Where running jobs less urgent than `wanted` may make room for a job of this line: on that server, or (none) on
+// several, which only trying tells; nothing: nowhere.
+std::optional<ServerIndex> PreemptivePolicy::may_give_way(const Victims::Context& context, std::uint32_t line,
+                                                          const Rank& wanted) {
+  if (!settings_.may_preempt || !victims_.any_above(wanted)) return std::nullopt;
+  if (!context.shapes[line].single_server) return ServerIndex::none();
+  const Victims::Offer offer = victims_.best(context, line);
+  return wanted < offer.rank ? std::optional(offer.server) : std::nullopt;
 }
 
 bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan) {
   const Rank wanted = claim(context.snapshot, walk.key().rank);
-  if (!may_give_way(context, walk.shape(), wanted)) return false;
+  const auto where = may_give_way(context, walk.shape(), wanted);
+  if (!where) return false;
   const Shape& shape = context.shapes[walk.shape()];
-  const ServerIndex only_on = shape.single_server ? victims_.best(context, walk.shape()).server : ServerIndex::none();
   const auto victims =
-      only_on.valid() ? victims_.on_server(context, walk.shape(), only_on) : victims_.anywhere(context, shape, wanted);
-  return !victims.empty() && interrupt(context.snapshot, victims, walk, only_on, shape.gpus, trial, plan);
+      where->valid() ? victims_.on_server(context, walk.shape(), *where) : victims_.anywhere(context, shape, wanted);
+  return !victims.empty() && interrupt(context.snapshot, victims, walk, *where, shape.gpus, trial, plan);
 }
 
 // Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those it turns out not to

@@ -83,7 +83,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   void start_over(const Snapshot& snapshot);
   void serve(const Snapshot& snapshot, Plan& plan);
   bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);
-  bool may_give_way(const Victims::Context& context, std::uint32_t line, const Rank& wanted);
+  std::optional<ServerIndex> may_give_way(const Victims::Context& context, std::uint32_t line, const Rank& wanted);
   bool start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan);
   bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, int gpus,
                  Trial& trial, Plan& plan);
