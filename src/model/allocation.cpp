@@ -6,18 +6,12 @@ namespace sl {
 
 void Allocation::add(ServerIndex server, GpuSet gpus) {
   if (gpus.empty()) return;
-  if (empty()) {
-    one_ = {server, gpus};
-  } else if (one_.server == server) {
-    one_.gpus |= gpus;
+  const std::span<ServerGpus> parts = parts_.items();
+  const auto at = std::find_if(parts.begin(), parts.end(), [&](const ServerGpus& p) { return p.server >= server; });
+  if (at != parts.end() && at->server == server) {
+    at->gpus |= gpus;
   } else {
-    if (!several_) several_ = std::make_unique<Several>(1, std::exchange(one_, {}));
-    auto at = std::find_if(several_->begin(), several_->end(), [&](const ServerGpus& p) { return p.server >= server; });
-    if (at != several_->end() && at->server == server) {
-      at->gpus |= gpus;
-    } else {
-      several_->insert(at, {server, gpus});
-    }
+    parts_.insert(static_cast<std::size_t>(at - parts.begin()), {server, gpus});
   }
 }
 
