@@ -34,7 +34,8 @@ void Core::schedule(Instant now, Effects& effects) {
 
 Instant Core::next_wake() const {
   Instant next = policy_wake_;
-  if (ask_policy_ && policy_) next = last_decision_.happened() ? last_decision_ + settings_.reschedule_interval_min : now_;
+  if (ask_policy_ && policy_)
+    next = last_decision_.happened() ? last_decision_ + settings_.reschedule_interval_min : now_;
   return limits_.empty() ? next : std::min(next, limits_.top().at);
 }
 
@@ -79,8 +80,8 @@ JobIndex Core::find(JobId job) const {
 }
 
 Snapshot Core::snapshot() {
-  return {now_,           trigger_,   jobs_,    waiting_, active_, ledger_.servers(),
-          ledger_.free(), estimates_, history_, memory_,  users_,  random_};
+  return {now_,       trigger_, jobs_,   waiting_, active_, ledger_.servers(), ledger_.free(), ledger_.tenants(),
+          estimates_, history_, memory_, users_,   random_};
 }
 
 std::vector<JobIndex> Core::queue_order(Instant now) const {

@@ -49,7 +49,9 @@ ServerIndex Ledger::add_server(const ServerDescription& description) {
   server.description = description;
   server.gpus.resize(static_cast<std::size_t>(description.gpus));
   const ServerIndex index = servers_.push_back(std::move(server));
-  cells_.push_back(Cells(static_cast<std::size_t>(description.gpus)));
+  usable_.push_back({});
+  tenants_.push_back({});
+  tenants_[index].resize(static_cast<std::size_t>(description.gpus));
   by_name_.emplace(description.name, index);
   publish(index);
   return index;
@@ -62,7 +64,7 @@ bool Ledger::describe(ServerIndex server, const ServerDescription& description) 
   if (!keeps) accepted.gpus = servers_[server].description.gpus;  // GPUs in use cannot vanish from the ledger
   servers_[server].description = accepted;
   servers_[server].gpus.resize(static_cast<std::size_t>(accepted.gpus));
-  cells_[server].resize(static_cast<std::size_t>(accepted.gpus));
+  tenants_[server].resize(static_cast<std::size_t>(accepted.gpus));
   publish(server);
   return keeps;
 }
@@ -74,12 +76,7 @@ void Ledger::set_state(ServerIndex server, ServerState state) {
 
 void Ledger::set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus, GpuSet outside, GpuSet unavailable) {
   Server& at = servers_[server];
-  for (std::size_t i = 0; i < std::min(gpus.size(), at.gpus.size()); ++i) {
-    const auto [started, tenants] = std::pair(at.gpus[i].tenant_started, at.gpus[i].tenants);
-    at.gpus[i] = gpus[i];
-    at.gpus[i].tenant_started = started;
-    at.gpus[i].tenants = tenants;
-  }
+  std::copy_n(gpus.begin(), std::min(gpus.size(), at.gpus.size()), at.gpus.begin());
   if (at.outside == outside && at.unavailable == unavailable) return;
   at.outside = outside;
   at.unavailable = unavailable;
@@ -88,9 +85,9 @@ void Ledger::set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus
 
 GpuSet Ledger::occupied(ServerIndex server) const {
   GpuSet held;
-  const Cells& cells = cells_[server];
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (!cells[i].tenants.empty()) held |= GpuSet::only(static_cast<int>(i));
+  const auto& gpus = tenants_[server];
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (!gpus[i].jobs.empty()) held |= GpuSet::only(static_cast<int>(i));
   }
   return held;
 }
@@ -106,6 +103,7 @@ ResourceVector Ledger::resources_left(ServerIndex server) const {
 
 void Ledger::publish(ServerIndex server) {
   const Server& at = servers_[server];
+  usable_[server] = at.all() - at.unavailable - at.outside;
   free_.set(server, usable(server) - occupied(server), resources_left(server), at.state == ServerState::up,
             at.description.gpus);
 }
@@ -121,19 +119,18 @@ bool Ledger::all_free(const Allocation& gpus) const {
 bool Ledger::all_free_or(const Allocation& gpus, const std::function<bool(JobIndex, ServerIndex, int)>& leaves) const {
   return every_gpu(gpus, [&](ServerIndex server, int gpu) {
     if (!servers_.contains(server) || !usable(server).has(gpu)) return false;
-    const Cell& cell = cells_[server][static_cast<std::size_t>(gpu)];
-    if (cell.next.valid()) return false;
-    return std::all_of(cell.tenants.begin(), cell.tenants.end(),
-                       [&](JobIndex tenant) { return leaves(tenant, server, gpu); });
+    const Tenancy& here = tenants_[server][static_cast<std::size_t>(gpu)];
+    if (here.next.valid()) return false;
+    return std::ranges::all_of(here.jobs.items(), [&](JobIndex tenant) { return leaves(tenant, server, gpu); });
   });
 }
 
 bool Ledger::all_shareable(const Allocation& gpus, const JobTable& jobs) const {
   return every_gpu(gpus, [&](ServerIndex server, int gpu) {
     if (!servers_.contains(server) || !usable(server).has(gpu)) return false;
-    const Cell& cell = cells_[server][static_cast<std::size_t>(gpu)];
-    return !cell.next.valid() &&
-           std::all_of(cell.tenants.begin(), cell.tenants.end(), [&](JobIndex t) { return jobs[t].request.shareable; });
+    const Tenancy& here = tenants_[server][static_cast<std::size_t>(gpu)];
+    return !here.next.valid() &&
+           std::ranges::all_of(here.jobs.items(), [&](JobIndex tenant) { return jobs[tenant].request.shareable; });
   });
 }
 
@@ -174,17 +171,15 @@ int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& dem
   for (const ServerGpus& part : gpus.parts()) {
     GpuSet newly;
     part.gpus.for_each([&](int gpu) {
-      Cell& cell = cells_[part.server][static_cast<std::size_t>(gpu)];
-      GpuFacts& facts = servers_[part.server].gpus[static_cast<std::size_t>(gpu)];
-      if (!cell.tenants.empty() && !shared) {
-        cell.next = job;
+      Tenancy& here = tenants_[part.server][static_cast<std::size_t>(gpu)];
+      if (!here.jobs.empty() && !shared) {
+        here.next = job;
         ++awaited;
         return;
       }
-      if (cell.tenants.empty()) newly |= GpuSet::only(gpu);
-      cell.tenants.push_back(job);
-      facts.tenants = static_cast<int>(cell.tenants.size());
-      facts.tenant_started = now;
+      if (here.jobs.empty()) newly |= GpuSet::only(gpu);
+      here.jobs.insert(here.jobs.items().size(), job);
+      here.started = now;
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
     if (!share.is_zero()) servers_[part.server].used += share;
@@ -201,22 +196,22 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
   for (const ServerGpus& part : gpus.parts()) {
     GpuSet now_free, still_shared;
     part.gpus.for_each([&](int gpu) {
-      Cell& cell = cells_[part.server][static_cast<std::size_t>(gpu)];
-      if (cell.next == job) cell.next = JobIndex::none();
-      const auto at = std::find(cell.tenants.begin(), cell.tenants.end(), job);
-      if (at == cell.tenants.end()) return;
-      cell.tenants.erase(at);
-      if (cell.tenants.empty() && cell.next.valid()) {
-        const JobIndex next = std::exchange(cell.next, JobIndex::none());
-        cell.tenants.push_back(next);
+      Tenancy& here = tenants_[part.server][static_cast<std::size_t>(gpu)];
+      if (here.next == job) here.next = JobIndex::none();
+      const auto jobs = here.jobs.items();
+      const auto at = static_cast<std::size_t>(std::ranges::find(jobs, job) - jobs.begin());
+      if (at == jobs.size()) return;
+      here.jobs.erase(at);
+      if (here.jobs.empty() && here.next.valid()) {
+        const JobIndex next = std::exchange(here.next, JobIndex::none());
+        here.jobs.insert(0, next);
         received(next);
-      } else if (cell.tenants.empty()) {
+      } else if (here.jobs.empty()) {
         now_free |= GpuSet::only(gpu);
         --in_use_;
       } else {
         still_shared |= GpuSet::only(gpu);
       }
-      servers_[part.server].gpus[static_cast<std::size_t>(gpu)].tenants = static_cast<int>(cell.tenants.size());
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
     if (!share.is_zero()) servers_[part.server].used -= share;
@@ -232,19 +227,19 @@ void Ledger::check_invariants(const JobTable& jobs) const {
   for (std::size_t i = 0; i < servers_.size(); ++i) {
     const ServerIndex server(static_cast<std::uint32_t>(i));
     GpuSet occupied_here;
-    for (std::size_t gpu = 0; gpu < cells_[server].size(); ++gpu) {
-      const Cell& cell = cells_[server][gpu];
-      if (cell.tenants.empty()) {
-        SL_CHECK(!cell.next.valid(), "a promised GPU has a tenant that leaves");
+    for (std::size_t gpu = 0; gpu < tenants_[server].size(); ++gpu) {
+      const Tenancy& here = tenants_[server][gpu];
+      if (here.jobs.empty()) {
+        SL_CHECK(!here.next.valid(), "a promised GPU has a tenant that leaves");
         continue;
       }
       ++held;
       occupied_here |= GpuSet::only(static_cast<int>(gpu));
-      for (const JobIndex job : cell.tenants) {
+      for (const JobIndex job : here.jobs.items()) {
         SL_CHECK(is_active(jobs[job].state), "only an active job holds a GPU");
         const GpuSet mine = jobs[job].allocation.on(server) | jobs[job].target.on(server);
         SL_CHECK(mine.has(static_cast<int>(gpu)), "the ledger and the job agree on who holds a GPU");
-        SL_CHECK(cell.tenants.size() == 1 || jobs[job].request.shareable, "only shareable jobs share a GPU");
+        SL_CHECK(here.count() == 1 || jobs[job].request.shareable, "only shareable jobs share a GPU");
       }
     }
     SL_CHECK((free_.on(server) & occupied_here).empty(), "no held GPU counts as free");

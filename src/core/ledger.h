@@ -2,7 +2,6 @@
 // one job is about to leave can be promised to another: on release it goes straight to its next owner.
 #pragma once
 
-#include <boost/container/small_vector.hpp>
 #include <functional>
 #include <map>
 #include <string>
@@ -48,32 +47,27 @@ class Ledger {
   const ServerTable& servers() const { return servers_; }
   FreeGpus& free() { return free_; }
   const FreeGpus& free() const { return free_; }
+  const Tenants& tenants() const { return tenants_; }
   int gpus_in_use() const { return in_use_; }
   template <typename Visit>  // visit(job) for every tenant
   void for_each_tenant(ServerIndex server, int gpu, Visit visit) const {
-    for (const JobIndex job : cells_[server][static_cast<std::size_t>(gpu)].tenants) visit(job);
+    for (const JobIndex job : tenants_[server][static_cast<std::size_t>(gpu)].jobs.items()) visit(job);
   }
 
   // Derives everything from the jobs alone and compares. Ends the process with the sentence that is broken.
   void check_invariants(const JobTable& jobs) const;
 
  private:
-  struct Cell {
-    boost::container::small_vector<JobIndex, 1> tenants;
-    JobIndex next;  // promised to
-  };
-  using Cells = std::vector<Cell>;
   void publish(ServerIndex server);  // what of it is free, to the index
-  GpuSet usable(ServerIndex server) const {
-    return servers_[server].all() - servers_[server].unavailable - servers_[server].outside;
-  }
+  GpuSet usable(ServerIndex server) const { return usable_[server]; }
   GpuSet occupied(ServerIndex server) const;
   ResourceVector resources_left(ServerIndex server) const;
   void check_resources(const JobTable& jobs) const;
 
   ServerTable servers_;
   std::map<std::string, ServerIndex, std::less<>> by_name_;
-  IndexedVector<ServerIndex, Cells> cells_;
+  IndexedVector<ServerIndex, GpuSet> usable_;  // what telemetry leaves of its GPUs; apart, since asked of every ending
+  Tenants tenants_;
   FreeGpus free_;
   int in_use_ = 0;
 };

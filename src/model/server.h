@@ -20,9 +20,7 @@ struct GpuFacts {
   std::optional<double> utilization_pct;
   std::optional<std::int64_t> memory_total_bytes;
   std::optional<std::int64_t> memory_used_bytes;
-  Instant sampled;         // when the figures above were taken; default: never
-  Instant tenant_started;  // when a job last started on it
-  int tenants = 0;         // jobs of ours on it, by the ledger
+  Instant sampled;  // when the figures above were taken; default: never
 };
 
 // What a server is, told when it joins.

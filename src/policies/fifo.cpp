@@ -62,11 +62,11 @@ class Fifo : public ArrivalPolicy {
       trial.take(Allocation(part.server, part.gpus & trial.free().on(part.server)));
   }
 
-  bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu) const {
-    if (gpu.tenants >= settings_.share_max) return false;
+  bool is_usable(const Snapshot& snapshot, const GpuFacts& gpu, const Tenancy& of) const {
+    if (of.count() >= settings_.share_max) return false;
     if (gpu.utilization_pct && *gpu.utilization_pct >= settings_.theta_pct) return false;
-    if (!gpu.tenant_started.happened()) return true;
-    const Instant settled = gpu.tenant_started + settings_.settle;
+    if (!of.started.happened()) return true;
+    const Instant settled = of.started + settings_.settle;
     return snapshot.now >= settled || (gpu.sampled.happened() && gpu.sampled > settled);
   }
 
@@ -78,7 +78,8 @@ class Fifo : public ArrivalPolicy {
       if (!snapshot.free.fits(ServerIndex(s), request.demand)) continue;
       GpuSet usable;
       for (std::size_t g = 0; g < server.gpus.size(); ++g) {
-        if (is_usable(snapshot, server.gpus[g])) usable |= GpuSet::only(static_cast<int>(g));
+        if (is_usable(snapshot, server.gpus[g], snapshot.tenants[ServerIndex(s)][g]))
+          usable |= GpuSet::only(static_cast<int>(g));
       }
       usable -= server.outside | server.unavailable | busy[s];
       if (usable.count() >= request.gpus) return Allocation(ServerIndex(s), usable.lowest(request.gpus));

@@ -26,14 +26,7 @@ bool is_sliceable(const Job& job) {
   return job.state == JobState::running && job.request.preemptible && job.request.capability != Capability::none;
 }
 bool has_tenants_besides(const Snapshot& snapshot, const Job& job) {
-  if (!job.request.shareable) return false;
-  for (const ServerGpus& part : job.allocation.parts()) {
-    const auto& gpus = snapshot.servers[part.server].gpus;
-    bool shared = false;
-    part.gpus.for_each([&](int gpu) { shared = shared || gpus[static_cast<std::size_t>(gpu)].tenants > 1; });
-    if (shared) return true;
-  }
-  return false;
+  return job.request.shareable && are_shared(snapshot.tenants, job.allocation);
 }
 
 // One decision in the making.

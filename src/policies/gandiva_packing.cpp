@@ -40,16 +40,6 @@ bool has_memory_for_both(const Snapshot& snapshot, const Job& partner, const Job
   return true;
 }
 
-bool is_alone(const Snapshot& snapshot, const Job& job) {
-  for (const ServerGpus& part : job.allocation.parts()) {
-    const auto& gpus = snapshot.servers[part.server].gpus;
-    bool alone = true;
-    part.gpus.for_each([&](int gpu) { alone = alone && gpus[static_cast<std::size_t>(gpu)].tenants <= 1; });
-    if (!alone) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::optional<double> packing_gain(const Job& a, const Job& b) {
@@ -62,7 +52,7 @@ std::optional<double> packing_gain(const Job& a, const Job& b) {
 Partners::Partners(const Snapshot& snapshot) {
   for (const JobIndex index : snapshot.active) {
     const Job& job = snapshot.job(index);
-    if (job.state == JobState::running && job.request.shareable && is_alone(snapshot, job))
+    if (job.state == JobState::running && job.request.shareable && !are_shared(snapshot.tenants, job.allocation))
       partners_.push_back({utilization_of(job), index});
   }
   std::sort(partners_.begin(), partners_.end(), [&](const Partner& a, const Partner& b) {
@@ -91,7 +81,8 @@ std::vector<JobIndex> to_unpack(const Snapshot& snapshot) {
   std::vector<JobIndex> unpacked;
   for (const JobIndex index : snapshot.active) {
     const Job& job = snapshot.job(index);
-    if (job.state != JobState::running || !job.request.shareable || is_alone(snapshot, job)) continue;
+    if (job.state != JobState::running || !job.request.shareable || !are_shared(snapshot.tenants, job.allocation))
+      continue;
     const ServerGpus& part = job.allocation.parts().front();
     const auto [other, is_first] = first_on.try_emplace({part.server, part.gpus.lowest()}, index);
     if (is_first) continue;

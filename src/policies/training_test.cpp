@@ -143,6 +143,7 @@ TEST(TrainingEstimates, what_is_left_follows_from_the_loss_and_the_target) {
                           cluster.core.active(),
                           cluster.core.servers(),
                           free,
+                          cluster.core.ledger().tenants(),
                           estimates,
                           cluster.core.history(),
                           cluster.core.memory(),

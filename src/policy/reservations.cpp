@@ -30,10 +30,7 @@ Figure known_run_time(const Snapshot& snapshot, const Job& job, int gpus) {
 // Since when it has its GPUs, by the ledger. Starting counts as running: when an attempt runs is told to nobody.
 Instant held_since(const Snapshot& snapshot, const Job& job) {
   Instant since;
-  for (const ServerGpus& part : job.allocation.parts()) {
-    const std::vector<GpuFacts>& gpus = snapshot.servers[part.server].gpus;
-    part.gpus.for_each([&](int gpu) { since = std::max(since, gpus[static_cast<std::size_t>(gpu)].tenant_started); });
-  }
+  for_each_tenancy(snapshot.tenants, job.allocation, [&](const Tenancy& of) { since = std::max(since, of.started); });
   return since.happened() ? since : job.state_since;
 }
 

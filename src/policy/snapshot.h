@@ -14,6 +14,7 @@
 #include "model/names.h"
 #include "model/server.h"
 #include "policy/free_gpus.h"
+#include "policy/tenants.h"
 
 namespace sl {
 
@@ -49,6 +50,7 @@ struct Snapshot {
   std::span<const JobIndex> active;   // starting .. stopping, suspended excluded; likewise
   const ServerTable& servers;
   FreeGpus& free;  // change it only inside a Trial
+  const Tenants& tenants;
   const Estimates& estimates;
   std::span<const FinishedJob> history;  // the latest, oldest first; bounded by the core
   const PolicyMemory& memory;
