@@ -63,21 +63,11 @@ std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& p
          " --master_addr 127.0.0.1 --master_port " + std::to_string(paths.port) + " --monitor_interval 0.2 " + rest;
 }
 
-// One copy for every GPU; the first that fails ends the others, and its code is the job's. Asked to stop, all may
-// answer.
-std::string ranks_line(const wire::StartAttempt& order) {
-  const std::string count = std::to_string(order.gpus.size());
-  return "for rank in $(seq 0 $((" + count + " - 1))); do\n  RANK=$rank LOCAL_RANK=$rank bash -c " +
-         quoted(shell_text(as_line(order.spec.command))) +
-         " &\ndone\n"
-         "trap stopping=1 HUP INT QUIT TERM USR1 USR2\n"
-         "while :; do\n"
-         "  unset ended; wait -n -p ended; code=$?\n"
-         "  [ $code -ne 127 ] || [ -n \"$ended\" ] || break  # none is left\n"
-         "  [ -n \"$ended\" ] || continue  # only a signal\n"
-         "  [ $code -eq 0 ] || result=${result:-$code}\n"
-         "  [ $code -eq 0 ] || [ -n \"$stopping\" ] || kill -TERM 0  # all of our group\n"
-         "done\nexit ${result:-0}\n";
+// What starts is the launcher, once more (ranks.h).
+std::vector<std::string> ranks(const wire::StartAttempt& order) {
+  std::vector<std::string> arguments = {"/proc/self/exe", "ranks", std::to_string(order.gpus.size())};
+  for (std::string& argument : shell(as_line(order.spec.command))) arguments.push_back(std::move(argument));
+  return arguments;
 }
 
 void pass_on(const std::vector<std::string>& own, Environment& environment) {
@@ -149,7 +139,7 @@ Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& pa
   if (order.spec.launch == "torchrun") {
     execution.arguments = shell(torchrun_line(order, paths));
   } else if (order.spec.launch == "ranks") {
-    execution.arguments = {"/bin/bash", "-c", ranks_line(order)};
+    execution.arguments = ranks(order);
   } else if (const auto* line = std::get_if<std::string>(&command)) {
     execution.arguments = shell(*line);
     execution.required = first_program(*line);

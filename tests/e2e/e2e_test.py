@@ -106,6 +106,12 @@ class JobTest(LabTest):
         job = self.lab.submit('echo rank $RANK of $WORLD_SIZE; [ $RANK = 1 ] && exit 9; sleep 30', gpus=2, launch="ranks")
         self.assertEqual(self.lab.finished(job)["exit"]["code"], 9)
 
+    def test_a_rank_that_fails_before_the_others_have_begun_ends_them_too(self):
+        launcher = pathlib.Path(PROGRAM).with_name("schedulearn-launcher")
+        command = [launcher, "ranks", "2", "/bin/bash", "-c", "[ $RANK = 1 ] && exit 9; sleep 60"]
+        begun = [subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) for _ in range(40)]  # at once, so that some are late
+        self.assertEqual([process.wait(timeout=30) for process in begun], [9] * 40)
+
     def test_the_original_api_answers_as_it_did(self):
         status, headers, text = self.lab.request("POST", "/jobs", {"name": "old", "type": "pytorch", "container_image": "", "command": "true", "required_gpus": 1})
         self.assertEqual((status, json.loads(text)["message"], headers["Deprecation"]), (201, "Job created successfully", "true"))
