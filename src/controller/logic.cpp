@@ -96,6 +96,7 @@ void Logic::restore_unfinished(const store::JobRow& row, Instant now) {
   restored->job.allocation.clear();
   SL_CHECK(core_.restore(std::move(*restored), now).ok(), "a pending job can be put back");
   copy_state(core_, core_.job(core_.find(JobId(row.id))), entry.row);
+  recorder_.write_job(entry.row);  // or after the next restart it stands in the way of who has had the GPUs since
 }
 
 // ---- submission ----

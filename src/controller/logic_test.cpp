@@ -108,6 +108,22 @@ TEST_F(LogicTest, an_order_that_was_lost_is_sent_again_and_an_attempt_that_was_l
   EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).attempt, 2);
 }
 
+// Else it would hold them after the next restart, and push out whoever has been started on them since.
+TEST_F(LogicTest, who_was_promised_gpus_that_another_still_has_after_a_restart_is_durably_pending_again) {
+  hello();
+  submit(2);
+  settle();
+  tell(report(1, 1, "running"));
+  store::JobRow promised = world.jobs[1];
+  promised.id = 2;
+  promised.state = "starting";
+  world.jobs[2] = promised;
+  restart();
+  EXPECT_EQ(state(2), "pending");
+  EXPECT_EQ(world.jobs[2].state, "pending");
+  EXPECT_EQ(world.jobs[1].state, "running");
+}
+
 TEST_F(LogicTest, an_attempt_nobody_knows_is_stopped) {
   hello({report(77, 1, "running")});
   ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
