@@ -37,11 +37,8 @@ void Core::carry_out(const Plan& plan) {
   if (plan.last_server().valid()) memory_.last_server = plan.last_server();
   if (plan.blob()) memory_.blob = *plan.blob();
   boost::container::small_vector<Stage, 16> stages;
-  unsigned present = 0;
-  for (const Decision& decision : plan.decisions())
-    present |= 1u << static_cast<unsigned>(stages.emplace_back(stage_of(decision, jobs_)));
+  for (const Decision& decision : plan.decisions()) stages.push_back(stage_of(decision, jobs_));
   for (const Stage now : {Stage::release, Stage::move, Stage::start, Stage::grow}) {
-    if ((present >> static_cast<unsigned>(now) & 1) == 0) continue;
     for (std::size_t i = 0; i < stages.size(); ++i) {
       if (stages[i] == now && !note(plan.decisions()[i])) try_to_carry_out(plan.decisions()[i]);
     }
