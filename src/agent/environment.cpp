@@ -45,10 +45,9 @@ std::string as_line(const wire::CommandLine& command) {
 }
 
 // Signals go to the whole process group. The shell lets its command answer them, then ends as that did.
-std::string shell_text(const std::string& line) {
-  return "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line;
+std::vector<std::string> shell(const std::string& line) {
+  return {"/bin/bash", "-c", "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line};
 }
-std::vector<std::string> shell(const std::string& line) { return {"/bin/bash", "-c", shell_text(line)}; }
 
 std::string torchrun_line(const wire::StartAttempt& order, const AttemptPaths& paths) {
   auto [python, rest] = split_interpreter(as_line(order.spec.command));

@@ -30,14 +30,14 @@ constexpr timespec until_asked_again = {5, 0};  // the first request may have co
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
-// Of the copies that have ended. Returns the first failure, 0 when none failed.
-int collect(int& running) {
-  int failure = 0, status = 0;
-  while (::waitpid(-1, &status, WNOHANG) > 0) {
-    --running;
-    if (failure == 0) failure = code_of(status);
+// Of copies that have ended: the first failure becomes the result. Returns whether any is left.
+bool collect(int& result) {
+  int status = 0;
+  pid_t ended = 0;
+  while ((ended = ::waitpid(-1, &status, WNOHANG)) > 0) {
+    if (result == 0) result = code_of(status);
   }
-  return failure;
+  return ended == 0;
 }
 
 }  // namespace
@@ -48,24 +48,22 @@ int run_ranks(int count, char** arguments) {
   sigaddset(&awaited, SIGCHLD);
   for (const int request : requests_to_stop) sigaddset(&awaited, request);
   ::sigprocmask(SIG_BLOCK, &awaited, &before);  // they are taken below, one after the other
-  int result = 0, running = 0;
+  int result = 0;
   for (int rank = 0; rank < count && result == 0; ++rank) {
     const pid_t child = ::fork();
     if (child == 0) become(rank, arguments, before);
-    if (child > 0) ++running;
     if (child < 0) std::perror("cannot start a rank"), result = 1;
   }
   bool stopping = false, ask = result != 0;
-  while (running > 0) {
+  while (true) {
     if (ask && !stopping) ::kill(0, SIGTERM);  // all of our group
     siginfo_t signal{};
     const int number = ::sigtimedwait(&awaited, &signal, &until_asked_again);
     if (number > 0 && number != SIGCHLD && signal.si_pid != ::getpid()) stopping = true;
-    const int failure = collect(running);
-    ask = result == 0 ? failure != 0 : number < 0;
-    if (result == 0) result = failure;
+    const bool had_failed = result != 0;
+    if (!collect(result)) return result;
+    ask = had_failed ? number < 0 : result != 0;
   }
-  return result;
 }
 
 }  // namespace sl::agent
