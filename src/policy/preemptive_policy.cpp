@@ -68,12 +68,11 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
     case NoticeKind::ended:
       victims_.remove(job);
       break;
+    case NoticeKind::running:
+      ripens(snapshot, job);
+      [[fallthrough]];
     case NoticeKind::active:
       victims_.place(job, snapshot.job(job).allocation);
-      break;
-    case NoticeKind::running:
-      victims_.place(job, snapshot.job(job).allocation);
-      ripens(snapshot, job);
       break;
     case NoticeKind::stopping:
     case NoticeKind::edited:
@@ -161,7 +160,7 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
 
 // One that starts at once tells when it runs, but perhaps after the last decision at this instant.
 void PreemptivePolicy::expect_start(const Snapshot& snapshot, const Job& job, int gpus) {
-  if (std::exchange(first_change_of_, snapshot.now) != snapshot.now) first_change_ = Instant::never();
+  if (std::exchange(starting_at_, snapshot.now) != snapshot.now) first_change_ = Instant::never();
   first_change_ = std::min(first_change_, next_change(snapshot, job, gpus));
   if (settings_.may_preempt && settings_.min_quantum.us > 0)
     first_change_ = std::min(first_change_, snapshot.now + settings_.min_quantum);
@@ -337,7 +336,7 @@ void PreemptivePolicy::wake(const Snapshot& snapshot, Plan& plan) {
   while (!timers_.empty() && !is_current(snapshot, timers_.top())) timers_.pop();
   while (!ripening_.empty() && !will_be_ripe(snapshot, ripening_.front())) ripening_.pop_front();
   Instant at = wake_besides(snapshot);
-  if (first_change_of_ == snapshot.now) at = std::min(at, first_change_);
+  if (starting_at_ == snapshot.now) at = std::min(at, first_change_);
   if (!timers_.empty()) at = std::min(at, timers_.top().at);
   if (!ripening_.empty()) at = std::min(at, ripening_.front().at);
   if (!at.is_never()) plan.wake_at(at);

@@ -103,8 +103,8 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   std::vector<JobIndex> started_, interrupted_;  // by the last plan
   std::vector<ServerIndex> changed_;             // by it
   bool leaves_room_ = false;                     // it stops jobs that hold more than those who come need
-  Instant first_change_ = Instant::never();      // the earliest of the jobs that were to start at first_change_of_
-  Instant first_change_of_;
+  Instant starting_at_;                          // when jobs were last expected to start
+  Instant first_change_ = Instant::never();      // the earliest of theirs
 };
 
 }  // namespace sl

@@ -21,12 +21,11 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   auto& [where, rank] = known(job);
   if (where == gpus) return;
   if (rank) leave(job);
-  for (const ServerGpus& part : where.parts()) touch(part.server);
+  touch(where);
   const bool moves = !where.empty();
   where = gpus;
   if (rank) enter(job);
-  if (!moves) return;
-  for (const ServerGpus& part : where.parts()) touch(part.server);
+  if (moves) touch(where);
 }
 
 // Among the candidates of the servers where it is.
@@ -46,6 +45,10 @@ void Victims::leave(JobIndex job) {
 void Victims::touch(ServerIndex server) {
   if (!is_touched_.contains(server)) is_touched_.resize(server.value + 1);
   if (!std::exchange(is_touched_[server], 1)) touched_.push_back(server);
+}
+
+void Victims::touch(const Allocation& gpus) {
+  for (const ServerGpus& part : gpus.parts()) touch(part.server);
 }
 
 void Victims::touch_all() {
@@ -158,6 +161,7 @@ void Victims::list(const Shapes& shapes, std::uint32_t shape) {
 
 Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   settle(context);
+  if (context.shapes[shape].gpus > context.free.gpus_per_server_max()) return {};
   if (offers_.size() <= shape) offers_.resize(shape + 1);
   Offers& offers = offers_[shape];
   if (!offers.is_listed) list(context.shapes, shape);
@@ -201,7 +205,7 @@ void Victims::change_rank(JobIndex job, const std::optional<RankKey>& rank) {
   if (kept) by_rank_.erase(job, {*kept}), leave(job);
   kept = rank;
   if (kept) by_rank_.insert(job, {*kept}), enter(job);
-  for (const ServerGpus& part : where.parts()) touch(part.server);
+  touch(where);
 }
 
 Victims::Jobs Victims::anywhere(const Context& context, const Shape& shape, const Rank& than) const {

@@ -43,7 +43,7 @@ class Victims {
     if (known_.contains(job) && known_[job].rank) change_rank(job, std::nullopt);
   }
   void touch(ServerIndex server);
-  void touch_all();
+  void touch_all();  // after servers have come or changed
 
   // Whether any job that may be stopped can be less urgent than this.
   bool any_above(const Rank& rank) const { return !by_rank_.empty() && rank < by_rank_.begin()->key.key.rank; }
@@ -80,6 +80,7 @@ class Victims {
 
   void change_rank(JobIndex job, const std::optional<RankKey>& rank);
   static void insert(Candidates& sorted, const Candidate& candidate);
+  void touch(const Allocation& gpus);
   void enter(JobIndex job);
   void leave(JobIndex job);
   const Candidates& candidates_on(const Context& context, ServerIndex server);
