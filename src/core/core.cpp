@@ -6,7 +6,13 @@
 namespace sl {
 
 Core::Core(const Estimates& estimates, CoreSettings settings)
-    : settings_(settings), estimates_(estimates), random_(settings.seed) {}
+    : settings_(settings), estimates_(estimates), random_(settings.seed), snapshot_{now_,           trigger_,
+                                                                                    jobs_,          waiting_,
+                                                                                    active_,        ledger_.servers(),
+                                                                                    ledger_.free(), ledger_.tenants(),
+                                                                                    estimates_,     history_,
+                                                                                    memory_,        users_,
+                                                                                    random_} {}
 
 void Core::apply(Event&& event, Instant now, Effects& effects) {
   SL_CHECK(now >= now_, "time never goes back");
@@ -28,7 +34,7 @@ void Core::schedule(Instant now, Effects& effects) {
   policy_wake_ = Instant::never();
   last_decision_ = now;
   plan_.clear();
-  policy_->decide(snapshot(), plan_);
+  policy_->decide(snapshot_, plan_);
   carry_out(plan_);
 }
 
@@ -46,7 +52,7 @@ void Core::set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effe
   policy_ = std::move(policy);
   policy_wake_ = Instant::never();
   for (const JobIndex index : waiting_) jobs_[index].reason = {};
-  policy_->attach(snapshot());
+  policy_->attach(snapshot_);
   effects.records.push_back({.kind = RecordKind::policy_changed, .at = now});
   wake_policy(Trigger::policy);
 }
@@ -79,16 +85,10 @@ JobIndex Core::find(JobId job) const {
   return at == by_id_.end() ? JobIndex::none() : at->second;
 }
 
-Snapshot Core::snapshot() {
-  return {now_,       trigger_, jobs_,   waiting_, active_, ledger_.servers(), ledger_.free(), ledger_.tenants(),
-          estimates_, history_, memory_, users_,   random_};
-}
-
 std::vector<JobIndex> Core::queue_order(Instant now) const {
   if (!policy_) return {};
-  Core& self = const_cast<Core&>(*this);  // a snapshot offers Trials; a query makes none
-  self.now_ = now;
-  return policy_->queue_order(self.snapshot());
+  const_cast<Core&>(*this).now_ = now;  // as far as the policy sees
+  return policy_->queue_order(snapshot_);
 }
 
 void Core::fetch(JobIndex index) const {
@@ -130,7 +130,7 @@ void Core::accrue(Job& job) {
 }
 
 void Core::notice(NoticeKind kind, JobIndex index) {
-  if (policy_) policy_->notice(snapshot(), kind, index);
+  if (policy_) policy_->notice(snapshot_, kind, index);
 }
 
 void Core::wake_policy(Trigger trigger) {

@@ -54,6 +54,8 @@ struct RestoredJob {
 class Core {
  public:
   Core(const Estimates& estimates, CoreSettings settings);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
 
   // ---- the two steps ----
   void apply(Event&& event, Instant now, Effects& effects);
@@ -79,8 +81,8 @@ class Core {
   // For a world with more jobs than a cache holds, which knows which comes next: asks for what an event about it reads.
   void fetch(JobIndex index) const;
   const JobTable& jobs() const { return jobs_; }
-  std::span<const JobIndex> waiting() const { return waiting_; }
-  std::span<const JobIndex> active() const { return active_; }
+  const std::vector<JobIndex>& waiting() const { return waiting_; }
+  const std::vector<JobIndex>& active() const { return active_; }
   std::size_t unfinished() const { return by_id_.size(); }
   const ServerTable& servers() const { return ledger_.servers(); }
   const Ledger& ledger() const { return ledger_; }
@@ -161,7 +163,6 @@ class Core {
   void retire();
   void wake_policy(Trigger trigger);
   void command(CommandKind kind, JobIndex index, const Allocation& gpus);
-  Snapshot snapshot();
   Reason explain_by_ledger(JobIndex index) const;
 
   CoreSettings settings_;
@@ -192,6 +193,7 @@ class Core {
 
   Instant now_;                 // of the present step
   Effects* effects_ = nullptr;  // of the present step
+  const Snapshot snapshot_;     // of all this
 };
 
 // Asks boost::hash for ids.

@@ -12,9 +12,8 @@ Reason Core::explain(JobIndex index, Instant now) const {
   if (!job.is_waiting()) return {};
   if (job.reason.code != ReasonCode::none) return job.reason;
   if (policy_) {
-    Core& self = const_cast<Core&>(*this);  // a snapshot offers Trials; explain() makes none
-    self.now_ = now;
-    if (const Reason reason = policy_->explain(self.snapshot(), index); reason.code != ReasonCode::none) return reason;
+    const_cast<Core&>(*this).now_ = now;  // as far as the policy sees
+    if (const Reason reason = policy_->explain(snapshot_, index); reason.code != ReasonCode::none) return reason;
   }
   return explain_by_ledger(index);
 }

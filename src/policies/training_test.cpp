@@ -136,8 +136,9 @@ TEST(TrainingEstimates, what_is_left_follows_from_the_loss_and_the_target) {
   RequestEstimates estimates;
   Random random;
   FreeGpus free = cluster.core.ledger().free();
+  const Trigger trigger = Trigger::timer;
   const Snapshot snapshot{cluster.now,
-                          Trigger::timer,
+                          trigger,
                           cluster.core.jobs(),
                           cluster.core.waiting(),
                           cluster.core.active(),

@@ -1,10 +1,9 @@
-// What a policy sees: a read-only view of the core's state, made in constant time and valid during one call. Live and
-// simulated are the same. All facts of policies.md 13.1 are here or reachable from here; what nobody supplies is
-// unknown.
+// What a policy sees: the core's state, read where the core keeps it, so that showing it costs nothing. It is as it is
+// during one call. Live and simulated are the same. All facts of policies.md 13.1 are here or reachable from here; what
+// nobody supplies is unknown.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -43,16 +42,16 @@ struct PolicyMemory {
 };
 
 struct Snapshot {
-  Instant now;
-  Trigger trigger = Trigger::arrival;
+  const Instant& now;
+  const Trigger& trigger;
   const JobTable& jobs;
-  std::span<const JobIndex> waiting;  // pending and suspended, in no particular but reproducible order
-  std::span<const JobIndex> active;   // starting .. stopping, suspended excluded; likewise
+  const std::vector<JobIndex>& waiting;  // pending and suspended, in no particular but reproducible order
+  const std::vector<JobIndex>& active;   // starting .. stopping, suspended excluded; likewise
   const ServerTable& servers;
   FreeGpus& free;  // change it only inside a Trial
   const Tenants& tenants;
   const Estimates& estimates;
-  std::span<const FinishedJob> history;  // the latest, oldest first; bounded by the core
+  const std::vector<FinishedJob>& history;  // the latest, oldest first; bounded by the core
   const PolicyMemory& memory;
   const Names<UserIndex>& users;
   Random& random;                                        // the only source of chance; the core owns the seed
