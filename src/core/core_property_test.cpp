@@ -33,6 +33,7 @@ class Anything : public Policy {
       decision.value = random.uniform();
       plan.decisions().push_back(decision);
     }
+    if (random.chance(.5)) plan.wake_at(snapshot.now + Duration::whole_seconds(random.integer(-5, 50)));
   }
 };
 

@@ -36,6 +36,10 @@ bool may_be_interrupted(const Job& job) {
 void Core::carry_out(const Plan& plan) {
   if (plan.last_server().valid()) memory_.last_server = plan.last_server();
   if (plan.blob()) memory_.blob = *plan.blob();
+  for (const Instant at : plan.wakes()) {
+    if (at > now_) policy_wake_ = std::min(policy_wake_, at);
+  }
+  if (plan.decisions().empty()) return;
   boost::container::small_vector<Stage, 16> stages;
   for (const Decision& decision : plan.decisions()) stages.push_back(stage_of(decision, jobs_));
   for (const Stage now : {Stage::release, Stage::move, Stage::start, Stage::grow}) {
@@ -78,9 +82,6 @@ Refusal Core::decide(const Decision& decision) {
 bool Core::note(const Decision& decision) {
   const auto known = [&] { return is_known(decision.job) && !is_finished(jobs_[decision.job].state); };
   switch (decision.kind) {
-    case DecisionKind::wake_at:
-      if (decision.at > now_) policy_wake_ = std::min(policy_wake_, decision.at);
-      return true;
     case DecisionKind::annotate:
       if (known()) jobs_[decision.job].annotation = decision.value;
       return true;

@@ -22,7 +22,6 @@ enum class DecisionKind : std::uint8_t {
   preempt,   // a running job is stopped at a checkpoint and goes back to the queue, keeping its submission time
   reject,    // a waiting job will never run: it ends as failed
   reserve,   // `gpus` are meant for this waiting job from `at` on: advice, shown to users
-  wake_at,   // ask me again at `at`
   annotate,  // note `value` about a job, for display
   promote,   // remember that the job was promoted now: service and run time since then count anew
   defer,     // why this job waits
@@ -42,6 +41,7 @@ class Plan {
  public:
   void clear() {
     decisions_.clear();
+    wakes_.clear();
     last_server_ = ServerIndex::none();
     blob_.reset();
   }
@@ -58,7 +58,6 @@ class Plan {
   void reserve(JobIndex job, Allocation gpus, Instant from) {
     decisions_.push_back({DecisionKind::reserve, job, std::move(gpus), from});
   }
-  void wake_at(Instant at) { decisions_.push_back({DecisionKind::wake_at, {}, {}, at}); }
   void annotate(JobIndex job, double value) { decisions_.push_back({DecisionKind::annotate, job, {}, {}, {}, value}); }
   void promote(JobIndex job) { decisions_.push_back({DecisionKind::promote, job}); }
   void defer(JobIndex job, Reason why) { decisions_.push_back({DecisionKind::defer, job, {}, {}, why}); }
@@ -66,6 +65,10 @@ class Plan {
     decisions_.push_back(
         {DecisionKind::dedicate, {}, Allocation(server, GpuSet::only(0)), {}, {}, static_cast<double>(gpus_per_job)});
   }
+
+  // Ask me again then; instants that have passed count for nothing.
+  void wake_at(Instant at) { wakes_.push_back(at); }
+  const std::vector<Instant>& wakes() const { return wakes_; }
 
   // What the core shall remember for the policy (PolicyMemory).
   void remember_last_server(ServerIndex server) { last_server_ = server; }
@@ -75,6 +78,7 @@ class Plan {
 
  private:
   std::vector<Decision> decisions_;
+  std::vector<Instant> wakes_;
   ServerIndex last_server_;
   std::optional<std::string> blob_;
 };

@@ -26,8 +26,7 @@ struct Seen {
 // known before the other jobs have let go.
 std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
   const auto moves_gpus = [](const Decision& decision) {
-    return decision.kind != DecisionKind::start && decision.kind != DecisionKind::wake_at &&
-           decision.kind != DecisionKind::annotate;
+    return decision.kind != DecisionKind::start && decision.kind != DecisionKind::annotate;
   };
   if (std::any_of(plan.decisions().begin(), plan.decisions().end(), moves_gpus)) return std::nullopt;
   Trial trial(snapshot.free);
