@@ -8,8 +8,9 @@
 namespace sl {
 namespace {
 
+// `whole` is 0 when nothing is demanded.
 ResourceVector share_on(const ResourceVector& demand, int part, int whole) {
-  return demand.is_zero() || whole == 0 ? demand : demand * (static_cast<double>(part) / whole);
+  return whole == 0 ? demand : demand * (static_cast<double>(part) / whole);
 }
 
 // visit(server, what `to` needs there beyond `from`) for every server of `to`.
@@ -167,7 +168,7 @@ void Ledger::give_back_excess(const Allocation& from, const Allocation& to, cons
 
 int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared) {
   int awaited = 0;
-  const int whole = demand.is_zero() ? 1 : gpus.count();
+  const int whole = demand.is_zero() ? 0 : gpus.count();
   for (const ServerGpus& part : gpus.parts()) {
     GpuSet newly;
     part.gpus.for_each([&](int gpu) {
@@ -182,7 +183,7 @@ int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& dem
       here.started = now;
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    if (!share.is_zero()) servers_[part.server].used += share;
+    if (whole > 0) servers_[part.server].used += share;
     free_.take(part.server, newly & free_.on(part.server), share);
     in_use_ += newly.count();
   }
@@ -192,7 +193,7 @@ int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& dem
 int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
                     const std::function<void(JobIndex)>& received) {
   int freed = 0;
-  const int whole = demand.is_zero() ? 1 : gpus.count();
+  const int whole = demand.is_zero() ? 0 : gpus.count();
   for (const ServerGpus& part : gpus.parts()) {
     GpuSet now_free, still_shared;
     part.gpus.for_each([&](int gpu) {
@@ -214,7 +215,7 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
       }
     });
     const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    if (!share.is_zero()) servers_[part.server].used -= share;
+    if (whole > 0) servers_[part.server].used -= share;
     const GpuSet offered = now_free & usable(part.server);
     free_.give(part.server, offered, share);
     if (free_.is_open(part.server)) freed += (offered | still_shared).count();

@@ -1,16 +1,31 @@
 #include "policy/free_gpus.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sl {
 
-void FreeGpus::move_to(ServerIndex server, GpuSet free) {
-  Slot& slot = slots_[server];
-  if (slot.free == free) return;
+void FreeGpus::note_change(const Slot& slot, ServerIndex server) const {
+  if (!std::exchange(slot.is_stale, true)) stale_.push_back(server);
+}
+
+void FreeGpus::list_stale() const {
+  for (const ServerIndex server : stale_) {
+    const Slot& slot = slots_[server];
+    slot.is_stale = false;
+    const auto belongs = slot.open ? static_cast<std::int8_t>(slot.free.count()) : nowhere;
+    if (slot.bucket == belongs) continue;
+    if (slot.bucket != nowhere) buckets_[static_cast<std::size_t>(slot.bucket)].erase(server.value);
+    if (belongs != nowhere) buckets_[static_cast<std::size_t>(belongs)].insert(server.value);
+    slot.bucket = belongs;
+  }
+  stale_.clear();
+}
+
+void FreeGpus::move_to(Slot& slot, ServerIndex server, GpuSet free) {
   if (slot.open) {
-    buckets_[static_cast<std::size_t>(slot.free.count())].erase(server.value);
-    buckets_[static_cast<std::size_t>(free.count())].insert(server.value);
     total_ += free.count() - slot.free.count();
+    note_change(slot, server);
   }
   slot.free = free;
 }
@@ -19,15 +34,11 @@ void FreeGpus::set(ServerIndex server, GpuSet free, const ResourceVector& resour
   ++generation_;
   while (!slots_.contains(server)) slots_.push_back({});
   Slot& slot = slots_[server];
-  if (slot.open) {
-    buckets_[static_cast<std::size_t>(slot.free.count())].erase(server.value);
-    total_ -= slot.free.count();
-  }
-  slot = {free, open, gpus_total, resources};
-  if (open) {
-    buckets_[static_cast<std::size_t>(free.count())].insert(server.value);
-    total_ += free.count();
-  }
+  total_ += (open ? free.count() : 0) - (slot.open ? slot.free.count() : 0);
+  slot.free = free;
+  slot.open = open;
+  slot.resources = resources;
+  note_change(slot, server);
   gpus_max_ = std::max(gpus_max_, gpus_total);
 }
 
@@ -38,21 +49,23 @@ int FreeGpus::most_on_one_server() const {
 }
 
 void FreeGpus::take(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
-  SL_CHECK(slots_[server].free.contains(gpus), "took GPUs that are not free");
-  if (!demand.is_zero()) slots_[server].resources -= demand;
-  move_to(server, slots_[server].free - gpus);
+  Slot& slot = slots_[server];
+  SL_CHECK(slot.free.contains(gpus), "took GPUs that are not free");
+  slot.resources -= demand;
+  move_to(slot, server, slot.free - gpus);
 }
 
 void FreeGpus::give(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
-  SL_CHECK((slots_[server].free & gpus).empty(), "gave back GPUs that are free already");
-  if (!demand.is_zero()) slots_[server].resources += demand;
-  move_to(server, slots_[server].free | gpus);
+  Slot& slot = slots_[server];
+  SL_CHECK((slot.free & gpus).empty(), "gave back GPUs that are free already");
+  slot.resources += demand;
+  move_to(slot, server, slot.free | gpus);
 }
 
 void Trial::change(const Allocation& gpus, const ResourceVector& demand, bool taken) {
-  const double whole = demand.is_zero() ? 1 : gpus.count();
+  const int whole = demand.is_zero() ? 0 : gpus.count();
   for (const ServerGpus& part : gpus.parts()) {
-    const ResourceVector share = demand.is_zero() ? demand : demand * (part.gpus.count() / whole);
+    const ResourceVector share = whole == 0 ? demand : demand * (static_cast<double>(part.gpus.count()) / whole);
     taken ? free_.take(part.server, part.gpus, share) : free_.give(part.server, part.gpus, share);
     log_.push_back({part.server, part.gpus, share, taken});
   }

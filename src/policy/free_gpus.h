@@ -1,5 +1,7 @@
 // The GPUs (and other resources) nobody holds, indexed so that "the fullest server that still has k free" is found in
-// constant time. The ledger keeps one; a policy changes it only inside a Trial, which puts everything back.
+// constant time. The ledger keeps one; a policy changes it only inside a Trial, which puts everything back. The index
+// is brought up to date when it is asked: most of what a Trial or a job that takes over another's GPUs changes is back
+// as it was by then.
 #pragma once
 
 #include <array>
@@ -34,20 +36,31 @@ class FreeGpus {
   // Grows with every set(): servers that joined, left, or have GPUs used by others. Jobs alone do not change it.
   std::uint64_t generation() const { return generation_; }
   // Open servers with exactly `n` free GPUs.
-  const IndexSet& with_exactly(int n) const { return buckets_[static_cast<std::size_t>(n)]; }
+  const IndexSet& with_exactly(int n) const {
+    bring_up_to_date();
+    return buckets_[static_cast<std::size_t>(n)];
+  }
 
  private:
   friend class Trial;
   struct Slot {
     GpuSet free;
     bool open = false;
-    int gpus_total = 0;
+    mutable bool is_stale = false;         // stands in stale_
+    mutable std::int8_t bucket = nowhere;  // as the index has it
     ResourceVector resources;
   };
-  void move_to(ServerIndex server, GpuSet free);
+  static constexpr std::int8_t nowhere = -1;
+  void move_to(Slot& slot, ServerIndex server, GpuSet free);
+  void note_change(const Slot& slot, ServerIndex server) const;
+  void bring_up_to_date() const {
+    if (!stale_.empty()) list_stale();
+  }
+  void list_stale() const;
 
   IndexedVector<ServerIndex, Slot> slots_;
-  std::array<IndexSet, GpuSet::capacity + 1> buckets_;
+  mutable std::array<IndexSet, GpuSet::capacity + 1> buckets_;
+  mutable std::vector<ServerIndex> stale_;  // servers that may be in the wrong bucket
   int total_ = 0;
   int gpus_max_ = 0;
   std::uint64_t generation_ = 0;
