@@ -98,7 +98,8 @@ class FairShare : public UserQueuePolicy {
     for (const auto& [user, gpu_s] : usage) weight[user] = 1;
     for (const auto& [user, lines] : users_.by_user()) {
       if (lines.empty()) continue;
-      const JobRequest& head = snapshot.job(UserLines::Lines::Walk(lines).job()).request;
+      const UserLines::Lines::Walk walk(lines);
+      const JobRequest& head = snapshot.job(walk.job()).request;
       weight[user] = head.user_weight;
       highest_ = std::max(highest_, head.priority);
     }

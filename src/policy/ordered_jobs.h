@@ -1,5 +1,6 @@
 // Jobs in ascending order of a key, for policies that keep a queue: a sorted list in chunks, so that inserting and
-// erasing anywhere among many thousands moves a few entries only, and walking from the front reads memory in order.
+// erasing anywhere among many thousands moves a few entries only, and walking from the front reads memory in order. No
+// two jobs have the same key: it ends in their id.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +28,58 @@ class OrderedJobs {
   struct Entry {
     Key key;
     JobIndex job;
-    friend bool operator<(const Entry& a, const Entry& b) {
-      if (a.key < b.key) return true;
-      if (b.key < a.key) return false;
-      return a.job < b.job;
-    }
+    friend bool operator<(const Entry& a, const Entry& b) { return a.key < b.key; }
   };
 
  private:
-  using Chunk = std::vector<Entry>;  // sorted, never empty, at most chunk_max entries
+  // Sorted entries in a row with room at both ends, so that the first goes without moving the others and one in between
+  // moves the fewer of those before and behind it.
+  class Chunk {
+   public:
+    static constexpr std::uint32_t max = 64;
+
+    Entry* begin() { return entries_.data() + first_; }
+    Entry* end() { return entries_.data() + last_; }
+    const Entry* begin() const { return entries_.data() + first_; }
+    const Entry* end() const { return entries_.data() + last_; }
+    const Entry& front() const { return *begin(); }
+    std::uint32_t size() const { return last_ - first_; }
+    bool empty() const { return first_ == last_; }
+    void clear() { first_ = last_ = 0; }
+
+    void insert(Entry* at, const Entry& entry) {  // there are fewer than max
+      const bool moves_front = last_ == max || (first_ > 0 && at - begin() < end() - at);
+      if (moves_front) {
+        std::move(begin(), at, begin() - 1);
+        --first_;
+        at[-1] = entry;
+      } else {
+        std::move_backward(at, end(), end() + 1);
+        ++last_;
+        *at = entry;
+      }
+    }
+    void erase(Entry* at) {
+      if (at - begin() < end() - at) {
+        std::move_backward(begin(), at, at + 1);
+        ++first_;
+      } else {
+        std::move(at + 1, end(), at);
+        --last_;
+      }
+    }
+    // Gives up all entries from the nth on.
+    void split_off(std::uint32_t n, Chunk& rest) {
+      std::move(begin() + n, end(), rest.entries_.data());
+      rest.first_ = 0;
+      rest.last_ = size() - n;
+      last_ = first_ + n;
+    }
+
+   private:
+    std::vector<Entry> entries_ = std::vector<Entry>(max);
+    std::uint32_t first_ = 0, last_ = 0;
+  };
 
  public:
   class Iterator {
@@ -44,12 +88,12 @@ class OrderedJobs {
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
     Iterator(const Chunk* chunk, const Chunk* end) : chunk_(chunk), end_(end) {
-      if (chunk_ != end_) entry_ = chunk_->data();
+      if (chunk_ != end_) entry_ = chunk_->begin();
     }
     const Entry& operator*() const { return *entry_; }
     const Entry* operator->() const { return entry_; }
     Iterator& operator++() {
-      if (++entry_ == chunk_->data() + chunk_->size()) *this = Iterator(chunk_ + 1, end_);
+      if (++entry_ == chunk_->end()) *this = Iterator(chunk_ + 1, end_);
       return *this;
     }
     Iterator operator++(int) {
@@ -68,23 +112,21 @@ class OrderedJobs {
   void insert(JobIndex job, const Key& key) {
     const Entry entry{key, job};
     ++size_;
-    if (chunks_.empty()) {
-      add_chunk(0).push_back(entry);
-      return;
-    }
+    if (chunks_.empty()) add_chunk(0);
     const std::size_t at = chunk_for(entry);
     Chunk& chunk = chunks_[at];
     chunk.insert(std::upper_bound(chunk.begin(), chunk.end(), entry), entry);
-    if (chunk.size() == chunk_max) split(at);
+    if (chunk.size() == Chunk::max) split(at);
   }
 
   // Removes the job, whose key must be the one it was inserted with. Returns whether it was there.
   bool erase(JobIndex job, const Key& key) {
     if (chunks_.empty()) return false;
     const Entry entry{key, job};
-    const std::size_t in = chunk_for(entry);
+    const bool is_first = begin()->job == job;  // nearly always in a queue
+    const std::size_t in = is_first ? 0 : chunk_for(entry);
     Chunk& chunk = chunks_[in];
-    const auto at = std::lower_bound(chunk.begin(), chunk.end(), entry);
+    Entry* const at = is_first ? chunk.begin() : std::lower_bound(chunk.begin(), chunk.end(), entry);
     if (at == chunk.end() || entry < *at) return false;
     chunk.erase(at);
     --size_;
@@ -102,22 +144,16 @@ class OrderedJobs {
   }
 
  private:
-  static constexpr std::size_t chunk_max = 64;
-
   // The chunk whose range the entry belongs to: the last one that begins at or before it.
   std::size_t chunk_for(const Entry& entry) const {
-    if (!(entry < chunks_.back().front())) return chunks_.size() - 1;
+    if (chunks_.size() == 1 || !(entry < chunks_.back().front())) return chunks_.size() - 1;
     const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), entry,
                                         [](const Entry& e, const Chunk& chunk) { return e < chunk.front(); });
     return after == chunks_.begin() ? 0 : static_cast<std::size_t>(after - chunks_.begin()) - 1;
   }
   Chunk& add_chunk(std::size_t at) {
-    Chunk fresh;
-    if (!spare_.empty()) {
-      fresh = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    fresh.reserve(chunk_max);
+    Chunk fresh = spare_.empty() ? Chunk() : std::move(spare_.back());
+    if (!spare_.empty()) spare_.pop_back();
     return *chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at), std::move(fresh));
   }
   void drop_chunk(std::size_t at) {
@@ -127,15 +163,13 @@ class OrderedJobs {
   }
   // A full last chunk keeps its entries: arrivals usually go to the end.
   void split(std::size_t at) {
-    const std::size_t keep = at + 1 == chunks_.size() ? chunk_max - 1 : chunk_max / 2;
+    const std::uint32_t keep = at + 1 == chunks_.size() ? Chunk::max - 1 : Chunk::max / 2;
     Chunk& upper = add_chunk(at + 1);
-    Chunk& lower = chunks_[at];
-    upper.assign(lower.begin() + static_cast<std::ptrdiff_t>(keep), lower.end());
-    lower.resize(keep);
+    chunks_[at].split_off(keep, upper);
   }
 
-  std::vector<Chunk> chunks_;
-  std::vector<Chunk> spare_;  // memory to use again
+  std::vector<Chunk> chunks_;  // sorted, none empty
+  std::vector<Chunk> spare_;   // memory to use again
   std::size_t size_ = 0;
 };
 

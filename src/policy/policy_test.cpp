@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <map>
 #include <set>
 
+#include "base/random.h"
 #include "policy/ordered_jobs.h"
 #include "policy/placer.h"
 #include "policy/policy.h"
@@ -23,24 +25,26 @@ RC_GTEST_PROP(IndexSet, agrees_with_a_plain_set, (const std::vector<std::pair<st
   RC_ASSERT(set.empty() == plain.empty());
 }
 
-RC_GTEST_PROP(OrderedJobs, stays_sorted_whatever_comes_and_goes, (const std::vector<std::pair<int, bool>>& steps)) {
-  OrderedJobs<int> jobs;
-  std::multiset<int> plain;
-  std::vector<std::pair<JobIndex, int>> held;
-  for (const auto& [key, insert] : steps) {
-    if (insert || held.empty()) {
-      held.emplace_back(JobIndex(static_cast<std::uint32_t>(held.size() + plain.size() * 1000)), key);
-      jobs.insert(held.back().first, key);
-      plain.insert(key);
+// Long enough for several chunks.
+RC_GTEST_PROP(OrderedJobs, stays_sorted_whatever_comes_and_goes, (std::uint64_t seed)) {
+  Random random(seed);
+  OrderedJobs<std::int64_t> jobs;
+  std::map<std::int64_t, JobIndex> plain;
+  for (std::uint32_t step = 0; step < 1000; ++step) {
+    const std::int64_t key = random.integer(0, 9999);
+    const auto at = plain.lower_bound(key);
+    if (at == plain.end() || random.chance(.7)) {
+      if (plain.emplace(key, JobIndex(step)).second) jobs.insert(JobIndex(step), key);
     } else {
-      const auto pick = static_cast<std::size_t>(key < 0 ? -(key + 1) : key) % held.size();
-      RC_ASSERT(jobs.erase(held[pick].first, held[pick].second));
-      plain.erase(plain.find(held[pick].second));
-      held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
+      const auto [gone, job] = *(random.chance(.5) ? at : plain.begin());
+      RC_ASSERT(jobs.erase(job, gone));
+      RC_ASSERT(!jobs.erase(job, gone));
+      plain.erase(gone);
     }
-    std::vector<int> keys;
-    for (const auto& [k, job] : jobs) keys.push_back(k);
-    RC_ASSERT(keys == std::vector<int>(plain.begin(), plain.end()));
+    RC_ASSERT(std::equal(jobs.begin(), jobs.end(), plain.begin(), plain.end(), [](const auto& entry, const auto& same) {
+      return entry.key == same.first && entry.job == same.second;
+    }));
+    RC_ASSERT(jobs.size() == plain.size());
   }
 }
 

@@ -5,7 +5,6 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
-#include <tuple>
 
 #include "base/time.h"
 #include "model/job.h"
@@ -39,8 +38,11 @@ struct RankKey {
   static RankKey of(const Rank& rank, const Job& job) { return {rank, job.request.submitted, job.request.id}; }
   friend constexpr auto operator<=>(const RankKey&, const RankKey&) = default;
   friend constexpr bool operator<(const RankKey& a, const RankKey& b) {
-    if (a.rank != b.rank) return a.rank < b.rank;
-    return std::tie(a.submitted, a.id) < std::tie(b.submitted, b.id);
+    if (a.rank.major != b.rank.major) return a.rank.major < b.rank.major;
+    if (a.rank.middle != b.rank.middle) return a.rank.middle < b.rank.middle;
+    if (a.rank.minor != b.rank.minor) return a.rank.minor < b.rank.minor;
+    if (a.submitted != b.submitted) return a.submitted < b.submitted;
+    return a.id < b.id;
   }
 };
 
