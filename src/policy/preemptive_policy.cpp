@@ -62,23 +62,24 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
 
 void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   QueuePolicy::notice(snapshot, kind, job);
-  look_for_room(snapshot, job);
+  const bool has_moved = kind != NoticeKind::running || snapshot.job(job).allocation != victims_.where(job);
+  if (has_moved) look_for_room(snapshot, job);
   switch (kind) {
     case NoticeKind::waiting:
     case NoticeKind::ended:
       victims_.remove(job);
       break;
-    case NoticeKind::running:
-      ripens(snapshot, job);
-      [[fallthrough]];
     case NoticeKind::active:
       victims_.place(job, snapshot.job(job).allocation);
       break;
+    case NoticeKind::running:
+      ripens(snapshot, job);
+      victims_.place(job, snapshot.job(job).allocation);
+      [[fallthrough]];
     case NoticeKind::stopping:
     case NoticeKind::edited:
-      break;
+      rank_again(snapshot, job);
   }
-  rank_again(snapshot, job);
   set_timer(snapshot, job);
 }
 
@@ -131,10 +132,12 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   leaves_room_ = false;
   Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
   if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
-  const int most = snapshot.free.most_on_one_server();
+  const auto may_be_free = [&](const Shape& shape) {
+    return shape.gpus <= snapshot.free.total() &&
+           (!shape.single_server || shape.gpus <= snapshot.free.most_on_one_server());
+  };
   const auto is_hopeless = [&](std::uint32_t line, const Rank& wanted) {
-    const Shape& shape = lines_.shapes()[line];
-    return (shape.single_server ? most : snapshot.free.total()) < shape.gpus && !may_give_way(context, line, wanted);
+    return !may_be_free(lines_.shapes()[line]) && !may_give_way(context, line, wanted);
   };
   const auto& open = closed_.begin(
       lines_, [&](const Rank& rank) { return claim(snapshot, rank); }, is_hopeless);

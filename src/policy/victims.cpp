@@ -1,6 +1,7 @@
 #include "policy/victims.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "policy/placer.h"
 
@@ -53,12 +54,15 @@ void Victims::touch(const Allocation& gpus) {
 
 void Victims::touch_all() {
   for (Offers& offers : offers_) offers.known = false;
+  plain_.clear();
+  demanding_.clear();
 }
 
 void Victims::insert(Candidates& sorted, const Candidate& candidate) {
   sorted.push_back(candidate);
-  for (std::size_t at = sorted.size() - 1; at > 0 && sorted[at] < sorted[at - 1]; --at)
-    std::swap(sorted[at], sorted[at - 1]);
+  std::size_t at = sorted.size() - 1;
+  for (; at > 0 && candidate < sorted[at - 1]; --at) sorted[at] = sorted[at - 1];
+  sorted[at] = candidate;
 }
 
 // Those that may be stopped on a server, least urgent first.
@@ -105,18 +109,15 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
 
 // For shapes that ask for GPUs only, all of them at once: each gets what work_out would say.
 void Victims::work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates) {
-  std::size_t gpus = 1;
-  const auto offer_up_to = [&](std::size_t most, const Rank& rank) {
-    for (; gpus <= most && gpus < plain_.size(); ++gpus) {
-      if (plain_[gpus] != no_shape && offers_[plain_[gpus]].known) set(offers_[plain_[gpus]], server, rank);
-    }
+  auto next = plain_.begin();
+  const auto offer_up_to = [&](int gpus, const Rank& rank) {
+    for (; next != plain_.end() && next->gpus <= gpus; ++next) set(offers_[next->shape], server, rank);
   };
   if (context.free.is_open(server)) {
-    auto room = static_cast<std::size_t>(context.free.count(server));
-    for (const Candidate& candidate : candidates)
-      offer_up_to(room += static_cast<std::size_t>(candidate.gpus), candidate.rank);
+    int room = context.free.count(server);
+    for (const Candidate& candidate : candidates) offer_up_to(room += candidate.gpus, candidate.rank);
   }
-  offer_up_to(plain_.size(), Rank::most_urgent());
+  offer_up_to(std::numeric_limits<int>::max(), Rank::most_urgent());
 }
 
 void Victims::find_best(Offers& offers) {
@@ -142,21 +143,17 @@ void Victims::settle(const Context& context) {
     is_touched_[server] = 0;
     const Candidates& candidates = candidates_on(context, server);
     work_out_plain(context, server, candidates);
-    for (const std::uint32_t shape : demanding_) {
-      if (offers_[shape].known)
-        set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
-    }
+    for (const std::uint32_t shape : demanding_)
+      set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
   }
   touched_.clear();
 }
 
 void Victims::list(const Shapes& shapes, std::uint32_t shape) {
   SL_CHECK(shapes[shape].single_server, "offers are of one server");
-  offers_[shape].is_listed = true;
   if (!shapes[shape].is_plain()) return demanding_.push_back(shape);
-  const auto gpus = static_cast<std::size_t>(shapes[shape].gpus);
-  if (plain_.size() <= gpus) plain_.resize(gpus + 1, no_shape);
-  plain_[gpus] = shape;
+  const Plain plain{shapes[shape].gpus, shape};
+  plain_.insert(std::lower_bound(plain_.begin(), plain_.end(), plain), plain);
 }
 
 Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
@@ -164,9 +161,9 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
   if (context.shapes[shape].gpus > context.free.gpus_per_server_max()) return {};
   if (offers_.size() <= shape) offers_.resize(shape + 1);
   Offers& offers = offers_[shape];
-  if (!offers.is_listed) list(context.shapes, shape);
-  if (!offers.known || offers.by_server.size() != context.snapshot.servers.size()) {
+  if (!offers.known) {
     offers.known = true;
+    list(context.shapes, shape);
     offers.best = ServerIndex::none();
     offers.by_server.clear();
     for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {

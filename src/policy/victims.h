@@ -34,7 +34,10 @@ class Victims {
 
   void clear();
   void place(JobIndex job, const Allocation& gpus);  // it is there now, and nowhere else
-  void remove(JobIndex job) { place(job, {}); }
+  void remove(JobIndex job) {
+    spare(job);
+    place(job, {});
+  }
   const Allocation& where(JobIndex job) { return known(job).where; }
   // It may be stopped, and this is its rank, which may fall without notice.
   void set_rank(JobIndex job, const RankKey& rank) { change_rank(job, rank); }
@@ -70,10 +73,13 @@ class Victims {
     friend bool operator<(const LeastUrgentFirst& a, const LeastUrgentFirst& b) { return b.key < a.key; }
   };
   using Candidates = boost::container::small_vector<Candidate, 8>;
-  static constexpr std::uint32_t no_shape = ~std::uint32_t{0};
-  struct Offers {            // of one shape
-    bool is_listed = false;  // in plain_ or demanding_
-    bool known = false;
+  struct Plain {
+    int gpus;
+    std::uint32_t shape;
+    friend auto operator<=>(const Plain&, const Plain&) = default;
+  };
+  struct Offers {        // of one shape
+    bool known = false;  // and listed in plain_ or demanding_
     std::vector<Rank> by_server;
     ServerIndex best;  // none: not known
   };
@@ -108,8 +114,8 @@ class Victims {
   IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   std::vector<Offers> offers_;            // by shape
-  std::vector<std::uint32_t> plain_;      // shapes that ask for nothing but GPUs, by their number
-  std::vector<std::uint32_t> demanding_;  // the others
+  std::vector<Plain> plain_;              // known shapes that ask for nothing but GPUs, those that ask for fewer first
+  std::vector<std::uint32_t> demanding_;  // the other known ones
   std::vector<ServerIndex> touched_;
   IndexedVector<ServerIndex, std::uint8_t> is_touched_;
 };
