@@ -6,13 +6,12 @@
 namespace sl {
 
 Core::Core(const Estimates& estimates, CoreSettings settings)
-    : settings_(settings), estimates_(estimates), random_(settings.seed), snapshot_{now_,           trigger_,
-                                                                                    jobs_,          waiting_,
-                                                                                    active_,        ledger_.servers(),
-                                                                                    ledger_.free(), ledger_.tenants(),
-                                                                                    estimates_,     history_,
-                                                                                    memory_,        users_,
-                                                                                    random_} {}
+    : settings_(settings), estimates_(estimates), random_(settings.seed), snapshot_(view()) {}
+
+Snapshot Core::view() {
+  return {now_,       trigger_, jobs_,   waiting_, active_, ledger_.servers(), ledger_.free(), ledger_.tenants(),
+          estimates_, history_, memory_, users_,   random_};
+}
 
 void Core::apply(Event&& event, Instant now, Effects& effects) {
   SL_CHECK(now >= now_, "time never goes back");

@@ -163,6 +163,7 @@ class Core {
   void retire();
   void wake_policy(Trigger trigger);
   void command(CommandKind kind, JobIndex index, const Allocation& gpus);
+  Snapshot view();
   Reason explain_by_ledger(JobIndex index) const;
 
   CoreSettings settings_;
