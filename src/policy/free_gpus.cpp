@@ -51,14 +51,14 @@ int FreeGpus::most_on_one_server() const {
 void FreeGpus::take(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
   SL_CHECK(slot.free.contains(gpus), "took GPUs that are not free");
-  slot.resources -= demand;
+  if (!demand.is_zero()) slot.resources -= demand;  // nearly never: they may lie in another cache line
   move_to(slot, server, slot.free - gpus);
 }
 
 void FreeGpus::give(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
   SL_CHECK((slot.free & gpus).empty(), "gave back GPUs that are free already");
-  slot.resources += demand;
+  if (!demand.is_zero()) slot.resources += demand;
   move_to(slot, server, slot.free | gpus);
 }
 

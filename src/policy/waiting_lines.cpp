@@ -28,12 +28,12 @@ Shape Shape::of(const JobRequest& request, int gpus) {
   return {gpus, request.single_server, request.gpu_memory_bytes, request.demand, request.gpu_types};
 }
 
-std::uint32_t Shapes::intern(const JobRequest& request, int gpus, std::uint32_t guess) {
-  if (guess < shapes_.size() && matches(shapes_[guess], request, gpus)) return guess;
+std::uint32_t Shapes::intern(const JobRequest& request, int gpus) {
+  if (latest_ < shapes_.size() && matches(shapes_[latest_], request, gpus)) return latest_;
   for (std::size_t hash = hash_of(request, gpus);; ++hash) {  // onwards where another shape has it
     const auto [at, is_new] = by_hash_.try_emplace(hash, static_cast<std::uint32_t>(shapes_.size()));
     if (is_new) shapes_.push_back(Shape::of(request, gpus));
-    if (is_new || matches(shapes_[at->second], request, gpus)) return at->second;
+    if (is_new || matches(shapes_[at->second], request, gpus)) return latest_ = at->second;
   }
 }
 

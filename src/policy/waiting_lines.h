@@ -30,14 +30,14 @@ struct Shape {
 // Shapes as small integers. They are never forgotten: there are as many as users think of.
 class Shapes {
  public:
-  // `guess`: what it may be; right, it saves a look-up.
-  std::uint32_t intern(const JobRequest& request, int gpus, std::uint32_t guess);
+  std::uint32_t intern(const JobRequest& request, int gpus);
   const Shape& operator[](std::uint32_t shape) const { return shapes_[shape]; }
   std::size_t size() const { return shapes_.size(); }
 
  private:
   std::vector<Shape> shapes_;
   boost::unordered_flat_map<std::size_t, std::uint32_t> by_hash_;
+  std::uint32_t latest_ = 0;  // often the next one too
 };
 
 template <typename Key>
@@ -49,13 +49,13 @@ class WaitingLines {
   void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key) {
     while (!line_of_.contains(job)) {
       line_of_.push_back(no_line);
-      last_.push_back({});
+      key_of_.push_back({});
     }
     erase(job);
-    const std::uint32_t line = shapes_.intern(request, gpus, last_[job].line);
+    const std::uint32_t line = shapes_.intern(request, gpus);
     if (line >= lines_.size()) lines_.resize(line + 1);
     line_of_[job] = line;
-    last_[job] = {line, key};
+    key_of_[job] = key;
     add(line, job, key);
     ++size_;
   }
@@ -69,7 +69,7 @@ class WaitingLines {
   // Moves the job, if it stands here, to where `key` belongs.
   void rekey(JobIndex job, const Key& key) {
     if (!contains(job)) return;
-    Key& kept = last_[job].key;
+    Key& kept = key_of_[job];
     if (!(kept < key) && !(key < kept)) return;
     take(line_of_[job], job);
     add(line_of_[job], job, key);
@@ -93,7 +93,7 @@ class WaitingLines {
       note_change(line);
     }
     line_of_.clear();
-    last_.clear();
+    key_of_.clear();
     size_ = 0;
   }
 
@@ -176,7 +176,7 @@ class WaitingLines {
   void take(std::uint32_t line, JobIndex job) {
     Line& jobs = lines_[line].jobs;
     if (jobs.begin()->job == job) note_change(line);
-    const bool was_there = jobs.erase(job, last_[job].key);
+    const bool was_there = jobs.erase(job, key_of_[job]);
     SL_CHECK(was_there, "a waiting job stands in its line with its key");
   }
   void note_change(std::uint32_t line) {
@@ -187,12 +187,8 @@ class WaitingLines {
   Shapes shapes_;
   std::vector<Kept> lines_;  // by shape
   std::vector<std::uint32_t> changed_;
-  struct Last {  // where a job stands, or stood last
-    std::uint32_t line = 0;
-    Key key;
-  };
   IndexedVector<JobIndex, std::uint32_t> line_of_;  // kept apart: asked of every job that ends
-  IndexedVector<JobIndex, Last> last_;
+  IndexedVector<JobIndex, Key> key_of_;
   std::size_t size_ = 0;
 };
 
