@@ -6,7 +6,11 @@
 namespace sl {
 
 Core::Core(const Estimates& estimates, CoreSettings settings)
-    : settings_(settings), estimates_(estimates), random_(settings.seed), snapshot_(view()) {}
+    : settings_(settings),
+      estimates_(estimates),
+      by_id_(0, HashOfId{&jobs_}, SameId{&jobs_}),
+      random_(settings.seed),
+      snapshot_(view()) {}
 
 Snapshot Core::view() {
   return {now_,       trigger_, jobs_,   waiting_, active_, ledger_.servers(), ledger_.free(), ledger_.tenants(),
@@ -69,7 +73,7 @@ Status Core::restore(RestoredJob&& restored, Instant now) {
   const JobIndex index = jobs_.push_back(std::move(job));
   position_.push_back(0);
   Job& kept = jobs_[index];
-  by_id_.emplace(kept.request.id, index);
+  by_id_.insert(index);
   if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request.demand, now);
   if (kept.state == JobState::running && kept.request.time_limit) {
     limits_.push({now + (*kept.request.time_limit - kept.run_at(now)), kept.request.id, kept.attempt});
@@ -81,7 +85,7 @@ Status Core::restore(RestoredJob&& restored, Instant now) {
 
 JobIndex Core::find(JobId job) const {
   const auto at = by_id_.find(job);
-  return at == by_id_.end() ? JobIndex::none() : at->second;
+  return at == by_id_.end() ? JobIndex::none() : *at;
 }
 
 std::vector<JobIndex> Core::queue_order(Instant now) const {
@@ -94,6 +98,14 @@ void Core::fetch(JobIndex index) const {
   const char* job = reinterpret_cast<const char*>(&jobs_[index]);
   for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(job + line);
   __builtin_prefetch(&position_[index]);
+}
+
+void Core::fetch_gpus(JobIndex index) const {
+  for (const ServerGpus& part : jobs_[index].allocation.parts()) {
+    // Not with for_each: a function that only fetches has no effect to the compiler, which leaves it out.
+    for (std::uint64_t gpus = part.gpus.bits; gpus != 0; gpus &= gpus - 1)
+      __builtin_prefetch(&ledger_.tenants()[part.server][static_cast<std::size_t>(std::countr_zero(gpus))]);
+  }
 }
 
 Job* Core::find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess) {
@@ -259,7 +271,7 @@ JobIndex Core::free_slot() {
 void Core::retire() {
   for (const JobIndex index : retired_) {
     Job& gone = jobs_[index];
-    by_id_.erase(gone.request.id);
+    by_id_.erase(index);
     std::destroy_at(&gone);
     std::construct_at(&gone);
     free_slots_.push_back(index);
@@ -295,9 +307,9 @@ void Core::stop_overdue() {
 void Core::check_invariants() const {
   ledger_.check_invariants(jobs_);
   std::size_t waiting = 0, active = 0;
-  for (const auto& [id, index] : by_id_) {
+  for (const JobIndex index : by_id_) {
     const Job& job = jobs_[index];
-    SL_CHECK(job.request.id == id, "the id leads to the job that has it");
+    SL_CHECK(find(job.request.id) == index, "the id leads to the job that has it");
     if (job.is_waiting()) {
       ++waiting;
       SL_CHECK(waiting_[position_[index]] == index, "every waiting job is in the queue");

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <array>
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <deque>
 #include <memory>
 #include <queue>
@@ -78,8 +78,10 @@ class Core {
   // ---- what is ----
   JobIndex find(JobId job) const;  // none when unknown or finished and gone
   const Job& job(JobIndex index) const { return jobs_[index]; }
-  // For a world with more jobs than a cache holds, which knows which comes next: asks for what an event about it reads.
+  // For a world with more jobs than a cache holds, which knows which ends next: asks for what its end reads, first the
+  // job, then its GPUs.
   void fetch(JobIndex index) const;
+  void fetch_gpus(JobIndex index) const;
   const JobTable& jobs() const { return jobs_; }
   const std::vector<JobIndex>& waiting() const { return waiting_; }
   const std::vector<JobIndex>& active() const { return active_; }
@@ -101,6 +103,21 @@ class Core {
   void check_invariants() const;
 
  private:
+  // Jobs in a set, by their ids.
+  struct HashOfId {
+    using is_transparent = void;
+    const JobTable* jobs;
+    std::size_t operator()(JobId id) const { return boost::hash<std::int64_t>{}(id.value); }
+    std::size_t operator()(JobIndex index) const { return (*this)((*jobs)[index].request.id); }
+  };
+  struct SameId {
+    using is_transparent = void;
+    const JobTable* jobs;
+    bool operator()(JobIndex a, JobIndex b) const { return a == b; }
+    bool operator()(JobId id, JobIndex index) const { return id == (*jobs)[index].request.id; }
+    bool operator()(JobIndex index, JobId id) const { return id == (*jobs)[index].request.id; }
+  };
+
   struct Limit {  // a running attempt's time limit
     Instant at;
     JobId job;
@@ -170,7 +187,7 @@ class Core {
   const Estimates& estimates_;
   Ledger ledger_;
   JobTable jobs_;
-  boost::unordered_flat_map<JobId, JobIndex> by_id_;
+  boost::unordered_flat_set<JobIndex, HashOfId, SameId> by_id_;  // the ids are in the jobs: small, to stay in a cache
   std::vector<JobIndex> free_slots_;
   std::vector<JobIndex> retired_;  // finished in this step: freed at the next
   std::vector<JobIndex> waiting_;
@@ -196,11 +213,5 @@ class Core {
   Effects* effects_ = nullptr;  // of the present step
   const Snapshot snapshot_;     // of all this
 };
-
-// Asks boost::hash for ids.
-template <typename Tag, typename Integer>
-std::size_t hash_value(const Id<Tag, Integer>& id) {
-  return boost::hash<Integer>{}(id.value);
-}
 
 }  // namespace sl

@@ -7,11 +7,11 @@
 namespace sl {
 
 void Core::on(JobSubmitted& event) {
-  const auto [place, is_new] = by_id_.try_emplace(event.request.id, JobIndex::none());
-  if (!is_new) return;
-  const JobIndex index = place->second = free_slot();
+  if (find(event.request.id).valid()) return;
+  const JobIndex index = free_slot();
   Job& job = jobs_[index];
   job.request = std::move(event.request);
+  by_id_.insert(index);
   job.state = event.held ? JobState::held : JobState::pending;
   job.state_since = job.waiting_since = job.accounted = now_;
   effects_->records.push_back({.kind = RecordKind::job_submitted,

@@ -156,6 +156,29 @@ TEST_F(Interruptions, a_move_to_a_server_without_enough_cpus_is_refused) {
   EXPECT_EQ(cluster.state(1), JobState::running);
 }
 
+TEST_F(Interruptions, a_server_that_comes_back_with_more_gpus_keeps_its_jobs) {
+  ServerDescription server;
+  server.gpus = 4;
+  for (const char* name : {"0", "1"}) {
+    server.name = name;
+    cluster.feed(ServerJoined{server});
+  }
+  cluster.submit(1, gpus(2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.submit(2, gpus(4));
+  start(2, on(1, GpuSet::first(4)));
+  server.name = "0";
+  server.gpus = 8;
+  cluster.feed(ServerJoined{server});
+  EXPECT_EQ(cluster.core.ledger().free().count(ServerIndex(0)), 6);
+  cluster.submit(3, gpus(2));
+  start(3, on(0, GpuSet{0xC0}));
+  EXPECT_EQ(cluster.state(3), JobState::running);
+  for (const int job : {1, 2, 3}) cluster.finish(job);
+  EXPECT_EQ(cluster.core.ledger().free().count(ServerIndex(0)), 8);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
 TEST_F(Interruptions, a_time_limit_given_to_a_running_job_counts_from_its_start) {
   cluster.submit(1, gpus(1));
   start(1, on(0, GpuSet::first(1)));

@@ -51,8 +51,7 @@ ServerIndex Ledger::add_server(const ServerDescription& description) {
   server.gpus.resize(static_cast<std::size_t>(description.gpus));
   const ServerIndex index = servers_.push_back(std::move(server));
   usable_.push_back({});
-  tenants_.push_back({});
-  tenants_[index].resize(static_cast<std::size_t>(description.gpus));
+  tenants_.resize(index, description.gpus);
   by_name_.emplace(description.name, index);
   publish(index);
   return index;
@@ -65,7 +64,7 @@ bool Ledger::describe(ServerIndex server, const ServerDescription& description) 
   if (!keeps) accepted.gpus = servers_[server].description.gpus;  // GPUs in use cannot vanish from the ledger
   servers_[server].description = accepted;
   servers_[server].gpus.resize(static_cast<std::size_t>(accepted.gpus));
-  tenants_[server].resize(static_cast<std::size_t>(accepted.gpus));
+  tenants_.resize(server, accepted.gpus);
   publish(server);
   return keeps;
 }
@@ -86,7 +85,7 @@ void Ledger::set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus
 
 GpuSet Ledger::occupied(ServerIndex server) const {
   GpuSet held;
-  const auto& gpus = tenants_[server];
+  const auto gpus = tenants_[server];
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (!gpus[i].jobs.empty()) held |= GpuSet::only(static_cast<int>(i));
   }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "base/one_or_more.h"
 #include "base/time.h"
@@ -17,8 +19,36 @@ struct Tenancy {  // of one GPU
   int count() const { return static_cast<int>(jobs.items().size()); }
 };
 
-// By server and GPU; in place for nearly all servers.
-using Tenants = IndexedVector<ServerIndex, boost::container::small_vector<Tenancy, 8>>;
+// Of all servers' GPUs, in one row: where one stands follows from a small table, so a single look finds it among many
+// thousands of servers.
+class Tenants {
+ public:
+  std::span<Tenancy> operator[](ServerIndex server) {
+    return std::span(row_).subspan(places_[server].first, places_[server].gpus);
+  }
+  std::span<const Tenancy> operator[](ServerIndex server) const {
+    return std::span(row_).subspan(places_[server].first, places_[server].gpus);
+  }
+  // It has so many GPUs from now on. A server that is new is the next one.
+  void resize(ServerIndex server, int gpus) {
+    if (!places_.contains(server)) places_.push_back({});
+    Place& place = places_[server];
+    const auto count = static_cast<std::uint32_t>(gpus);
+    if (count > place.gpus) {  // to the end of the row; what it leaves lies fallow, which is rare
+      const Place before = std::exchange(place, {static_cast<std::uint32_t>(row_.size()), count});
+      row_.resize(row_.size() + count);
+      std::move(row_.begin() + before.first, row_.begin() + before.first + before.gpus, row_.begin() + place.first);
+    }
+    place.gpus = count;
+  }
+
+ private:
+  struct Place {
+    std::uint32_t first = 0, gpus = 0;
+  };
+  IndexedVector<ServerIndex, Place> places_;
+  std::vector<Tenancy> row_;
+};
 
 template <typename Visit>  // visit(tenancy) for every GPU of these
 void for_each_tenancy(const Tenants& tenants, const Allocation& gpus, Visit visit) {

@@ -1,11 +1,11 @@
 #include "sim/world.h"
 
 #include <algorithm>
-#include <boost/heap/d_ary_heap.hpp>
 
 #include "engine/engine.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
+#include "sim/heap.h"
 #include "sim/requests.h"
 #include "sim/speeds.h"
 #include "sim/trainings.h"
@@ -85,9 +85,6 @@ class World : private Journal, private Fleet {
     Instant ends;  // broke: of the training as it was then; else nothing
     friend bool operator>(const Answer& a, const Answer& b) { return a.at != b.at ? a.at > b.at : a.job > b.job; }
   };
-  // Eight children lie in two or three cache lines, so a heap of tens of thousands is four or five fetches deep.
-  template <typename T>
-  using Heap = boost::heap::d_ary_heap<T, boost::heap::arity<8>, boost::heap::compare<std::greater<>>>;
 
   // ---- beginning and end ----
   static CoreSettings core_settings(const SimulationSettings& settings) {
@@ -189,6 +186,7 @@ class World : private Journal, private Fleet {
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
       ++ended_;
+      if (!completions_.empty()) core_.fetch_gpus(completions_.top().job);
     }
   }
 
