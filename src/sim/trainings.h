@@ -14,6 +14,7 @@ struct Training {
   Duration left_at_checkpoint;  // what it falls back to when it is lost
   Instant since;    // `left` is of this instant, which lies ahead while it comes back; never happened: stands still
   Instant ends;     // at its present speed; a completion of another time is out of date
+  Instant awaited;  // when the completion that counts comes, perhaps before it ends; never happened: none does
   float speed = 0;  // 1: as on the GPUs it asked for, alone
 
   bool runs() const { return since.happened(); }

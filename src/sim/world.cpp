@@ -173,8 +173,8 @@ class World : private Journal, private Fleet {
       completions_.pop();
       if (!completions_.empty()) fetch(completions_.top());
       Training& training = trainings_[done.training];
-      if (awaited_[done.job] != done.at || index_of(core_.job(done.job).request.id) != done.training) continue;
-      awaited_[done.job] = {};
+      if (training.awaited != done.at || index_of(core_.job(done.job).request.id) != done.training) continue;
+      training.awaited = {};
       if (training.ends != done.at) {  // it stood still, or went slower, meanwhile
         if (training.runs()) await_end(done.job, training);
         continue;
@@ -373,8 +373,6 @@ class World : private Journal, private Fleet {
     Outcome& outcome = result_.outcomes[job];
     const bool first = !outcome.started.happened();
     if (first) outcome.started = now_;
-    while (!awaited_.contains(order.index)) awaited_.push_back({});
-    if (first) awaited_[order.index] = {};  // what was there is of another, which failed
     tell({.kind = kind_of(order.kind, first), .at = now_, .job = job, .gpus = &order.gpus});
     touch(order.gpus);
     training.left_at_checkpoint = training.left;
@@ -393,10 +391,9 @@ class World : private Journal, private Fleet {
 
   // A training has one completion that counts, which may come early: then it is awaited anew. So those that are stopped
   // and started again a hundred times leave nothing behind.
-  void await_end(JobIndex job, const Training& training) {
-    Instant& awaited = awaited_[job];
-    if (awaited.happened() && awaited <= training.ends) return;
-    awaited = training.ends;
+  void await_end(JobIndex job, Training& training) {
+    if (training.awaited.happened() && training.awaited <= training.ends) return;
+    training.awaited = training.ends;
     completions_.push({training.ends, static_cast<std::uint32_t>(&training - trainings_.data()), job});
   }
   void await_fault(const Command& order, const Training& training) {
@@ -464,7 +461,6 @@ class World : private Journal, private Fleet {
   FaultSchedule faults_;
   SimulationResult result_;
   Heap<Completion> completions_;
-  IndexedVector<JobIndex, Instant> awaited_;  // when its completion comes; never happened: none does
   Heap<Answer> answers_;
   std::vector<Command> orders_, obeyed_;
   std::vector<ServerIndex> touched_;
