@@ -5,7 +5,7 @@
 
 namespace sl {
 
-void FreeGpus::note_change(const Slot& slot, ServerIndex server) const {
+void FreeGpus::note_change(Slot& slot, ServerIndex server) {
   if (!std::exchange(slot.is_stale, true)) stale_.push_back(server);
 }
 

@@ -42,7 +42,6 @@ class FreeGpus {
   }
 
  private:
-  friend class Trial;
   struct Slot {
     GpuSet free;
     bool open = false;
@@ -52,7 +51,7 @@ class FreeGpus {
   };
   static constexpr std::int8_t nowhere = -1;
   void move_to(Slot& slot, ServerIndex server, GpuSet free);
-  void note_change(const Slot& slot, ServerIndex server) const;
+  void note_change(Slot& slot, ServerIndex server);
   void bring_up_to_date() const {
     if (!stale_.empty()) list_stale();
   }
