@@ -107,7 +107,7 @@ class Core {
   struct HashOfId {
     using is_transparent = void;
     const JobTable* jobs;
-    std::size_t operator()(JobId id) const { return boost::hash<std::int64_t>{}(id.value); }
+    std::size_t operator()(JobId id) const { return std::hash<JobId>{}(id); }
     std::size_t operator()(JobIndex index) const { return (*this)((*jobs)[index].request.id); }
   };
   struct SameId {
