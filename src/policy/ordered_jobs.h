@@ -52,11 +52,11 @@ class OrderedJobs {
       if (moves_front) {
         std::move(begin(), at, begin() - 1);
         --first_;
-        at[-1] = entry;
+        set(at[-1], entry);
       } else {
         std::move_backward(at, end(), end() + 1);
         ++last_;
-        *at = entry;
+        set(*at, entry);
       }
     }
     void erase(Entry* at) {
@@ -77,6 +77,11 @@ class OrderedJobs {
     }
 
    private:
+    // Member by member: reading the whole of what has just been written in parts would wait for the writes.
+    static void set(Entry& at, const Entry& entry) {
+      at.key = entry.key;
+      at.job = entry.job;
+    }
     std::vector<Entry> entries_ = std::vector<Entry>(max);
     std::uint32_t first_ = 0, last_ = 0;
   };

@@ -54,9 +54,9 @@ class WaitingLines {
     erase(job);
     const std::uint32_t line = shapes_.intern(request, gpus);
     if (line >= lines_.size()) lines_.resize(line + 1);
+    add(line, job, key);
     line_of_[job] = line;
     key_of_[job] = key;
-    add(line, job, key);
     ++size_;
   }
   bool erase(JobIndex job) {
