@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "engine/engine.h"
+#include "sim/event_queue.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
-#include "sim/heap.h"
+
 #include "sim/requests.h"
 #include "sim/speeds.h"
 #include "sim/trainings.h"
@@ -460,8 +461,8 @@ class World : private Journal, private Fleet {
   Random random_;
   FaultSchedule faults_;
   SimulationResult result_;
-  Heap<Completion> completions_;
-  Heap<Answer> answers_;
+  EventQueue<Completion> completions_;
+  EventQueue<Answer> answers_;
   std::vector<Command> orders_, obeyed_;
   std::vector<ServerIndex> touched_;
   std::vector<UserIndex> users_;  // by the trace's
