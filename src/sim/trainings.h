@@ -1,6 +1,7 @@
-// How far every training of the trace is and how fast it goes. Whoever changes a training's speed settles it first.
+// How far the trainings are and how fast they go. Whoever changes a training's speed settles it first.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "estimate/estimates.h"
@@ -44,13 +45,36 @@ struct Training {
   void stand_still() { since = ends = {}; }
 };
 
+// Of the jobs in the system, by their index in the trace: as many as are there at a time, not as the trace has.
+class Trainings {
+ public:
+  explicit Trainings(std::size_t jobs) : places_(jobs) {}
+
+  void enter(std::size_t job, Duration length) {
+    if (free_.empty()) free_.push_back(static_cast<std::uint32_t>(trainings_.size())), trainings_.emplace_back();
+    places_[job] = free_.back();
+    free_.pop_back();
+    trainings_[places_[job]] = {.left = length};
+  }
+  void leave(std::size_t job) { free_.push_back(std::exchange(places_[job], 0)); }
+  bool contains(std::size_t job) const { return places_[job] != 0; }
+  // Of a job that is not there: one with nothing left to do.
+  Training& operator[](std::size_t job) { return trainings_[places_[job]]; }
+  const Training& operator[](std::size_t job) const { return trainings_[places_[job]]; }
+
+ private:
+  std::vector<std::uint32_t> places_;  // in trainings_, by job; 0: it is not there
+  std::vector<Training> trainings_ = std::vector<Training>(1);
+  std::vector<std::uint32_t> free_;  // places
+};
+
 inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
 
 // What policies are told of lengths: the truth.
 class KnownDurations : public Estimates {
  public:
   // `steady`: trainings go at the speed of their GPUs, whatever else runs.
-  KnownDurations(const Trace& trace, const std::vector<Training>& trainings, bool steady, bool knows_speeds)
+  KnownDurations(const Trace& trace, const Trainings& trainings, bool steady, bool knows_speeds)
       : trace_(trace), trainings_(trainings), steady_(steady), knows_speeds_(knows_speeds) {}
   Figure run_time_s(const Job& job, int gpus) const override;
   Figure remaining_s(const Job& job, int gpus, Instant now) const override;
@@ -61,7 +85,7 @@ class KnownDurations : public Estimates {
 
  private:
   const Trace& trace_;
-  const std::vector<Training>& trainings_;
+  const Trainings& trainings_;
   bool steady_, knows_speeds_;
 };
 

@@ -6,7 +6,6 @@
 #include "sim/event_queue.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
-
 #include "sim/requests.h"
 #include "sim/speeds.h"
 #include "sim/trainings.h"
@@ -174,10 +173,10 @@ class World : private Journal, private Fleet {
       completions_.pop();
       if (!completions_.empty()) fetch(completions_.top());
       Training& training = trainings_[done.training];
-      if (training.awaited != done.at || index_of(core_.job(done.job).request.id) != done.training) continue;
+      if (!trainings_.contains(done.training) || training.awaited != done.at) continue;
       training.awaited = {};
       if (training.ends != done.at) {  // it stood still, or went slower, meanwhile
-        if (training.runs()) await_end(done.job, training);
+        if (training.runs()) await_end(done.training, done.job);
         continue;
       }
       training.stand_still();
@@ -186,9 +185,15 @@ class World : private Journal, private Fleet {
       if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
-      ++ended_;
+      leave(done.training);
       if (!completions_.empty()) core_.fetch_gpus(completions_.top().job);
     }
+  }
+
+  // For good: finished, failed or turned away.
+  void leave(std::size_t job) {
+    trainings_.leave(job);
+    ++ended_;
   }
 
   // The attempt ends here, for good or not: what it held is touched, what it did is noted.
@@ -238,7 +243,7 @@ class World : private Journal, private Fleet {
     exit.exit_code = 1;
     engine_.feed(AttemptExited{answer.job, answer.attempt, exit, again}, now_);
     ++result_.outcomes[index_of(answer.job)].failures;
-    if (!again) ++ended_;
+    if (!again) leave(index_of(answer.job));
   }
 
   // What it did since its last checkpoint is lost.
@@ -284,7 +289,7 @@ class World : private Journal, private Fleet {
   void submit_due() {
     for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
       const TraceJob& job = trace_.jobs[next_arrival_];
-      trainings_[next_arrival_].left = job.duration;
+      trainings_.enter(next_arrival_, job.duration);
       tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
       engine_.feed(JobSubmitted{request_of(job)}, now_);
     }
@@ -379,7 +384,7 @@ class World : private Journal, private Fleet {
     training.left_at_checkpoint = training.left;
     training.go_on(now_ + takes, speeds_.of(core_.job(order.index), order.gpus));
     result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
-    await_end(order.index, training);
+    await_end(job, order.index);
     if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
     engine_.feed(AttemptStarted{order.job, order.attempt, order.index}, now_);
   }
@@ -392,10 +397,11 @@ class World : private Journal, private Fleet {
 
   // A training has one completion that counts, which may come early: then it is awaited anew. So those that are stopped
   // and started again a hundred times leave nothing behind.
-  void await_end(JobIndex job, Training& training) {
+  void await_end(std::size_t at, JobIndex job) {
+    Training& training = trainings_[at];
     if (training.awaited.happened() && training.awaited <= training.ends) return;
     training.awaited = training.ends;
-    completions_.push({training.ends, static_cast<std::uint32_t>(&training - trainings_.data()), job});
+    completions_.push({training.ends, static_cast<std::uint32_t>(at), job});
   }
   void await_fault(const Command& order, const Training& training) {
     const double mean = cluster_.faults.job_mtbf.to_seconds() / order.gpus.count();
@@ -423,7 +429,7 @@ class World : private Journal, private Fleet {
         if (speed == training.speed) return;
         training.settle(now_);
         training.set_speed(speed);
-        await_end(index, training);
+        await_end(index_of(job.request.id), index);
       });
     });
   }
@@ -435,7 +441,7 @@ class World : private Journal, private Fleet {
       ++result_.failed;
       const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;
       if (turned_away) {
-        ++ended_;
+        leave(index_of(record.job));
         tell({.kind = WorldEventKind::reject, .at = now_, .job = index_of(record.job)});
       }
     }
@@ -450,7 +456,7 @@ class World : private Journal, private Fleet {
   const SimulationSettings& settings_;
   const Cluster& cluster_;
   std::vector<PolicySwitch> switches_;
-  std::vector<Training> trainings_;
+  Trainings trainings_;
   KnownDurations known_;
   RequestEstimates estimates_;
   Core core_;
