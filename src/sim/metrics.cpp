@@ -26,44 +26,53 @@ double percentile(std::vector<double>& values, double fraction) {
   return *at;
 }
 
-// How many jobs are in the system, integrated from the first submission: asked for at a time, in rising order.
-class Contention {
- public:
-  Contention(const Trace& trace, const SimulationResult& result) : integrals_(trace.jobs.size()) {
-    std::size_t next = 0;  // submission
-    double jobs = 0, integral = 0;
-    std::int64_t now = trace.jobs.front().submitted.us;
-    const auto pass_to = [&](std::int64_t at) {
-      integral += jobs * static_cast<double>(at - now);
-      now = at;
-    };
-    const auto submit = [&] {
-      pass_to(trace.jobs[next].submitted.us);
-      integrals_[next] -= integral;
-      jobs += result.outcomes[next++].finished.happened();
-    };
-    for (const std::uint32_t job : result.finished) {
-      const std::int64_t at = result.outcomes[job].finished.us;
-      while (next < trace.jobs.size() && trace.jobs[next].submitted.us <= at) submit();
-      pass_to(at);
-      integrals_[job] += integral;
-      --jobs;
-    }
+// Of every job, the number of jobs in the system, integrated over the time it was there itself. Of those that have not
+// finished, nothing of use.
+std::vector<double> integrate_contention(const Trace& trace, const SimulationResult& result) {
+  std::vector<double> integrals(trace.jobs.size());
+  std::size_t next = 0;  // submission
+  double jobs = 0, integral = 0;
+  std::int64_t now = trace.jobs.front().submitted.us;
+  const auto pass_to = [&](std::int64_t at) {
+    integral += jobs * static_cast<double>(at - now);
+    now = at;
+  };
+  const auto submit = [&] {
+    pass_to(trace.jobs[next].submitted.us);
+    integrals[next] -= integral;
+    jobs += result.outcomes[next++].finished.happened();
+  };
+  for (const std::uint32_t job : result.finished) {
+    const std::int64_t at = result.outcomes[job].finished.us;
+    while (next < trace.jobs.size() && trace.jobs[next].submitted.us <= at) submit();
+    pass_to(at);
+    integrals[job] += integral;
+    --jobs;
   }
-  // The mean number of jobs there were while this one, which has finished, was there.
-  double mean(std::size_t job, Duration jct) const {
-    return jct.us > 0 ? integrals_[job] / static_cast<double>(jct.us) : 1;
+  return integrals;
+}
+
+// Puts one figure of every finished job into `values`, which is as long as the trace and may be read for it: value(i)
+// of the trace's ith job comes to lie at or before i. One figure at a time in the same memory, since traces are long.
+template <typename Value>
+void collect(const SimulationResult& result, std::vector<double>& values, Value value) {
+  values.resize(result.outcomes.size());
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (result.outcomes[i].finished.happened()) values[n++] = value(i);
   }
+  values.resize(n);
+}
 
- private:
-  std::vector<double> integrals_;  // of the number of jobs over the time each was there
-};
-
-struct Finished {  // of every finished job, same index in each
-  std::vector<double> jct, wait, slowdown, fairness;
-};
-
-void measure_fairness(Metrics& m, std::vector<double>& fairness) {
+void measure_fairness(Metrics& m, const Trace& trace, const SimulationResult& result, double gpus,
+                      std::vector<double>& fairness) {
+  fairness = integrate_contention(trace, result);
+  collect(result, fairness, [&](std::size_t i) {
+    const TraceJob& job = trace.jobs[i];
+    const Duration jct = result.outcomes[i].finished - job.submitted;
+    const double contenders = jct.us > 0 ? fairness[i] / static_cast<double>(jct.us) : 1;
+    return finish_time_fairness(jct.to_seconds(), job.duration.to_seconds(), job.gpus, contenders, gpus);
+  });
   if (fairness.empty()) return;
   double sum = 0, squares = 0;
   for (const double rho : fairness) {
@@ -76,6 +85,20 @@ void measure_fairness(Metrics& m, std::vector<double>& fairness) {
   m.unfair_jobs_pct *= 100 / n;
   m.jain_fairness = sum * sum / (n * squares);
   m.p95_finish_time_fairness = percentile(fairness, 0.95);
+}
+
+void measure_times(Metrics& m, const Trace& trace, const SimulationResult& result, std::vector<double>& values) {
+  const auto jct = [&](std::size_t i) { return (result.outcomes[i].finished - trace.jobs[i].submitted).to_seconds(); };
+  collect(result, values, jct);
+  m.avg_jct_s = mean(values);
+  m.p50_jct_s = percentile(values, 0.5), m.p95_jct_s = percentile(values, 0.95), m.p99_jct_s = percentile(values, 0.99);
+  collect(result, values,
+          [&](std::size_t i) { return (result.outcomes[i].started - trace.jobs[i].submitted).to_seconds(); });
+  m.avg_wait_s = mean(values), m.p95_wait_s = percentile(values, 0.95);
+  collect(result, values, [&](std::size_t i) {
+    return std::max(jct(i) / std::max(trace.jobs[i].duration.to_seconds(), slowdown_floor_s), 1.0);
+  });
+  m.avg_slowdown = mean(values), m.p95_slowdown = percentile(values, 0.95);
 }
 
 // Unfinished jobs with a deadline have missed it.
@@ -164,39 +187,28 @@ double finish_time_fairness(double jct_s, double length_s, int gpus, double cont
 
 Metrics measure(const Trace& trace, const SimulationResult& result, const Cluster& cluster) {
   Metrics m;
-  Finished of;
-  for (std::vector<double>* each : {&of.jct, &of.wait, &of.slowdown, &of.fairness}) each->reserve(trace.jobs.size());
-  const Contention contention(trace, result);
   Instant last = trace.jobs.front().submitted, first_start = Instant::never();
   double run = 0, total_wait = 0, from_start = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     const Outcome& outcome = result.outcomes[i];
-    const TraceJob& job = trace.jobs[i];
     m.preemptions += outcome.preemptions, m.resizes += outcome.resizes;
     m.migrations += outcome.migrations, m.failures += outcome.failures;
     if (outcome.started.happened()) first_start = std::min(first_start, outcome.started);
     if (!outcome.finished.happened()) continue;
-    const double jct = (outcome.finished - job.submitted).to_seconds(), length = job.duration.to_seconds();
-    of.jct.push_back(jct);
-    of.wait.push_back((outcome.started - job.submitted).to_seconds());
-    of.slowdown.push_back(std::max(jct / std::max(length, slowdown_floor_s), 1.0));
-    of.fairness.push_back(finish_time_fairness(jct, length, job.gpus,
-                                               contention.mean(i, outcome.finished - job.submitted), cluster.gpus()));
     run += outcome.run.to_seconds();
-    total_wait += jct - outcome.run.to_seconds();
+    total_wait += (outcome.finished - trace.jobs[i].submitted).to_seconds() - outcome.run.to_seconds();
     from_start += (outcome.finished - outcome.started).to_seconds();
     last = std::max(last, outcome.finished);
   }
-  const auto n = std::max<double>(1, static_cast<double>(of.jct.size()));
-  m.jobs = static_cast<double>(of.jct.size());
+  std::vector<double> values;
+  measure_fairness(m, trace, result, cluster.gpus(), values);
+  measure_times(m, trace, result, values);
+  m.jobs = static_cast<double>(values.size());
   m.unfinished = static_cast<double>(result.unfinished), m.failed = static_cast<double>(result.failed);
-  m.avg_jct_s = mean(of.jct), m.avg_wait_s = mean(of.wait), m.avg_slowdown = mean(of.slowdown);
+  const double n = std::max(1.0, m.jobs);
   m.avg_run_s = run / n, m.avg_total_wait_s = total_wait / n, m.avg_turnaround_from_start_s = from_start / n;
-  m.p50_jct_s = percentile(of.jct, 0.5), m.p95_jct_s = percentile(of.jct, 0.95), m.p99_jct_s = percentile(of.jct, 0.99);
-  m.p95_wait_s = percentile(of.wait, 0.95), m.p95_slowdown = percentile(of.slowdown, 0.95);
   m.makespan_s = (last - trace.jobs.front().submitted).to_seconds();
   if (!first_start.is_never()) m.makespan_from_start_s = std::max(0.0, (last - first_start).to_seconds());
-  measure_fairness(m, of.fairness);
   measure_deadlines(m, trace, result);
   measure_gpus(m, result, cluster);
   m.server_losses = static_cast<double>(result.server_losses);
