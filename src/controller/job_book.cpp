@@ -63,7 +63,6 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.gpus_max = spec.gpus.max;
   request.gpus = spec.gpus.max;
   request.single_server = spec.servers == 1;
-  request.servers = spec.servers;
   request.priority = spec.priority;
   request.capability = spec.checkpoint.dir ? Capability::checkpoint : Capability::none;
   request.preemptible = spec.preemptible;

@@ -261,10 +261,6 @@ void Logic::on(SessionId session, const wire::Progress& progress, Instant now) {
   object["updated_us"] = progress.at_us;
   entry->row.progress_json = boost::json::serialize(object);
   AttemptProgressed event{id, progress.attempt};
-  event.progress.done = progress.done;
-  event.progress.total = progress.total;
-  event.progress.unit_is_epoch = progress.unit != "step";
-  event.progress.updated = now;
   event.loss = progress.loss;
   event.accuracy = progress.accuracy;
   const JobIndex index = core_.find(id);

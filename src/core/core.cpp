@@ -267,14 +267,17 @@ JobIndex Core::free_slot() {
   return slot;
 }
 
+void Core::give_back_slot(JobIndex index) {
+  std::destroy_at(&jobs_[index]);
+  std::construct_at(&jobs_[index]);
+  free_slots_.push_back(index);
+}
+
 // Slots of jobs that ended in an earlier step are used again from here on. While records of them are unread they stay.
 void Core::retire() {
   for (const JobIndex index : retired_) {
-    Job& gone = jobs_[index];
     by_id_.erase(index);
-    std::destroy_at(&gone);
-    std::construct_at(&gone);
-    free_slots_.push_back(index);
+    give_back_slot(index);
   }
   retired_.clear();
 }

@@ -113,7 +113,7 @@ class Core {
   struct SameId {
     using is_transparent = void;
     const JobTable* jobs;
-    bool operator()(JobIndex a, JobIndex b) const { return a == b; }
+    bool operator()(JobIndex a, JobIndex b) const { return a == b || (*this)((*jobs)[a].request.id, b); }
     bool operator()(JobId id, JobIndex index) const { return id == (*jobs)[index].request.id; }
     bool operator()(JobIndex index, JobId id) const { return id == (*jobs)[index].request.id; }
   };
@@ -177,6 +177,7 @@ class Core {
   void stop(JobIndex index, StopReason why);
   void stop_overdue();
   JobIndex free_slot();
+  void give_back_slot(JobIndex index);
   void retire();
   void wake_policy(Trigger trigger);
   void command(CommandKind kind, JobIndex index, const Allocation& gpus);

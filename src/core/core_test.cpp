@@ -34,6 +34,16 @@ TEST(Core, a_finished_job_leaves_the_table_in_the_next_step) {
   EXPECT_TRUE(cluster.has(2));
 }
 
+TEST(Core, a_job_that_is_submitted_twice_is_there_once_as_it_was_first) {
+  Cluster cluster({4});
+  cluster.submit(1, gpus(2)).submit(1, gpus(3)).submit(2, gpus(2));
+  EXPECT_EQ(cluster.core.unfinished(), 2U);
+  EXPECT_EQ(cluster.where(1), "0:0,1");
+  EXPECT_EQ(cluster.where(2), "0:2,3");
+  cluster.finish(1).submit(3, gpus(1)).submit(1, gpus(1));
+  EXPECT_EQ(cluster.where(1), "0:1");
+}
+
 TEST(Core, a_waiting_job_can_be_cancelled_at_once_and_a_running_one_is_stopped) {
   Cluster cluster({1});
   cluster.submit(1, gpus(1)).submit(2, gpus(1));

@@ -107,7 +107,6 @@ bool Core::note(const Decision& decision) {
 void Core::note_promotion(Job& job) {
   job.run_at_promotion = job.run_at(now_);
   job.attained_at_promotion_gpu_us = job.attained_at(now_);
-  job.last_promotion = now_;
 }
 
 // Whether this GPU's tenant is on its way out of it.

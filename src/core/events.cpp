@@ -7,11 +7,10 @@
 namespace sl {
 
 void Core::on(JobSubmitted& event) {
-  if (find(event.request.id).valid()) return;
   const JobIndex index = free_slot();
   Job& job = jobs_[index];
   job.request = std::move(event.request);
-  by_id_.insert(index);
+  if (!by_id_.insert(index).second) return give_back_slot(index);  // it is here already
   job.state = event.held ? JobState::held : JobState::pending;
   job.state_since = job.waiting_since = job.accounted = now_;
   effects_->records.push_back({.kind = RecordKind::job_submitted,
@@ -116,8 +115,6 @@ void Core::on(AttemptProgressed& event) {
   JobIndex index;
   Job* job = find_attempt(event.job, event.attempt, &index);
   if (!job) return;
-  job->progress = event.progress;
-  if (event.checkpointed) job->last_checkpoint = now_;
   if (!event.loss && !event.speed && !event.accuracy) return;
   if (!job->telemetry) job->telemetry = std::make_unique<JobTelemetry>();
   if (event.loss) job->telemetry->loss_by_epoch.push_back(*event.loss);
@@ -140,7 +137,7 @@ void Core::on(const AttemptSuspended& event) {
   leave_active(index);
   release_all(index);
   job->allocation.clear();
-  job->waiting_since = job->last_suspend = now_;
+  job->waiting_since = now_;
   enter_queue(index);
   notice(NoticeKind::waiting, index);
   wake_policy(Trigger::ending);

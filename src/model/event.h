@@ -59,10 +59,8 @@ struct AttemptStarted {
 struct AttemptProgressed {
   JobId job;
   int attempt = 0;
-  JobProgress progress;
   std::optional<double> loss, accuracy;  // of an epoch that has just ended
   std::optional<SpeedSample> speed;
-  bool checkpointed = false;
 };
 struct AttemptSuspended {
   JobId job;

@@ -86,7 +86,6 @@ struct JobRequest {
   int gpus_min = 1;
   int gpus_max = 1;
   bool single_server = true;
-  int servers = 1;   // asked to spread evenly over this many, when not single_server
   int priority = 0;  // higher first
   Capability capability = Capability::none;
   bool preemptible = true;
@@ -127,16 +126,8 @@ struct JobTelemetry {
   std::optional<double> accuracy;
 };
 
-struct JobProgress {
-  std::optional<double> done;  // epochs or steps
-  std::optional<double> total;
-  bool unit_is_epoch = true;
-  std::optional<double> rate_per_s;
-  Instant updated;
-};
-
 // How a job stands. Written by the core alone.
-struct Job {
+struct alignas(64) Job {  // to lie in as few cache lines as it can
   JobRequest request;
   JobState state = JobState::pending;
   bool stop_is_preemption = false;  // stopping: it goes back to the queue afterwards
@@ -148,23 +139,19 @@ struct Job {
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when
   Instant first_start;
-  Instant last_start;  // of the present or last attempt, or its resumption
-  Instant last_suspend;
+  Instant last_start;                // of the present or last attempt, or its resumption
   Instant accounted;                 // run and attained hold all up to here
   Duration run;                      // time spent running, all attempts
   std::int64_t attained_gpu_us = 0;  // A_i: GPU-microseconds held while running
   Duration run_at_promotion;         // run and attained when a policy last promoted it (Tiresias)
   std::int64_t attained_at_promotion_gpu_us = 0;
-  Instant last_promotion;
   std::int32_t preemptions = 0;
   std::int32_t resizes = 0;
   std::int32_t migrations = 0;
   std::int32_t failures = 0;  // attempts that ended badly and were tried again
   ServerIndex last_server;    // where its checkpoint is nearest
-  Instant last_checkpoint;
-  Allocation allocation;  // GPUs it owns
-  Allocation target;      // migrating, resizing: what it will own
-  JobProgress progress;
+  Allocation allocation;      // GPUs it owns
+  Allocation target;          // migrating, resizing: what it will own
   std::unique_ptr<JobTelemetry> telemetry;
   double annotation = 0;  // what the policy last noted about it (queue index, priority), for display
 

@@ -72,7 +72,7 @@ JobRequest packable(std::int64_t memory_bytes) {
 }
 
 void tell_speed(Cluster& cluster, std::int64_t id, std::int64_t neighbour, double speed) {
-  AttemptProgressed progress{JobId(id), cluster.job(id).attempt, {}, {}, {}, SpeedSample{}, false};
+  AttemptProgressed progress{JobId(id), cluster.job(id).attempt, {}, {}, SpeedSample{}};
   progress.speed->neighbour = neighbour == 0 ? JobId::none() : JobId(neighbour);
   progress.speed->steps_per_s = speed;
   cluster.feed(progress);

@@ -80,7 +80,7 @@ TEST(Optimus, a_job_that_scales_badly_by_its_own_measurements_makes_room) {
   request.estimate = Duration::whole_seconds(10000);
   cluster.submit(1, request);
   for (const auto& [workers, speed] : {std::pair(1, 10.0), {2, 11.0}, {4, 9.0}, {8, 7.0}}) {
-    AttemptProgressed progress{JobId(1), 1, {}, {}, {}, SpeedSample{}, false};
+    AttemptProgressed progress{JobId(1), 1, {}, {}, SpeedSample{}};
     progress.speed->workers = workers;
     progress.speed->steps_per_s = speed;
     cluster.feed(progress);
@@ -132,7 +132,7 @@ TEST(TrainingEstimates, what_is_left_follows_from_the_loss_and_the_target) {
   request.model = std::make_shared<const JobModel>(model);
   Cluster cluster({1});
   cluster.submit(1, request).at(200);
-  for (int k = 1; k <= 20; ++k) cluster.feed(AttemptProgressed{JobId(1), 1, {}, 1 / (.1 * k + .5) + .2, {}, {}, false});
+  for (int k = 1; k <= 20; ++k) cluster.feed(AttemptProgressed{JobId(1), 1, 1 / (.1 * k + .5) + .2, {}, {}});
   RequestEstimates estimates;
   Random random;
   FreeGpus free = cluster.core.ledger().free();

@@ -112,8 +112,7 @@ class RandomHistory {
   }
 
   AttemptProgressed progress(JobId job, int attempt) {
-    AttemptProgressed told{job, attempt, {}, {}, {}, {}, random_.chance(0.2)};
-    told.progress.done = random_.uniform(0, 20);
+    AttemptProgressed told{job, attempt};
     if (random_.chance(0.7)) told.loss = random_.uniform(0.2, 2);
     if (random_.chance(0.7)) {
       told.speed = SpeedSample{};
