@@ -32,12 +32,12 @@ void FreeGpus::move_to(Slot& slot, ServerIndex server, GpuSet free) {
 
 void FreeGpus::set(ServerIndex server, GpuSet free, const ResourceVector& resources, bool open, int gpus_total) {
   ++generation_;
-  while (!slots_.contains(server)) slots_.push_back({});
+  while (!slots_.contains(server)) slots_.push_back({}), resources_.push_back({});
   Slot& slot = slots_[server];
   total_ += (open ? free.count() : 0) - (slot.open ? slot.free.count() : 0);
   slot.free = free;
   slot.open = open;
-  slot.resources = resources;
+  resources_[server] = resources;
   note_change(slot, server);
   gpus_max_ = std::max(gpus_max_, gpus_total);
 }
@@ -51,14 +51,14 @@ int FreeGpus::most_on_one_server() const {
 void FreeGpus::take(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
   SL_CHECK(slot.free.contains(gpus), "took GPUs that are not free");
-  if (!demand.is_zero()) slot.resources -= demand;  // nearly never: they may lie in another cache line
+  if (!demand.is_zero()) resources_[server] -= demand;
   move_to(slot, server, slot.free - gpus);
 }
 
 void FreeGpus::give(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
   SL_CHECK((slot.free & gpus).empty(), "gave back GPUs that are free already");
-  if (!demand.is_zero()) slot.resources += demand;
+  if (!demand.is_zero()) resources_[server] += demand;
   move_to(slot, server, slot.free | gpus);
 }
 

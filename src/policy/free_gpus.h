@@ -25,9 +25,9 @@ class FreeGpus {
   GpuSet on(ServerIndex server) const { return slots_[server].free; }
   int count(ServerIndex server) const { return slots_[server].free.count(); }
   bool is_open(ServerIndex server) const { return slots_[server].open; }
-  const ResourceVector& resources(ServerIndex server) const { return slots_[server].resources; }
+  const ResourceVector& resources(ServerIndex server) const { return resources_[server]; }
   bool fits(ServerIndex server, const ResourceVector& demand) const {
-    return demand.is_zero() || demand.fits_in(slots_[server].resources);
+    return demand.is_zero() || demand.fits_in(resources_[server]);
   }
   int total() const { return total_; }  // free GPUs on open servers
   int most_on_one_server() const;       // free GPUs, of the open server that has the most
@@ -47,7 +47,6 @@ class FreeGpus {
     bool open = false;
     mutable bool is_stale = false;         // stands in stale_
     mutable std::int8_t bucket = nowhere;  // as the index has it
-    ResourceVector resources;
   };
   static constexpr std::int8_t nowhere = -1;
   void move_to(Slot& slot, ServerIndex server, GpuSet free);
@@ -58,6 +57,7 @@ class FreeGpus {
   void list_stale() const;
 
   IndexedVector<ServerIndex, Slot> slots_;
+  IndexedVector<ServerIndex, ResourceVector> resources_;  // kept apart: seldom asked for
   mutable std::array<IndexSet, GpuSet::capacity + 1> buckets_;
   mutable std::vector<ServerIndex> stale_;  // servers that may be in the wrong bucket
   int total_ = 0;

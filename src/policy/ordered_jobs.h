@@ -126,7 +126,7 @@ class OrderedJobs {
 
   // Removes the job, whose key must be the one it was inserted with. Returns whether it was there.
   bool erase(JobIndex job, const Key& key) {
-    if (chunks_.empty()) return false;
+    if (empty()) return false;
     const Entry entry{key, job};
     const bool is_first = begin()->job == job;  // nearly always in a queue
     const std::size_t in = is_first ? 0 : chunk_for(entry);
@@ -135,11 +135,11 @@ class OrderedJobs {
     if (at == chunk.end() || entry < *at) return false;
     chunk.erase(at);
     --size_;
-    if (chunk.empty()) drop_chunk(in);
+    if (chunk.empty()) chunks_.size() > 1 ? drop_chunk(in) : chunk.clear();
     return true;
   }
 
-  Iterator begin() const { return Iterator(chunks_.data(), chunks_.data() + chunks_.size()); }
+  Iterator begin() const { return empty() ? end() : Iterator(chunks_.data(), chunks_.data() + chunks_.size()); }
   Iterator end() const { return {}; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -173,7 +173,7 @@ class OrderedJobs {
     chunks_[at].split_off(keep, upper);
   }
 
-  std::vector<Chunk> chunks_;  // sorted, none empty
+  std::vector<Chunk> chunks_;  // sorted, none empty but an only one
   std::vector<Chunk> spare_;   // memory to use again
   std::size_t size_ = 0;
 };

@@ -117,13 +117,13 @@ class WaitingLines {
    public:
     explicit Walk(const WaitingLines& lines) : lines_(&lines) {
       for (std::uint32_t line = 0; line < lines.lines(); ++line) {
-        if (!lines[line].empty()) cursors_.push_back({lines[line].begin(), line});
+        if (!lines[line].empty()) cursors_.emplace_back(lines[line].begin(), line);
       }
       std::make_heap(cursors_.begin(), cursors_.end());
     }
     // In these lines only, none of them empty.
     Walk(const WaitingLines& lines, const std::vector<std::uint32_t>& some) : lines_(&lines) {
-      for (const std::uint32_t line : some) cursors_.push_back({lines[line].begin(), line});
+      for (const std::uint32_t line : some) cursors_.emplace_back(lines[line].begin(), line);
       std::make_heap(cursors_.begin(), cursors_.end());
     }
     // This line too from here on, unless its first job has been passed. Returns whether it has not.
