@@ -17,13 +17,22 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Nearest rank. Reorders.
-double percentile(std::vector<double>& values, double fraction) {
-  if (values.empty()) return 0;
-  const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
+struct Percentile {
+  double fraction;
+  double* figure;
+};
+
+// Of these values, by nearest rank; the fractions rise. Reorders.
+void measure_percentiles(std::vector<double>& values, std::initializer_list<Percentile> wanted) {
+  if (values.empty()) return;
+  auto from = values.begin();  // none before it is larger
+  for (const auto& [fraction, figure] : wanted) {
+    const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(values.size())));
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+    std::nth_element(from, at, values.end());
+    *figure = *at;
+    from = at;
+  }
 }
 
 // Of every job, the number of jobs in the system, integrated over the time it was there itself. Of those that have not
@@ -84,21 +93,23 @@ void measure_fairness(Metrics& m, const Trace& trace, const SimulationResult& re
   const auto n = static_cast<double>(fairness.size());
   m.unfair_jobs_pct *= 100 / n;
   m.jain_fairness = sum * sum / (n * squares);
-  m.p95_finish_time_fairness = percentile(fairness, 0.95);
+  measure_percentiles(fairness, {{0.95, &m.p95_finish_time_fairness}});
 }
 
 void measure_times(Metrics& m, const Trace& trace, const SimulationResult& result, std::vector<double>& values) {
   const auto jct = [&](std::size_t i) { return (result.outcomes[i].finished - trace.jobs[i].submitted).to_seconds(); };
   collect(result, values, jct);
   m.avg_jct_s = mean(values);
-  m.p50_jct_s = percentile(values, 0.5), m.p95_jct_s = percentile(values, 0.95), m.p99_jct_s = percentile(values, 0.99);
+  measure_percentiles(values, {{0.5, &m.p50_jct_s}, {0.95, &m.p95_jct_s}, {0.99, &m.p99_jct_s}});
   collect(result, values,
           [&](std::size_t i) { return (result.outcomes[i].started - trace.jobs[i].submitted).to_seconds(); });
-  m.avg_wait_s = mean(values), m.p95_wait_s = percentile(values, 0.95);
+  m.avg_wait_s = mean(values);
+  measure_percentiles(values, {{0.95, &m.p95_wait_s}});
   collect(result, values, [&](std::size_t i) {
     return std::max(jct(i) / std::max(trace.jobs[i].duration.to_seconds(), slowdown_floor_s), 1.0);
   });
-  m.avg_slowdown = mean(values), m.p95_slowdown = percentile(values, 0.95);
+  m.avg_slowdown = mean(values);
+  measure_percentiles(values, {{0.95, &m.p95_slowdown}});
 }
 
 // Unfinished jobs with a deadline have missed it.

@@ -48,22 +48,22 @@ struct Training {
 // Of the jobs in the system, by their index in the trace: as many as are there at a time, not as the trace has.
 class Trainings {
  public:
-  explicit Trainings(std::size_t jobs) : places_(jobs) {}
+  explicit Trainings(std::size_t jobs) { places_.reserve(jobs); }
 
-  void enter(std::size_t job, Duration length) {
+  void enter(Duration length) {  // the next job of the trace
     if (free_.empty()) free_.push_back(static_cast<std::uint32_t>(trainings_.size())), trainings_.emplace_back();
-    places_[job] = free_.back();
+    places_.push_back(free_.back());
     free_.pop_back();
-    trainings_[places_[job]] = {.left = length};
+    trainings_[places_.back()] = {.left = length};
   }
   void leave(std::size_t job) { free_.push_back(std::exchange(places_[job], 0)); }
   bool contains(std::size_t job) const { return places_[job] != 0; }
-  // Of a job that is not there: one with nothing left to do.
+  // Of a job that has left: one with nothing left to do.
   Training& operator[](std::size_t job) { return trainings_[places_[job]]; }
   const Training& operator[](std::size_t job) const { return trainings_[places_[job]]; }
 
  private:
-  std::vector<std::uint32_t> places_;  // in trainings_, by job; 0: it is not there
+  std::vector<std::uint32_t> places_;  // in trainings_, by job; 0: it has left
   std::vector<Training> trainings_ = std::vector<Training>(1);
   std::vector<std::uint32_t> free_;  // places
 };

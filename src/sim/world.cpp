@@ -44,7 +44,7 @@ class World : private Journal, private Fleet {
         gpus_per_server_(cluster_.gpus_per_server_max()),
         random_(settings.seed),
         faults_(cluster_, random_.fork(1), trace.jobs.front().submitted) {
-    result_.outcomes.resize(trace.jobs.size());
+    result_.outcomes.reserve(trace.jobs.size());
     result_.finished.reserve(trace.jobs.size());
     now_ = trace.jobs.front().submitted;
     for (const std::string& user : trace.users) users_.push_back(core_.users().intern(user));
@@ -126,6 +126,7 @@ class World : private Journal, private Fleet {
     result_.fragmented_gpu_s = free_time_.fragmented_s();
     result_.fragmented_demand_gpu_s = free_time_.useless_s();
     result_.cancelled = is_cancelled();
+    result_.outcomes.resize(trace_.jobs.size());  // those that were not submitted any more
     return std::move(result_);
   }
 
@@ -289,7 +290,8 @@ class World : private Journal, private Fleet {
   void submit_due() {
     for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
       const TraceJob& job = trace_.jobs[next_arrival_];
-      trainings_.enter(next_arrival_, job.duration);
+      trainings_.enter(job.duration);
+      result_.outcomes.emplace_back();
       tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
       engine_.feed(JobSubmitted{request_of(job)}, now_);
     }
