@@ -22,20 +22,17 @@ class Fifo : public ArrivalPolicy {
     Trial trial(snapshot.free);
     Busy busy(settings_.exclusive ? 0 : snapshot.servers.size());
     if (!settings_.exclusive) note_unshared(snapshot, busy);
-    for (Walk walk(lines_); !walk.done(); walk.next()) {
+    for (Walk walk(lines_);;) {
       const JobIndex index = walk.job();
       const JobRequest& request = snapshot.job(index).request;
       const bool shares = !settings_.exclusive && request.shareable;
       const auto gpus = shares ? place_on_usable(snapshot, request, busy)
                                : place(trial.free(), snapshot.servers, request, request.gpus);
       if (!gpus) return wake_when_settled(snapshot, shares, plan);
-      if (shares) {
-        take_free_part(*gpus, trial);
-        plan.share(index, *gpus);
-      } else {
-        trial.take(*gpus, request.demand);
-        plan.start(index, *gpus);
-      }
+      shares ? plan.share(index, *gpus) : plan.start(index, *gpus);
+      walk.next();
+      if (walk.done()) return;  // nearly always: then nobody asks what else is free
+      shares ? take_free_part(*gpus, trial) : trial.take(*gpus, request.demand);
       if (!settings_.exclusive) note(*gpus, busy);
     }
   }

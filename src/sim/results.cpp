@@ -56,12 +56,18 @@ char* put_row(char* at, const Trace& trace, const TraceJob& job, const Outcome& 
   at = put_text(at, trace.users[job.user]);
   *at++ = ',';
   at = put_count(at, job.gpus);
+  // Many start at once and run through: what two of their times say stands there already.
+  const bool at_once = outcome.started == job.submitted;
+  const bool run_through = finished && outcome.run == outcome.finished - job.submitted;
+  const char* const submitted = at;
   at = put_time(at, job.submitted.us);
-  at = put_time(at, outcome.started.us, started);
+  at = at_once ? put_text(at, {submitted, at}) : put_time(at, outcome.started.us, started);
   at = put_time(at, outcome.finished.us, finished);
+  const char* const jct = at;
   at = put_time(at, finished ? (outcome.finished - job.submitted).us : 0, finished);
+  const char* const wait = at;
   at = put_time(at, started ? (outcome.started - job.submitted).us : 0, started);
-  at = put_time(at, outcome.run.us, started);
+  at = run_through ? put_text(at, {jct, wait}) : put_time(at, outcome.run.us, started);
   for (const int count : {outcome.preemptions, outcome.resizes, outcome.migrations, outcome.failures}) {
     *at++ = ',';
     at = put_count(at, count);
