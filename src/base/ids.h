@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
+#include "base/large_vector.h"
 
 namespace sl {
 
@@ -45,7 +45,7 @@ class IndexedVector {
   T& back() { return items_.back(); }
 
  private:
-  std::vector<T> items_;
+  LargeVector<T> items_;
 };
 
 }  // namespace sl

@@ -47,7 +47,7 @@ class Tenants {
     std::uint32_t first = 0, gpus = 0;
   };
   IndexedVector<ServerIndex, Place> places_;
-  std::vector<Tenancy> row_;
+  LargeVector<Tenancy> row_;
 };
 
 template <typename Visit>  // visit(tenancy) for every GPU of these

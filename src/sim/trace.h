@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/large_vector.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/job.h"
@@ -79,7 +80,7 @@ struct Trace {
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  std::vector<TraceJob> jobs;  // by (submission, row)
+  LargeVector<TraceJob> jobs;  // by (submission, row)
   std::vector<TraceDetails> details;
   std::vector<std::string> users = {""};
   TraceReport report;

@@ -64,7 +64,7 @@ class Trainings {
 
  private:
   std::vector<std::uint32_t> places_;  // in trainings_, by job; 0: it has left
-  std::vector<Training> trainings_ = std::vector<Training>(1);
+  LargeVector<Training> trainings_ = LargeVector<Training>(1);
   std::vector<std::uint32_t> free_;  // places
 };
 

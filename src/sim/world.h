@@ -76,7 +76,7 @@ struct Outcome {    // of one trace job, same index
 };
 
 struct SimulationResult {
-  std::vector<Outcome> outcomes;
+  LargeVector<Outcome> outcomes;
   std::vector<std::uint32_t> finished;  // indices of the jobs that finished, in order of their ends
   double gpu_s_allocated = 0;           // integral of GPUs that some job holds
   double gpu_s_lost = 0;                // of those: coming back after an interruption, and work done twice

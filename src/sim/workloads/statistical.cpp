@@ -54,7 +54,7 @@ class Sizes {
 class Durations {
  public:
   explicit Durations(const Parameters& p)
-      : kind_(p.text("durations")),
+      : shape_of_(find_shape(p.text("durations"))),
         median_(p.number("median_s")),
         sigma_(p.number("sigma")),
         shape_(p.number("shape")),
@@ -64,19 +64,26 @@ class Durations {
   }
   Duration draw(Random& random, int gpus) {
     const auto width = static_cast<std::size_t>(std::find(widths, widths + width_count, gpus) - widths);
-    const double seconds = std::clamp(shape(random) * factor_[width], min_, max_);
+    const double seconds = std::clamp((this->*shape_of_)(random)*factor_[width], min_, max_);
     return Duration::whole_seconds(static_cast<std::int64_t>(std::llround(seconds)));
   }
 
  private:
-  double shape(Random& random) {
-    if (kind_ == "lognormal") return median_ * std::exp(sigma_ * normal_(random));
-    if (kind_ == "exponential") return random.exponential(median_ / std::numbers::ln2);
-    if (kind_ == "uniform") return random.uniform(min_, max_);
-    if (kind_ == "pareto") return median_ * std::pow(2 * (1 - random.uniform()), -1 / shape_);
-    return median_;
+  using Shape = double (Durations::*)(Random&);
+  static Shape find_shape(std::string_view name) {
+    if (name == "lognormal") return &Durations::lognormal;
+    if (name == "exponential") return &Durations::exponential;
+    if (name == "uniform") return &Durations::uniform;
+    if (name == "pareto") return &Durations::pareto;
+    return &Durations::constant;
   }
-  std::string kind_;
+  double lognormal(Random& random) { return median_ * std::exp(sigma_ * normal_(random)); }
+  double exponential(Random& random) { return random.exponential(median_ / std::numbers::ln2); }
+  double uniform(Random& random) { return random.uniform(min_, max_); }
+  double pareto(Random& random) { return median_ * std::pow(2 * (1 - random.uniform()), -1 / shape_); }
+  double constant(Random&) { return median_; }
+
+  Shape shape_of_;
   double median_, sigma_, shape_, min_, max_;
   double factor_[width_count];
   Normal normal_;
@@ -87,13 +94,13 @@ enum class Arrivals { poisson, uniform, burst };
 Duration gap(Random& random, double mean_s) { return Duration::seconds(random.exponential(mean_s)); }
 
 // One by one, `mean_s` apart on average.
-void arrive_poisson(std::vector<TraceJob>& jobs, Random& random, double mean_s) {
+void arrive_poisson(LargeVector<TraceJob>& jobs, Random& random, double mean_s) {
   Instant now{0};
   for (TraceJob& job : jobs) job.submitted = now = now + gap(random, mean_s);
 }
 
 // Independent times anywhere in the span. In order they are the sums of exponential gaps over their total.
-void arrive_uniform(std::vector<TraceJob>& jobs, Random& random, double mean_s) {
+void arrive_uniform(LargeVector<TraceJob>& jobs, Random& random, double mean_s) {
   const double span_us = mean_s * 1e6 * static_cast<double>(jobs.size());
   Instant now{0};
   for (TraceJob& job : jobs) job.submitted = now = now + gap(random, 1);
@@ -103,7 +110,7 @@ void arrive_uniform(std::vector<TraceJob>& jobs, Random& random, double mean_s) 
 }
 
 // So many at once, bursts at Poisson times.
-void arrive_in_bursts(std::vector<TraceJob>& jobs, Random& random, double mean_s, int size) {
+void arrive_in_bursts(LargeVector<TraceJob>& jobs, Random& random, double mean_s, int size) {
   Instant now{0};
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (i % static_cast<std::size_t>(size) == 0) now = now + gap(random, mean_s * size);

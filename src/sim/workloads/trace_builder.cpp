@@ -1,9 +1,18 @@
 #include "sim/workloads/trace_builder.h"
 
 #include <algorithm>
-#include <charconv>
 
 namespace sl::sim {
+namespace {
+
+// 1 more, in decimal digits.
+void count_on(std::string& number) {
+  auto digit = number.rbegin();
+  while (digit != number.rend() && *digit == '9') *digit++ = '0';
+  digit == number.rend() ? void(number.insert(0, 1, '1')) : void(++*digit);
+}
+
+}  // namespace
 
 std::uint32_t TraceBuilder::add_user(std::string name) {
   trace_.users.push_back(std::move(name));
@@ -28,11 +37,12 @@ void TraceBuilder::number() {
   const std::size_t digits = std::to_string(trace_.jobs.size()).size();
   auto text = std::make_shared<std::string>(trace_.jobs.size() * digits, '\0');
   char* at = text->data();
-  for (std::size_t i = 0; i < trace_.jobs.size(); ++i) {
-    char* end = std::to_chars(at, at + digits, i + 1).ptr;
-    trace_.jobs[i].id_text = at;
-    trace_.jobs[i].id_size = static_cast<std::uint32_t>(end - at);
-    at = end;
+  std::string number = "0";
+  for (TraceJob& job : trace_.jobs) {
+    count_on(number);
+    job.id_text = at;
+    job.id_size = static_cast<std::uint32_t>(number.size());
+    at = std::copy(number.begin(), number.end(), at);
   }
   trace_.text = std::move(text);
 }

@@ -20,7 +20,7 @@ class TraceBuilder {
   std::uint32_t add_user(std::string name);
   // For several jobs, or one.
   std::uint32_t add_details(TraceDetails details);
-  std::vector<TraceJob>& jobs() { return trace_.jobs; }
+  LargeVector<TraceJob>& jobs() { return trace_.jobs; }
 
   Trace finish();
 
