@@ -117,18 +117,18 @@ class WaitingLines {
    public:
     explicit Walk(const WaitingLines& lines) : lines_(&lines) {
       for (std::uint32_t line = 0; line < lines.lines(); ++line) {
-        if (!lines[line].empty()) cursors_.emplace_back(lines[line].begin(), line);
+        if (!lines[line].empty()) cursors_.emplace_back(lines[line], line);
       }
       std::make_heap(cursors_.begin(), cursors_.end());
     }
     // In these lines only, none of them empty.
     Walk(const WaitingLines& lines, const std::vector<std::uint32_t>& some) : lines_(&lines) {
-      for (const std::uint32_t line : some) cursors_.emplace_back(lines[line].begin(), line);
+      for (const std::uint32_t line : some) cursors_.emplace_back(lines[line], line);
       std::make_heap(cursors_.begin(), cursors_.end());
     }
     // This line too from here on, unless its first job has been passed. Returns whether it has not.
     bool join(std::uint32_t line) {
-      const Cursor cursor{(*lines_)[line].begin(), line};
+      const Cursor cursor((*lines_)[line], line);
       if (!(cursor < cursors_.front())) return false;
       cursors_.push_back(cursor);
       std::push_heap(cursors_.begin(), cursors_.end());
@@ -155,6 +155,7 @@ class WaitingLines {
    private:
     using Iterator = typename OrderedJobs<Key>::Iterator;
     struct Cursor {
+      Cursor(const Line& jobs, std::uint32_t of_line) : at(jobs.begin()), line(of_line) {}
       Iterator at;
       std::uint32_t line;
       friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // least key on top

@@ -63,7 +63,7 @@ class EventQueue {
 
   void put(T event) {
     const auto time = static_cast<std::uint64_t>(event.at.us), last = static_cast<std::uint64_t>(reached_.us);
-    const int level = (std::bit_width(time ^ last) - 1) / digit_bits;
+    const int level = static_cast<int>(std::bit_width(time ^ last) - 1) / digit_bits;
     const int digit = static_cast<int>(time >> (level * digit_bits) & (digits - 1));
     Bucket& bucket = at(level, digit);
     std::uint64_t& filled = filled_[static_cast<std::size_t>(level)];

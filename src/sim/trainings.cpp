@@ -17,9 +17,10 @@ Figure KnownDurations::run_time_s(const Job& job, int gpus) const {
 }
 
 Figure KnownDurations::remaining_s(const Job& job, int gpus, Instant now) const {
-  const Training& training = trainings_[index_of(job.request.id)];
-  const Figure left = on_gpus(job, gpus, training.left_at(now).to_seconds());
-  const Duration still_coming_back = training.runs() && training.since > now ? training.since - now : Duration{0};
+  const Training* training = trainings_.find(index_of(job.request.id));
+  if (!training) return run_time_s(job, gpus);  // it has not started
+  const Figure left = on_gpus(job, gpus, training->left_at(now).to_seconds());
+  const Duration still_coming_back = training->runs() && training->since > now ? training->since - now : Duration{0};
   return {left.value + still_coming_back.to_seconds(), left.confidence};
 }
 

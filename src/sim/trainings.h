@@ -11,12 +11,15 @@
 namespace sl::sim {
 
 struct Training {
+  static constexpr std::uint32_t no_job = UINT32_MAX;
+
   Duration left;                // to run at full speed on the GPUs it asked for
   Duration left_at_checkpoint;  // what it falls back to when it is lost
   Instant since;    // `left` is of this instant, which lies ahead while it comes back; never happened: stands still
   Instant ends;     // at its present speed; a completion of another time is out of date
   Instant awaited;  // when the completion that counts comes, perhaps before it ends; never happened: none does
   float speed = 0;  // 1: as on the GPUs it asked for, alone
+  std::uint32_t job = no_job;  // in the trace
 
   bool runs() const { return since.happened(); }
   // What is left at `now`, exactly at full speed.
@@ -45,27 +48,35 @@ struct Training {
   void stand_still() { since = ends = {}; }
 };
 
-// Of the jobs in the system, by their index in the trace: as many as are there at a time, not as the trace has.
+// Of the jobs that have started and not yet left, where the core keeps them: as many as there are at a time, not as the
+// trace has.
 class Trainings {
  public:
   explicit Trainings(std::size_t jobs) { places_.reserve(jobs); }
 
-  void enter(Duration length) {  // the next job of the trace
-    if (free_.empty()) free_.push_back(static_cast<std::uint32_t>(trainings_.size())), trainings_.emplace_back();
-    places_.push_back(free_.back());
-    free_.pop_back();
-    trainings_[places_.back()] = {.left = length};
+  // The trace's `job` starts for the first time.
+  Training& enter(JobIndex place, std::size_t job, Duration length) {
+    if (job >= places_.size()) places_.resize(job + 1);
+    places_[job] = place;
+    while (!trainings_.contains(place)) trainings_.push_back({});
+    return trainings_[place] = {.left = length, .job = static_cast<std::uint32_t>(job)};
   }
-  void leave(std::size_t job) { free_.push_back(std::exchange(places_[job], 0)); }
-  bool contains(std::size_t job) const { return places_[job] != 0; }
-  // Of a job that has left: one with nothing left to do.
-  Training& operator[](std::size_t job) { return trainings_[places_[job]]; }
-  const Training& operator[](std::size_t job) const { return trainings_[places_[job]]; }
+  void leave(JobIndex place, std::size_t job) {
+    if (Training* training = find(place, job)) training->job = Training::no_job;
+  }
+  // Null: it has not started, or has left, and the core may keep another job there.
+  Training* find(JobIndex place, std::size_t job) {
+    return trainings_.contains(place) && trainings_[place].job == job ? &trainings_[place] : nullptr;
+  }
+  const Training* find(std::size_t job) const {
+    return job < places_.size() ? const_cast<Trainings&>(*this).find(places_[job], job) : nullptr;
+  }
+  // For whoever fetches it before it is needed.
+  const Training* address(JobIndex place) const { return &trainings_[place]; }
 
  private:
-  std::vector<std::uint32_t> places_;  // in trainings_, by job; 0: it has left
-  LargeVector<Training> trainings_ = LargeVector<Training>(1);
-  std::vector<std::uint32_t> free_;  // places
+  IndexedVector<JobIndex, Training> trainings_;
+  LargeVector<JobIndex> places_;  // by job: where it was last
 };
 
 inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }

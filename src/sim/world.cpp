@@ -165,7 +165,7 @@ class World : private Journal, private Fleet {
   // With tens of thousands of trainings the next that ends is in no cache: it is fetched while this one ends.
   void fetch(const Completion& next) const {
     core_.fetch(next.job);
-    __builtin_prefetch(&trainings_[next.training]);
+    __builtin_prefetch(trainings_.address(next.job));
     __builtin_prefetch(&result_.outcomes[next.training]);
   }
   void finish_due() {
@@ -173,27 +173,27 @@ class World : private Journal, private Fleet {
       const Completion done = completions_.top();
       completions_.pop();
       if (!completions_.empty()) fetch(completions_.top());
-      Training& training = trainings_[done.training];
-      if (!trainings_.contains(done.training) || training.awaited != done.at) continue;
-      training.awaited = {};
-      if (training.ends != done.at) {  // it stood still, or went slower, meanwhile
-        if (training.runs()) await_end(done.training, done.job);
+      Training* training = trainings_.find(done.job, done.training);
+      if (!training || training->awaited != done.at) continue;
+      training->awaited = {};
+      if (training->ends != done.at) {  // it stood still, or went slower, meanwhile
+        if (training->runs()) await_end(done.job, *training);
         continue;
       }
-      training.stand_still();
+      training->stand_still();
       end(done.job, WorldEventKind::finish);
       result_.finish(done.training, now_);
       if (settings_.finished) settings_.finished->fetch_add(1, std::memory_order_relaxed);
       const Job& job = core_.job(done.job);
       engine_.feed(AttemptExited{job.request.id, job.attempt, {}, false, done.job}, now_);
-      leave(done.training);
+      leave(done.job, done.training);
       if (!completions_.empty()) core_.fetch_gpus(completions_.top().job);
     }
   }
 
   // For good: finished, failed or turned away.
-  void leave(std::size_t job) {
-    trainings_.leave(job);
+  void leave(JobIndex place, std::size_t job) {
+    trainings_.leave(place, job);
     ++ended_;
   }
 
@@ -219,7 +219,8 @@ class World : private Journal, private Fleet {
       const JobIndex index = core_.find(answer.job);
       if (!index.valid() || core_.job(index).attempt != answer.attempt) continue;
       if (answer.kind == Answer::Kind::broke) {
-        if (trainings_[index_of(answer.job)].ends == answer.ends) break_down(index, answer);
+        const Training* training = trainings_.find(index, index_of(answer.job));
+        if (training && training->ends == answer.ends) break_down(index, answer);
       } else {
         let_go(index, answer.kind == Answer::Kind::suspended);
       }
@@ -244,23 +245,23 @@ class World : private Journal, private Fleet {
     exit.exit_code = 1;
     engine_.feed(AttemptExited{answer.job, answer.attempt, exit, again}, now_);
     ++result_.outcomes[index_of(answer.job)].failures;
-    if (!again) leave(index_of(answer.job));
+    if (!again) leave(index, index_of(answer.job));
   }
 
   // What it did since its last checkpoint is lost.
   void fall_back(JobIndex index) {
     const Job& job = core_.job(index);
-    Training& training = trainings_[index_of(job.request.id)];
-    if (!training.runs()) return;
-    training.settle(now_);
-    forget_overhead(training, job);
+    Training* training = trainings_.find(index, index_of(job.request.id));
+    if (!training || !training->runs()) return;
+    training->settle(now_);
+    forget_overhead(*training, job);
     if (const auto every = cluster_.faults.checkpoint_every) {
-      const Duration done = training.left_at_checkpoint - training.left;
+      const Duration done = training->left_at_checkpoint - training->left;
       const Duration lost = every->us > 0 ? Duration{done.us % every->us} : done;
-      training.left += lost;
+      training->left += lost;
       result_.gpu_s_lost += lost.to_seconds() * job.request.gpus;
     }
-    training.stand_still();
+    training->stand_still();
   }
 
   void fault_due() {
@@ -290,7 +291,6 @@ class World : private Journal, private Fleet {
   void submit_due() {
     for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
       const TraceJob& job = trace_.jobs[next_arrival_];
-      trainings_.enter(job.duration);
       result_.outcomes.emplace_back();
       tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
       engine_.feed(JobSubmitted{request_of(job)}, now_);
@@ -338,12 +338,12 @@ class World : private Journal, private Fleet {
 
   void obey(const Command& order) {
     if (order.kind == CommandKind::set_timer) return;
-    Training& training = trainings_[index_of(order.job)];
-    if (training.runs()) {  // stopped, or moved and then started anew
-      training.settle(now_);
-      forget_overhead(training, core_.job(order.index));
+    Training* training = trainings_.find(order.index, index_of(order.job));
+    if (training && training->runs()) {  // stopped, or moved and then started anew
+      training->settle(now_);
+      forget_overhead(*training, core_.job(order.index));
       touch(core_.job(order.index).allocation);
-      training.stand_still();
+      training->stand_still();
     }
     switch (order.kind) {
       case CommandKind::stop:
@@ -377,7 +377,8 @@ class World : private Journal, private Fleet {
 
   void start(const Command& order, Duration takes) {
     const std::size_t job = index_of(order.job);
-    Training& training = trainings_[job];
+    Training* known = trainings_.find(order.index, job);
+    Training& training = known ? *known : trainings_.enter(order.index, job, trace_.jobs[job].duration);
     Outcome& outcome = result_.outcomes[job];
     const bool first = !outcome.started.happened();
     if (first) outcome.started = now_;
@@ -386,7 +387,7 @@ class World : private Journal, private Fleet {
     training.left_at_checkpoint = training.left;
     training.go_on(now_ + takes, speeds_.of(core_.job(order.index), order.gpus));
     result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
-    await_end(job, order.index);
+    await_end(order.index, training);
     if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
     engine_.feed(AttemptStarted{order.job, order.attempt, order.index}, now_);
   }
@@ -399,11 +400,10 @@ class World : private Journal, private Fleet {
 
   // A training has one completion that counts, which may come early: then it is awaited anew. So those that are stopped
   // and started again a hundred times leave nothing behind.
-  void await_end(std::size_t at, JobIndex job) {
-    Training& training = trainings_[at];
+  void await_end(JobIndex job, Training& training) {
     if (training.awaited.happened() && training.awaited <= training.ends) return;
     training.awaited = training.ends;
-    completions_.push({training.ends, static_cast<std::uint32_t>(at), job});
+    completions_.push({training.ends, training.job, job});
   }
   void await_fault(const Command& order, const Training& training) {
     const double mean = cluster_.faults.job_mtbf.to_seconds() / order.gpus.count();
@@ -425,13 +425,13 @@ class World : private Journal, private Fleet {
     core_.servers()[server].all().for_each([&](int gpu) {
       core_.ledger().for_each_tenant(server, gpu, [&](JobIndex index) {
         const Job& job = core_.job(index);
-        Training& training = trainings_[index_of(job.request.id)];
-        if (job.state != JobState::running || !training.runs()) return;
+        Training* training = trainings_.find(index, index_of(job.request.id));
+        if (job.state != JobState::running || !training || !training->runs()) return;
         const float speed = speeds_.of(job, job.allocation);
-        if (speed == training.speed) return;
-        training.settle(now_);
-        training.set_speed(speed);
-        await_end(index_of(job.request.id), index);
+        if (speed == training->speed) return;
+        training->settle(now_);
+        training->set_speed(speed);
+        await_end(index, *training);
       });
     });
   }
@@ -443,7 +443,7 @@ class World : private Journal, private Fleet {
       ++result_.failed;
       const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;
       if (turned_away) {
-        leave(index_of(record.job));
+        leave(record.index, index_of(record.job));
         tell({.kind = WorldEventKind::reject, .at = now_, .job = index_of(record.job)});
       }
     }
