@@ -1,7 +1,6 @@
 // How far the trainings are and how fast they go. Whoever changes a training's speed settles it first.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "estimate/estimates.h"
