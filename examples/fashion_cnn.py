@@ -45,7 +45,7 @@ class Convolutional:
             nn.Linear(32 * 7 * 7, 64), nn.ReLU(), nn.Dropout(0.25), nn.Linear(64, 10))
         self._optimizer = torch.optim.SGD(self._network.parameters(), lr=options.learning_rate, momentum=0.9)
         self._loss = nn.CrossEntropyLoss()
-        # What is trained: with several processes, a wrapper which averages the gradients of all.
+        # What is trained: with several processes, a wrapper that averages their gradients.
         self._trained = nn.parallel.DistributedDataParallel(self._network) if world.size > 1 else self._network
 
     @staticmethod
@@ -54,7 +54,7 @@ class Convolutional:
         return torch.from_numpy(pictures).unsqueeze(1), torch.from_numpy(kinds)
 
     def step(self, indexes, number):
-        # Seeded at each step, so a training continued here draws the dropout it would have drawn without the break.
+        # Seeded at each step, so that a continued training draws the same dropout as an uninterrupted one.
         torch.manual_seed(hash((self._seed, number, self._world.rank)))
         self._trained.train()
         indexes = torch.from_numpy(indexes)

@@ -1,4 +1,4 @@
-"""Fashion-MNIST as Debian ships it: 60,000 training and 10,000 test pictures of clothes, 28 x 28, ten kinds.
+"""Fashion-MNIST as packaged by Debian: 60,000 training and 10,000 test pictures of clothes, 28 x 28, ten kinds.
 
 The files are in IDX format: two zero bytes, the type (8 = unsigned byte), the number of dimensions, each dimension as a
 big-endian 32-bit number, then the values.

@@ -10,9 +10,9 @@ import schedulearn.sim
 
 LAS = pathlib.Path(__file__).resolve().parent / "policies" / "las.py"
 
-# Which threshold suits this load? Every value is a simulation of its own; all of them run at once.
+# Which threshold suits this load? Every value is a separate simulation; all of them run at once.
 with schedulearn.sim.run(
-    trace="poisson:jobs=1000,load=0.9,cluster_gpus=32",
+    trace="poisson:jobs=1000,load=0.9",
     servers="4x8",
     policies=["fifo", "srtf", str(LAS)],
     parameters={"las.py.threshold_gpu_s": [900, 3600, 14400]},
@@ -22,7 +22,7 @@ with schedulearn.sim.run(
         threshold = row.get("threshold_gpu_s", "")
         print(f"{row['policy']:10} {threshold:>10} {row['avg_jct_s'] / 3600:12.2f} {row['p95_jct_s'] / 3600:10.2f} {row['preemptions']:10}")
 
-    # The same as a table of pandas, where it is installed. jobs() gives a row for every job.
+    # The same as a pandas table, if pandas is installed. jobs() returns one row per job.
     try:
         import pandas
     except ImportError:

@@ -31,7 +31,7 @@ except ImportError:  # only this folder was copied: it trains, checkpoints and r
     schedulearn = SimpleNamespace(job=lambda: None, checkpoint_folder=Path, report=lambda **_: None,
                                   catch_stop=lambda: None, should_checkpoint=lambda: False)
 
-# Now, not after the seconds a framework takes to load: a stop in that time must not be lost.
+# Right now, before the seconds a framework takes to load: a stop in that time must not be lost.
 schedulearn.catch_stop()
 
 
@@ -66,7 +66,7 @@ def _positive(text):
 
 
 class Alone:
-    """One process training by itself. With several, the framework's script gives its own version of this."""
+    """One process training by itself. With several, the framework's script provides its own version of this."""
 
     rank = 0
     size = 1
@@ -76,12 +76,12 @@ class Alone:
         return numbers
 
     def wait_for_all(self):
-        """Returns when every process has come here."""
+        """Returns when every process has arrived here."""
 
 
 @dataclass
 class Position:
-    """How far a training is. Together with the parameters, all that decides what comes next."""
+    """How far a training has come. Together with the parameters, it determines everything that follows."""
 
     epoch: int = 0          # epochs finished
     step: int = 0           # steps finished in the epoch that runs
@@ -90,14 +90,14 @@ class Position:
 
 
 class Checkpoint:
-    """The one checkpoint of a training: written as a whole or not at all, and tied to the settings it was made with."""
+    """The single checkpoint of a training: written completely or not at all, and tied to the settings it was made with."""
 
     def __init__(self, options, suffix):
         self.path = options.checkpoints / f"checkpoint{suffix}"
         self._settings = {"training": options.name, "images": options.images, "batch": options.batch,
                           "learning_rate": options.learning_rate, "seed": options.seed}
         job = schedulearn.job()
-        # A new job starts anew even where an older job of the same number left a checkpoint.
+        # A new job starts from the beginning even if an older job of the same number left a checkpoint.
         self._ignored = options.fresh or (job is not None and not job.resuming)
 
     def save(self, model, position):
@@ -110,7 +110,7 @@ class Checkpoint:
         os.replace(unfinished, self.path)
 
     def load(self, model):
-        """The position to go on from, with the model's state taken back; the start where there is no checkpoint."""
+        """Restores the model's state and returns the position to continue from; the start if there is no checkpoint."""
         if self._ignored or not self.path.exists():
             return Position()
         try:
@@ -155,6 +155,7 @@ def _train_epoch(model, options, checkpoint, world, position, steps, say):
         losses, stops = world.add(loss, float(schedulearn.should_checkpoint()))
         position.loss_sum += losses / world.size
         position.step += 1
+        schedulearn.report(step=position.epoch * steps + position.step, steps=options.epochs * steps)
         if stops:
             if world.rank == 0:
                 checkpoint.save(model, position)

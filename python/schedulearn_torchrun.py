@@ -1,11 +1,11 @@
-"""torchrun as jobs need it: the same options as torchrun, and three differences.
+"""torchrun as jobs need it: the same options as torchrun, with three differences.
 
 1. It starts on Debian 12. PyTorch 1.13 looks for a member of an enumeration by looping over it; since Python 3.11 the
    loop leaves out the members 0 and 3, so the plain program ends with "'NoneType' object has no attribute 'get'".
-2. A stop signal goes to the whole process group. The trainings answer it with a checkpoint; torchrun itself would end
+2. A stop signal goes to the whole process group. The trainings handle it by writing a checkpoint; torchrun would end
    them half-way with an exception, so here it waits for them.
-3. It ends as its trainings ended: with 75 (start me again) when that is what they said, 128+n for a signal, otherwise
-   their own exit status. Plain torchrun always says 1.
+3. It ends like its trainings: with 75 (start me again) if they did, 128+n for a signal, otherwise
+   with their own exit status. Plain torchrun always returns 1.
 """
 
 import logging
@@ -27,7 +27,7 @@ def _std_from_str(_class, text):
 
 
 def _wait_for_the_trainings(_signal, _frame):
-    """They have received the signal as well; torchrun ends when they do."""
+    """They have received the signal too; torchrun ends when they do."""
 
 
 def _end_like(failed):

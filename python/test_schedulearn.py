@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import tempfile
 import threading
 import unittest
@@ -48,6 +49,8 @@ class JobSide(unittest.TestCase):
         schedulearn.report(epoch=1, epochs=2, loss=0.5)
         schedulearn.report(epoch=2, epochs=2, loss=0.1, note="best")
         lines = [json.loads(line) for line in metrics.read_text().splitlines()]
+        for line in lines:
+            self.assertAlmostEqual(line.pop("time"), time.time(), delta=60)
         self.assertEqual(lines, [{"epoch": 1, "epochs": 2, "loss": 0.5}, {"epoch": 2, "epochs": 2, "loss": 0.1, "note": "best"}])
 
     def test_only_the_first_of_several_processes_reports(self):
@@ -132,7 +135,7 @@ class ClientSide(unittest.TestCase):
         self.assertEqual(client.submit(command="python train.py", gpus=2, workdir="/data")["id"], 7)
         method, path, headers, body = self.controller.requests[0]
         self.assertEqual((method, path), ("POST", "/api/v1/jobs"))
-        self.assertEqual(body, {"command": "python train.py", "gpus": 2, "workdir": "/data"})
+        self.assertEqual(body | {"env": {}}, {"command": "python train.py", "gpus": 2, "workdir": "/data", "env": {}})
         self.assertEqual(headers["Content-Type"], "application/json")
         self.assertTrue(headers["Idempotency-Key"])
 
@@ -141,8 +144,15 @@ class ClientSide(unittest.TestCase):
             file = Path(folder, "job.toml")
             file.write_text('command = "train.py"\ngpus = 1\n')
             self.client((201, {"id": 7})).submit(file, gpus=4)
-            self.assertEqual(self.controller.requests[0][3],
-                             {"command": "train.py", "gpus": 4, "workdir": str(Path(folder).resolve())})
+            self.assertEqual(self.controller.requests[0][3] | {"env": {}},
+                             {"command": "train.py", "gpus": 4, "workdir": str(Path(folder).resolve()), "env": {}})
+
+    def test_the_environment_of_the_submitter_travels_and_what_it_sets_itself_counts(self):
+        mine = {"PATH": "/venv/bin:/bin", "VIRTUAL_ENV": "/venv", "HOME": "/home/mei", "LD_LIBRARY_PATH": "/opt/\udcff", "PYTHONPATH": "/lib"}
+        with mock.patch.dict(os.environ, mine, clear=True):
+            self.client((201, {"id": 7})).submit(command="train", env={"PYTHONPATH": "/own", "A": "1"})
+        self.assertEqual(self.controller.requests[0][3]["env"],
+                         {"PATH": "/venv/bin:/bin", "VIRTUAL_ENV": "/venv", "PYTHONPATH": "/own", "A": "1"})
 
     def test_a_lost_answer_is_asked_for_again_under_the_same_key(self):
         client = self.client(None, (201, {"id": 7}))

@@ -21,10 +21,16 @@ class SimTest(unittest.TestCase):
         return results
 
     def test_one_row_a_simulation_with_numbers(self):
-        results = self.run_small(["fifo", "tiresias"], seeds="1..2", parameters={"tiresias.queues": [2, 3]})
-        self.assertEqual([(row["policy"], row["seed"], row.get("queues")) for row in results.rows],
+        results = self.run_small(["fifo", "tiresias"], seeds="1..2", parameters={"tiresias.promote_knob": [2, 3]})
+        self.assertEqual([(row["policy"], row["seed"], row.get("promote_knob")) for row in results.rows],
                          [("fifo", 1, None), ("fifo", 2, None), ("tiresias", 1, 2), ("tiresias", 2, 2), ("tiresias", 1, 3), ("tiresias", 2, 3)])
         self.assertTrue(all(isinstance(row["avg_jct_s"], float) for row in results.rows))
+
+    def test_a_parameter_that_is_a_list_takes_lists(self):
+        results = self.run_small("tiresias", parameters={"thresholds_gpu_s": [[3600], [3250, 7200]]})
+        self.assertEqual([row["thresholds_gpu_s"] for row in results.rows], [3600, "3250,7200"])
+        results = self.run_small("tiresias", parameters={"thresholds_gpu_s": [3250, 7200]})
+        self.assertEqual([row["thresholds_gpu_s"] for row in results.rows], ["3250,7200"])
 
     def test_a_file_decides_as_the_built_in_one_job_for_job(self):
         results = self.run_small(["fifo", str(POLICIES / "fifo.py")])

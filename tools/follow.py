@@ -9,6 +9,7 @@ trainings of examples/ print. Ends with 0 when all jobs succeeded, 1 when not, 6
 import argparse
 import json
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -55,7 +56,7 @@ class Jobs:
         self._answered = time.monotonic()
 
     def read(self):
-        """The rows now; None while the controller does not answer. Raises ControllerGone when that lasts."""
+        """The current rows; None while the controller does not answer. Raises ControllerGone if that lasts."""
         try:
             rows = [self._row(each) for each in self._ids]
         except ControllerGone:
@@ -89,7 +90,7 @@ class Jobs:
 
 
 class Table:
-    """The view of a terminal: drawn over itself each time."""
+    """The view of a terminal: redrawn each time."""
 
     def __init__(self):
         self._height = 0
@@ -106,7 +107,7 @@ class Table:
 
 
 class Lines:
-    """The view of a file or pipe: a line for each change of state and each epoch."""
+    """The view of a file or pipe: one line per change of state and per epoch."""
 
     def __init__(self):
         self._shown = {}
@@ -134,11 +135,11 @@ def follow(jobs, view, limit_s):
         time.sleep(0.5)
 
 
-def print_summary(program, jobs, rows):
+def print_summary(program, data, jobs, rows):
     print(f"\n    {'JOB':>3}  {'NAME':<18} {'RESULT':<12} {'ACCURACY':>9} {'TOOK':>6}   ITS OUTPUT")
     for row in rows:
         print(f"    {row.id:>3}  {row.name:<18.18} {row.signed_state:<12} {row.accuracy or '-':>9} {row.ran_s:>4.0f} s   "
-              f"{program} logs {row.id}")
+              f"{program} logs --data {shlex.quote(data)} {row.id}")
     for row in rows:
         if row.state != "succeeded":
             print(f"\n    job {row.id} {row.name} {row.state}: {row.failure or 'no reason given'}. It wrote last:")
@@ -149,13 +150,14 @@ def print_summary(program, jobs, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="the schedulearn program")
+    parser.add_argument("data", help="the data folder of the controller")
     parser.add_argument("jobs", nargs="+", type=int, metavar="ID")
     parser.add_argument("--limit", type=float, default=float("inf"), metavar="SECONDS", help="give up after this long")
     options = parser.parse_args()
     jobs = Jobs(options.program, options.jobs)
     try:
         rows = follow(jobs, Table() if sys.stdout.isatty() else Lines(), options.limit)
-        print_summary(options.program, jobs, rows)
+        print_summary(options.program, options.data, jobs, rows)
     except ControllerGone as gone:
         print(f"error: the controller does not answer\n{gone}", file=sys.stderr)
         return UNREACHABLE

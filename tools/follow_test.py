@@ -10,7 +10,7 @@ from pathlib import Path
 
 FOLLOW = Path(__file__).resolve().with_name("follow.py")
 
-# `show 1 --json` gives the next of the files show-1-0, show-1-1, ...; the last one again and again. A missing file means
+# `show 1 --json` gives the next of the files show-1-0, show-1-1, ...; then the last one repeatedly. A missing file means
 # that no controller answers.
 STAND_IN = """#!/bin/bash
 cd "$(dirname "$0")" || exit 9
@@ -41,7 +41,7 @@ class Follow(unittest.TestCase):
         (self.folder / f"log-{number}").write_text(log)
 
     def follow(self, *arguments):
-        return subprocess.run([sys.executable, FOLLOW, self.program, *arguments], capture_output=True, text=True, timeout=60)
+        return subprocess.run([sys.executable, FOLLOW, self.program, "/my data", *arguments], capture_output=True, text=True, timeout=60)
 
     def test_shows_each_change_and_the_last_accuracy(self):
         self.job(1, "pending", "running", "succeeded",
@@ -51,7 +51,7 @@ class Follow(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("job 1 job1: ○ pending", result.stdout)
         self.assertIn("job 1 job1: ● running  epoch 2/2  loss 0.5  accuracy 0.75", result.stdout)
-        self.assertRegex(result.stdout, r"1  job1 +✓ succeeded +0\.75 +2 s +\S+ logs 1")
+        self.assertRegex(result.stdout, r"1  job1 +✓ succeeded +0\.75 +2 s +\S+ logs --data '/my data' 1")
 
     def test_one_failed_job_fails_all_and_shows_its_last_words(self):
         self.job(1, "succeeded")

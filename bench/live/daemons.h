@@ -1,4 +1,4 @@
-// Real daemons for a measurement, in a folder of their own that goes away with them.
+// Real daemons for a measurement, in a folder of their own that is removed with them.
 #pragma once
 
 #include <sys/types.h>
@@ -39,11 +39,11 @@ class Lab {
   std::vector<Daemon> daemons;  // controller, then agent
 };
 
-// Folders of labs that are over stay until then: ext4 is slow to make files where many have just been removed, which
-// would be measured in the next run.
+// Folders of finished labs stay until this call: ext4 is slow at creating files right after many have been removed,
+// which would distort the next run.
 void remove_old_folders();
 
-// The pid of the launcher of this lab's agent; 0 when there is none.
+// The pid of the launcher of this lab's agent; 0 if there is none.
 pid_t launcher_of(const Lab& lab);
 double resident_mib(pid_t pid);
 

@@ -94,10 +94,9 @@ void HollowAgents::Impl::on_text(std::size_t number, const std::string& text) {
   if (const auto* order = std::get_if<wire::StartAttempt>(&*message)) {
     ++started;
     wire::AttemptReport running;
-    running.job_id = order->job_id;
-    running.attempt = order->attempt;
+    running.incarnation = order->incarnation;
     running.state = "running";
-    running.gpus = order->gpus;
+    running.gpus = order->placement.gpus;
     report(number, running);
     if (job_s > 0) endings.push_back({now_s() + job_s, number, running});
   }

@@ -1,5 +1,5 @@
-// Agents without servers: real sockets and the real protocol, jobs that are only said to run. They live on a thread of
-// their own.
+// Agents without servers: real sockets and the real protocol, but jobs that are only reported to run. They run on a
+// thread of their own.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace sl::bench {
 
 class HollowAgents {
  public:
-  // They connect at once. A job runs for `job_s`; 0: for ever.
+  // They connect at once. A job runs for `job_s` seconds; 0: for ever.
   HollowAgents(std::uint16_t port, int count, int gpus_each, double job_s);
   ~HollowAgents();
   int connected() const;

@@ -1,6 +1,6 @@
 // schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only PART]: what the control plane costs on this
-// machine, beside what `xargs -P2` does with the same commands in the same run. Starts the schedulearn that lies beside
-// it. Figures are medians of the runs; nothing here fails for being slow.
+// machine, compared with `xargs -P2` on the same commands in the same run. Starts the schedulearn next to it. Figures
+// are medians of the runs; nothing here fails for being slow.
 #include <sys/wait.h>
 
 #include <boost/json.hpp>
@@ -16,6 +16,7 @@
 #include "daemons.h"
 #include "hollow.h"
 #include "load.h"
+#include "past.h"
 
 namespace sl::bench {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 struct Settings {
   std::string program;
   int runs = 3;
-  bool quick = false;  // small numbers, to see that it runs
+  bool quick = false;  // small numbers, to see that it works
   std::string json;
   std::string only;
 };
@@ -47,6 +48,9 @@ constexpr Figure figures[] = {
     {"true_ratio", "ratio of the two", "×", "≥ 0.6"},
     {"accept_per_s", "accepted durably, 32 clients", "jobs/s", "≥ 10,000"},
     {"accept_p50_ms", "accepted durably, one client, p50", "ms", "< 1"},
+    {"accept_few_keys_per_s", "… with few idempotency keys of the last day", "jobs/s", "–"},
+    {"accept_many_keys_per_s", "… with 1,000,000 of them", "jobs/s", "–"},
+    {"accept_keys_ratio", "… ratio of the two", "×", "≥ 0.9"},
     {"controller_10k_mib", "controller with 10,000 queued", "MiB", "≤ 30"},
     {"ls_10k_ms", "list of 10,000 jobs", "ms", "< 100"},
     {"streams_500_mib", "500 idle event streams cost", "MiB", "< 20"},
@@ -56,6 +60,31 @@ constexpr Figure figures[] = {
     {"load_decision_max_ms", "slowest decision there", "ms", "< 100"},
     {"load_decision_p50_ms", "median decision there", "ms", "–"},
     {"load_controller_mib", "controller there", "MiB", "< 500"},
+    {"load_ls_ms", "list of 10,000 jobs there", "ms", "–"},
+    {"load_legacy_ms", "GET /jobs (original API) there, all of them", "ms", "–"},
+    {"load_cluster_ms", "GET /cluster there", "ms", "–"},
+    {"load_listing_ping_ms", "slowest heartbeat during these three", "ms", "–"},
+};
+
+// Measured with few finished jobs ("few_…") and with a million ("many_…"): nothing should get worse.
+struct PastFigure {
+  const char* key;
+  const char* what;
+  const char* unit;
+};
+constexpr PastFigure past_figures[] = {
+    {"start_ms", "start of the controller to first accepted job", "ms"},
+    {"idle_mib", "controller, idle", "MiB"},
+    {"accept_p50_ms", "accepted durably, one client, p50", "ms"},
+    {"accept_per_s", "accepted durably, 32 clients", "jobs/s"},
+    {"ls_ms", "the newest 30 jobs (ls)", "ms"},
+    {"ls_failed_ms", "the newest 30 that failed", "ms"},
+    {"ls_user_ms", "the newest 30 of one user", "ms"},
+    {"ls_word_ms", "30 whose names contain a word few have", "ms"},
+    {"show_ms", "job 1 (show 1)", "ms"},
+    {"events_ms", "the events of job 1", "ms"},
+    {"logs_ms", "the output of job 1 (logs 1)", "ms"},
+    {"after_mib", "controller after all this", "MiB"},
 };
 
 using Measured = std::map<std::string, std::vector<double>>;
@@ -93,7 +122,7 @@ void measure_start(const Settings& settings, Measured& measured) {
   measured["launcher_idle_mib"].push_back(resident_mib(launcher_of(lab)));
 }
 
-// When the job's process began, by its own word, after the client began to send.
+// Time from the client's sending until the job's process began, by the process's own clock.
 void measure_latency(const Settings& settings, Measured& measured) {
   Lab lab(settings.program);
   lab.start_controller();
@@ -149,7 +178,7 @@ void measure_queue(const Settings& settings, Measured& measured) {
   const double list = now_s();
   const std::string jobs = connection.get("/api/v1/jobs?limit=100000");
   measured["ls_10k_ms"].push_back((now_s() - list) * 1e3);
-  if (count_of(jobs, "\"created_at\"") != count) throw std::runtime_error("the list is not whole");
+  if (count_of(jobs, "\"created_at\"") != count) throw std::runtime_error("the list is incomplete");
   const double before = lab.daemons[0].resident_mib();
   std::vector<std::unique_ptr<Connection>> streams;
   for (int i = 0; i < 500; ++i) {
@@ -189,12 +218,23 @@ void measure_restart(const Settings& settings, Measured& measured) {
     throw std::runtime_error("jobs were lost in the restart");
 }
 
+// Milliseconds, median of a few: the first one may have to read from the disk.
+double time_of(Connection& connection, const std::string& path) {
+  std::vector<double> times;
+  for (int i = 0; i < 9; ++i) {
+    const double begin = now_s();
+    connection.get(path);
+    if (connection.status() != 200) throw std::runtime_error(path + " was refused");
+    times.push_back((now_s() - begin) * 1e3);
+  }
+  return median(times);
+}
+
 void measure_load(const Settings& settings, Measured& measured) {
   const int count = settings.quick ? 20 : 1'000;
   const std::size_t queued = settings.quick ? 1'000 : 100'000;
   Lab lab(settings.program);
   lab.start_controller();
-  Connection connection(lab.port);
   const double begin = now_s();
   HollowAgents agents(lab.port, count, 8, 5);
   wait_until(60, [&] { return agents.connected() >= count; });
@@ -205,9 +245,82 @@ void measure_load(const Settings& settings, Measured& measured) {
   pause(settings.quick ? 1 : 10);  // jobs end and start all the time
   measured["load_ping_ms"].push_back(agents.slowest_ping_s() * 1e3);
   measured["load_controller_mib"].push_back(lab.daemons[0].resident_mib());
+  Connection connection(lab.port);  // not earlier: one that asks nothing for ten seconds is closed
   const auto state = cluster(connection);
   measured["load_decision_max_ms"].push_back(state.at("decisions").at("max_ms").to_number<double>());
   measured["load_decision_p50_ms"].push_back(state.at("decisions").at("p50_ms").to_number<double>());
+  agents.slowest_ping_s();
+  measured["load_ls_ms"].push_back(time_of(connection, "/api/v1/jobs?limit=10000"));
+  measured["load_legacy_ms"].push_back(time_of(connection, "/jobs"));
+  measured["load_cluster_ms"].push_back(time_of(connection, "/api/v1/cluster"));
+  measured["load_listing_ping_ms"].push_back(agents.slowest_ping_s() * 1e3);
+}
+
+// `prefix`: of the figures' keys
+void measure_past(Lab& lab, Measured& measured, const std::string& prefix, std::size_t submissions) {
+  const auto held = [](std::size_t) { return body(true_command, ",\"hold\":true,\"name\":\"new\""); };
+  const auto note = [&](const char* key, double value) { measured[prefix + key].push_back(value); };
+  lab.daemons[0].kill();
+  const double begin = now_s();
+  lab.start_controller();
+  Connection connection(lab.port, 60);
+  connection.call("POST", "/api/v1/jobs", held(0));
+  note("start_ms", (now_s() - begin) * 1e3);
+  lab.wait_for_agent();
+  pause(1);
+  note("idle_mib", lab.daemons[0].resident_mib());
+  note("accept_p50_ms", median(post_jobs(lab.port, 1, submissions / 10, held)) * 1e3);
+  const double posts = now_s();
+  post_jobs(lab.port, 32, submissions, held);
+  note("accept_per_s", static_cast<double>(submissions) / (now_s() - posts));
+  note("ls_ms", time_of(connection, "/api/v1/jobs?limit=30"));
+  note("ls_failed_ms", time_of(connection, "/api/v1/jobs?limit=30&state=failed"));
+  note("ls_user_ms", time_of(connection, "/api/v1/jobs?limit=30&user=mei"));
+  note("ls_word_ms", time_of(connection, "/api/v1/jobs?limit=30&q=first"));
+  note("show_ms", time_of(connection, "/api/v1/jobs/1"));
+  note("events_ms", time_of(connection, "/api/v1/jobs/1/events"));
+  note("logs_ms", time_of(connection, "/api/v1/jobs/1/logs"));
+  note("after_mib", lab.daemons[0].resident_mib());
+}
+
+void measure_history(const Settings& settings, Measured& measured) {
+  const std::size_t submissions = settings.quick ? 200 : 5'000;
+  Lab lab(settings.program);
+  lab.start_controller();
+  lab.start_agent(4);
+  lab.wait_for_agent();
+  {
+    Connection connection(lab.port);
+    connection.call("POST", "/api/v1/jobs", body("[\"echo\",\"here\"]", ",\"name\":\"first\""));
+    wait_until(30, [&] { return jobs_in(connection, "succeeded") == 1; });
+  }
+  measure_past(lab, measured, "few_", submissions);
+  lab.daemons[0].kill();
+  write_past(lab.folder + "/controller", settings.quick ? 3'000 : 1'000'000);
+  measure_past(lab, measured, "many_", submissions);
+}
+
+double accepted_per_s(const Lab& lab, std::size_t count) {
+  const double begin = now_s();
+  post_jobs(lab.port, 32, count, [](std::size_t) { return body(true_command, ",\"hold\":true"); });
+  return static_cast<double>(count) / (now_s() - begin);
+}
+
+void measure_keys(const Settings& settings, Measured& measured) {
+  const std::size_t count = settings.quick ? 500 : 20'000;
+  double few = 0, many = 0;
+  Lab lab(settings.program);
+  lab.start_controller();
+  Connection(lab.port).call("POST", "/api/v1/jobs", body(true_command, ",\"hold\":true"));
+  few = accepted_per_s(lab, count);
+  lab.daemons[0].kill();
+  write_keys(lab.folder + "/controller", settings.quick ? 3'000 : 1'000'000);
+  lab.start_controller();
+  Connection(lab.port, 60);
+  many = accepted_per_s(lab, count);
+  measured["accept_few_keys_per_s"].push_back(few);
+  measured["accept_many_keys_per_s"].push_back(many);
+  measured["accept_keys_ratio"].push_back(many / few);
 }
 
 struct Part {
@@ -215,9 +328,10 @@ struct Part {
   void (*measure)(const Settings&, Measured&);
   bool once;
 };
-constexpr Part parts[] = {{"start", measure_start, false},     {"latency", measure_latency, false},
-                          {"true", measure_true, false},       {"queue", measure_queue, false},
-                          {"restart", measure_restart, false}, {"load", measure_load, true}};
+constexpr Part parts[] = {{"start", measure_start, false}, {"latency", measure_latency, false},
+                          {"true", measure_true, false},   {"queue", measure_queue, false},
+                          {"keys", measure_keys, false},   {"restart", measure_restart, false},
+                          {"load", measure_load, true},    {"history", measure_history, true}};
 
 void print(const Measured& measured) {
   std::printf("%-58s %12s  %-7s %s\n", "", "measured", "", "goal");
@@ -225,6 +339,12 @@ void print(const Measured& measured) {
     const auto at = measured.find(figure.key);
     if (at != measured.end())
       std::printf("%-58s %12.2f  %-7s %s\n", figure.what, median(at->second), figure.unit, figure.goal);
+  }
+  if (measured.count("many_start_ms") == 0) return;
+  std::printf("\n%-58s %12s %12s\n", "finished jobs in the database", "few", "1,000,000");
+  for (const PastFigure& figure : past_figures) {
+    const auto of = [&](const std::string& prefix) { return median(measured.at(prefix + figure.key)); };
+    std::printf("%-58s %12.2f %12.2f  %s\n", figure.what, of("few_"), of("many_"), figure.unit);
   }
 }
 
@@ -267,7 +387,7 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(stderr,
                    "usage: schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only "
-                   "start|latency|true|queue|restart|load]\n");
+                   "start|latency|true|queue|keys|restart|load|history]\n");
       return 2;
     }
   }

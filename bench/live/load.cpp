@@ -12,12 +12,41 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
 #include "daemons.h"
 
 namespace sl::bench {
+
+namespace {
+
+// As random as the keys of the command line.
+std::string new_key() {
+  static std::mt19937_64 random{std::random_device{}()};
+  std::string key;
+  for (int i = 0; i < 32; ++i) key += "0123456789abcdef"[random() % 16];
+  return key;
+}
+
+// The body at `begin` of a chunked answer, and where it ends. Nothing while it is incomplete.
+std::optional<std::pair<std::string, std::size_t>> chunked_body(const std::string& text, std::size_t begin) {
+  std::string body;
+  while (true) {
+    const std::size_t line_end = text.find("\r\n", begin);
+    if (line_end == std::string::npos) return std::nullopt;
+    const std::size_t size = std::strtoull(text.c_str() + begin, nullptr, 16);
+    begin = line_end + 2;
+    if (text.size() < begin + size + 2) return std::nullopt;
+    body.append(text, begin, size);
+    begin += size + 2;
+    if (size == 0) return std::pair(std::move(body), begin);
+  }
+}
+
+}  // namespace
 
 Connection::Connection(std::uint16_t port, double patience_s) {
   sockaddr_in address{};
@@ -39,6 +68,7 @@ Connection::~Connection() { ::close(fd_); }
 
 void Connection::send(std::string_view method, std::string_view path, std::string_view body) {
   std::string text = std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+  if (path == "/api/v1/jobs" && method == "POST") text += "Idempotency-Key: " + new_key() + "\r\n";
   if (!body.empty())
     text += "Content-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n";
   text += "\r\n";
@@ -49,6 +79,7 @@ void Connection::send(std::string_view method, std::string_view path, std::strin
 
 std::string Connection::receive() {
   std::size_t head_end = 0, length = 0;
+  bool is_chunked = false;
   while (true) {
     if (head_end == 0 && (head_end = buffer_.find("\r\n\r\n")) != std::string::npos) {
       head_end += 4;
@@ -56,11 +87,18 @@ std::string Connection::receive() {
       std::string head = buffer_.substr(0, head_end);
       std::transform(head.begin(), head.end(), head.begin(), [](unsigned char c) { return std::tolower(c); });
       const std::size_t at = head.find("content-length:");
+      is_chunked = head.find("transfer-encoding: chunked") != std::string::npos;
       length = at == std::string::npos ? 0 : static_cast<std::size_t>(std::atoll(head.c_str() + at + 15));
     } else if (head_end == std::string::npos) {
       head_end = 0;
     }
-    if (head_end != 0 && buffer_.size() >= head_end + length) break;
+    if (is_chunked && buffer_.ends_with("0\r\n\r\n")) {
+      if (auto body = chunked_body(buffer_, head_end)) {
+        buffer_.erase(0, body->second);
+        return std::move(body->first);
+      }
+    }
+    if (head_end != 0 && !is_chunked && buffer_.size() >= head_end + length) break;
     char piece[65536];
     const ssize_t n = ::recv(fd_, piece, sizeof piece, 0);
     if (n <= 0) throw std::runtime_error("the controller hung up");

@@ -10,7 +10,7 @@
 
 namespace sl::bench {
 
-// One keep-alive connection. Throws std::runtime_error when it breaks.
+// One keep-alive connection. Throws std::runtime_error if it breaks.
 class Connection {
  public:
   // Tries to connect for this long.
@@ -18,6 +18,7 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+  // Submissions carry an idempotency key, as those of the command line do.
   std::string call(std::string_view method, std::string_view path, std::string_view body = {});
   std::string get(std::string_view path) { return call("GET", path); }
   // The two halves of a call, for many connections at once.
@@ -32,8 +33,8 @@ class Connection {
   std::string buffer_;
 };
 
-// POSTs bodies made by `body(i)` for i < total to /api/v1/jobs over so many connections, each with one under way.
-// Returns the latencies in seconds, in the order of the answers. Throws on any answer but 201.
+// POSTs bodies made by `body(i)` for i < total to /api/v1/jobs over `connections` connections, each with one request at
+// a time. Returns the latencies in seconds, in the order of the answers. Throws on any answer but 201.
 std::vector<double> post_jobs(std::uint16_t port, std::size_t connections, std::size_t total,
                               const std::function<std::string(std::size_t)>& body);
 

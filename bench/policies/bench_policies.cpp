@@ -22,7 +22,7 @@ struct Options {
   bool check = false;
 };
 
-// Passes everything on and notes how long decisions take.
+// Passes everything on and records how long decisions take.
 class Timed : public Policy {
  public:
   Timed(std::unique_ptr<Policy> policy, std::vector<double>& ms) : policy_(std::move(policy)), ms_(ms) {}
@@ -41,7 +41,7 @@ class Timed : public Policy {
   std::vector<double>& ms_;
 };
 
-// Servers that do at once what they are told.
+// Servers that obey at once.
 class World : private Journal, private Fleet {
  public:
   World(const Options& options, std::unique_ptr<Policy> policy)
@@ -54,9 +54,11 @@ class World : private Journal, private Fleet {
       server.capacity[Resource::cpu] = 96;
       engine_.feed(ServerJoined{server}, now_);
     }
-    const auto speedups = std::make_shared<JobModel>();
-    for (int g = 1; g <= 8; ++g) speedups->speedup.push_back(g / (1 + 0.08 * (g - 1)));
-    model_ = speedups;
+    std::vector<double> speeds;
+    for (int g = 1; g <= 8; ++g) speeds.push_back(g / (1 + 0.08 * (g - 1)));
+    const auto model = std::make_shared<JobModel>();
+    model->speed_curve = SpeedCurve(std::move(speeds));
+    model_ = model;
     for (int j = 0; j < options.jobs + options.servers * 4; ++j) {
       now_ = now_ + Duration::milliseconds(100);
       submit();
@@ -70,7 +72,7 @@ class World : private Journal, private Fleet {
     settle();
   }
 
-  // One job ends, one arrives, and what is due by then is decided.
+  // One job ends, one arrives, and the decision that is due follows.
   void step() {
     now_ = now_ + Duration::milliseconds(random_.integer(200, 3000));
     const auto active = core_.active();
@@ -128,8 +130,6 @@ class World : private Journal, private Fleet {
         return engine_.feed(AttemptSuspended{order.job, order.attempt}, now_);
       case CommandKind::stop:
         return engine_.feed(AttemptReleased{order.job, order.attempt}, now_);
-      case CommandKind::set_timer:
-        return;
     }
   }
 

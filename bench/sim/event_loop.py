@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""FIFO on one pool of GPUs as one would write it in an afternoon: the yardstick that bench/sim/run.py holds against `sim run`.
+"""FIFO on one pool of GPUs as one would write it in an afternoon: the yardstick that bench/sim/run.py compares with `sim run`.
 
 usage: event_loop.py TRACE.csv.gz GPUS JOBS_OUT.csv
 """

@@ -1,16 +1,16 @@
-// How long it takes to read a trace and to make one: bench_traces FILE [REPEATS]. Prints medians.
+// How long reading and generating a trace take: bench_traces FILE [REPEATS]. Prints medians.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-#include "sim/trace_file.h"
-#include "sim/workloads.h"
+#include "trace/text_file.h"
+#include "trace/workloads.h"
 
 namespace {
 
-using namespace sl::sim;
+using namespace sl::trace;
 
 template <typename Action>
 double milliseconds(const Action& action) {
@@ -41,7 +41,7 @@ int read(const std::string& path, int repeats) {
       good = good && trace.ok();
       if (good) jobs = trace->jobs.size();
     }));
-    if (!good) return std::fprintf(stderr, "%s is no trace\n", path.c_str()), 1;
+    if (!good) return std::fprintf(stderr, "%s is not a trace\n", path.c_str()), 1;
   }
   std::printf("%s: %zu jobs, %.1f MB of text; inflate %.1f ms, parse %.1f ms\n", path.c_str(), jobs,
               static_cast<double>(bytes) / 1e6, median(text_ms), median(parse_ms));

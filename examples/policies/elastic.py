@@ -1,11 +1,11 @@
-"""The full kind: what is done is said action by action."""
+"""The full kind: decide() returns one action after the other."""
 
 from schedulearn.policy import Policy, resize, start
 
 
 class Elastic(Policy):
-    """Everybody gets the least they can run on, in order of arrival; GPUs that are left over go to those who can use
-    more, and are taken back when somebody waits for them."""
+    """Every job gets its minimum of GPUs, in order of arrival; the remaining GPUs go to jobs that can use
+    more, and are taken back when a job waits for them."""
 
     parameters = {"resize_after_s": 120}
 

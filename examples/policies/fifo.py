@@ -2,7 +2,7 @@ from schedulearn.policy import Policy
 
 
 class Fifo(Policy):
-    """First come, first served; the head of the line holds everybody behind it."""
+    """First come, first served; the head of the line blocks all behind it."""
 
     blocking = True
 

@@ -1,8 +1,8 @@
-"""Schedulearn from Python: what a training script may tell the scheduler, and a small client of the REST API.
+"""Schedulearn from Python: what a training script can tell the scheduler, and a small client of the REST API.
 
 A script needs none of this to be scheduled. With it, the scheduler shows progress and can stop the job without losing
-work. Standard library only; copy this one file next to a script, or put its folder on PYTHONPATH. Outside Schedulearn
-every function of the job side works too, and does nothing.
+work. Standard library only. In a job the import works by itself; elsewhere `pip install` this folder's parent, or put it on
+PYTHONPATH. Outside Schedulearn the functions for scripts work too, and do nothing.
 
 In a training script:
 
@@ -92,18 +92,22 @@ def checkpoint_folder(default: str | os.PathLike[str]) -> Path:
 
 
 def report(**values: Any) -> None:
-    """Tells the scheduler how far the job is, as one line of the metrics file.
+    """Tells the scheduler how far the job has come, as one line of the metrics file.
 
-    It understands epoch and epochs (or step and steps), loss and accuracy, and keeps the rest. With several processes
-    (RANK set by torchrun) only the first one reports. Never ends a training: a metrics file that cannot be written
-    gives a warning.
+    After an epoch: report(epoch=3, epochs=10, loss=0.41, accuracy=0.87), where `epoch` counts from 1 and `loss` is the
+    mean of that epoch. Within one: report(step=1407, steps=4690), counted over the whole training; a loss given with a
+    step is only displayed and never counts as the loss of an epoch. Steps give a more exact speed, so report both if you
+    can, as often as you like: the scheduler reads the file a few times a second. Other values stay in the file.
+
+    The line also says when it was written (`time`). With several processes (RANK set by torchrun) only the first one
+    reports. Never ends a training: if the metrics file cannot be written, it prints a warning.
     """
     path = os.environ.get("SCHEDULEARN_METRICS_FILE")
     if not path or os.environ.get("RANK", "0") != "0":
         return
-    line = json.dumps(values) + "\n"
+    line = json.dumps({**values, "time": values.get("time", time.time())}) + "\n"
     try:
-        # One write to a file opened for appending: a reader never sees half a line of ours between another's.
+        # One write to a file opened for appending: readers never see half a line mixed with another.
         with open(path, "ab", buffering=0) as file:
             file.write(line.encode())
     except OSError as error:
@@ -130,9 +134,9 @@ def catch_stop(*signals: signal.Signals) -> None:
 
 
 def should_checkpoint() -> bool:
-    """True when the scheduler wants the job to write a checkpoint and end: it has signalled, or left its notice.
+    """True if the scheduler wants the job to write a checkpoint and end: it has sent a signal or left a notice.
 
-    Cheap enough (some microseconds) to ask before every step.
+    Cheap enough (a few microseconds) to call before every step.
     """
     if _stop_requested:
         return True
@@ -142,7 +146,7 @@ def should_checkpoint() -> bool:
 
 def requeue() -> None:
     """Ends this process with the exit status that asks to be started again."""
-    # An ending Python gives up its handlers, and torchrun or an impatient user may signal twice: with the checkpoint
+    # Python drops its handlers when it ends, and torchrun or an impatient user may signal twice: with the checkpoint
     # written, that must not turn the request into a death by signal.
     for one in _caught:
         signal.signal(one, signal.SIG_IGN)
@@ -173,8 +177,8 @@ class Unreachable(Exception):
 class Client:
     """The jobs of one controller. Every method is one request and returns the JSON document of the REST API unchanged.
 
-    url: SCHEDULEARN_URL when not given. token: SCHEDULEARN_TOKEN, or the text in SCHEDULEARN_TOKEN_FILE.
-    Raises ApiError when the controller refuses and Unreachable when none answers. Not for several threads at once.
+    url: SCHEDULEARN_URL if not given. token: SCHEDULEARN_TOKEN, or the text in SCHEDULEARN_TOKEN_FILE.
+    Raises ApiError if the controller refuses and Unreachable if none answers. Not for several threads at once.
     """
 
     def __init__(self, url: str | None = None, token: str | None = None, timeout_s: float = 30.0):
@@ -183,28 +187,30 @@ class Client:
         self._timeout_s = timeout_s
         handlers: list[urllib.request.BaseHandler] = []
         if _is_loopback(self.url):
-            # A proxy for the world outside cannot reach this machine's own loopback.
+            # A proxy to the outside cannot reach this machine's own loopback.
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
     def submit(self, file: str | os.PathLike[str] | None = None, **spec: Any) -> dict[str, Any]:
-        """Submits a job: a job file (TOML), keys of one as arguments, or a file with some keys replaced.
+        """Submits a job: a job file (TOML), its keys as arguments, or a file with some keys replaced.
 
-        Sent twice because of a lost connection it is still one job. A relative workdir belongs to the file's folder,
-        or to the current folder when there is no file.
+        If a lost connection makes it send twice, there is still only one job. A relative workdir starts at the file's
+        folder, or at the current folder if there is no file. The job runs in the environment of this program (PATH,
+        an active virtual or conda environment, PYTHONPATH, LD_LIBRARY_PATH), unless `env` sets these.
         """
         folder = Path(file).resolve().parent if file else Path.cwd()
         document = tomllib.loads(Path(file).read_text(encoding="utf-8")) if file else {}
         document |= spec
         document["workdir"] = str(folder / Path(document.get("workdir", ".")).expanduser())
+        document["env"] = _own_environment() | document.get("env", {})
         return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
 
     def get(self, job_id: int) -> dict[str, Any]:
-        """The job as it stands now."""
+        """The job in its current state."""
         return self._json("GET", f"/jobs/{job_id}", attempts=3)
 
     def jobs(self, **query: str | int) -> Iterator[dict[str, Any]]:
-        """All jobs the query matches (state="running", user="mei", ...), page after page."""
+        """All jobs that match the query (state="running", user="mei", ...), page by page."""
         cursor: str | None = None
         while True:
             page = self._json("GET", "/jobs", query=query | ({"cursor": cursor} if cursor else {}), attempts=3)
@@ -214,11 +220,11 @@ class Client:
                 return
 
     def cancel(self, job_id: int) -> dict[str, Any]:
-        """Asks for the job to be stopped."""
+        """Requests that the job be stopped."""
         return self._json("POST", f"/jobs/{job_id}/cancel", body={})
 
     def wait(self, job_id: int, timeout_s: float | None = None, poll_s: float = 0.5) -> dict[str, Any]:
-        """The job once it has ended, whatever the result. Raises TimeoutError when that takes longer than timeout_s."""
+        """Waits for the job to end and returns it. Raises TimeoutError if that takes longer than timeout_s."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             document = self.get(job_id)
@@ -229,7 +235,7 @@ class Client:
             time.sleep(poll_s)
 
     def logs(self, job_id: int) -> str:
-        """All the job has written so far."""
+        """Everything the job has written so far."""
         answer = self._send("GET", f"/jobs/{job_id}/logs", headers={"Accept": "text/plain"}, attempts=3)
         return answer.decode("utf-8", errors="replace")
 
@@ -256,6 +262,13 @@ class Client:
                     raise Unreachable(f"no answer from {self.url}: {getattr(error, 'reason', error)}") from error
                 time.sleep(0.2 * attempt)
         raise AssertionError("attempts is at least 1")
+
+
+def _own_environment() -> dict[str, str]:
+    """What a job takes over from its submitter, as with `schedulearn submit`. What is no UTF-8 text cannot travel."""
+    names = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH")
+    values = {name: os.environ.get(name, "") for name in names}
+    return {name: value for name, value in values.items() if value and value.encode(errors="ignore").decode() == value}
 
 
 def _token_of_environment() -> str | None:

@@ -1,6 +1,6 @@
 """A scheduling policy of your own, in one file.
 
-The simple kind says in which order jobs are served; Schedulearn starts them, finds their GPUs and makes room for them:
+The simple kind returns the order in which jobs are served; Schedulearn starts them, finds their GPUs and makes room:
 
     from schedulearn.policy import Policy
 
@@ -8,7 +8,7 @@ The simple kind says in which order jobs are served; Schedulearn starts them, fi
         def order(self, jobs, cluster):
             return sorted(jobs, key=lambda job: job.estimate_s or 0)
 
-The full kind says what is done:
+The full kind returns the actions to take:
 
     from schedulearn.policy import Policy, start
 
@@ -22,11 +22,11 @@ The same file is used as `schedulearn sim run --policy ./mine.py`, `schedulearn 
 cluster, `schedulearn policy set ./mine.py`. Three rules:
 
   1. Decide from what you are given. The clock is `cluster.now_s`; what you keep in `self` is lost when the policy is
-     restarted, and a policy that needs it decides otherwise afterwards.
-  2. Be quick: 50 ms for a decision on a running cluster, 10 s in a simulation (parameter `deadline_ms`).
+     restarted, and a policy that relies on it decides differently afterwards.
+  2. Be quick: 50 ms per decision on a running cluster, 10 s in a simulation (parameter `deadline_ms`).
   3. Use the standard library. print() goes to the terminal, or to the controller's log.
 
-All times are seconds; `now_s` and those that end in `_at_s` count from one origin: 1970 on a cluster, that of the trace in a
+All times are seconds; `now_s` and those that end in `_at_s` count from one origin: 1970 on a cluster, the trace's own in a
 simulation.
 """
 
@@ -76,22 +76,22 @@ class Job:
 
     @property
     def run_s(self) -> float:
-        """How long it has run until now, over all attempts."""
+        """How long it has run so far, over all attempts."""
         return (self._run_us + self._running_us()) / 1e6
 
     @property
     def attained_gpu_s(self) -> float:
-        """GPU-seconds it has had until now: run time times GPUs."""
+        """GPU-seconds it has had so far: run time times GPUs."""
         return (self._attained_us + self._running_us() * self.gpus_held) / 1e6
 
     @property
     def remaining_s(self) -> Optional[float]:
-        """What is left of the estimate; None where there is none."""
+        """What is left of the estimate; None if there is none."""
         return None if self.estimate_s is None else max(0.0, self.estimate_s - self.run_s)
 
     @property
     def waited_s(self) -> float:
-        """How long it has waited this time; 0 when it does not wait."""
+        """How long it has waited this time; 0 if it does not wait."""
         return self._cluster.now_s - self.waiting_since_at_s if self.is_waiting else 0.0
 
     def _running_us(self) -> int:
@@ -108,7 +108,7 @@ class Server:
 
     index: int
     name: str
-    state: str  #: up, draining, drained, down, joining
+    state: str  #: up, draining, drained, down, joining, quarantined, removed; jobs start only on one that is up
     gpus: int
     free_gpus: int  #: that can be given to jobs now
 
@@ -130,7 +130,7 @@ class Cluster:
         return self._now_us / 1e6
 
     def fits(self, job: Job, gpus: Optional[int] = None) -> bool:
-        """Whether so many GPUs (default: what it asks for) are free for this job, by number."""
+        """Whether this many GPUs (default: what the job asks for) are free for it, by number."""
         wanted = job.gpus if gpus is None else gpus
         if not job.one_server:
             return wanted <= self.free_gpus
@@ -138,7 +138,7 @@ class Cluster:
 
 
 class Snapshot:
-    """Everything there is to decide from."""
+    """Everything a decision is based on."""
 
     def __init__(self, jobs: List[Job], cluster: Cluster, trigger: str) -> None:
         self.jobs = jobs  #: all, by submission
@@ -159,7 +159,7 @@ class Snapshot:
 
 
 class Action:
-    """What start(), preempt() and resize() make."""
+    """What start(), preempt() and resize() return."""
 
     __slots__ = ("kind", "job", "gpus", "line")
 
@@ -174,47 +174,47 @@ class Action:
 
 
 def start(job: Job, gpus: Optional[int] = None) -> Action:
-    """Start a waiting job on so many GPUs (default: what it asks for). Where they are too scattered for it, it waits on."""
+    """Start a waiting job on this many GPUs (default: what it asks for). If they are too scattered for it, it keeps waiting."""
     return Action("start", job, job.gpus if gpus is None and isinstance(job, Job) else gpus)
 
 
 def preempt(job: Job) -> Action:
-    """Stop a running job at a checkpoint and put it back in line. Only where `job.can_preempt`."""
+    """Stop a running job at a checkpoint and put it back in line. Only if `job.can_preempt`."""
     return Action("preempt", job, None)
 
 
 def resize(job: Job, gpus: int) -> Action:
-    """Let a running job go on with another number of GPUs, from gpus_min to gpus_max. It restarts from a checkpoint."""
+    """Continue a running job on another number of GPUs, from gpus_min to gpus_max. It restarts from a checkpoint."""
     return Action("resize", job, gpus)
 
 
 class Policy:
-    """Derive one class from this, and give it order() or decide()."""
+    """Derive one class from this and define order() or decide()."""
 
-    #: What --param may set, with defaults: numbers, booleans, or a list of words of which the first is the default.
-    #: Read them as self.parameters["name"].
+    #: What --param may set, with defaults: numbers, booleans, a list of words (the first is the default), or a
+    #: list of rising numbers. Read them as self.parameters["name"].
     parameters: Dict[str, Any] = {}
 
-    #: With order(): the first job that does not fit holds everybody behind it.
+    #: With order(): the first job that does not fit blocks all behind it.
     blocking: bool = False
 
-    #: With order(): `jobs` also has those that run, and one that does not fit takes the place of jobs behind it that
-    #: can_preempt. Running jobs you leave out are let alone.
+    #: With order(): `jobs` includes running jobs, and one that does not fit takes the place of jobs behind it that
+    #: can_preempt. Running jobs that you leave out are left alone.
     preemptive: bool = False
 
     #: With preemptive: a job runs at least this long before it is stopped for another.
     min_run_s: float = 60.0
 
-    #: You promise that no GPU stays idle which a waiting job could take. `policy check` holds you to it.
+    #: You promise that no GPU stays idle that a waiting job could take. `policy check` checks this.
     work_conserving: bool = False
 
     # order(self, jobs: Sequence[Job], cluster: Cluster) -> Iterable[Job]
-    #     Jobs in the order to be served, the first first. A waiting job you leave out is not started now.
+    #     The jobs in the order in which to serve them. A waiting job that you leave out is not started now.
     # decide(self, snapshot: Snapshot) -> Iterable[Action]
-    #     What is to be done, all of it now; first what frees GPUs, then the rest in your order.
+    #     The actions to take now: those that free GPUs come first, then the rest in your order.
 
     def wake_in(self, seconds: float) -> None:
-        """Ask me again after so long even if nothing happens. The earliest call counts, for this decision."""
+        """Ask me again after this many seconds even if nothing happens. Of several calls in one decision the earliest counts."""
         us = math.ceil(seconds * 1e6 - 1e-3)
         if us <= 0:
             us = 1
@@ -222,7 +222,7 @@ class Policy:
         self._wake_us: Optional[int] = us if wake is None else min(wake, us)
 
     def wake_at(self, time_s: float) -> None:
-        """The same with the time instead of a delay."""
+        """The same with a time instead of a delay."""
         self.wake_in(time_s - self._cluster.now_s)
 
     _cluster: Cluster

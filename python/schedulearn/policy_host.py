@@ -20,7 +20,7 @@ OUTPUT_MAX_IN_ALL = 16 << 20  # ... and while it runs
 
 
 class Fault(Exception):
-    """Of the author's; `line` is in their file."""
+    """A mistake of the author; `line` is in their file."""
 
     def __init__(self, kind, message, line=0, function=""):
         super().__init__(message)
@@ -49,7 +49,7 @@ class Channel:
 
 
 class BoundedOutput:
-    """Standard output and error of the policy: to the log, so much for each decision."""
+    """Standard output and error of the policy: go to the log, with a limit per decision."""
 
     def __init__(self):
         self.left_in_all = OUTPUT_MAX_IN_ALL
@@ -85,7 +85,7 @@ def install_api(text):
 
 
 def fault_of(error, file):
-    """The exception with the last line of the author's file that it went through."""
+    """The exception, with the last line of the author's file in its traceback."""
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, Fault):
         return error
@@ -100,7 +100,7 @@ def fault_of(error, file):
 
 
 def takes(function, count):
-    """Whether it can be called with so many positional arguments."""
+    """Whether it can be called with that many positional arguments."""
     code = getattr(function, "__code__", None)
     if code is None:
         return False
@@ -140,7 +140,7 @@ def check_methods(policy):
         line = getattr(getattr(method, "__code__", None), "co_firstlineno", policy.class_line)
         raise Fault("invalid", f"the method must be {signature}", line)
     if decide and (policy.preemptive or policy.blocking):
-        raise Fault("invalid", "preemptive and blocking belong to order(); decide() says itself what is done", policy.class_line)
+        raise Fault("invalid", "preemptive and blocking belong to order(); decide() names its actions itself", policy.class_line)
     if policy.preemptive and policy.blocking:
         raise Fault("invalid", "a policy is preemptive or blocking, not both", policy.class_line)
     min_run = policy.min_run_s
@@ -148,16 +148,31 @@ def check_methods(policy):
         raise Fault("invalid", "min_run_s is a number of seconds", policy.class_line)
 
 
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def is_rising(default):
+    return isinstance(default, (list, tuple)) and len(default) > 0 and all(map(is_number, default)) and all(a < b for a, b in zip(default, default[1:]))
+
+
+def number_like(default, text):
+    number = float(text)
+    return int(number) if isinstance(default, int) and number.is_integer() else number
+
+
 def describe_parameter(policy, name, default):
     if not isinstance(name, str) or not name.isidentifier() or name == "deadline_ms":
         raise Fault("invalid", f"{name!r} cannot be the name of a parameter", policy.class_line)
     if isinstance(default, bool):
         return {"name": name, "type": "boolean", "default": "true" if default else "false"}
-    if isinstance(default, (int, float)) and abs(default) < 1e300:
+    if is_number(default):
         return {"name": name, "type": "number", "default": repr(default)}
     if isinstance(default, (list, tuple)) and default and all(isinstance(word, str) for word in default):
         return {"name": name, "type": "choice", "default": default[0], "choices": list(default)}
-    raise Fault("invalid", f"the default of parameter {name} must be a number, True or False, or a list of words", policy.class_line)
+    if is_rising(default):
+        return {"name": name, "type": "ascending numbers", "default": ",".join(map(repr, default))}
+    raise Fault("invalid", f"the default of parameter {name} must be a number, True or False, a list of words, or a list of rising numbers", policy.class_line)
 
 
 def describe(policy):
@@ -173,23 +188,24 @@ def describe(policy):
 
 
 def values_of(policy, given):
-    """The parameters as the types of their defaults."""
+    """The parameters, converted to the types of their defaults."""
     values = {}
     for name, default in policy.parameters.items():
         text = given.get(name)
         if text is None:
-            values[name] = default[0] if isinstance(default, (list, tuple)) else default
+            values[name] = list(default) if is_rising(default) else default[0] if isinstance(default, (list, tuple)) else default
         elif isinstance(default, bool):
             values[name] = text == "true"
         elif isinstance(default, (int, float)):
-            number = float(text)
-            values[name] = int(number) if isinstance(default, int) and number.is_integer() else number
+            values[name] = number_like(default, text)
+        elif is_rising(default):
+            values[name] = [number_like(default[0], number) for number in text.split(",")]
         else:
             values[name] = text
     return values
 
 
-# ---- the jobs and servers, as last told ----
+# ---- the jobs and servers, as last received ----
 
 
 def seconds(us):
@@ -197,7 +213,7 @@ def seconds(us):
 
 
 class Mirror:
-    """Jobs are kept in the order of submission, so that it never matters in which order they were told."""
+    """Jobs are kept in the order of submission, so that the order of messages never matters."""
 
     def __init__(self, api):
         self.api = api
@@ -248,7 +264,7 @@ class Mirror:
         server.index, server.name, server.state, server.gpus, server.free_gpus = row
 
 
-# ---- decisions, and the rules they are held to ----
+# ---- decisions, and the rules they must keep ----
 
 
 def named(thing):
@@ -276,7 +292,7 @@ class Runner:
 
     def known(self, job, where, line):
         if not isinstance(job, self.api.Job):
-            raise Fault("rules", f"{where} has {repr(job)[:100]}, which is no job", line)
+            raise Fault("rules", f"{where} has {repr(job)[:100]}, which is not a job", line)
         if self.mirror.by_slot.get(job._slot) is not job:
             raise Fault("rules", f"{where} has job {job.id}, which is gone or unknown", line)
 
@@ -326,7 +342,7 @@ class Runner:
 
     def check(self, action, seen):
         if not isinstance(action, self.api.Action):
-            raise Fault("rules", f"decide() has {repr(action)[:100]}, which is no action", self.line, "decide")
+            raise Fault("rules", f"decide() has {repr(action)[:100]}, which is not an action", self.line, "decide")
         job, gpus, line = action.job, action.gpus, action.line
         where = f"{action.kind}()"
         self.known(job, where, line)
@@ -346,7 +362,7 @@ class Runner:
             raise Fault("rules", f"{where}: job {job.id} runs on {wanted} GPUs, not on {gpus!r}", line)
 
     def check_sum(self, actions):
-        """More GPUs than there are is a mistake of the author's; that free ones are too scattered for a job is none."""
+        """Asking for more GPUs than are free is a mistake of the author; free GPUs too scattered for a job are not."""
         free = self.mirror.cluster.free_gpus
         for action in actions:
             if action.kind == "preempt":

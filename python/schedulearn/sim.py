@@ -5,7 +5,7 @@
     results = schedulearn.sim.run(trace="poisson:jobs=1000", servers="4x8", policies=["fifo", "tiresias", "./mine.py"])
     for row in results.rows:
         print(row["policy"], row["avg_jct_s"])
-    results.jobs("fifo")                     # one dictionary a job; pandas.DataFrame(...) reads it
+    results.jobs("fifo")                     # one dictionary per job; pandas.DataFrame(...) reads it
 
 Everything is as on the command line: `schedulearn sim compare --help`, docs/guide/simulator.md.
 """
@@ -30,7 +30,7 @@ NAMES = ("job_id", "user")  # columns that stay text, whatever they look like
 
 
 class SimulationError(Exception):
-    """What the simulator refused, in its own words: a stable `code`, the message, notes and hints."""
+    """The simulator's error: a stable `code`, the message, notes and hints."""
 
     def __init__(self, text: str, status: int) -> None:
         self.status = status
@@ -45,18 +45,18 @@ class SimulationError(Exception):
 
 
 class Results:
-    """What came out. It owns a temporary folder unless you gave one; close() or `with` removes that."""
+    """The results. They own a temporary folder unless you gave one; close() or `with` removes it."""
 
     def __init__(self, document: Dict[str, Any], folder: pathlib.Path, temporary: Optional[tempfile.TemporaryDirectory]) -> None:
-        self.document = document  #: as docs/formats/results.md tells
+        self.document = document  #: see docs/formats/results.md
         self.folder = folder
         self._temporary = temporary
         self._results = document["results"]
-        #: One dictionary for each simulation: policy, seed, its parameters and every number.
+        #: One dictionary per simulation: policy, seed, its parameters and every number.
         self.rows = [_flat(result) for result in self._results]
 
     def jobs(self, policy: Optional[str] = None, seed: Optional[int] = None) -> List[Dict[str, Optional[Value]]]:
-        """Every job of the simulations of this policy and seed (default: all), a dictionary each."""
+        """Every job of the simulations of this policy and seed (default: all), one dictionary each."""
         return self._read("jobs_file", policy, seed)
 
     def events(self, policy: Optional[str] = None, seed: Optional[int] = None) -> List[Dict[str, Optional[Value]]]:
@@ -99,8 +99,8 @@ def run(
 ) -> Results:
     """Runs every policy on the trace, on all cores, and waits for the end.
 
-    `policies` are names of built-in ones and files ("./mine.py"); `parameters` as --param, "tiresias.queues" or "knob",
-    several values make several simulations; `options` are all other flags with `_` for `-`: jobs="100,200",
+    `policies` are names of built-in ones and files ("./mine.py"); `parameters` as --param, "tiresias.promote_knob" or
+    "knob", several values make several simulations: [2, 4], or [[3600], [3250, 7200]] if a value is itself a list; `options` are all other flags with `_` for `-`: jobs="100,200",
     max_gpus=8, restart_cost=30, blind=True. Raises SimulationError.
     """
     temporary = tempfile.TemporaryDirectory(prefix="schedulearn-sim-") if out is None else None
@@ -109,7 +109,8 @@ def run(
     command = [_program(program), "sim", "compare", "--json", "--trace", str(trace), "--servers", str(servers),
                "--policies", ",".join(names), "--seeds", str(seeds), "--out", str(folder)]
     for name, value in (parameters or {}).items():
-        command += ["--param", f"{name}={_text(value)}"]
+        several_lists = isinstance(value, (list, tuple)) and any(isinstance(one, (list, tuple)) for one in value)
+        command += ["--param", f"{name}={'/'.join(map(_text, value)) if several_lists else _text(value)}"]
     if events:
         command.append("--events")
     for name, value in options.items():

@@ -1,5 +1,5 @@
-// The agent as a process on a server: connects to the controller, keeps the launcher alive, serves output, tells how
-// the machine does. It can be killed at any moment; jobs go on under the launcher.
+// The agent as a process on a server: connects to the controller, keeps the launcher alive, serves output, reports the
+// machine's state. It can be killed at any moment; jobs continue under the launcher.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "net/event_loop.h"
+#include "wire/retention.h"
 
 namespace sl::agent {
 
@@ -17,19 +18,25 @@ struct AgentSettings {
   std::string data_dir;
   std::string server;                     // empty: the host's name
   int simulate = 0;                       // GPUs to simulate; 0: look for real ones
-  bool simulate_if_none = false;          // 4 simulated ones when no real one is found
-  std::int64_t output_limit = 1LL << 30;  // bytes an attempt's output keeps; of more the middle goes
+  bool simulate_if_none = false;          // simulate 4 if no real one is found
+  std::string gpu_type;                   // serve only GPUs of this name; empty: all
+  std::int64_t output_limit = 1LL << 30;  // bytes kept of an attempt's output; beyond that the middle is dropped
   std::string token;
   std::string version = "0.1.0";
-  std::string launcher_program;  // empty: schedulearn-launcher beside this program
+  std::uint64_t job_open_files = 0;  // how many files a job may have open (RLIMIT_NOFILE); 0: as many as the agent
+  wire::RetentionRule keep = {};     // for the files of finished jobs
+  std::string launcher_program;      // empty: schedulearn-launcher next to this program
 };
 
 class Agent {
  public:
   virtual ~Agent() = default;
-  // Stops every attempt and the launcher, then calls `done`; for `up`, where Ctrl-C ends everything.
-  virtual void stop_jobs(std::function<void()> done) = 0;
-  // Errors: "data-directory-not-writable", "data-directory-in-use", "no-gpu", "launcher-missing".
+  virtual const std::string& server() const = 0;  // its name
+  // For `up`, with which everything ends. Kills every attempt:
+  virtual void kill_jobs() = 0;
+  // and ends the launcher as well, then calls `done`.
+  virtual void end(std::function<void()> done) = 0;
+  // Errors: "data-directory-not-writable", "data-directory-in-use", "no-gpu", "gpu-library-hangs", "launcher-missing".
   static Result<std::unique_ptr<Agent>> start(net::EventLoop& loop, const AgentSettings& settings);
 };
 

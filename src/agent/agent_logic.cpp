@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <sstream>
 
 namespace sl::agent {
 namespace {
@@ -17,36 +16,34 @@ int signal_number(const std::string& name) {
   return at == numbers.end() ? SIGTERM : at->second;
 }
 
-std::vector<int> parse_gpus(const std::string& text) {
-  std::vector<int> gpus;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) gpus.push_back(std::atoi(part.c_str()));
-  return gpus;
-}
-
 }  // namespace
-
-std::string key_of(std::int64_t job_id, int attempt) { return std::to_string(job_id) + "." + std::to_string(attempt); }
 
 // ---- sessions ----
 
 void AgentLogic::on_session_opened(wire::Hello hello, Instant now) {
   in_session_ = true;
+  is_welcome_ = false;
   reports_sent_ = orders_seen_ = 0;
   hello_sent_ = now;
   next_ping_ = now + lease_ / 6;
   lease_until_ = now + lease_;
-  for (const auto& [key, attempt] : attempts_) hello.attempts.push_back(attempt.report);
+  hello.cluster = cluster_.id;
+  hello.last_job = cluster_.last_job;
+  for (const auto& [key, attempt] : attempts_) {
+    const Incarnation& incarnation = attempt.report.incarnation;
+    if (incarnation.cluster == cluster_.id) hello.last_job = std::max(hello.last_job, incarnation.job);
+    hello.attempts.push_back(attempt.report);
+  }
   ports_.send(hello);
 }
 
 void AgentLogic::on_launcher_lost() {
   launcher_ready_ = false;
   attempts_.clear();
-  disconnect();  // orders under way assume what is no longer known
+  disconnect();  // orders in progress are based on what is now unknown
 }
 
-// What has not begun is ordered again in the next session, if it is still wanted.
+// Orders that were not begun are given again in the next session if they are still wanted.
 void AgentLogic::on_session_closed() {
   in_session_ = false;
   std::erase_if(attempts_, [](const auto& item) { return item.second.waiting.has_value(); });
@@ -63,10 +60,19 @@ void AgentLogic::renew(Instant from) {
   ports_.renew(lease_until_);
 }
 
-// Whether it is the order after the last one. When one is missing, both sides start over with a new session.
+// What a welcome says counts, also when it is less than before: the controller knows now what we had heard.
+void AgentLogic::hear_of(const std::string& cluster, std::int64_t last_job) {
+  const KnownCluster heard{cluster, last_job};
+  if (heard == cluster_) return;
+  cluster_ = heard;
+  ports_.remember(cluster_);
+}
+
+// Whether it is the next order in sequence. If one is missing, or the welcome, without whose lease nothing may start,
+// both sides start over with a new session.
 bool AgentLogic::is_next(std::int64_t seq) {
-  if (seq <= orders_seen_) return false;  // came twice
-  if (seq != orders_seen_ + 1) return disconnect(), false;
+  if (seq <= orders_seen_) return false;  // repeated
+  if (!is_welcome_ || seq != orders_seen_ + 1) return disconnect(), false;
   orders_seen_ = seq;
   return true;
 }
@@ -74,12 +80,15 @@ bool AgentLogic::is_next(std::int64_t seq) {
 void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now) {
   if (!in_session_) return;
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+    is_welcome_ = true;
     lease_ = Duration::seconds(welcome->lease_s);
     renew(hello_sent_);
+    hear_of(welcome->cluster, welcome->last_job);
   }
   if (const auto* ping = std::get_if<wire::Ping>(&message)) {
     if (ping->last_seq > orders_seen_) return disconnect();
     renew(std::max(hello_sent_, Instant{ping->at_us}));
+    hear_of(cluster_.id, std::max(cluster_.last_job, ping->last_job));
   }
   if (now >= lease_until_) return disconnect();  // old news: we may have been frozen
   if (const auto* order = std::get_if<wire::StartAttempt>(&message)) {
@@ -100,34 +109,47 @@ void AgentLogic::tick(Instant now) {
   for (auto& [key, attempt] : attempts_) {
     if (now < attempt.kill_at) continue;
     ports_.signal(key, SIGKILL);
-    attempt.kill_at = now + Duration::whole_seconds(5);  // again, should the first have been lost
+    attempt.kill_at = now + Duration::whole_seconds(5);  // repeated, in case the first was lost
   }
 }
 
 // ---- orders ----
 
-// The order may come again after a reconnect: an attempt that is known only tells how it stands.
+// The order may come again after a reconnect: a known attempt only reports its state.
 void AgentLogic::start(const wire::StartAttempt& order) {
-  const std::string key = key_of(order.job_id, order.attempt);
+  const std::string key = key_of(order.incarnation);
   const auto [at, is_new] = attempts_.try_emplace(key);
   HeldAttempt& attempt = at->second;
   if (!is_new) return report(attempt.report);
-  attempt.report.job_id = order.job_id;
-  attempt.report.attempt = order.attempt;
+  attempt.report.incarnation = order.incarnation;
   attempt.report.state = "starting";
   if (!gpus_are_free(order)) {
     attempt.waiting = order;
     return;
   }
-  attempt.report.gpus = order.gpus;
-  ports_.launch(key, order);
+  launch(key, order);
 }
 
-// An attempt that the controller has given up may still be on its way out.
+// What never ran need not be on disk: should we forget its end, the order comes again.
+void AgentLogic::launch(const std::string& key, const wire::StartAttempt& order) {
+  wire::AttemptReport& told = attempts_[key].report;
+  told.gpus = order.placement.gpus;
+  const Status launched = ports_.launch(key, order);
+  if (launched.ok()) return;
+  told.state = "exited";
+  told.failure_kind = launched.error().code;
+  told.failure_message = launched.error().message;
+  report(told);
+}
+
+// An attempt that the controller has given up may still be ending.
 bool AgentLogic::gpus_are_free(const wire::StartAttempt& order) const {
   return std::none_of(attempts_.begin(), attempts_.end(), [&](const auto& item) {
     const wire::AttemptReport& other = item.second.report;
-    return other.state != "exited" && std::any_of(order.gpus.begin(), order.gpus.end(), [&](int gpu) {
+    if (std::find(order.neighbours.begin(), order.neighbours.end(), other.incarnation) != order.neighbours.end())
+      return false;
+    return other.state != "exited" &&
+           std::any_of(order.placement.gpus.begin(), order.placement.gpus.end(), [&](int gpu) {
              return std::find(other.gpus.begin(), other.gpus.end(), gpu) != other.gpus.end();
            });
   });
@@ -138,22 +160,21 @@ void AgentLogic::launch_waiting() {
     if (!attempt.waiting || !gpus_are_free(*attempt.waiting)) continue;
     const wire::StartAttempt order = std::move(*attempt.waiting);
     attempt.waiting.reset();
-    attempt.report.gpus = order.gpus;
-    ports_.launch(key, order);
+    launch(key, order);
   }
 }
 
 void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
-  const std::string key = key_of(order.job_id, order.attempt);
+  const std::string key = key_of(order.incarnation);
   const auto at = attempts_.find(key);
-  if (at == attempts_.end()) return report_lost(order);  // never heard of: it cannot run here
+  if (at == attempts_.end()) return report_lost(order);  // unknown: it cannot be running here
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
     attempts_.erase(at);
     return report_lost(order);
   }
   if (attempt.report.state == "exited") return report(attempt.report);
-  if (!attempt.kill_at.is_never()) return;  // already on its way
+  if (!attempt.kill_at.is_never()) return;  // already being ended
   attempt.report.state = "stopping";
   attempt.kill_at = now + Duration::seconds(order.grace_s);
   ports_.signal(key, signal_number(order.signal));
@@ -161,15 +182,14 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
 
 void AgentLogic::report_lost(const wire::StopAttempt& order) {
   wire::AttemptReport lost;
-  lost.job_id = order.job_id;
-  lost.attempt = order.attempt;
+  lost.incarnation = order.incarnation;
   lost.state = "exited";
   lost.failure_kind = "lost";
   report(lost);
 }
 
 void AgentLogic::forget(const wire::ForgetAttempt& order) {
-  const std::string key = key_of(order.job_id, order.attempt);
+  const std::string key = key_of(order.incarnation);
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || at->second.report.state != "exited") return;
   attempts_.erase(at);
@@ -179,26 +199,49 @@ void AgentLogic::forget(const wire::ForgetAttempt& order) {
 // ---- the launcher ----
 
 void AgentLogic::on_launcher_state(const LauncherState& state) {
-  const std::size_t dot = state.key.find('.');
-  if (dot == std::string::npos) return;
+  const auto incarnation = parse_key(state.key);
+  if (!incarnation) return;
   HeldAttempt& attempt = attempts_[state.key];
   const bool stopping = attempt.report.state == "stopping" && state.state == "running";
   wire::AttemptReport& told = attempt.report;
-  told.job_id = std::atoll(state.key.c_str());
-  told.attempt = std::atoi(state.key.c_str() + dot + 1);
+  told.incarnation = *incarnation;
   told.state = stopping ? "stopping" : state.state;
   told.pid = state.pid;
-  told.gpus = parse_gpus(state.gpus);
+  told.gpus = split_gpus(state.gpus);
   if (state.started_us != 0) told.started_us = state.started_us;
   if (state.ended_us != 0) told.ended_us = state.ended_us;
   told.exit_code = state.exit_code;
   told.signal = state.signal;
   if (!state.failure_kind.empty()) told.failure_kind = state.failure_kind;
   if (!state.failure_message.empty()) told.failure_message = state.failure_message;
+  if (!state.stopped_by.empty()) told.stopped_by = state.stopped_by;
   if (launcher_ready_) report(told);
   if (state.state != "exited") return;
   attempt.kill_at = Instant::never();
   launch_waiting();
+}
+
+bool AgentLogic::holds(const wire::StoredJob& job) const {
+  const std::string prefix = std::to_string(job.job) + ".";
+  for (auto at = attempts_.lower_bound(prefix); at != attempts_.end() && at->first.starts_with(prefix); ++at) {
+    const std::string& cluster = at->second.report.incarnation.cluster;
+    if (job.cluster.empty() || cluster.empty() || cluster == job.cluster) return true;
+  }
+  return false;
+}
+
+bool AgentLogic::runs_another(std::int64_t job_id, const std::string& key) const {
+  return std::any_of(attempts_.begin(), attempts_.end(), [&](const auto& item) {
+    const wire::AttemptReport& other = item.second.report;
+    return other.incarnation.job == job_id && item.first != key && other.state != "exited";
+  });
+}
+
+void AgentLogic::on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return;
+  at->second.report.checkpoint_bytes = bytes;
+  at->second.report.checkpoint_s = seconds;
 }
 
 void AgentLogic::report(const wire::AttemptReport& report) {

@@ -1,32 +1,44 @@
-// The agent as a state machine: messages of the controller, states from the launcher and time go in; messages, orders
-// to the launcher go out. No socket, thread, file or clock. It can forget everything: the launcher tells it again.
+// The agent as a state machine: messages of the controller, states from the launcher and time go in; messages and
+// orders to the launcher go out. No socket, thread, file or clock. It can forget everything: the launcher reports it
+// again.
 //
-// Time here is CLOCK_BOOTTIME, which never jumps: leases are counted in it. The lease runs from the moment a ping left
-// that the controller has answered. Once it has run out, the session is given up and nothing that was under way in it
+// Time here is CLOCK_BOOTTIME, which never jumps: leases are measured in it. The lease runs from the moment a ping was
+// sent that the controller answered. Once it has run out, the session is closed and nothing that was in progress in it
 // is obeyed any more.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/launcher_wire.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "wire/agent_protocol.h"
 
 namespace sl::agent {
 
-// What the logic asks of the world.
+// What an agent keeps of the cluster it was last welcome in, so that a controller can tell when its database is older.
+struct KnownCluster {
+  std::string id;             // empty: none yet
+  std::int64_t last_job = 0;  // the highest job number it has heard of
+  friend bool operator==(const KnownCluster&, const KnownCluster&) = default;
+};
+
+// What the logic needs from the world.
 class AgentPorts {
  public:
   virtual ~AgentPorts() = default;
-  virtual void send(const wire::AgentMessage& message) = 0;  // dropped when no session is open
-  virtual void launch(const std::string& key, const wire::StartAttempt& order) = 0;
+  virtual void send(const wire::AgentMessage& message) = 0;  // dropped if no session is open
+  // An error when this server cannot start anything at the moment; then nothing was started.
+  virtual Status launch(const std::string& key, const wire::StartAttempt& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
   virtual void forget(const std::string& key) = 0;
-  virtual void renew(Instant until) = 0;  // tells the launcher how long fenced attempts may run
-  virtual void disconnect() = 0;          // gives up the session; the world opens another one later
+  virtual void renew(Instant until) = 0;                   // tells the launcher how long fenced attempts may run
+  virtual void disconnect() = 0;                           // gives up the session; the world opens another one later
+  virtual void remember(const KnownCluster& cluster) = 0;  // for restore_cluster() of the next agent
 };
 
 struct HeldAttempt {
@@ -35,24 +47,30 @@ struct HeldAttempt {
   std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet
 };
 
-std::string key_of(std::int64_t job_id, int attempt);
-
 class AgentLogic {
  public:
   explicit AgentLogic(AgentPorts& ports) : ports_(ports) {}
 
-  // A session may begin only when the launcher has told what runs. `hello` is completed with the attempts.
+  void restore_cluster(KnownCluster cluster) { cluster_ = std::move(cluster); }
+  // A session may begin only after the launcher has reported what runs. The attempts are added to `hello`.
   void on_session_opened(wire::Hello hello, Instant now);
   void on_session_closed();
   void on_message(const wire::ControllerMessage& message, Instant now);
   void on_launcher_state(const LauncherState& state);
+  // The contents of the checkpoint folder of an attempt that is about to be reported as exited.
+  void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
   void on_launcher_listed() { launcher_ready_ = true; }
-  // The launcher has gone (killed): what it ran is unknown until the next one has looked.
+  // The launcher has gone (killed): what it ran is unknown until the next one has checked.
   void on_launcher_lost();
   bool launcher_ready() const { return launcher_ready_; }
-  void tick(Instant now);  // a few times a second: pings, gives up silent sessions, kills what outlived its grace
+  void tick(Instant now);  // a few times a second: pings, closes silent sessions, kills what outlived its grace period
 
   const std::map<std::string, HeldAttempt>& attempts() const { return attempts_; }
+  // Whether an attempt of the job is here whose end, if it has ended, the controller has not confirmed. A job without a
+  // cluster may be of any.
+  bool holds(const wire::StoredJob& job) const;
+  // Whether another attempt of the job than `key` is here and has not ended.
+  bool runs_another(std::int64_t job_id, const std::string& key) const;
 
  private:
   void start(const wire::StartAttempt& order);
@@ -62,17 +80,21 @@ class AgentLogic {
   void report_lost(const wire::StopAttempt& order);
   void disconnect();
   void renew(Instant from);
+  void hear_of(const std::string& cluster, std::int64_t last_job);
   bool is_next(std::int64_t seq);
   bool gpus_are_free(const wire::StartAttempt& order) const;
+  void launch(const std::string& key, const wire::StartAttempt& order);
   void launch_waiting();
 
   AgentPorts& ports_;
   std::map<std::string, HeldAttempt> attempts_;
+  KnownCluster cluster_;
   bool launcher_ready_ = false;
   bool in_session_ = false;
-  std::int64_t reports_sent_ = 0, orders_seen_ = 0;  // of this session
+  bool is_welcome_ = false;  // in this session
+  std::int64_t reports_sent_ = 0, orders_seen_ = 0;  // in this session
   Instant hello_sent_, next_ping_;
-  Duration lease_ = Duration::whole_seconds(30);  // until the controller says
+  Duration lease_ = Duration::whole_seconds(30);  // until the controller sends its own
   Instant lease_until_ = Instant::never();
 };
 

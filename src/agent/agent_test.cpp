@@ -1,29 +1,38 @@
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 
 #include "agent/agent_logic.h"
 #include "agent/environment.h"
 #include "agent/files.h"
-#include "agent/gpu_probe.h"
 #include "agent/launcher_logic.h"
+#include "agent/metrics.h"
 
 namespace sl::agent {
 namespace {
 
-// Records what the logic asks for.
+// Records what the logic requests.
 class Ports : public AgentPorts {
  public:
   void send(const wire::AgentMessage& message) override { sent.push_back(message); }
-  void launch(const std::string& key, const wire::StartAttempt&) override { launched.push_back(key); }
+  Status launch(const std::string& key, const wire::StartAttempt&) override {
+    launched.push_back(key);
+    return cannot_launch;
+  }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
   void forget(const std::string& key) override { forgotten.push_back(key); }
   void renew(Instant until) override { lease_until = until; }
   void disconnect() override { ++disconnects; }
+  void remember(const KnownCluster& known) override { cluster = known; }
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
@@ -31,6 +40,8 @@ class Ports : public AgentPorts {
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;
   int disconnects = 0;
+  KnownCluster cluster;
+  Status cannot_launch;  // what launch() answers
 };
 
 class AgentLogicTest : public testing::Test {
@@ -51,9 +62,8 @@ class AgentLogicTest : public testing::Test {
   }
   void order_start(int attempt = 1, std::vector<int> gpus = {0}) {
     wire::StartAttempt order;
-    order.job_id = 5;
-    order.attempt = attempt;
-    order.gpus = std::move(gpus);
+    order.incarnation = {"", 5, attempt, 0};
+    order.placement.gpus = std::move(gpus);
     give(order);
   }
   std::int64_t seq = 0;
@@ -62,22 +72,43 @@ class AgentLogicTest : public testing::Test {
   Instant now = Instant::at_seconds(100);
 };
 
+// Its lease is not the launcher's yet, so nothing would end what must end with it.
+TEST_F(AgentLogicTest, obeys_no_order_of_a_session_that_has_not_welcomed_it) {
+  logic.on_session_closed();
+  logic.on_session_opened({}, now);
+  seq = 0;
+  order_start();
+  EXPECT_TRUE(ports.launched.empty());
+  EXPECT_EQ(ports.disconnects, 1);
+}
+
 TEST_F(AgentLogicTest, starts_an_attempt_once_however_often_it_is_told) {
   order_start();
   logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1});
   EXPECT_EQ(ports.last_report().state, "running");
   order_start();
   EXPECT_EQ(ports.launched, std::vector<std::string>{"5.1"});
-  EXPECT_EQ(ports.last_report().pid, 77);  // it tells again how it stands
+  EXPECT_EQ(ports.last_report().pid, 77);  // it reports its state again
+}
+
+TEST_F(AgentLogicTest, tells_at_once_that_the_server_cannot_start_an_attempt) {
+  ports.cannot_launch = unavailable("server_setup", "no space left");
+  order_start();
+  EXPECT_EQ(ports.last_report().state, "exited");
+  EXPECT_EQ(ports.last_report().failure_kind, "server_setup");
+  EXPECT_EQ(ports.last_report().failure_message, "no space left");
+  ports.cannot_launch = {};
+  order_start(2);  // its GPUs are free
+  EXPECT_EQ(ports.launched.back(), "5.2");
 }
 
 TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
   order_start();
   logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1});
   wire::StopAttempt stop;
-  stop.job_id = 5, stop.attempt = 1, stop.signal = "USR1", stop.grace_s = 10;
+  stop.incarnation = {"", 5, 1, 0}, stop.signal = "USR1", stop.grace_s = 10;
   give(stop);
-  give(stop);  // twice is once
+  give(stop);  // a repeated stop has no effect
   logic.tick(now + Duration::whole_seconds(9));
   EXPECT_EQ(ports.signals, (std::vector<std::pair<std::string, int>>{{"5.1", SIGUSR1}}));
   logic.tick(now + Duration::whole_seconds(10));
@@ -96,7 +127,7 @@ TEST_F(AgentLogicTest, tells_everything_it_holds_when_a_session_opens) {
 TEST_F(AgentLogicTest, keeps_an_end_until_the_controller_says_it_may_be_forgotten) {
   order_start();
   wire::ForgetAttempt forget;
-  forget.job_id = 5, forget.attempt = 1;
+  forget.incarnation = {"", 5, 1, 0};
   give(forget);
   EXPECT_TRUE(ports.forgotten.empty());  // it still runs
   logic.on_launcher_state({.key = "5.1", .state = "exited", .ended_us = 2, .exit_code = 0});
@@ -105,9 +136,36 @@ TEST_F(AgentLogicTest, keeps_an_end_until_the_controller_says_it_may_be_forgotte
   EXPECT_TRUE(logic.attempts().empty());
 }
 
+TEST_F(AgentLogicTest, holds_a_job_until_its_end_is_confirmed) {
+  logic.on_launcher_state({.key = "5.1.700.c", .state = "exited"});
+  logic.on_launcher_state({.key = "50.1.900.c", .state = "running"});
+  EXPECT_TRUE(logic.holds({"c", 5}));
+  EXPECT_TRUE(logic.holds({"", 5})) << "folders of an older version may be its";
+  EXPECT_FALSE(logic.holds({"d", 5}));
+  give(wire::ForgetAttempt{0, {"c", 5, 1, 700}});
+  EXPECT_FALSE(logic.holds({"c", 5}));
+}
+
+TEST_F(AgentLogicTest, tells_the_next_controller_how_far_the_numbers_of_jobs_had_got) {
+  logic.on_message(wire::Welcome{"", 1, 30, "c", 4}, now);
+  logic.on_message(wire::Ping{now.us, 0, 9}, now);
+  EXPECT_EQ(ports.cluster, (KnownCluster{"c", 9}));
+  AgentLogic next(ports);
+  next.restore_cluster(ports.cluster);
+  next.on_launcher_listed();
+  next.on_launcher_state({.key = "12.1.700.c", .state = "running", .pid = 77});
+  next.on_launcher_state({.key = "50.1.700.other", .state = "running", .pid = 78});
+  next.on_session_opened({}, now);
+  const auto& hello = std::get<wire::Hello>(ports.sent.back());
+  EXPECT_EQ(hello.cluster, "c");
+  EXPECT_EQ(hello.last_job, 12) << "it runs one, of which no ping had told yet";
+  ASSERT_EQ(hello.attempts.size(), 2u);
+  EXPECT_EQ(hello.attempts[0].incarnation, (Incarnation{"c", 12, 1, 700}));
+}
+
 TEST_F(AgentLogicTest, says_of_an_attempt_it_never_had_that_it_is_lost) {
   wire::StopAttempt stop;
-  stop.job_id = 9, stop.attempt = 4;
+  stop.incarnation = {"", 9, 4, 0};
   give(stop);
   EXPECT_EQ(ports.last_report().failure_kind, "lost");
 }
@@ -115,7 +173,7 @@ TEST_F(AgentLogicTest, says_of_an_attempt_it_never_had_that_it_is_lost) {
 TEST_F(AgentLogicTest, an_order_that_came_twice_is_ignored_and_a_missing_one_ends_the_session) {
   order_start();
   wire::StartAttempt again;
-  again.seq = 1, again.job_id = 5, again.attempt = 1;
+  again.seq = 1, again.incarnation = {"", 5, 1, 0};
   logic.on_message(again, now);
   EXPECT_EQ(ports.launched.size(), 1u);
   again.seq = 3;
@@ -151,17 +209,57 @@ TEST_F(AgentLogicTest, an_attempt_waits_for_the_gpus_of_one_that_is_on_its_way_o
   EXPECT_EQ(ports.launched, (std::vector<std::string>{"5.1", "5.2"}));
 }
 
-// Records what the launcher's logic asks for.
-class LauncherWorld : public LauncherPorts {
+TEST_F(AgentLogicTest, an_attempt_that_waits_is_forgotten_with_its_session) {
+  order_start(1);
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0"});
+  order_start(2);
+  logic.on_session_closed();
+  logic.on_launcher_state(
+      {.key = "5.1", .state = "exited", .pid = 77, .started_us = 1, .ended_us = 2, .exit_code = 0, .gpus = "0"});
+  EXPECT_EQ(ports.launched, std::vector<std::string>{"5.1"}) << "the controller may have given its GPUs to another";
+  EXPECT_EQ(logic.attempts().size(), 1u);
+}
+
+TEST_F(AgentLogicTest, an_attempt_does_not_wait_for_jobs_that_share_its_gpus) {
+  order_start(1, {0});
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0"});
+  wire::StartAttempt order;
+  order.incarnation = {"", 6, 1, 0};
+  order.placement.gpus = {0};
+  order.neighbours = {{"", 5, 1, 0}};
+  give(order);
+  EXPECT_EQ(ports.launched, (std::vector<std::string>{"5.1", "6.1"}));
+}
+
+TEST_F(AgentLogicTest, the_checkpoint_of_an_attempt_is_reported_with_its_end) {
+  order_start(1, {0});
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0"});
+  logic.on_checkpoint("5.1", 1000, 0.5);
+  logic.on_checkpoint("9.9", 1, {});
+  logic.on_launcher_state({.key = "5.1", .state = "exited", .pid = 77, .exit_code = 75, .gpus = "0"});
+  const wire::AttemptReport& ended = logic.attempts().at("5.1").report;
+  EXPECT_EQ(ended.checkpoint_bytes, 1000);
+  EXPECT_EQ(ended.checkpoint_s, 0.5);
+}
+
+// Records what the launcher's logic requests.
+class LauncherWorld : public Runtime, public LauncherPorts {
  public:
-  Result<std::int64_t> spawn(const LaunchOrder& order) override {
+  Result<std::int64_t> start(const LaunchOrder& order) override {
     if (order.workdir == "/nowhere") return invalid("setup", "no such working directory: /nowhere");
-    log.push_back("spawn " + order.key);
-    return next_pid++;
+    log.push_back("start " + order.key);
+    return 100;
   }
-  void signal(std::int64_t pid, int number) override {
-    log.push_back("signal " + std::to_string(pid) + " " + std::to_string(number));
+  bool adopt(const Started& started) override {
+    log.push_back("adopt " + started.key);
+    return started.pid != gone;
   }
+  void signal(const std::string& key, int number) override {
+    if (number != SIGCONT) log.push_back("signal " + key + " " + std::to_string(number));
+  }
+  void kill(const std::string& key) override { log.push_back("kill " + key); }
+  bool is_gone(const std::string& key) override { return lingering.count(key) == 0; }
+  void forget(const std::string&) override {}
   void write_end(const LauncherState& state) override { log.push_back("write " + state.key); }
   void write_forgotten(const std::string& key) override { log.push_back("forget " + key); }
   void sync() override { log.push_back("sync"); }
@@ -176,7 +274,8 @@ class LauncherWorld : public LauncherPorts {
 
   std::vector<std::string> log;
   std::string over;
-  std::int64_t next_pid = 100;
+  static constexpr std::int64_t gone = 51;  // the number of a leader that has ended
+  std::set<std::string> lingering;          // whose trees have processes left
 };
 
 class LauncherLogicTest : public testing::Test {
@@ -187,30 +286,58 @@ class LauncherLogicTest : public testing::Test {
   void settle() { logic.settle(now); }
   using Log = std::vector<std::string>;
   LauncherWorld world;
-  LauncherLogic logic{world};
+  LauncherLogic logic{world, world};
   Instant now = Instant::at_seconds(100);
 };
 
 TEST_F(LauncherLogicTest, an_end_is_on_disk_before_it_is_told) {
   start("1.1");
   world.take();
-  logic.on_ended(100, 3 << 8);
+  logic.on_ended("1.1", 3 << 8);
   settle();
-  EXPECT_EQ(world.take(), (Log{"signal 100 9", "write 1.1", "sync", "tell 1.1 exited"}));
+  EXPECT_EQ(world.take(), (Log{"write 1.1", "sync", "tell 1.1 exited"}));
   EXPECT_EQ(logic.attempts().at("1.1").state.exit_code, 3);
+}
+
+TEST_F(LauncherLogicTest, an_attempt_has_not_ended_before_all_it_started_is_gone) {
+  start("1.1");
+  world.take();
+  world.lingering = {"1.1"};
+  logic.on_ended("1.1", 0);
+  settle();
+  EXPECT_EQ(world.take(), Log{"kill 1.1"});
+  logic.obey({"list"}, now);
+  EXPECT_EQ(world.take(), (Log{"tell 1.1 running", "listed"}));
+  now = logic.next_wake();
+  settle();
+  EXPECT_EQ(world.take(), Log{"kill 1.1"});  // until it is
+  world.lingering.clear();
+  now = logic.next_wake();
+  settle();
+  EXPECT_EQ(world.take(), (Log{"write 1.1", "sync", "tell 1.1 exited"}));
+  EXPECT_EQ(logic.attempts().at("1.1").state.exit_code, 0);
+}
+
+TEST_F(LauncherLogicTest, a_kill_is_for_the_whole_tree_and_other_signals_for_the_group) {
+  start("1.1");
+  world.take();
+  logic.obey({"signal", "1.1", "15"}, now);
+  logic.obey({"signal", "1.1", "9"}, now);
+  EXPECT_EQ(world.take(), (Log{"signal 1.1 15", "kill 1.1"}));
+  EXPECT_EQ(logic.attempts().at("1.1").state.stopped_by, "order");
 }
 
 TEST_F(LauncherLogicTest, ends_that_come_together_share_one_sync) {
   start("1.1"), start("2.1");
   world.take();
-  logic.on_ended(100, 0), logic.on_ended(101, 0);
+  logic.on_ended("1.1", 0), logic.on_ended("2.1", 0);
   settle();
   EXPECT_EQ(std::count(world.log.begin(), world.log.end(), "sync"), 1);
 }
 
 TEST_F(LauncherLogicTest, starts_an_attempt_once_also_when_it_is_over_and_forgotten) {
   start("1.1"), start("1.1");
-  EXPECT_EQ(world.take(), (Log{"spawn 1.1", "tell 1.1 running", "tell 1.1 running"}));
+  EXPECT_EQ(world.take(), (Log{"start 1.1", "tell 1.1 running", "tell 1.1 running"}));
   world.over = "2.1";
   start("2.1");
   EXPECT_EQ(world.take(), Log{"tell 2.1 exitedlost"});
@@ -232,90 +359,123 @@ TEST_F(LauncherLogicTest, without_a_lease_fenced_attempts_end_and_others_run_on)
   EXPECT_EQ(logic.next_wake(), now + Duration::whole_seconds(1));
   now = now + Duration::whole_seconds(1);
   settle(), settle();
-  EXPECT_EQ(world.take(), Log{"signal 100 15"});
+  EXPECT_EQ(world.take(), Log{"signal 1.1 15"});
+  EXPECT_EQ(logic.attempts().at("1.1").state.stopped_by, "lease");
   now = logic.next_wake();
   settle(), settle();
-  EXPECT_EQ(world.take(), Log{"signal 100 9"});
+  EXPECT_EQ(world.take(), Log{"kill 1.1"});
   start("3.1", true);  // an order from before the cut
   EXPECT_EQ(world.take(), Log{"tell 3.1 exitedlost"});
 }
 
+Started started_before(const std::string& key, std::int64_t pid, const std::string& boot) {
+  return {key, pid, 7, 1, "0", true, boot, ""};
+}
+
 TEST_F(LauncherLogicTest, what_a_predecessor_left_is_adopted_without_an_exit_code) {
-  logic.adopt({.key = "1.1", .state = "running", .pid = 50}, false);
-  logic.adopt_gone({.key = "2.1", .state = "running", .pid = 51});
+  Remains remains;
+  remains.journal.started["1.1"] = started_before("1.1", 50, "b");
+  remains.journal.started["2.1"] = started_before("2.1", LauncherWorld::gone, "b");
+  remains.journal.started["3.1"] = started_before("3.1", 52, "b");
+  remains.journal.ends["3.1"] = {.key = "3.1", .state = "exited", .exit_code = 3};
+  logic.recover(remains, "b");
+  EXPECT_EQ(world.take(), (Log{"adopt 1.1", "adopt 2.1"}));
   settle();
-  logic.on_ended(50, LauncherLogic::unknown_status);
+  logic.on_ended("1.1", LauncherLogic::unknown_status);
   settle();
   EXPECT_EQ(logic.attempts().at("1.1").state.failure_kind, "lost");
   EXPECT_EQ(logic.attempts().at("2.1").state.failure_kind, "lost");
+  EXPECT_EQ(logic.attempts().at("3.1").state.exit_code, 3);
 }
 
-wire::StartAttempt order_of(wire::CommandLine command, const std::string& launch = "none") {
-  wire::StartAttempt order;
-  order.job_id = 5;
-  order.attempt = 2;
-  order.resume = true;
-  order.gpus = {1, 3};
-  order.spec.command = std::move(command);
-  order.spec.launch = launch;
-  order.spec.workdir = "/w";
-  order.spec.env = {{"A", "b"}, {"OMP_NUM_THREADS", "4"}};
-  return order;
-}
-
-bool has(const std::vector<std::string>& list, const std::string& entry) {
-  return std::find(list.begin(), list.end(), entry) != list.end();
-}
-
-TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_the_agent) {
-  const Execution e = make_execution(order_of("python train.py | tee log"),
-                                     {"/d/attempts/5.2", "/d/jobs/5", "/d/torchrun.py", "http://c", 0},
-                                     {"PATH=/bin", "SECRET=x", "HOME=/h"});
-  EXPECT_TRUE(e.arguments.at(2).ends_with("set -o pipefail\npython train.py | tee log"));
-  EXPECT_EQ(e.required, "python");
-  for (const char* entry :
-       {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1", "CUDA_VISIBLE_DEVICES=1,3", "A=b",
-        "OMP_NUM_THREADS=4", "PATH=/bin", "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints"}) {
-    EXPECT_TRUE(has(e.environment, entry)) << entry;
+// Their numbers may be other processes' by now, and their lease is in another boot's time.
+TEST_F(LauncherLogicTest, what_was_started_in_another_boot_is_over_and_no_process_is_taken_for_it) {
+  for (const char* boot : {"earlier", ""}) {
+    LauncherLogic successor{world, world};
+    Remains remains;
+    remains.journal.started["1.1"] = started_before("1.1", 50, boot);
+    remains.lease_boot = boot, remains.lease_until = now;
+    successor.recover(remains, *boot ? "b" : "");
+    EXPECT_TRUE(successor.next_wake() <= now) << "only to see that the tree is gone";
+    successor.settle(now);
+    EXPECT_EQ(world.take(), (Log{"write 1.1", "sync", "tell 1.1 exitedlost"}));
+    EXPECT_TRUE(successor.next_wake().is_never()) << "there is no lease";
+    EXPECT_NE(successor.attempts().at("1.1").state.failure_message.find("rebooted"), std::string::npos);
   }
-  EXPECT_FALSE(has(e.environment, "SECRET=x"));
 }
 
-TEST(Environment, a_vector_is_executed_as_it_is) {
-  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}).arguments,
-            (std::vector<std::string>{"ls", "$HOME"}));
-}
-
-TEST(Environment, torchrun_starts_one_process_a_gpu_with_the_interpreter_that_was_asked_for) {
-  const AttemptPaths paths{"/a", "/j", "/d/t.py", "", 1234};
-  EXPECT_NE(make_execution(order_of("train.py --x 1", "torchrun"), paths, {})
-                .arguments[2]
-                .find("exec '/usr/bin/python3' '/d/t.py' --nnodes 1 --nproc_per_node 2"),
-            std::string::npos);
-  EXPECT_NE(make_execution(order_of("/opt/python3.12 train.py", "torchrun"), paths, {})
-                .arguments[2]
-                .find("exec '/opt/python3.12'"),
-            std::string::npos);
-  EXPECT_NE(make_execution(order_of(std::vector<std::string>{"train.py", "it's"}, "torchrun"), paths, {})
-                .arguments[2]
-                .find("'train.py' 'it'\\''s'"),
-            std::string::npos);
-}
-
-TEST(Environment, the_first_program_of_a_line_is_known_only_when_it_is_plain) {
-  EXPECT_EQ(first_program("  python train.py"), "python");
-  EXPECT_EQ(first_program("ls;true"), "ls");
-  for (const char* line : {"", "cd x && ls", "A=b python x", "$PY x", "(ls)", "\"my prog\"", "for i in 1; do ls; done"})
-    EXPECT_EQ(first_program(line), "") << line;
-}
-
-TEST(Files, base64_and_metrics_lines) {
+TEST(Files, base64) {
   EXPECT_EQ(encode_base64("Man"), "TWFu");
   EXPECT_EQ(encode_base64("Ma"), "TWE=");
   EXPECT_EQ(encode_base64(""), "");
-  EXPECT_EQ(parse_metrics_line(R"({"epoch": 3, "epochs": 5, "loss": 0.5})")->done, 3);
-  EXPECT_EQ(parse_metrics_line(R"({"step": 30, "accuracy": 0.9})")->unit, "step");
-  for (const char* bad : {"", "x", "[]", "{}", "{\"epoch\": \"three\"}"}) EXPECT_FALSE(parse_metrics_line(bad)) << bad;
+}
+
+// ---- metrics ----
+
+constexpr std::int64_t second_us = 1'000'000;
+
+TEST(Metrics, steps_and_epochs_are_counted_apart_and_the_loss_of_a_step_is_no_loss_of_an_epoch) {
+  MetricsReader metrics;
+  EXPECT_TRUE(metrics.add(R"({"step": 30, "steps": 90, "loss": 0.9, "epoch": 1})", 5 * second_us));
+  EXPECT_FALSE(metrics.take(5 * second_us, false)->epoch_loss);
+  EXPECT_TRUE(metrics.add(R"({"epoch": 1, "epochs": 3, "loss": 0.5, "accuracy": 0.8, "time": 6.5})", 7 * second_us));
+  EXPECT_TRUE(metrics.add(R"({"epoch": 1.5, "loss": 0.4})", 8 * second_us));
+  const auto told = metrics.take(8 * second_us, false);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(std::tuple(told->step, told->steps, told->epoch, told->epochs), std::tuple(30, 90, 1.5, 3));
+  EXPECT_EQ(std::tuple(told->epoch_loss, told->loss, told->accuracy), std::tuple(0.5, 0.4, 0.8));
+  EXPECT_EQ(std::tuple(told->step_at_us, told->epoch_at_us), std::tuple(5 * second_us, 8 * second_us));
+}
+
+TEST(Metrics, a_line_says_when_it_was_written_unless_that_cannot_be) {
+  for (const auto& [time, expected] : {std::pair{"99.5", 99.5}, {"101", 100}, {"3", 100}, {"1e300", 100}}) {
+    MetricsReader metrics;
+    metrics.add(std::string(R"({"step": 1, "time": )") + time + "}", 100 * second_us);
+    EXPECT_EQ(metrics.take(0, true)->step_at_us, static_cast<std::int64_t>(expected * 1e6)) << time;
+  }
+}
+
+TEST(Metrics, what_says_nothing_is_passed_over) {
+  MetricsReader metrics;
+  for (const char* bad : {"", "x", "[]", "{}", R"({"epoch": "three"})", R"({"loss": NaN})"})
+    EXPECT_FALSE(metrics.add(bad, 0)) << bad;
+  EXPECT_FALSE(metrics.take(0, true));
+}
+
+TEST(Metrics, of_200000_lines_a_report_a_second_goes_out_and_the_last_one_wins) {
+  char folder[] = "/tmp/schedulearn-metrics-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/metrics.jsonl";
+  std::ofstream file(path);
+  file << std::string(3 << 20, 'x') << '\n';  // no line is that long
+  for (int step = 1; step <= 200'000; ++step) file << "{\"step\": " << step << ", \"loss\": 0.5}\n";
+  file << "{\"step\": 300000";  // half a line
+  file.close();
+  MetricsReader metrics;
+  std::vector<double> told;
+  for (std::int64_t now = 0; now < 5 * second_us; now += second_us / 4) {
+    metrics.read(path, now, false);
+    if (const auto progress = metrics.take(now, false)) told.push_back(*progress->step);
+  }
+  EXPECT_LE(told.size(), 5U);
+  metrics.read(path, 5 * second_us, true);
+  if (const auto progress = metrics.take(5 * second_us, true)) told.push_back(*progress->step);
+  EXPECT_EQ(told.back(), 200'000);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Files, a_folder_is_as_large_as_the_files_below_it) {
+  char folder[] = "/tmp/schedulearn-folder-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  EXPECT_FALSE(look_into(folder));
+  EXPECT_FALSE(look_into(std::string(folder) + "/none"));
+  std::filesystem::create_directory(std::string(folder) + "/sub");
+  std::ofstream(std::string(folder) + "/a") << "123";
+  std::ofstream(std::string(folder) + "/sub/b") << "4567";
+  std::filesystem::create_directory_symlink(folder, std::string(folder) + "/loop");
+  EXPECT_EQ(look_into(folder)->bytes, 7);
+  EXPECT_GT(look_into(folder)->newest_us, 0);
+  std::filesystem::remove_all(folder);
 }
 
 class OutputTest : public testing::Test {
@@ -348,12 +508,6 @@ TEST_F(OutputTest, under_its_limit_is_left_alone) {
   write('a', 65'536);
   EXPECT_TRUE(bound_output(dir, 65'536));
   EXPECT_EQ(read(0)->bytes.size(), 65'536u);
-}
-
-TEST(Gpus, simulated_ones_say_so) {
-  const auto probe = make_simulated(3);
-  EXPECT_TRUE(probe->simulated());
-  EXPECT_EQ(probe->sample().size(), 3u);
 }
 
 TEST(LauncherWire, frames_survive_any_cut) {

@@ -1,4 +1,4 @@
-// From an order to start to what the launcher runs: argument vector and environment (docs/guide/jobs.md). Pure.
+// Turns an order to start into what the launcher runs: arguments and environment (docs/guide/jobs.md). Pure.
 #pragma once
 
 #include <string>
@@ -8,29 +8,45 @@
 
 namespace sl::agent {
 
-extern const char* const torchrun_text;  // python/schedulearn_torchrun.py
+// A file of the folder python/, which travels inside the binary.
+struct PythonFile {
+  const char* path;  // below that folder
+  const char* text;
+};
+extern const std::vector<PythonFile> python_files;  // schedulearn_torchrun.py, and what jobs import
 
 // What only the agent knows.
 struct AttemptPaths {
   std::string attempt_dir;  // output, metrics, notice files of this attempt
-  std::string job_dir;      // kept over attempts: checkpoints, results
+  std::string job_dir;      // kept across attempts: checkpoints, results
   std::string torchrun;     // path of schedulearn_torchrun.py
+  std::string python;       // folder that `import schedulearn` finds
   std::string controller_url;
-  int port = 0;  // free on this server, for ranks that must meet
+  int port = 0;  // free on this server, for ranks to meet on
 };
 
 struct Execution {
   std::vector<std::string> arguments;
   std::vector<std::string> environment;  // NAME=value
   std::string workdir;
-  std::string required;  // a program that must exist beside arguments[0]; empty: none
+  std::string required;  // a program that must exist besides arguments[0]; empty: none
 };
 
-// `own` is the agent's environment, of which only what every program needs is passed on.
+// Where the job keeps its checkpoints: as in its job file, else in its own folder.
+std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPaths& paths);
+
+// The interpreter of the virtual or conda environment that the job was submitted from, if it does not exist on this
+// server; empty otherwise. Without this check another Python on PATH would run the training.
+std::string missing_python_environment(const wire::JobSpec& spec);
+
+// This process's, as NAME=value.
+std::vector<std::string> own_environment();
+
+// `own` is the agent's environment; only what every program needs is passed on.
 Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths,
                          const std::vector<std::string>& own);
 
-// The program a shell line begins with, when that can be told without a shell; empty for built-ins, variables,
+// The program that a shell line begins with, if that is clear without a shell; empty for built-ins, variables,
 // brackets.
 std::string first_program(const std::string& line);
 

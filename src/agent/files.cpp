@@ -5,11 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
-
-#include "wire/json.h"
+#include <iterator>
 
 namespace sl::agent {
+
+std::string read_text(const std::string& path) {
+  std::ifstream file(path);
+  return std::string((std::istreambuf_iterator<char>(file)), {});
+}
 
 std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit, const Gap& gap) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -35,14 +40,18 @@ Gap output_gap(const std::string& attempt_dir) {
   return gap;
 }
 
-// The gap is on record before it is made: nobody reads zeros that no job wrote.
+// The gap is recorded before it is made, so that no one reads zeros that no job wrote.
+std::optional<FilePiece> read_output(const std::string& attempt_dir, std::int64_t offset, std::int64_t limit) {
+  return read_piece(attempt_dir + "/output", offset, limit, output_gap(attempt_dir));
+}
+
 bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
   struct stat info {};
   const std::string path = attempt_dir + "/output";
   if (::stat(path.c_str(), &info) != 0 || info.st_size <= limit) return true;
   const Gap before = output_gap(attempt_dir);
   const Gap gap = {limit / 4, info.st_size - (limit - limit / 4)};
-  if (gap.to - std::max(before.to, gap.from) < limit / 16) return true;  // a few large bites
+  if (gap.to - std::max(before.to, gap.from) < limit / 16) return true;  // a few large cuts instead of many small ones
   std::ofstream(attempt_dir + "/gap.new") << gap.from << ' ' << gap.to << '\n';
   if (::rename((attempt_dir + "/gap.new").c_str(), (attempt_dir + "/gap").c_str()) != 0) return false;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -67,22 +76,22 @@ std::string encode_base64(std::string_view bytes) {
   return text;
 }
 
-std::optional<wire::Progress> parse_metrics_line(std::string_view line) {
-  const auto value = wire::parse_json(line);
-  if (!value.ok() || !value->is_object()) return std::nullopt;
-  const auto& object = value->get_object();
-  const auto number = [&](const char* key) -> std::optional<double> {
-    const auto* found = object.if_contains(key);
-    return found && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
-  };
-  wire::Progress progress;
-  progress.unit = number("epoch") ? "epoch" : number("step") ? "step" : "";
-  progress.done = progress.unit == "step" ? number("step") : number("epoch");
-  progress.total = progress.unit == "step" ? number("steps") : number("epochs");
-  progress.loss = number("loss");
-  progress.accuracy = number("accuracy");
-  if (!progress.done && !progress.loss && !progress.accuracy) return std::nullopt;
-  return progress;
+std::optional<FolderFacts> look_into(const std::string& folder) {
+  namespace fs = std::filesystem;
+  constexpr int files_max = 10'000;
+  std::error_code failed;
+  FolderFacts facts;
+  int files = 0;
+  fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, failed), end;
+  for (; !failed && at != end && files < files_max; at.increment(failed)) {
+    struct stat info {};
+    if (::lstat(at->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    ++files;
+    facts.bytes += info.st_size;
+    facts.newest_us = std::max<std::int64_t>(
+        facts.newest_us, static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000 + info.st_mtim.tv_nsec / 1'000);
+  }
+  return files > 0 ? std::optional(facts) : std::nullopt;
 }
 
 }  // namespace sl::agent

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <utility>
 
 namespace sl::agent {
 namespace {
@@ -29,7 +30,24 @@ class SimulatedProbe : public GpuProbe {
   int count_;
 };
 
-// NVML's C interface, as its documentation states it: only what is used here. Every function returns 0 on success.
+class OneType : public GpuProbe {
+ public:
+  OneType(std::unique_ptr<GpuProbe> all, std::string name) : all_(std::move(all)), name_(std::move(name)) {}
+  bool simulated() const override { return all_->simulated(); }
+  std::string driver_version() const override { return all_->driver_version(); }
+  std::vector<wire::GpuReport> sample() override {
+    std::vector<wire::GpuReport> gpus = all_->sample();
+    std::erase_if(gpus, [this](const wire::GpuReport& gpu) { return gpu.name != name_; });
+    for (std::size_t i = 0; i < gpus.size(); ++i) gpus[i].index = static_cast<int>(i);
+    return gpus;
+  }
+
+ private:
+  std::unique_ptr<GpuProbe> all_;
+  std::string name_;
+};
+
+// NVML's C interface according to its documentation, as far as used here. Every function returns 0 on success.
 using Device = void*;
 struct Utilization {
   unsigned gpu, memory;  // percent
@@ -79,7 +97,7 @@ class NvmlProbe : public GpuProbe {
     for (unsigned i = 0; i < count; ++i) {
       Device device = nullptr;
       if (nvml_.handle(i, &device) == 0)
-        reports.push_back(look(static_cast<int>(i), device));  // else it has fallen off the bus
+        reports.push_back(look(static_cast<int>(i), device));  // otherwise it has fallen off the bus
     }
     return reports;
   }
@@ -115,6 +133,12 @@ class NvmlProbe : public GpuProbe {
 }  // namespace
 
 std::unique_ptr<GpuProbe> make_simulated(int count) { return std::make_unique<SimulatedProbe>(count); }
+
+std::unique_ptr<GpuProbe> only_type(std::unique_ptr<GpuProbe> probe, const std::string& name) {
+  if (!probe || name.empty()) return probe;
+  auto one = std::make_unique<OneType>(std::move(probe), name);
+  return one->sample().empty() ? nullptr : std::move(one);
+}
 
 std::unique_ptr<GpuProbe> open_nvml() {
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);

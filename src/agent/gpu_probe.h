@@ -1,4 +1,4 @@
-// What GPUs this server has and how busy they are.
+// The GPUs of this server and how busy they are.
 #pragma once
 
 #include <memory>
@@ -17,9 +17,11 @@ class GpuProbe {
   virtual std::vector<wire::GpuReport> sample() = 0;
 };
 
-// NVIDIA GPUs through libnvidia-ml, loaded at run time; null when there is no such library or no GPU.
+// NVIDIA GPUs through libnvidia-ml, loaded at run time; null if there is no such library or no GPU.
 std::unique_ptr<GpuProbe> open_nvml();
-// `count` GPUs that do not exist, always marked so.
+// The GPUs of a probe that have this name; null if there are none.
+std::unique_ptr<GpuProbe> only_type(std::unique_ptr<GpuProbe> probe, const std::string& name);
+// `count` simulated GPUs, always marked as such.
 std::unique_ptr<GpuProbe> make_simulated(int count);
 
 }  // namespace sl::agent

@@ -1,30 +1,35 @@
-// The launcher: one tiny process a server that starts jobs, waits for them and writes down how they end. It survives
-// agents and controllers. What it decides is in launcher_logic.h; here are its processes, files and socket:
+// The launcher: one tiny process per server that starts jobs, waits for them and records how they end. It survives
+// agents and controllers. Its decisions are in launcher_logic.h, its processes in process_runtime.h; this file has its
+// files and its socket:
 //
-//   attempts/JOB.ATTEMPT/output   stdout and stderr of the job
-//   journal                       a line for each start (pid, its start time in the kernel's ticks, which tells a
-//   reused
-//                                 pid; written by the process itself before its program runs), for each end, and for
-//                                 each attempt nobody needs to hear of any more
+//   attempts/KEY/output           stdout and stderr of the job
+//   journal                       see journal.h
 //   lease                         this boot's id, and until when fenced attempts may run
+//   launcher.sock                 for the agent. Processes that a job has started are refused.
 //
 // A launcher that finds jobs of a killed predecessor adopts them: it sees their end but cannot know their exit code
-// ("lost").
+// ("lost"). After a reboot it knows none of their processes.
 #pragma once
 
-#include <sys/types.h>
-
-#include <map>
+#include <cstdint>
 #include <string>
 
+#include "agent/journal.h"
 #include "agent/launcher_logic.h"
+#include "agent/process_runtime.h"
+#include "agent/warden.h"
 
 namespace sl::agent {
 
 class Launcher : private LauncherPorts {
  public:
-  explicit Launcher(std::string data_dir) : dir_(std::move(data_dir)), logic_(*this) {}
-  // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another one is
+  // `open_files`: how many a job may have open; 0: as many as this process now.
+  Launcher(std::string data_dir, std::uint64_t open_files)
+      : dir_(std::move(data_dir)),
+        journal_(dir_ + "/journal"),
+        runtime_(dir_, journal_, open_files),
+        logic_(runtime_, *this) {}
+  // Runs until it is told to shut down and no job is left. Returns the process's exit status. 3: another launcher is
   // running.
   int run();
 
@@ -32,37 +37,31 @@ class Launcher : private LauncherPorts {
   bool open();
   bool listen();
   void recover();
-  void recover_started(const LauncherState& state, std::int64_t ticks, bool fenced);
   void compact_journal();
   void serve();
-  void reap();
-  void child_ended(pid_t pid, int status);
-  void adopted_ended(int watched);
+  void take_ended();
+  void watch_warden();
   void accept_client();
+  bool is_welcome(int client) const;
   void drop_client();
   void read_client();
   void flush();
-  void append(const std::string& line);
-  std::string attempt_dir(const std::string& key) const { return dir_ + "/attempts/" + key; }
 
   // ---- LauncherPorts ----
-  Result<std::int64_t> spawn(const LaunchOrder& order) override;
-  void signal(std::int64_t pid, int number) override;
-  void write_end(const LauncherState& state) override;
-  void write_forgotten(const std::string& key) override;
-  void sync() override;
+  void write_end(const LauncherState& state) override { journal_.write_end(state); }
+  void write_forgotten(const std::string& key) override { journal_.write_forgotten(key); }
+  void sync() override { journal_.sync(); }
   void write_lease(Instant until) override;
   bool was_started(const std::string& key) override;
   void tell(const Fields& message) override;
   std::int64_t wall_us() override;
 
   std::string dir_;
+  Journal journal_;
+  ProcessRuntime runtime_;
   LauncherLogic logic_;
-  int listener_ = -1, client_ = -1, signals_ = -1, journal_ = -1;
-  std::size_t journal_bytes_ = 0, compact_at_ = 0;
-  std::map<std::string, std::string> started_;  // lines of the journal that still count, by attempt
-  std::map<std::int64_t, int> reports_;         // pid, and the pipe on which a child says why it could not start
-  std::map<std::int64_t, int> adopted_;         // pid and pidfd of processes that are no children of ours
+  Warden warden_;
+  int listener_ = -1, client_ = -1, signals_ = -1;
   FrameReader reader_;
   std::string unsent_;
 };

@@ -8,15 +8,32 @@
 #include <utility>
 
 namespace sl::agent {
+namespace {
 
-void LauncherLogic::adopt(const LauncherState& state, bool fenced) {
-  attempts_[state.key] = {state, true, fenced};
-  by_pid_[state.pid] = state.key;
+constexpr const char *by_order = "order", *by_lease = "lease";  // LauncherState::stopped_by
+
+}  // namespace
+
+void LauncherLogic::recover(const Remains& remains, const std::string& boot) {
+  if (is_same_boot(remains.lease_boot, boot)) lease_until_ = remains.lease_until;
+  for (const auto& [key, state] : remains.journal.ends) attempts_[key] = {state, false, false};
+  for (const auto& [key, started] : remains.journal.started) {
+    if (attempts_.count(key) == 0) recover(started, boot);
+  }
 }
 
-void LauncherLogic::adopt_gone(const LauncherState& state) {
-  adopt(state, false);
-  on_ended(state.pid, unknown_status);
+void LauncherLogic::recover(const Started& started, const std::string& boot) {
+  LauncherState state;
+  state.key = started.key, state.state = "running", state.gpus = started.gpus;
+  state.pid = started.pid, state.started_us = started.wall_us;
+  const bool is_of_this_boot = is_same_boot(started.boot, boot);
+  const bool runs = is_of_this_boot && runtime_.adopt(started);
+  attempts_[started.key] = {std::move(state), true, runs && started.fenced};
+  if (runs) return;
+  on_ended(started.key, unknown_status);
+  if (!is_of_this_boot)
+    ending_[started.key].state.failure_message =
+        "the server was rebooted while the job ran, so its exit code is not known";
 }
 
 void LauncherLogic::obey(const Fields& order, Instant now) {
@@ -31,7 +48,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
     lease_until_ = Instant{std::atoll(order[1].c_str())};
     fence_ = Fence::open;
     ports_.write_lease(lease_until_);
-    enforce_lease(now);  // it may have come too late
+    enforce_lease(now);  // the renewal may have come too late
   }
 }
 
@@ -39,7 +56,7 @@ void LauncherLogic::start(const Fields& fields, Instant now) {
   const auto order = to_launch_order(fields);
   if (!order) return;
   if (const auto known = attempts_.find(order->key); known != attempts_.end())
-    return ports_.tell(to_fields(known->second.state));  // the order came twice
+    return ports_.tell(to_fields(known->second.state));  // the order was repeated
   LauncherState state;
   state.key = order->key;
   state.gpus = order->gpus;
@@ -49,32 +66,37 @@ void LauncherLogic::start(const Fields& fields, Instant now) {
     state.failure_kind = "lost";
     return ports_.tell(to_fields(state));
   }
-  const Result<std::int64_t> pid = ports_.spawn(*order);
-  if (!pid.ok()) {
-    fail_start(state, pid.error().message);
-  } else {
-    state.state = "running";
+  state.state = "running";
+  const Result<std::int64_t> pid = runtime_.start(*order);
+  if (pid.ok()) {
     state.pid = *pid;
     state.started_us = ports_.wall_us();
-    by_pid_[*pid] = order->key;
     ports_.tell(to_fields(state));
+  } else {
+    LauncherState failed = state;
+    failed.state = "exited";
+    failed.ended_us = ports_.wall_us();
+    failed.failure_kind = pid.error().code;
+    failed.failure_message = pid.error().message;
+    ending_[order->key] = {std::move(failed), {}};  // reported once it is recorded
   }
   attempts_[order->key] = {std::move(state), false, order->fenced};
-}
-
-void LauncherLogic::fail_start(LauncherState& state, const std::string& why) {
-  state.state = "exited";
-  state.ended_us = ports_.wall_us();
-  state.failure_kind = "setup";
-  state.failure_message = why;
-  ended_.push_back(state);
 }
 
 void LauncherLogic::send_signal(const std::string& key, int number) {
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || at->second.state.state != "running" || number <= 0 || number > 64) return;
-  ports_.signal(at->second.state.pid, number);
-  if (number != SIGKILL) ports_.signal(at->second.state.pid, SIGCONT);  // a stopped process sees it too
+  deliver(at->second, number, by_order);
+}
+
+// A request goes to the leader's process group, which a stopped process receives too; nothing escapes a kill. If both an
+// order and the lease end an attempt, the lease counts: then the job may be started elsewhere.
+void LauncherLogic::deliver(Attempt& attempt, int number, const char* by) {
+  const std::string& key = attempt.state.key;
+  if (attempt.state.stopped_by != by_lease) attempt.state.stopped_by = by;
+  if (number == SIGKILL) return runtime_.kill(key);
+  runtime_.signal(key, number);
+  runtime_.signal(key, SIGCONT);
 }
 
 void LauncherLogic::forget(const std::string& key) {
@@ -84,30 +106,15 @@ void LauncherLogic::forget(const std::string& key) {
   attempts_.erase(at);
 }
 
-// What has ended but is not written down yet is told by settle(): here it still counts as running.
 void LauncherLogic::list() {
-  for (const auto& [key, attempt] : attempts_) {
-    const bool unwritten =
-        std::any_of(ended_.begin(), ended_.end(), [&](const LauncherState& state) { return state.key == key; });
-    if (!unwritten) ports_.tell(to_fields(attempt.state));
-  }
-  for (LauncherState state : ended_) {
-    state.state = "running";
-    state.ended_us = 0;
-    state.exit_code.reset(), state.signal.reset();
-    state.failure_kind.clear(), state.failure_message.clear();
-    ports_.tell(to_fields(state));
-  }
+  for (const auto& [key, attempt] : attempts_) ports_.tell(to_fields(attempt.state));
   ports_.tell({"listed"});
 }
 
-// Whatever the job left behind in its process group ends with it.
-void LauncherLogic::on_ended(std::int64_t pid, int status) {
-  const auto at = by_pid_.find(pid);
-  if (at == by_pid_.end()) return;
-  LauncherState& state = attempts_[at->second].state;
-  by_pid_.erase(at);
-  if (status != unknown_status || attempts_[state.key].adopted) ports_.signal(pid, SIGKILL);
+void LauncherLogic::on_ended(const std::string& key, int status) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end() || at->second.state.state != "running" || ending_.count(key) != 0) return;
+  LauncherState state = at->second.state;
   state.state = "exited";
   state.ended_us = ports_.wall_us();
   if (status == unknown_status) {
@@ -118,23 +125,40 @@ void LauncherLogic::on_ended(std::int64_t pid, int status) {
   } else {
     state.exit_code = WEXITSTATUS(status);
   }
-  ended_.push_back(state);
+  ending_[key] = {std::move(state), {}};
 }
 
-void LauncherLogic::on_start_failed(std::int64_t pid, const std::string& why) {
-  const auto at = by_pid_.find(pid);
-  if (at == by_pid_.end()) return;
-  fail_start(attempts_[at->second].state, why);
-  by_pid_.erase(at);
+// Those whose trees are gone. What is left of the other trees is killed.
+std::vector<LauncherState> LauncherLogic::take_ended(Instant now) {
+  std::vector<LauncherState> ended;
+  for (auto at = ending_.begin(); at != ending_.end();) {
+    auto& [key, ending] = *at;
+    if (now < ending.look_at) {
+      ++at;
+    } else if (runtime_.is_gone(key)) {
+      ended.push_back(std::move(ending.state));
+      at = ending_.erase(at);
+    } else {
+      runtime_.kill(key);
+      ending.look_at = now + ending.look_again;
+      ending.look_again = std::min(ending.look_again * 2, Duration::whole_seconds(1));
+      ++at;
+    }
+  }
+  return ended;
 }
 
 void LauncherLogic::settle(Instant now) {
   enforce_lease(now);
-  if (ended_.empty()) return;
-  for (const LauncherState& state : ended_) ports_.write_end(state);
+  const std::vector<LauncherState> ended = take_ended(now);
+  if (ended.empty()) return;
+  for (const LauncherState& state : ended) ports_.write_end(state);
   ports_.sync();
-  const std::vector<LauncherState> ended = std::exchange(ended_, {});
-  for (const LauncherState& state : ended) ports_.tell(to_fields(state));
+  for (const LauncherState& state : ended) {
+    attempts_[state.key].state = state;
+    runtime_.forget(state.key);
+    ports_.tell(to_fields(state));
+  }
 }
 
 void LauncherLogic::enforce_lease(Instant now) {
@@ -143,16 +167,21 @@ void LauncherLogic::enforce_lease(Instant now) {
 }
 
 void LauncherLogic::signal_fenced(int number) {
-  for (const auto& [pid, key] : by_pid_) {
-    if (attempts_[key].fenced) ports_.signal(pid, number);
+  for (auto& [key, attempt] : attempts_) {
+    if (attempt.fenced && attempt.state.state == "running") deliver(attempt, number, by_lease);
   }
 }
 
 Instant LauncherLogic::next_wake() const {
-  if (lease_until_.is_never() || fence_ == Fence::shut) return Instant::never();
-  return fence_ == Fence::open ? lease_until_ : lease_until_ + fence_grace;
+  Instant wake = Instant::never();
+  for (const auto& [key, ending] : ending_) wake = std::min(wake, ending.look_at);
+  if (lease_until_.is_never() || fence_ == Fence::shut) return wake;
+  return std::min(wake, fence_ == Fence::open ? lease_until_ : lease_until_ + fence_grace);
 }
 
-bool LauncherLogic::is_done() const { return shutting_down_ && by_pid_.empty() && ended_.empty(); }
+bool LauncherLogic::is_done() const {
+  return shutting_down_ && std::none_of(attempts_.begin(), attempts_.end(),
+                                        [](const auto& item) { return item.second.state.state == "running"; });
+}
 
 }  // namespace sl::agent

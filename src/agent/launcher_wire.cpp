@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 namespace sl::agent {
 namespace {
@@ -40,6 +41,19 @@ std::optional<Fields> FrameReader::next() {
   }
   buffer_.erase(0, sizeof length + length);
   return fields;
+}
+
+std::string join_gpus(const std::vector<int>& gpus) {
+  std::string text;
+  for (const int gpu : gpus) text += (text.empty() ? "" : ",") + std::to_string(gpu);
+  return text;
+}
+
+std::vector<int> split_gpus(const std::string& text) {
+  std::vector<int> gpus;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) gpus.push_back(std::atoi(part.c_str()));
+  return gpus;
 }
 
 Fields to_fields(const LaunchOrder& order) {
@@ -83,11 +97,14 @@ Fields to_fields(const LauncherState& s) {
           text_of(s.signal),
           s.failure_kind,
           s.failure_message,
-          s.gpus};
+          s.gpus,
+          s.stopped_by};
 }
 
-std::optional<LauncherState> to_state(const Fields& f) {
-  if (f.size() != 11 || f[0] != "state") return std::nullopt;
+// A launcher outlives its agent, so it may be of an older version, which says less.
+std::optional<LauncherState> to_state(Fields f) {
+  if (f.size() < 11 || f[0] != "state") return std::nullopt;
+  f.resize(12);
   return LauncherState{f[1],
                        f[2],
                        std::atoll(f[3].c_str()),
@@ -97,7 +114,8 @@ std::optional<LauncherState> to_state(const Fields& f) {
                        number_of(f[7]),
                        f[8],
                        f[9],
-                       f[10]};
+                       f[10],
+                       f[11]};
 }
 
 }  // namespace sl::agent

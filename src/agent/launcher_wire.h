@@ -1,12 +1,13 @@
-// What agent and launcher say to each other over a Unix socket: frames of a 4-byte length (host order) and fields that
+// The messages between agent and launcher over a Unix socket: frames of a 4-byte length (host order) and fields that
 // each end with a zero byte; the first field is the verb.
 //
 //   agent -> launcher   start KEY FENCED CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
 //                       lease UNTIL_US   list   shutdown
-//   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS   listed
+//   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
+//                       listed
 //
-// KEY is "job.attempt". FENCED is 1 when the attempt must end with the lease, whose time is CLOCK_BOOTTIME. Empty
-// fields are unknown.
+// KEY is that of an incarnation (model/incarnation.h). FENCED is 1 if the attempt must end with the lease, whose time
+// is in CLOCK_BOOTTIME. Empty fields are unknown.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,10 @@ using Fields = std::vector<std::string>;
 
 std::string frame(const Fields& fields);
 
-// Collects bytes and hands out whole frames. A frame over 4 MiB is a fault of the other side: `broken`.
+// Either side drops the connection when more than this waits to be sent.
+inline constexpr std::size_t unsent_bytes_max = 64 << 20;
+
+// Collects bytes and returns whole frames. A frame over 4 MiB is a fault of the other side: `broken`.
 class FrameReader {
  public:
   void add(std::string_view bytes) { buffer_ += bytes; }
@@ -32,12 +36,16 @@ class FrameReader {
   bool broken_ = false;
 };
 
+// GPUs as the launcher keeps them, which never interprets them: "0,1".
+std::string join_gpus(const std::vector<int>& gpus);
+std::vector<int> split_gpus(const std::string& text);
+
 struct LaunchOrder {
   std::string key;
   bool fenced = false;
   std::string workdir;
   std::string output;    // file
-  std::string required;  // a program that must exist beside arguments[0]; empty: none
+  std::string required;  // a program that must exist besides arguments[0]; empty: none
   std::string gpus;      // "0,1"
   Fields arguments, environment;
 };
@@ -52,9 +60,10 @@ struct LauncherState {
   std::int64_t ended_us = 0;
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;
-  std::string gpus;  // "0,1"
+  std::string gpus;        // "0,1"
+  std::string stopped_by;  // who asked it to end before it did: "order", "lease"; empty: nobody
 };
 Fields to_fields(const LauncherState& state);
-std::optional<LauncherState> to_state(const Fields& fields);
+std::optional<LauncherState> to_state(Fields fields);
 
 }  // namespace sl::agent

@@ -1,5 +1,5 @@
-// Checks of broken invariants, active in release builds too. A failed check ends the process with the sentence that
-// was broken: going on with a wrong ledger would run two jobs on one GPU. Expected failures are `Result`, never this.
+// Checks of broken invariants, active in release builds too. A failed check ends the process and prints the broken
+// rule: continuing with a wrong ledger would run two jobs on one GPU. Expected failures are `Result`, never this.
 #pragma once
 
 namespace sl {

@@ -1,4 +1,4 @@
-// Distinct integer types for ids and indexes, and a vector that is indexed only by its own kind of index.
+// Distinct integer types for ids and indexes, and a vector that accepts only its own kind of index.
 #pragma once
 
 #include <compare>

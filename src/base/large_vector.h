@@ -1,5 +1,5 @@
-// A vector for tables that may become large: from some megabytes on it lies in huge pages, where the system gives them.
-// A table that is read here and there otherwise costs more for finding its pages than for reading them.
+// A vector for tables that may become large: from a few megabytes on it uses huge pages, where the system offers them.
+// Otherwise random access to a large table costs more for finding its pages than for reading them.
 #pragma once
 
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ struct LargeAllocator {
   T* allocate(std::size_t n) {
     const std::size_t size = n * sizeof(T);
     void* memory = ::operator new(size, alignment(size));
-    if (size >= large) ::madvise(memory, size, MADV_HUGEPAGE);  // if that fails, it is as it was
+    if (size >= large) ::madvise(memory, size, MADV_HUGEPAGE);  // advice only: a failure changes nothing
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t n) { ::operator delete(memory, alignment(n * sizeof(T))); }

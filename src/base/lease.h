@@ -1,6 +1,6 @@
-// A lease is how long a server's attempts may count on the last contact with the controller. When it has run out,
-// attempts that may be started again elsewhere are asked to end, and killed after the grace; the controller waits for
-// both before it starts them elsewhere.
+// A lease is how long a server's attempts may rely on the last contact with the controller. When it expires, attempts
+// that may be started elsewhere are asked to end, and killed after the grace period; the controller waits for both
+// before it starts them elsewhere.
 #pragma once
 
 #include "base/time.h"

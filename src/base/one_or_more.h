@@ -1,5 +1,5 @@
-// A short list, nearly always of one item: that one is kept in place and costs no memory of its own, several are kept
-// elsewhere. T{} stands for no item and cannot be one.
+// A short list, nearly always of one item. A single item is stored in place and needs no allocation; several are stored
+// on the heap. T{} stands for "no item" and cannot be an item.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class OneOrMore {
   }
   bool empty() const { return !several_ && one_ == T{}; }
 
-  // Before the item that stands at `at`, or at the end.
+  // Inserts before position `at`, or at the end.
   void insert(std::size_t at, const T& item) {
     if (empty()) {
       one_ = item;
@@ -60,7 +60,7 @@ class OneOrMore {
   }
 
  private:
-  T one_{};                                  // none: the list is empty, or there are several
+  T one_{};                                  // T{} if the list is empty or has several items
   std::unique_ptr<std::vector<T>> several_;  // two or more
 };
 

@@ -30,16 +30,16 @@ class Random {
 
   // Uniform in [0, 1).
   double uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
-  // Uniform in [low, high), reals.
+  // Uniform real number in [low, high).
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  // Uniform whole number in [low, high], both included.
+  // Uniform whole number in [low, high], both ends included.
   std::int64_t integer(std::int64_t low, std::int64_t high) {
     const auto span = static_cast<std::uint64_t>(high - low) + 1;
     return low + static_cast<std::int64_t>(span == 0 ? (*this)() : (*this)() % span);
   }
   bool chance(double probability) { return uniform() < probability; }
   double exponential(double mean) { return -mean * std::log1p(-uniform()); }
-  // A stream of its own, independent of later draws from this one.
+  // A new stream, independent of later draws from this one.
   Random fork(std::uint64_t stream) { return Random((*this)() ^ (stream * 0x9E3779B97F4A7C15ULL)); }
 
  private:

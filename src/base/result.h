@@ -1,7 +1,7 @@
 // Expected failures as values: `Status` (ok or an Error) and `Result<T>` (a T or an Error).
 //
-// An Error is what a user will read, in the fixed form of the command line and of problem+json: a stable code
-// ("gpus-unsatisfiable"), a message in lower case without full stop, facts in `notes`, remedies in `hints`.
+// An Error is what a user reads, in the fixed form of the command line and of problem+json: a stable code
+// ("gpus-unsatisfiable"), a message in lower case without a full stop, facts in `notes`, remedies in `hints`.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@
 namespace sl {
 
 enum class ErrorKind {
-  invalid,      // the request is wrong in itself: bad value, unknown key, unsatisfiable (exit 2, HTTP 400/422)
+  invalid,      // the request itself is wrong: bad value, unknown key, unsatisfiable (exit 2, HTTP 400/422)
   not_found,    // no such job, server, policy (exit 3, 404)
   denied,       // not allowed (exit 4, 401/403)
-  conflict,     // not possible in the present state (exit 5, 409)
+  conflict,     // not possible in the current state (exit 5, 409)
   unavailable,  // the other side cannot be reached or has no room (exit 6, 503)
   too_large,    // body over the limit (413)
-  internal,     // a fault of ours or of the machine (exit 1, 500)
+  internal,     // our fault or the machine's (exit 1, 500)
 };
 
 struct Error {
@@ -29,7 +29,7 @@ struct Error {
   std::string code;                     // stable, kebab-case, the same in CLI and REST
   std::string message;                  // what happened, to which thing
   std::vector<std::string> notes = {};  // facts
-  std::vector<std::string> hints = {};  // at most two remedies, each with an exact command where there is one
+  std::vector<std::string> hints = {};  // at most two remedies, each with an exact command where possible
   std::string pointer = {};             // JSON pointer or "line 3, column 7" of the offending input, may be empty
 
   Error&& note(std::string text) && {
@@ -72,7 +72,7 @@ class [[nodiscard]] Status {
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
   const Error& error() const {
-    SL_CHECK(error_.has_value(), "asked an ok status for its error");
+    SL_CHECK(error_.has_value(), "only a failed status has an error");
     return *error_;
   }
 
@@ -105,12 +105,12 @@ class [[nodiscard]] Result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
   const Error& error() const {
-    SL_CHECK(!ok(), "asked a value for its error");
+    SL_CHECK(!ok(), "only a failed result has an error");
     return std::get<1>(state_);
   }
 
  private:
-  void check() const { SL_CHECK(ok(), "asked an error for its value"); }
+  void check() const { SL_CHECK(ok(), "only a successful result has a value"); }
   std::variant<T, Error> state_;
 };
 

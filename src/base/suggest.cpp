@@ -20,7 +20,18 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+std::string folded(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c == '_' || c == '-' || c == ' ') continue;
+    result.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return result;
+}
+
 }  // namespace
+
+bool is_same_name(std::string_view a, std::string_view b) { return folded(a) == folded(b); }
 
 std::optional<std::string> did_you_mean(std::string_view word, const std::vector<std::string_view>& candidates) {
   if (word.empty() || word.size() > 64) return std::nullopt;

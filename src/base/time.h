@@ -1,4 +1,4 @@
-// Instants and durations: whole microseconds in 64 bits. An Instant counts from an origin that its world declares: the
+// Instants and durations: whole microseconds in 64 bits. An Instant counts from an origin set by its world: the
 // Unix epoch (UTC) live, the trace's own origin in a simulation. Nothing here reads a clock.
 #pragma once
 

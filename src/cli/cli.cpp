@@ -1,17 +1,20 @@
-// Every command: its options, its examples, one call. Those of researchers are in research.cpp.
+// Every command with its options, examples and action. The commands of researchers are in research.cpp.
 #include "cli/cli.h"
 
 #include <pwd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iostream>
 
-#include "base/suggest.h"
+#include "base/whole_number.h"
 #include "cli/commands.h"
 #include "cli/research.h"
+#include "cli/usage.h"
 #include "wire/error.h"
+#include "wire/training.h"
 
 namespace sl::cli {
 namespace {
@@ -21,22 +24,23 @@ constexpr const char* version = SCHEDULEARN_VERSION;
 constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU servers.
 
   schedulearn up                                 start everything on this machine
-  schedulearn submit --gpus 1 -- python train.py hand in a training
+  schedulearn submit --gpus 1 -- python train.py submit a training
   schedulearn ls                                 see what runs and what waits
 
-Jobs      submit run ls show logs why wait cancel
-Cluster   status gpus events servers (ls lost) policy (ls show set check history undo)
+Jobs      submit run ls show logs why wait cancel release
+Cluster   status gpus events servers (ls lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)  reproduce
 System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
+
+Environment  SCHEDULEARN_URL (address of the controller)  SCHEDULEARN_TOKEN_FILE, SCHEDULEARN_TOKEN (who you are)
+             SCHEDULEARN_DATA (data directory of up)  NO_COLOR, CLICOLOR_FORCE (colours)
 )";
 
 std::string user_name() {
   const passwd* entry = ::getpwuid(::getuid());
-  if (entry && entry->pw_name) return entry->pw_name;
-  const char* name = ::getenv("USER");
-  return name ? name : "anonymous";
+  return entry && entry->pw_name ? entry->pw_name : std::to_string(::getuid());
 }
 
 std::string read_secret(const std::string& path) {
@@ -51,32 +55,19 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// Help begins with examples: they are what most people look for.
-class ExamplesFirst : public CLI::Formatter {
- public:
-  std::map<const CLI::App*, std::string> examples;
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    const auto at = examples.find(app);
-    const std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    return at == examples.end() || mode != CLI::AppFormatMode::Normal ? text : "Examples:\n" + at->second + "\n" + text;
-  }
-};
-
-std::vector<CLI::App*> commands_of(const CLI::App& app) {
-  return const_cast<CLI::App&>(app).get_subcommands([](const CLI::App*) { return true; });
-}
-
-CLI::App* find_command(const CLI::App& app, const std::string& name) {
-  for (CLI::App* inner : commands_of(app)) {
-    if (inner->check_name(name)) return inner;
-  }
-  return nullptr;
+// Where `up` keeps its data unless told otherwise.
+std::string own_data_directory() {
+  if (const std::string chosen = variable("SCHEDULEARN_DATA"); !chosen.empty()) return chosen;
+  if (const std::string xdg = variable("XDG_DATA_HOME"); !xdg.empty()) return xdg + "/schedulearn";
+  const std::string home = variable("HOME");
+  return (home.empty() ? "/tmp" : home) + "/.local/share/schedulearn";
 }
 
 class CommandLine {
  public:
   CommandLine(const Roles& roles)
       : roles_(roles), app_("Schedulearn schedules deep-learning jobs on GPU servers.", "schedulearn") {
+    app_.formatter(help_);
     app_.set_help_flag("-h,--help", "examples and options");
     app_.set_version_flag("--version", std::string("schedulearn ") + version);
     app_.fallthrough();
@@ -84,6 +75,7 @@ class CommandLine {
     add_global_flags();
     add_job_commands();
     add_cluster_commands();
+    add_profile_commands();
     research_.add_to(app_);
     add_system_commands();
   }
@@ -91,14 +83,14 @@ class CommandLine {
   int run(int argc, char** argv);
 
  private:
-  // A command with its examples on top of its help.
+  // Adds a command whose help begins with its examples.
   CLI::App* command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& examples,
                     std::function<int()> action) {
     CLI::App* added = parent.add_subcommand(name, summary);
     added->set_help_flag("-h,--help", "examples and options");
     added->fallthrough();
-    formatter_->examples[added] = examples;
-    added->formatter(formatter_);
+    added->group("Commands");
+    help_->examples[added] = examples;
     added->final_callback([this, action = std::move(action)] { action_ = action; });
     return added;
   }
@@ -106,42 +98,68 @@ class CommandLine {
   void add_job_commands();
   void add_submit(const std::string& name, bool run);
   void add_cluster_commands();
+  void add_profile_commands();
   void add_system_commands();
   Context context() const;
-  int explain_parse_error(const CLI::ParseError& error, int argc, char** argv);
+  // A command that only reads. It has an option for the data folder to read.
+  CLI::App* reading_command(const std::string& name, const std::string& summary, const std::string& examples,
+                            std::function<int(const Context&)> action);
+  Result<Context> context_of_data() const;
 
   const Roles& roles_;
-  std::shared_ptr<ExamplesFirst> formatter_ = std::make_shared<ExamplesFirst>();
   CLI::App app_;
+  std::shared_ptr<Help> help_ = std::make_shared<Help>(app_);
   std::function<int()> action_;
   std::string url_ = "http://127.0.0.1:5000", json_, color_ = "auto";
   bool plain_ = false, quiet_ = false, no_color_ = false, no_input_ = false, yes_ = false;
   double timeout_s_ = 30;
   SubmitOptions submit_;
+  ProfileOptions profile_;
   std::map<std::string, std::string> flags_;
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  std::string name_, wait_timeout_;
+  std::string name_, wait_timeout_, data_;
   int events_limit_ = 30;
-  std::string typed_;  // the command as it was typed
+  std::string typed_;  // the command as typed
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
+// `what`: what is kept of finished jobs; `too_large`: when the limit of size is exceeded.
+void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what,
+                   const std::string& too_large) {
+  const auto set_age = [&rule](const std::string& text) {
+    const auto seconds = wire::parse_duration_s(text);
+    if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
+    rule.age_s = *seconds;
+  };
+  const auto set_bytes = [&rule](const std::string& text) {
+    const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
+    if (!bytes.ok()) throw CLI::ValidationError("--keep-size", bytes.error().message);
+    rule.bytes = *bytes;
+  };
+  command.add_option_function<std::string>("--keep", set_age,
+                                           "how long to keep " + what + " of finished jobs (90d; 0: for ever)");
+  command.add_option("--keep-jobs", rule.jobs, "of how many finished jobs to keep " + what + " (0: all)")
+      ->check(between(0, 1'000'000'000));
+  command.add_option_function<std::string>("--keep-size", set_bytes,
+                                           "remove the oldest while " + too_large + ": 50GiB (0: never)");
+}
+
 void CommandLine::add_global_flags() {
-  app_.add_option("--url", url_, "where the controller is")->envname("SCHEDULEARN_URL")->group("Everywhere");
-  app_.add_option("--json", json_, "the REST document instead of text; --json=id,state chooses fields")
+  app_.add_option("--url", url_, "address of the controller")->envname("SCHEDULEARN_URL")->group("Everywhere");
+  app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
       ->expected(0, 1)
       ->default_str("*")
       ->group("Everywhere");
-  app_.add_flag("--plain", plain_, "tab-separated, one record a line")->group("Everywhere");
+  app_.add_flag("--plain", plain_, "tab-separated, one record per line")->group("Everywhere");
   app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
   app_.add_option("--color", color_, "auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(one_of({"auto", "always", "never"}))
       ->group("Everywhere");
   app_.add_flag("--no-color", no_color_, "the same as --color never")->group("Everywhere");
   app_.add_flag("--no-input", no_input_, "never ask")->group("Everywhere");
@@ -149,7 +167,7 @@ void CommandLine::add_global_flags() {
   const auto set_timeout = [this](const std::string& text) {
     const auto seconds = wire::parse_duration_s(text);
     if (!seconds.ok()) throw CLI::ValidationError("--timeout", seconds.error().message);
-    if (*seconds == 0) throw CLI::ValidationError("--timeout", "no answer comes in no time");
+    if (*seconds == 0) throw CLI::ValidationError("--timeout", "must be above zero");
     timeout_s_ = *seconds;
   };
   app_.add_option_function<std::string>("--timeout", set_timeout, "how long to wait for an answer (30s)")
@@ -159,7 +177,7 @@ void CommandLine::add_global_flags() {
 void CommandLine::add_submit(const std::string& name, bool run) {
   const std::string examples = "  schedulearn " + name + " --gpus 1 -- python train.py --epochs 10\n  schedulearn " +
                                name + " job.toml\n  schedulearn " + name + " --gpus 2 --launch torchrun -- train.py\n";
-  CLI::App* c = command(app_, name, run ? "Submit a job, follow its output, end with its exit code." : "Hand in a job.",
+  CLI::App* c = command(app_, name, run ? "Submit a job, follow its output and exit with its code." : "Submit a job.",
                         examples, [this, run] {
                           SubmitOptions options = submit_;
                           options.command = after_dashes_;
@@ -173,10 +191,10 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
     c->add_option(flag, flags_[name_of_key], help);
   };
-  key("--name", "name", "what to call it");
-  key("--gpus", "gpus", "how many GPUs, or a range: 2, 1..4");
-  key("--servers", "servers", "on how many servers");
-  key("--gpu-type", "resources.gpu_type", "a GPU of this name");
+  key("--name", "name", "name of the job");
+  key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4");
+  key("--servers", "servers", "number of servers");
+  key("--gpu-type", "resources.gpu_type", "run only on GPUs of this type");
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
   key("--cpus", "resources.cpus", "processor cores");
   key("--memory", "resources.memory", "main memory: 64GiB");
@@ -185,56 +203,87 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--framework", "framework", "pytorch, tensorflow, …");
   key("-C,--workdir", "workdir", "working directory (default: here)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
-  key("--estimate", "time.estimate", "how long you think it runs");
+  key("--estimate", "time.estimate", "your estimate of its run time");
   key("--priority", "priority", "higher goes first");
-  key("--checkpoint-dir", "checkpoint.dir", "it saves its state here and can be stopped and resumed");
-  key("--checkpoint-signal", "checkpoint.signal", "signal that asks it to save (TERM)");
+  key("--weight", "weight", "your share relative to other users' (1)");
+  key("--checkpoint-dir", "checkpoint.dir", "where the job saves its state, so that it can be stopped and resumed");
+  key("--checkpoint-signal", "checkpoint.signal", "signal that asks the job to save its state (TERM)");
   key("--grace", "checkpoint.grace", "how long it may take to save");
-  key("--retry", "retry.max", "try again this often");
-  c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on yours");
+  key("--retry", "retry.max", "retry at most this often after a failure");
+  for (const wire::TrainingKey& fact : wire::training_keys()) {
+    std::string flag = "--" + std::string(fact.name);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning))->group("Training");
+  }
+  c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
+  c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
-      "--hold", [this] { flags_["hold"] = "true"; }, "wait until it is released");
+      "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
+  c->add_flag_callback(
+      "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn release ID");
   c->add_flag_callback(
       "--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
   c->add_flag_callback(
       "--no-migrate", [this] { flags_["migratable"] = "false"; }, "never move it");
   if (!run) {
     c->add_flag("-f,--follow", submit_.follow, "follow the output");
-    c->add_flag("--wait", submit_.wait, "wait until it has ended");
-    c->add_flag("-n,--dry-run", submit_.dry_run, "say what would happen");
+    c->add_flag("--wait", submit_.wait, "wait until it ends");
+    c->add_flag("-n,--dry-run", submit_.dry_run, "only show what would happen");
   }
+}
+
+CLI::App* CommandLine::reading_command(const std::string& name, const std::string& summary, const std::string& examples,
+                                       std::function<int(const Context&)> action) {
+  CLI::App* added = command(app_, name, summary, examples, [this, action = std::move(action)] {
+    const auto context = context_of_data();
+    return context.ok() ? action(*context) : fail(context.error());
+  });
+  added->add_option("--data", data_, "ask the controller of this data folder; if none runs, read the folder itself");
+  return added;
 }
 
 void CommandLine::add_job_commands() {
   add_submit("submit", false);
   add_submit("run", true);
   CLI::App* ls =
-      command(app_, "ls", "What runs, waits and has ended.",
-              "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --all --json=id,state\n",
-              [this] { return list_jobs(context(), list_); });
+      reading_command("ls", "All jobs that wait or run, and the latest that have ended.",
+                      "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --sort ran\n"
+                      "  schedulearn ls --all --json=id,state\n",
+                      [this](const Context& context) { return list_jobs(context, list_); });
   ls->alias("ps");
   ls->alias("queue");
   ls->add_option("--state", list_.state, "only these states, separated by commas");
-  ls->add_option("--user", list_.user, "only this user's");
+  ls->add_option("--user", list_.user, "only this user's jobs");
   ls->add_option("--name", list_.word, "only names that contain this");
-  ls->add_option("--limit", list_.limit, "at most this many")->check(CLI::Range(1, 100'000));
+  ls->add_option("--sort", list_.sort, "id, name, user, gpus, waited or ran")->check(one_of(list_orders()));
+  ls->add_option("--limit", list_.limit, "at most this many, but all that wait or run (30)")
+      ->check(between(1, 100'000));
+  ls->add_option("--before", list_.before, "only jobs with smaller numbers, for the next page")->check(above_zero());
   ls->add_flag("-a,--all", list_.all, "no limit");
-  command(app_, "show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
-          [this] { return show_job(context(), selectors_); })
+  reading_command("show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
+                  [this](const Context& context) { return show_job(context, selectors_); })
       ->add_option("job", selectors_, "5, 1-5, 1,3, last, all or a name")
       ->required();
-  CLI::App* log = command(app_, "logs", "A job's output.",
-                          "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n",
-                          [this] { return logs(context(), logs_); });
+  CLI::App* log =
+      reading_command("logs", "A job's output.",
+                      "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n"
+                      "  schedulearn logs --data /tmp/lab 5\n",
+                      [this](const Context& context) { return logs(context, logs_); });
   log->add_option("job", logs_.selectors, "5, last or a name")->required();
-  log->add_flag("-f,--follow", logs_.follow, "go on until the job has ended");
-  log->add_option("--tail", logs_.tail, "only the last lines")->check(CLI::NonNegativeNumber);
-  log->add_option("--attempt", logs_.attempt, "of an earlier attempt")->check(CLI::PositiveNumber);
+  log->add_flag("-f,--follow", logs_.follow, "continue until the job ends");
+  const auto set_tail = [this](const std::string& text) {
+    const auto lines = parse_whole_number(text);
+    if (!lines || *lines < 0 || *lines > 1'000'000'000)
+      throw CLI::ValidationError("--tail", "takes a number of lines, not " + text);
+    logs_.tail = static_cast<int>(*lines);
+  };
+  log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
+  log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
       ->add_option("job", name_, "5, last or a name")
       ->required();
-  CLI::App* wait = command(app_, "wait", "Wait until jobs have ended; one job's exit code is ours.",
+  CLI::App* wait = command(app_, "wait", "Wait until jobs end; for one job, exit with its code.",
                            "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
                              if (!wait_timeout_.empty()) {
                                const auto seconds = wire::parse_duration_s(wait_timeout_);
@@ -251,63 +300,124 @@ void CommandLine::add_job_commands() {
           [this] { return cancel_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, last, all or a name")
       ->required();
+  command(app_, "release", "Put jobs that were submitted with --hold in the queue.", "  schedulearn release 5\n",
+          [this] { return release_jobs(context(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, last or a name")
+      ->required();
 }
 
 void CommandLine::add_cluster_commands() {
-  command(app_, "status", "The controller, its servers and the queue in short.", "  schedulearn status\n",
+  command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n",
           [this] { return cluster_status(context()); });
-  command(app_, "gpus", "Every GPU and who has it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
-  command(app_, "events", "What has happened, newest last.", "  schedulearn events --limit 50\n",
-          [this] { return list_events(context(), events_limit_); })
-      ->add_option("--limit", events_limit_, "how many")
-      ->check(CLI::Range(1, 10'000));
-  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, lost.");
+  command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
+  CLI::App* events = reading_command(
+      "events", "What has happened, newest last.", "  schedulearn events --limit 50\n  schedulearn events 5\n",
+      [this](const Context& context) { return list_events(context, name_, events_limit_); });
+  events->add_option("job", name_, "5, last or a name: only its events");
+  events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
+  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, lost, release, rm.");
   servers->require_subcommand(1);
   servers->fallthrough();
-  command(*servers, "ls", "The servers and how they stand.", "  schedulearn servers ls\n",
+  command(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
           [this] { return cluster_status(context()); });
   command(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
           "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context(), name_); })
-      ->add_option("name", name_, "a server that does not answer any more")
+      ->add_option("name", name_, "a server that no longer answers")
+      ->required();
+  command(*servers, "release", "End a server's quarantine: jobs may start there again.",
+          "  schedulearn servers release gpu4\n", [this] { return release_server(context(), name_); })
+      ->add_option("name", name_, "see: schedulearn servers ls")
+      ->required();
+  command(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
+          "  schedulearn servers rm gpu4\n", [this] { return remove_server(context(), name_); })
+      ->add_option("name", name_, "a server that is down and has no jobs")
       ->required();
 
   CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, check, history, undo.");
   policy->require_subcommand(1);
   policy->fallthrough();
-  command(*policy, "ls", "The policies there are.", "  schedulearn policy ls\n",
+  command(*policy, "ls", "List the policies.", "  schedulearn policy ls\n",
           [this] { return list_policies(context()); });
-  command(*policy, "show", "A policy, what it is good for, its parameters.",
+  command(*policy, "show", "Describe a policy: what it is good for, its parameters.",
           "  schedulearn policy show\n  schedulearn policy show fifo\n",
           [this] { return show_policy(context(), name_); })
-      ->add_option("name", name_, "default: the one in force");
-  CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; none is lost.",
+      ->add_option("name", name_, "default: the current policy");
+  CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; no job is lost.",
                           "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n"
                           "  schedulearn policy set ./mine.py\n",
                           [this] { return set_policy(context(), name_, parameters_); });
   set->add_option("name", name_, "see: schedulearn policy ls; or ./mine.py, a policy of your own")->required();
   set->add_option("--param", parameters_, "name=value");
   CLI::App* check =
-      command(*policy, "check", "Try a policy of your own on small workloads; what a decision costs.",
+      command(*policy, "check", "Test a policy of your own on small workloads and measure its decisions.",
               "  schedulearn policy check mine.py\n", [this] { return check_policy(context(), name_, parameters_); });
   check->add_option("file", name_, "mine.py, or the name of a built-in policy")->required();
   check->add_option("--param", parameters_, "name=value");
-  command(*policy, "history", "Which policy was in force since when, and who chose it.",
-          "  schedulearn policy history\n", [this] { return policy_history(context()); });
-  command(*policy, "undo", "Back to the policy before, with its parameters; within 10 minutes.",
+  command(*policy, "history", "Past policies: since when, and who chose them.", "  schedulearn policy history\n",
+          [this] { return policy_history(context()); });
+  command(*policy, "undo", "Go back to the previous policy and its parameters, within 10 minutes.",
           "  schedulearn policy undo\n", [this] { return undo_policy(context()); });
 }
 
+void CommandLine::add_profile_commands() {
+  CLI::App* profile =
+      app_.add_subcommand("profile", "What is known about kinds of trainings: run, ls, show, import, rm.");
+  profile->require_subcommand(1);
+  profile->fallthrough();
+  const auto set_seconds = [](const std::string& flag, double& seconds) {
+    return [flag, &seconds](const std::string& text) {
+      const auto parsed = wire::parse_duration_s(text);
+      if (!parsed.ok() || *parsed <= 0) throw CLI::ValidationError(flag, "not a duration above zero: " + text);
+      seconds = *parsed;
+    };
+  };
+  CLI::App* run = command(*profile, "run", "Measure a training by short runs on this cluster and keep the result.",
+                          "  schedulearn profile run examples/fashion-mlp.toml --gpus 1,2\n",
+                          [this] { return profile_run(context(), profile_); });
+  run->add_option("file", profile_.job.file, "job file; the training reports steps or epochs")->required();
+  run->add_option("--gpus", profile_.gpus, "numbers of GPUs to run on: 1,2,4");
+  run->add_option_function<std::string>("--seconds", set_seconds("--seconds", profile_.seconds),
+                                        "how long to measure each, after its start-up (5s)");
+  run->add_option_function<std::string>("--patience", set_seconds("--patience", profile_.patience_s),
+                                        "how long to wait for its first two reports (2m)");
+  run->add_option("--set", profile_.job.set, "any key of the job file: --set training.family=cnn");
+  run->add_option("-o,--out", profile_.out, "write the profile to this file too");
+  command(*profile, "ls", "List the stored profiles, one per family.", "  schedulearn profile ls\n",
+          [this] { return profile_ls(context()); });
+  command(*profile, "show", "Show a profile; --json prints its file.", "  schedulearn profile show fashion-mlp\n",
+          [this] { return profile_show(context(), name_); })
+      ->add_option("family", name_, "see: schedulearn profile ls")
+      ->required();
+  command(*profile, "import", "Store a profile from a file.", "  schedulearn profile import resnet50.json\n",
+          [this] { return profile_import(context(), name_); })
+      ->add_option("file", name_, "docs/formats/profile.md")
+      ->required();
+  command(*profile, "rm", "Delete a profile.", "  schedulearn profile rm fashion-mlp\n",
+          [this] { return profile_rm(context(), name_); })
+      ->add_option("family", name_, "see: schedulearn profile ls")
+      ->required();
+}
+
 void CommandLine::add_system_commands() {
-  CLI::App* up =
-      command(app_, "up", "Controller and agent on this machine, until Ctrl-C.",
-              "  schedulearn up\n  schedulearn up --simulate 4\n  schedulearn up --listen 127.0.0.1:0 --data ./data\n",
-              [this] { return roles_.up(up_); });
-  up->add_option("--data", up_.data, "data directory (default: ~/.local/share/schedulearn)")
-      ->envname("SCHEDULEARN_DATA");
-  up->add_option("--simulate", up_.simulate, "this many GPUs that do not exist (default 4 when there is no real one)");
+  CLI::App* up = command(
+      app_, "up",
+      "Run controller and agent on this machine until Ctrl-C: running jobs with a checkpoint directory then go back to "
+      "the "
+      "queue, others are cancelled (docs/guide/operations.md).",
+      "  schedulearn up\n  schedulearn up --simulate 3x4\n  schedulearn up --listen 127.0.0.1:0 --data ./data\n",
+      [this] {
+        if (up_.data.empty()) up_.data = own_data_directory();
+        return roles_.up(up_);
+      });
+  up->add_option("--data", up_.data, "data directory (default: SCHEDULEARN_DATA, ~/.local/share/schedulearn)");
+  up->add_option("--simulate", up_.simulate,
+                 "simulated GPUs, or servers and GPUs of each: 4, 3x4 (default: 4 if there is no real one)");
   up->add_option("--listen", up_.listen, "address and port");
+  up->add_option("--token-file", up_.token_file,
+                 "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_flag("--no-open", up_.no_open, "do not open a browser");
-  up->add_option("--record", up_.record, "folder: write down what comes in and what is decided, for controller replay");
+  up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
+  add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
   controller->fallthrough();
@@ -317,13 +427,16 @@ void CommandLine::add_system_commands() {
   run->add_option("--data", controller_.data, "data directory")->required();
   run->add_option("--listen", controller_.listen, "address and port");
   run->add_option("--token-file", controller_.token_file,
-                  "first line: the token everybody must show; needed beyond loopback");
+                  "file whose first line is the token for other users (default: DATA/token, made at the first start); "
+                  "needed beyond "
+                  "loopback");
   run->add_option("--record", controller_.record,
-                  "folder: write down what comes in and what is decided, for controller replay");
-  command(*controller, "replay", "Give a recording to this program again and compare what it decides.",
+                  "folder for a recording of all inputs and decisions, for controller replay");
+  add_retention(*run, controller_.keep, "the history", "the database is larger");
+  command(*controller, "replay", "Feed a recording to this program and compare its decisions.",
           "  schedulearn controller replay recordings/recording-1790000000000000.jsonl\n",
           [this] { return roles_.replay(name_, context().as_json); })
-      ->add_option("file", name_, "of controller run --record FOLDER")
+      ->add_option("file", name_, "a file written by controller run --record FOLDER")
       ->required();
   CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run.");
   agent->require_subcommand(1);
@@ -331,16 +444,20 @@ void CommandLine::add_system_commands() {
   CLI::App* serve = command(*agent, "run", "Run the agent of this server in the foreground.",
                             "  schedulearn agent run --join http://lab:5000 --data /var/lib/schedulearn-agent\n",
                             [this] { return roles_.agent(agent_); });
-  serve->add_option("--join", agent_.join, "where the controller is")->required();
+  serve->add_option("--join", agent_.join, "address of the controller")->required();
   serve->add_option("--data", agent_.data, "data directory")->required();
   serve->add_option("--name", agent_.name, "the server's name (default: the host's)");
-  serve->add_option("--simulate", agent_.simulate, "this many GPUs that do not exist")->check(CLI::Range(1, 64));
-  serve->add_option("--token-file", agent_.token_file, "first line: the controller's token");
-  command(app_, "version", "The version of this program.", "  schedulearn version\n", [] {
+  serve->add_option("--simulate", agent_.simulate, "number of simulated GPUs")->check(between(1, 64));
+  serve->add_option("--gpu-type", agent_.gpu_type,
+                    "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
+                    "own --name and --data");
+  serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
+  add_retention(*serve, agent_.keep, "the files", "they are larger");
+  command(app_, "version", "Print the version.", "  schedulearn version\n", [] {
     std::printf("schedulearn %s\n", version);
     return 0;
   });
-  command(app_, "help", "How to use it.", "  schedulearn help\n  schedulearn help submit\n", [this] {
+  command(app_, "help", "Show help.", "  schedulearn help\n  schedulearn help submit\n", [this] {
     if (selectors_.empty()) {
       std::fputs(usage, stdout);
       return 0;
@@ -354,13 +471,16 @@ void CommandLine::add_system_commands() {
     }
     std::fputs(of->help(name).c_str(), stdout);
     return 0;
-  })->add_option("command", selectors_, "of this command");
+  })->add_option("command", selectors_, "the command to explain");
 }
 
 Context CommandLine::context() const {
   Context c;
   c.url = url_;
   while (c.url.ends_with('/')) c.url.pop_back();
+  if (const std::string socket = own_data_directory() + "/controller.sock";
+      app_.get_option("--url")->empty() && net::is_listening(socket))
+    c.socket = socket;
   c.user = user_name();
   c.token = variable("SCHEDULEARN_TOKEN");
   if (const std::string file = variable("SCHEDULEARN_TOKEN_FILE"); !file.empty()) c.token = read_secret(file);
@@ -381,45 +501,25 @@ Context CommandLine::context() const {
   std::string locale;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
   c.unicode = locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  winsize size{};
+  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) c.columns = size.ws_col;
   c.interactive = !no_input_ && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   c.assume_yes = yes_;
   return c;
 }
 
-// The word that was not understood, and the one that was probably meant.
-int CommandLine::explain_parse_error(const CLI::ParseError& error, int argc, char** argv) {
-  std::vector<std::string> known;
-  const CLI::App* at = &app_;
-  std::string help = "schedulearn help";
-  for (int i = 1; i < argc; ++i) {
-    const CLI::App* inner = find_command(*at, argv[i]);
-    if (!inner) continue;
-    at = inner;
-    help += " " + at->get_name();
-  }
-  for (const CLI::App* level : {static_cast<const CLI::App*>(&app_), at}) {
-    for (const CLI::App* inner : commands_of(*level)) known.push_back(inner->get_name());
-    for (const CLI::Option* option : level->get_options()) {
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-    }
-  }
-  Error problem = invalid("usage", error.what());
-  std::vector<std::string_view> views(known.begin(), known.end());
-  for (int i = 1; i < argc && problem.hints.empty() && std::string_view(argv[i]) != "--"; ++i) {
-    const std::string word(argv[i], std::string_view(argv[i]).find('=') == std::string_view::npos
-                                        ? std::string_view(argv[i]).size()
-                                        : std::string_view(argv[i]).find('='));
-    if (std::find(known.begin(), known.end(), word) != known.end()) continue;
-    const bool flag = word.starts_with("--");
-    const bool is_command = i == 1 || (i == 2 && !commands_of(*at).empty());
-    if (!flag && !is_command) continue;
-    problem.message = flag ? "there is no flag " + word : "there is no command " + word;
-    problem.code = flag ? "unknown-flag" : "unknown-command";
-    if (const auto near = did_you_mean(word, views)) problem.hints.push_back("did you mean " + *near + "?");
-  }
-  problem.hints.push_back(help);
-  if (problem.hints.size() > 2) problem.hints.resize(2);
-  return fail(problem);
+Result<Context> CommandLine::context_of_data() const {
+  Context c = context();
+  if (data_.empty()) return c;
+  c.data = data_;
+  c.socket = data_ + "/controller.sock";
+  if (net::is_listening(c.socket)) return c;
+  Result<Fetch> past = roles_.open_past(data_);
+  if (!past.ok()) return past.error();
+  c.past = std::move(*past);
+  if (!c.as_json && !c.plain && !c.quiet)
+    std::fprintf(stderr, "No controller runs on %s; this is what is recorded there.\n", data_.c_str());
+  return c;
 }
 
 int CommandLine::run(int argc, char** argv) {
@@ -437,15 +537,17 @@ int CommandLine::run(int argc, char** argv) {
       break;
     }
   }
+  const std::vector<std::string> words(argv + 1, argv + ours);
   try {
     app_.parse(ours, argv);
   } catch (const CLI::CallForHelp& help) {
+    if (const auto problem = unknown_word(app_, words)) return fail(*problem);
     if (app_.get_subcommands().empty()) return std::fputs(usage, stdout), 0;
     return app_.exit(help);
   } catch (const CLI::Success& done) {
     return app_.exit(done);
   } catch (const CLI::ParseError& error) {
-    return explain_parse_error(error, ours, argv);
+    return fail(usage_error(app_, error, words));
   }
   if (action_) return action_();
   std::fputs(usage, stdout);

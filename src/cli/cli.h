@@ -1,37 +1,52 @@
-// The command line: from argv to one command. The roles that run daemons are handed in by app.
+// The command line: from argv to one command. app provides the roles that run daemons.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "net/http_client.h"
+#include "wire/retention.h"
 
 namespace sl::cli {
 
 struct UpOptions {
-  std::string data;      // empty: the user's data directory
-  std::string simulate;  // "4" or "1x4"
+  std::string data;      // never empty
+  std::string simulate;  // "4": on one server; "3x4": on each of three
   std::string listen = "127.0.0.1:5000";
   bool no_open = false;  // there is no page to open yet
-  std::string record;    // folder for recordings; empty: none
+  std::string token_file;
+  std::string record;  // folder for recordings; empty: none
+  wire::RetentionRule keep = {};
 };
 struct ControllerOptions {
   std::string data;
   std::string listen = "127.0.0.1:5000";
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
+  wire::RetentionRule keep = {};
 };
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";
   std::string data;
   std::string name;
   int simulate = 0;
+  std::string gpu_type;
   std::string token_file;
+  wire::RetentionRule keep = {};
 };
+
+// Answers GET requests in this process. `on_data` as in net::fetch_stream; without it the body is in the answer.
+using OnData = std::function<bool(std::string_view)>;
+using Fetch = std::function<Result<net::ClientResponse>(const net::ClientRequest& request, const OnData& on_data)>;
 
 struct Roles {
   std::function<int(const UpOptions&)> up;
   std::function<int(const ControllerOptions&)> controller;
   std::function<int(const AgentOptions&)> agent;
   std::function<int(const std::string& file, bool as_json)> replay;
+  std::function<Result<Fetch>(const std::string& data)> open_past;  // of a data folder where no daemon runs
 };
 
 int run_cli(int argc, char** argv, const Roles& roles);

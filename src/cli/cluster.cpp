@@ -1,11 +1,14 @@
-// status, gpus, events: what the cluster is and does.
+// status, gpus, events: the state of the cluster and what happens there.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <iostream>
+#include <map>
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "net/http.h"
 
 namespace sl::cli {
 namespace {
@@ -19,6 +22,35 @@ std::string percent(const json::value& value) {
   return value.is_number() ? fmt::format("{:.0f} %", value.to_number<double>()) : "–";
 }
 
+std::string size_text(const json::value& bytes) {
+  return bytes.is_number() ? bytes_text(bytes.to_number<double>()) : "–";
+}
+
+// "for 90 days, at most 1000 jobs": what is kept of finished jobs
+std::string keep_text(const json::value& keep) {
+  const double age_s = number_at(keep, "age_s"), jobs = number_at(keep, "jobs"), bytes = number_at(keep, "bytes");
+  const double days = age_s / 86'400;
+  const bool is_whole = days >= 1 && days == std::floor(days);
+  std::string text = age_s == 0 ? "however old"
+                     : is_whole ? "for " + plural(static_cast<std::size_t>(days), "day")
+                                : "for " + duration_text(age_s);
+  if (jobs > 0) text += fmt::format(", at most {:.0f} jobs", jobs);
+  if (bytes > 0) text += ", at most " + bytes_text(bytes);
+  return text;
+}
+
+// How long the servers keep files of finished jobs: one line if all do alike.
+void print_file_rules(const json::value& cluster) {
+  std::map<std::string, std::string> servers_of;
+  for (const json::value& server : value_at(cluster, "servers").as_array()) {
+    if (!value_at(server, "keep").is_object()) continue;
+    std::string& servers = servers_of[keep_text(value_at(server, "keep"))];
+    servers += (servers.empty() ? "" : ", ") + text_at(server, "name");
+  }
+  for (const auto& [rule, servers] : servers_of)
+    std::printf("Their files are kept %s%s\n", rule.c_str(), servers_of.size() > 1 ? (" on " + servers).c_str() : "");
+}
+
 }  // namespace
 
 int cluster_status(const Context& context) {
@@ -29,14 +61,21 @@ int cluster_status(const Context& context) {
     return 0;
   }
   const json::value &gpus = value_at(*cluster, "gpus"), &jobs = value_at(*cluster, "jobs");
-  std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(), context.url.c_str(),
-              text_at(*cluster, "policy").c_str());
-  std::printf("GPUs  %g of %g allocated, %g free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
+  std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(),
+              (context.socket.empty() ? context.url : context.socket).c_str(), text_at(*cluster, "policy").c_str());
+  std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
               number_at(gpus, "free"));
-  std::printf("Jobs  %g running, %g pending, %g succeeded, %g failed, %g cancelled\n\n",
+  std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
               number_at(jobs, "running") + number_at(jobs, "starting"), number_at(jobs, "pending"),
               number_at(jobs, "succeeded"), number_at(jobs, "failed"), number_at(jobs, "cancelled"));
-  Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", ""}, {2, 3});
+  const json::value& history = value_at(*cluster, "history");
+  std::printf("Finished jobs are kept %s%s\n", keep_text(value_at(history, "keep")).c_str(),
+              value_at(history, "bytes").is_number()
+                  ? fmt::format(" (database {})", bytes_text(number_at(history, "bytes"))).c_str()
+                  : "");
+  print_file_rules(*cluster);
+  std::printf("\n");
+  Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "JOB FILES", ""}, {2, 3});
   bool any_down = false;
   for (const json::value& server : value_at(*cluster, "servers").as_array()) {
     std::size_t free = 0;
@@ -45,35 +84,65 @@ int cluster_status(const Context& context) {
     table.add(
         {text_at(server, "name"), text_at(server, "state"), std::to_string(value_at(server, "gpus").as_array().size()),
          std::to_string(free), percent(value_at(server, "cpu_utilization_pct")), memory_text(server),
-         value_at(server, "simulated") == json::value(true) ? "simulated GPUs" : text_at(server, "state_reason")});
+         size_text(value_at(server, "job_files_bytes")),
+         text_at(server, "state_reason", value_at(server, "simulated") == json::value(true) ? "simulated GPUs" : "")});
   }
   if (table.empty()) {
     std::printf("No server has joined. Add this machine:  schedulearn agent run --join %s\n", context.url.c_str());
     return 1;
   }
-  std::fputs(table.text(context.plain).c_str(), stdout);
+  std::fputs(table.text(context).c_str(), stdout);
   return any_down ? 1 : 0;
 }
 
-int declare_server_lost(const Context& context, const std::string& name) {
-  if (!context.assume_yes) {
-    if (!context.interactive)
-      return fail(
-          invalid("confirmation-needed", "jobs that still run on " + name + " would be started a second time elsewhere")
-              .hint("when it is surely dead: add --yes"));
-    std::fprintf(stderr, "Are all processes on %s surely dead? Its jobs are started elsewhere. [y/N] ", name.c_str());
-    std::string answer;
-    std::getline(std::cin, answer);
-    if (answer != "y" && answer != "yes") return 1;
-  }
-  const Result<json::value> server = context.call("POST", "/api/v1/servers/" + name + "/lost", "{}");
+namespace {
+
+std::string server_path(const std::string& server) { return "/api/v1/servers/" + net::percent_encode(server); }
+
+// An administrator's statement about a server; `done` is printed once the controller has accepted it.
+int tell_of_server(const Context& context, const char* method, const std::string& path, const std::string& done) {
+  const Result<json::value> server = context.call(method, path, "{}");
   if (!server.ok()) return fail(server.error());
   if (context.as_json) {
     context.print_json(*server);
   } else if (!context.quiet) {
-    std::printf("Server %s is declared lost, its jobs are back in the queue.\n", name.c_str());
+    std::printf("%s\n", done.c_str());
   }
   return 0;
+}
+
+bool is_sure(const std::string& name) {
+  std::fprintf(stderr, "Are all processes on %s certainly dead? Its jobs will be started elsewhere. [y/N] ",
+               name.c_str());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
+}
+
+}  // namespace
+
+int declare_server_lost(const Context& context, const std::string& name) {
+  const Result<json::value> server = context.get(server_path(name));
+  if (!server.ok()) return fail(server.error());
+  if (!context.assume_yes && text_at(*server, "state") == "down") {  // a server that is not is refused anyhow
+    if (!context.interactive)
+      return fail(
+          invalid("confirmation-needed", "jobs that still run on " + name + " would be started a second time elsewhere")
+              .hint("if the server is certainly dead, add --yes"));
+    if (!is_sure(name)) return 1;
+  }
+  return tell_of_server(context, "POST", server_path(name) + "/lost",
+                        "Server " + name + " is declared lost, its jobs are back in the queue.");
+}
+
+int remove_server(const Context& context, const std::string& name) {
+  return tell_of_server(context, "DELETE", server_path(name),
+                        "Server " + name + " is not part of the cluster any more, until its agent calls again.");
+}
+
+int release_server(const Context& context, const std::string& name) {
+  return tell_of_server(context, "POST", server_path(name) + "/release",
+                        "Server " + name + " is no longer quarantined, jobs may start there.");
 }
 
 int list_gpus(const Context& context) {
@@ -87,17 +156,23 @@ int list_gpus(const Context& context) {
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(gpu, "job_id");
     table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
-               job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–",
+               job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
                percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"),
                value_at(gpu, "simulated") == json::value(true) ? "simulated" : ""});
   }
   if (table.empty()) std::printf("No GPUs: no server has joined.\n");
-  if (!table.empty()) std::fputs(table.text(context.plain).c_str(), stdout);
+  if (!table.empty()) std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
 
-int list_events(const Context& context, int limit) {
-  const Result<json::value> list = context.get("/api/v1/events?limit=" + std::to_string(limit));
+int list_events(const Context& context, const std::string& selector, int limit) {
+  std::string path = "/api/v1/events";
+  if (!selector.empty()) {
+    const auto ids = select_jobs(context, {selector});
+    if (!ids.ok()) return fail(ids.error());
+    path = fmt::format("/api/v1/jobs/{}/events", ids->front());
+  }
+  const Result<json::value> list = context.get(path + "?limit=" + std::to_string(limit));
   if (!list.ok()) return fail(list.error());
   if (context.as_json) {
     context.print_json(*list);
@@ -106,11 +181,11 @@ int list_events(const Context& context, int limit) {
   Table table({"SEQ", "WHEN", "KIND", "JOB", "SERVER", "FROM", "TO", ""}, {0, 3});
   for (const json::value& event : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(event, "job_id");
-    table.add({fmt::format("{:g}", number_at(event, "seq")), text_at(event, "at").substr(11, 12),
-               text_at(event, "kind"), job.is_number() ? fmt::format("{:g}", job.to_number<double>()) : "–",
-               text_at(event, "server", "–"), text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
+    table.add({fmt::format("{}", number_at(event, "seq")), text_at(event, "at").substr(11, 12), text_at(event, "kind"),
+               job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–", text_at(event, "server", "–"),
+               text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
   }
-  std::fputs(table.text(context.plain).c_str(), stdout);
+  std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
 

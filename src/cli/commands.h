@@ -1,4 +1,4 @@
-// The commands, each in its own file. They return the process's exit status (docs/guide/cli.md).
+// The commands, each in its own file. They return the process's exit status (docs/guide/jobs.md).
 #pragma once
 
 #include <map>
@@ -11,24 +11,28 @@ namespace sl::cli {
 struct SubmitOptions {
   std::string file;                         // job file, "-" for standard input
   std::vector<std::string> command;         // after --
-  std::vector<std::string> set;             // key=value of the job file
-  std::map<std::string, std::string> keys;  // flags that stand for a key of the job file: "gpus" -> "2"
+  std::vector<std::string> set;             // key=value pairs for the job file
+  std::map<std::string, std::string> keys;  // flags that stand for keys of the job file: "gpus" -> "2"
   std::vector<std::string> env;
+  bool clean_env = false;  // nothing of the environment it is submitted from
   bool follow = false;
   bool wait = false;
   bool dry_run = false;
   bool cancel_on_interrupt = false;  // `run`
 };
 int submit(const Context& context, const SubmitOptions& options);
-// What it would hand in. Errors are those of the job file.
+// The job that would be submitted. Errors are those of the job file.
 Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options);
 
 struct ListOptions {
   std::string state, user, word;
-  bool all = false;  // finished ones too, without limit
+  std::string sort;  // one of list_orders(); empty: those that run, those that wait, those that have ended
+  bool all = false;  // without limit
   int limit = 30;
+  std::int64_t before = 0;  // only jobs with smaller numbers; 0: all
 };
 int list_jobs(const Context& context, const ListOptions& options);
+std::vector<std::string> list_orders();
 
 int show_job(const Context& context, const std::vector<std::string>& selectors);
 
@@ -44,28 +48,46 @@ Result<bool> follow_output(const Context& context, std::int64_t job, int attempt
 
 struct WaitOptions {
   std::vector<std::string> selectors;
-  double timeout_s = 0;  // 0: as long as it takes
+  double timeout_s = 0;  // 0: without limit
 };
 int wait_jobs(const Context& context, const WaitOptions& options);
-// A finished job's own exit status: its code, 128 + signal, 125 when it never started.
+// A finished job's own exit status: its code, 128 + signal, 125 if it never started.
 int status_of_job(const json::value& job);
 // One line about how a job ended.
 std::string ending_text(const Context& context, const json::value& job);
 
+struct ProfileOptions {
+  SubmitOptions job;
+  std::string gpus = "1";   // "1,2,4": one short run on each
+  double seconds = 5;       // length of a measurement, from the first report on
+  double patience_s = 120;  // waiting time for two reports once it runs
+  std::string out;          // also written to this file; empty: none
+};
+// Measures a training by short runs and stores the profile of its family.
+int profile_run(const Context& context, const ProfileOptions& options);
+int profile_import(const Context& context, const std::string& path);
+int profile_ls(const Context& context);
+int profile_show(const Context& context, const std::string& family);
+int profile_rm(const Context& context, const std::string& family);
+
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
+int release_jobs(const Context& context, const std::vector<std::string>& selectors);  // held jobs
 int why(const Context& context, const std::string& selector);
 int cluster_status(const Context& context);
 int list_gpus(const Context& context);
-int list_events(const Context& context, int limit);
+// Of one job if `selector` is not empty.
+int list_events(const Context& context, const std::string& selector, int limit);
 int list_policies(const Context& context);
+int remove_server(const Context& context, const std::string& name);   // one that is down, from the cluster
+int release_server(const Context& context, const std::string& name);  // from its quarantine
 int declare_server_lost(const Context& context, const std::string& name);
-int show_policy(const Context& context, const std::string& name);  // empty: the one in force
+int show_policy(const Context& context, const std::string& name);  // empty: the current policy
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 
-// Set by Ctrl-C while a command follows or waits: how often.
+// The number of times Ctrl-C was pressed while a command follows or waits.
 int interrupts();
 void catch_interrupts();
 

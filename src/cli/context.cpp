@@ -3,10 +3,11 @@
 #include <cstdio>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/whole_number.h"
 #include "wire/error.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::cli {
 
@@ -15,6 +16,7 @@ net::ClientRequest Context::request(const std::string& method, const std::string
   request.method = method;
   request.url = url + path;
   request.body = body;
+  request.socket = socket;
   request.timeout = Duration::seconds(timeout_s);
   request.headers.emplace_back("X-Schedulearn-User", user);
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
@@ -26,20 +28,29 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
                                   const net::Headers& extra) const {
   net::ClientRequest message = request(method, path, body);
   message.headers.insert(message.headers.end(), extra.begin(), extra.end());
-  const auto response = net::fetch(message);
+  const auto response = past ? past(message, nullptr) : net::fetch(message);
   if (!response.ok()) return response.error();
   if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
   return wire::parse_json(response->body);
 }
 
+Result<net::ClientResponse> Context::stream(const net::ClientRequest& request,
+                                            const std::function<bool(std::string_view)>& on_data) const {
+  return past ? past(request, on_data) : net::fetch_stream(request, on_data);
+}
+
+std::string Context::next_command(const std::string& name, std::int64_t job) const {
+  return "schedulearn " + name + (data.empty() ? "" : " --data " + data) + " " + std::to_string(job);
+}
+
 void Context::print_json(const json::value& value) const {
   if (json_fields.empty() || !value.is_object()) {
-    std::printf("%s\n", json::serialize(value).c_str());
+    std::printf("%s\n", wire::json_text(value).c_str());
     return;
   }
   json::object projected;
   for (const std::string& field : json_fields) projected[field] = value_at(value, field);
-  std::printf("%s\n", json::serialize(projected).c_str());
+  std::printf("%s\n", wire::json_text(projected).c_str());
 }
 
 int fail(const Error& error) {
@@ -50,13 +61,12 @@ int fail(const Error& error) {
 namespace {
 
 std::optional<std::int64_t> whole(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= 0 ? std::optional(number) : std::nullopt;
+  const auto number = parse_whole_number(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::string& query) {
-  Result<json::value> list = context.get("/api/v1/jobs?limit=100000" + query);
+  Result<json::value> list = context.get("/api/v1/jobs?" + query);
   if (!list.ok()) return list.error();
   std::vector<std::int64_t> ids;
   for (const json::value& job : value_at(*list, "items").as_array())
@@ -65,21 +75,24 @@ Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::str
 }
 
 Result<std::vector<std::int64_t>> newest_named(const Context& context, const std::string& name) {
-  Result<json::value> list = context.get("/api/v1/jobs?limit=100000&q=" + net::percent_encode(name));
-  if (!list.ok()) return list.error();
-  for (const json::value& job : value_at(*list, "items").as_array()) {
-    if (text_at(job, "name") == name) return std::vector{static_cast<std::int64_t>(number_at(job, "id"))};
+  for (std::string cursor = "0"; !cursor.empty();) {
+    const auto page = context.get("/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + "&cursor=" + cursor);
+    if (!page.ok()) return page.error();
+    for (const json::value& job : value_at(*page, "items").as_array()) {
+      if (text_at(job, "name") == name) return std::vector{static_cast<std::int64_t>(number_at(job, "id"))};
+    }
+    cursor = text_at(*page, "next_cursor");
   }
   return not_found("job-not-found", "there is no job " + name).hint("schedulearn ls");
 }
 
 Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
   if (const auto id = whole(word)) return std::vector{*id};
-  if (word == "all") return jobs_of(context, "&state=pending,held,starting,running,suspended,migrating,resizing");
+  if (word == "all")
+    return jobs_of(context, "limit=100000&state=pending,held,starting,running,suspended,migrating,resizing");
   if (word == "last") {
-    auto ids = jobs_of(context, "");
+    auto ids = jobs_of(context, "limit=1");
     if (ids.ok() && ids->empty()) return not_found("job-not-found", "there are no jobs yet");
-    if (ids.ok()) ids->resize(1);
     return ids;
   }
   const std::size_t dash = word.find('-');

@@ -1,4 +1,4 @@
-// What every command needs: where the controller is, how to print, and the two ways to fail.
+// What every command needs: the controller's address, how to print, and the two ways to fail.
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,6 +16,10 @@ namespace json = boost::json;
 
 struct Context {
   std::string url = "http://127.0.0.1:5000";
+  std::string socket;  // of the controller in the user's data directory, used instead of `url`; empty: none
+  std::string data;    // --data: the data folder that was asked for; empty: none
+  std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
+      past;  // answers instead of a controller when none runs on `data`
   std::string token;
   std::string user;
   double timeout_s = 30;
@@ -23,29 +27,36 @@ struct Context {
   std::vector<std::string> json_fields;  // --json=id,state
   bool plain = false;
   bool quiet = false;
-  bool color = false;  // stdout is a terminal and nobody asked otherwise
+  bool color = false;  // stdout is a terminal and colour was not turned off
   bool unicode = true;
+  std::size_t columns = 0;   // of the terminal that stdout is; 0: it is none
   bool interactive = false;  // stdin and stderr are terminals
   bool assume_yes = false;
 
   Result<json::value> get(const std::string& path) const { return call("GET", path, ""); }
   Result<json::value> call(const std::string& method, const std::string& path, const std::string& body,
                            const net::Headers& extra = {}) const;
+  // As net::fetch_stream.
+  Result<net::ClientResponse> stream(const net::ClientRequest& request,
+                                     const std::function<bool(std::string_view)>& on_data) const;
   net::ClientRequest request(const std::string& method, const std::string& path, const std::string& body) const;
 
-  // The document itself, or the fields that were asked for.
+  // "schedulearn logs 5", with --data if this command had it.
+  std::string next_command(const std::string& name, std::int64_t job) const;
+
+  // Prints the document itself, or the requested fields.
   void print_json(const json::value& value) const;
 };
 
 // Prints in the fixed form to stderr; returns the exit status.
 int fail(const Error& error);
 
-// The ids a selector means: 5, 1-5, 1,3, last, all (of unfinished jobs) or a name (its newest job).
+// The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs) or a name (its newest job).
 Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors);
 
-// Looks things up in documents without checking twice.
+// These read documents without checking them again.
 std::string text_at(const json::value& object, std::string_view key, const std::string& other = "");
 double number_at(const json::value& object, std::string_view key, double other = 0);
-const json::value& value_at(const json::value& object, std::string_view key);  // null when missing
+const json::value& value_at(const json::value& object, std::string_view key);  // null if missing
 
 }  // namespace sl::cli

@@ -18,15 +18,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds look_every{50};
 
 Error interrupted() {
-  return conflict("interrupted", "interrupted; jobs that were handed in go on").hint("schedulearn cancel all");
+  return conflict("interrupted", "interrupted; submitted jobs keep running").hint("schedulearn cancel all");
 }
 
-// Ends early with Ctrl-C.
+// Ends early on Ctrl-C.
 void sleep_until(Clock::time_point at) {
   while (interrupts() == 0 && Clock::now() < at) std::this_thread::sleep_until(std::min(at, Clock::now() + look_every));
 }
 
-// "2026-01-02T03:04:05.678Z" in seconds since 1970.
+// "2026-01-02T03:04:05.678Z" as seconds since 1970.
 double seconds_of(const std::string& rfc3339) {
   std::tm calendar{};
   double seconds = 0;
@@ -40,7 +40,7 @@ double seconds_of(const std::string& rfc3339) {
 
 // "fifo, 5 jobs on 1 to 2 GPUs each"
 std::string text_of(const reproduce::LiveRun& run) {
-  const auto [least, most] = run.gpus;
+  const int least = run.gpus.min, most = run.gpus.max;
   const std::string gpus =
       least == most ? plural(static_cast<std::size_t>(most), "GPU") : fmt::format("{} to {} GPUs", least, most);
   return fmt::format("{}, {} on {}{}", run.policy, plural(static_cast<std::size_t>(run.count), "job"), gpus,

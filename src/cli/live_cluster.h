@@ -1,5 +1,5 @@
-// The live cluster as the place of an experiment: idle servers, trainings handed in one after the other, their times,
-// and the policy it was found with put back at the end, however that comes.
+// The live cluster as the place of an experiment: idle servers, trainings submitted one after the other, their times,
+// and the original policy restored at the end, however the experiment ends.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,8 @@ class LiveCluster {
   const std::vector<plot::HistoryServer>& servers() const { return servers_; }
   std::string description() const;
 
-  // Nothing interrupts the trainings. Errors: "job-failed", "interrupted" (Ctrl-C; jobs that were handed in go on),
-  // those of the controller.
+  // Nothing interrupts the trainings. Errors: "job-failed", "interrupted" (Ctrl-C; submitted jobs keep running), those
+  // of the controller.
   Result<std::vector<reproduce::LiveJob>> run(wire::JobSpec training, const reproduce::LiveRun& run);
 
  private:
@@ -36,9 +36,9 @@ class LiveCluster {
 
   const Context& context_;
   json::value policy_before_;
-  std::string policy_;  // set last; empty: none yet
+  std::string policy_;  // the policy set last; empty: none yet
   std::vector<plot::HistoryServer> servers_;
-  int simulated_ = 0;  // GPUs
+  int simulated_ = 0;  // number of simulated GPUs
 };
 
 }  // namespace sl::cli

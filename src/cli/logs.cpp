@@ -1,5 +1,5 @@
-// Output of jobs. Following keeps the offset of what was printed, so that a connection that breaks, or a controller
-// that restarts, costs neither a byte nor prints one twice.
+// Output of jobs. Following keeps the offset of what was printed, so that a broken connection or a restarted controller
+// neither loses nor repeats a byte.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -17,7 +17,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupt_count = 0;
 
-// Events of a stream as they arrive in pieces: calls `use(event, id, data)` for each whole one.
+// Events of a stream that arrives in pieces: calls `use(event, id, data)` for each complete one.
 class EventReader {
  public:
   template <typename Use>
@@ -59,9 +59,11 @@ bool use_event(Following& following, const std::string& event, const std::string
     std::fflush(stdout);
     following.offset = std::atoll(id.c_str());
   } else if (event == "skip") {
-    std::fprintf(stderr, "[… %s of output were dropped here, it is over its limit …]\n",
+    std::fprintf(stderr, "[… %s of output were dropped here: the limit is exceeded …]\n",
                  bytes_text(number_at(*parsed, "bytes")).c_str());
     following.offset = std::atoll(id.c_str());
+  } else if (event == "gone") {
+    std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "attempt") {
     following.attempt = static_cast<int>(number_at(*parsed, "attempt"));
     following.offset = 0;
@@ -73,17 +75,6 @@ bool use_event(Following& following, const std::string& event, const std::string
   return true;
 }
 
-// The last `lines` lines of a text.
-std::string_view last_lines(std::string_view text, int lines) {
-  std::size_t at = text.size();
-  for (int n = 0; n <= lines && at != std::string_view::npos && at > 0; ++n) {
-    const std::size_t from = at - 1;
-    at = text.rfind('\n', n == 0 && text[from] == '\n' ? (from == 0 ? 0 : from - 1) : from);
-    if (n == lines - 1 || at == std::string_view::npos) break;
-  }
-  return at == std::string_view::npos || at == text.size() ? text : text.substr(at + 1);
-}
-
 }  // namespace
 
 int interrupts() { return interrupt_count; }
@@ -91,7 +82,7 @@ int interrupts() { return interrupt_count; }
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupt_count = interrupt_count + 1; };
-  sigaction(SIGINT, &action, nullptr);  // no SA_RESTART: a read ends
+  sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
 }
 
 Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset) {
@@ -102,6 +93,7 @@ Result<bool> follow_output(const Context& context, std::int64_t job, int attempt
     if (following.attempt > 0) path += "?attempt=" + std::to_string(following.attempt);
     net::ClientRequest request = context.request("GET", path, "");
     request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
+    request.is_given_up = [] { return interrupts() > 0; };
     EventReader reader;
     const auto response = net::fetch_stream(request, [&](std::string_view bytes) {
       failures = 0, pause_s = 0.1;
@@ -123,24 +115,23 @@ int logs(const Context& context, const LogsOptions& options) {
   const auto ids = select_jobs(context, options.selectors);
   if (!ids.ok()) return fail(ids.error());
   for (const std::int64_t id : *ids) {
-    if (options.follow) {
+    if (options.follow && !context.past) {  // where nothing runs, all there will be is there
       catch_interrupts();
       Result<bool> ended = follow_output(context, id, options.attempt, 0);
       if (!ended.ok()) return fail(ended.error());
       if (*ended) continue;
-      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id),
+      std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld\n", static_cast<long long>(id),
                    static_cast<long long>(id));
       return 130;
     }
-    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs";
-    if (options.attempt > 0) path += "?attempt=" + std::to_string(options.attempt);
-    const auto response = net::fetch(context.request("GET", path, ""));
+    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs?";
+    if (options.attempt > 0) path += "attempt=" + std::to_string(options.attempt) + "&";
+    if (options.tail >= 0) path += "tail=" + std::to_string(options.tail);
+    const auto response = context.stream(context.request("GET", path, ""), [](std::string_view bytes) {
+      return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
+    });
     if (!response.ok()) return fail(response.error());
     if (response->status >= 400) return fail(wire::error_from_problem(response->status, response->body));
-    const std::string_view text = options.tail < 0    ? std::string_view(response->body)
-                                  : options.tail == 0 ? std::string_view()
-                                                      : last_lines(response->body, options.tail);
-    std::fwrite(text.data(), 1, text.size(), stdout);
   }
   return 0;
 }

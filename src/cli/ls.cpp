@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/render.h"
@@ -10,22 +12,31 @@ namespace {
 
 bool is_over(const std::string& state) { return state == "succeeded" || state == "failed" || state == "cancelled"; }
 
-std::string remark(const json::value& job) {
+double gpus_of(const json::value& job) { return number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1); }
+
+std::string server_of(const json::value& job) {
+  const std::string where = where_text(job);
+  return where.substr(0, where.rfind(':'));
+}
+
+std::string remark(const json::value& job, const std::set<std::string>& absent) {
   const std::string state = text_at(job, "state");
-  if (state == "pending" || state == "held" || state == "suspended") return text_at(value_at(job, "reason"), "text");
+  if (!is_over(state) && absent.count(server_of(job)) != 0) return "server " + server_of(job) + " is down";
+  if (state == "pending" || state == "held" || state == "suspended" || state == "cancelled")
+    return text_at(value_at(job, "reason"), "text");
   const std::string failure = text_at(value_at(job, "failure"), "message");
   if (!failure.empty()) return failure;
   const json::value& progress = value_at(job, "progress");
   if (!progress.is_object() || !value_at(progress, "done").is_number()) return "";
-  std::string text = fmt::format("{} {:g}", text_at(progress, "unit"), number_at(progress, "done"));
-  if (value_at(progress, "total").is_number()) text += fmt::format("/{:g}", number_at(progress, "total"));
+  std::string text = fmt::format("{} {:.10g}", text_at(progress, "unit"), number_at(progress, "done"));
+  if (value_at(progress, "total").is_number()) text += fmt::format("/{:.10g}", number_at(progress, "total"));
   if (value_at(progress, "loss").is_number()) text += fmt::format("  loss {:.3f}", number_at(progress, "loss"));
   if (value_at(progress, "accuracy").is_number())
     text += fmt::format("  accuracy {:.3f}", number_at(progress, "accuracy"));
   return text;
 }
 
-std::vector<std::string> row(const Context& context, const json::value& job) {
+std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
   const bool started = value_at(job, "started_at").is_string();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
@@ -37,46 +48,150 @@ std::vector<std::string> row(const Context& context, const json::value& job) {
           started ? duration_text(number_at(job, "run_s")) : "–",
           is_over(state) ? clock_text(text_at(job, "finished_at")) : clock_text(text_at(job, "created_at")),
           text_at(job, "user"),
-          remark(job)};
+          remark(job, absent)};
+}
+
+struct Order {
+  const char* name;
+  bool (*is_before)(const json::value& a, const json::value& b);
+};
+constexpr Order orders[] = {
+    {"id", [](const json::value& a, const json::value& b) { return number_at(a, "id") > number_at(b, "id"); }},
+    {"name", [](const json::value& a, const json::value& b) { return text_at(a, "name") < text_at(b, "name"); }},
+    {"user", [](const json::value& a, const json::value& b) { return text_at(a, "user") < text_at(b, "user"); }},
+    {"gpus", [](const json::value& a, const json::value& b) { return gpus_of(a) > gpus_of(b); }},
+    {"waited",
+     [](const json::value& a, const json::value& b) { return number_at(a, "wait_s") > number_at(b, "wait_s"); }},
+    {"ran", [](const json::value& a, const json::value& b) { return number_at(a, "run_s") > number_at(b, "run_s"); }},
+};
+
+// Those that run, those that wait, those that have ended: each as the controller lists them, the newest first.
+int group_of(const json::value& job) {
+  const std::string state = text_at(job, "state");
+  return is_over(state) ? 2 : state == "pending" || state == "held" || state == "suspended" ? 1 : 0;
+}
+
+void sort(std::vector<json::value>& jobs, const std::string& by) {
+  const auto* order = std::find_if(std::begin(orders), std::end(orders), [&](const Order& o) { return o.name == by; });
+  if (order != std::end(orders)) return std::stable_sort(jobs.begin(), jobs.end(), order->is_before);
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const json::value& a, const json::value& b) { return group_of(a) < group_of(b); });
+}
+
+bool is_filtered(const ListOptions& options) {
+  return !options.state.empty() || !options.user.empty() || !options.word.empty() || options.before > 0;
+}
+
+struct JobList {
+  std::vector<json::value> items;
+  json::value next_cursor;
+  std::int64_t total = 0;  // how many there are, shown or not
+};
+
+Status add_jobs(const Context& context, const ListOptions& options, const std::string& states, int limit,
+                JobList& list) {
+  std::string query = "?limit=" + std::to_string(limit);
+  if (!states.empty()) query += "&state=" + net::percent_encode(states);
+  if (!options.user.empty()) query += "&user=" + net::percent_encode(options.user);
+  if (options.before > 0) query += "&cursor=" + std::to_string(options.before);
+  if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
+  const Result<json::value> found = context.get("/api/v1/jobs" + query);
+  if (!found.ok()) return found.error();
+  for (const json::value& job : value_at(*found, "items").as_array()) list.items.push_back(job);
+  list.next_cursor = value_at(*found, "next_cursor");
+  list.total += static_cast<std::int64_t>(number_at(*found, "total"));
+  return {};
+}
+
+// Everything unfinished, however much it is, and the latest that have ended. One page if a state or a page is asked for.
+Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
+  constexpr int most = 100'000;
+  JobList list;
+  if (options.all || !options.state.empty() || options.before > 0) {
+    if (Status added = add_jobs(context, options, options.state, options.all ? most : options.limit, list); !added.ok())
+      return added.error();
+    return list;
+  }
+  const char* const unfinished = "pending,held,starting,running,suspended,migrating,resizing,stopping";
+  if (Status added = add_jobs(context, options, unfinished, most, list); !added.ok()) return added.error();
+  const int ended = std::max(std::min(5, options.limit), options.limit - static_cast<int>(list.items.size()));
+  if (Status added = add_jobs(context, options, "succeeded,failed,cancelled", ended, list); !added.ok())
+    return added.error();
+  return list;
+}
+
+// Servers of running jobs that do not answer.
+std::set<std::string> absent_servers(const Context& context, const std::vector<json::value>& jobs) {
+  std::set<std::string> absent;
+  if (std::none_of(jobs.begin(), jobs.end(), [](const json::value& job) { return group_of(job) == 0; })) return absent;
+  const Result<json::value> servers = context.get("/api/v1/servers");
+  if (!servers.ok()) return absent;
+  for (const json::value& server : value_at(*servers, "items").as_array())
+    if (text_at(server, "state") == "down") absent.insert(text_at(server, "name"));
+  return absent;
+}
+
+// Counts of the whole cluster, whatever was listed.
+void print_footer(const Context& context, const JobList& found) {
+  const std::vector<json::value>& jobs = found.items;
+  const Result<json::value> cluster = context.get("/api/v1/cluster");
+  std::string text;
+  if (cluster.ok()) {
+    const json::value& counts = value_at(*cluster, "jobs");
+    const double held = number_at(counts, "held");
+    text = fmt::format("{} running, {} pending", number_at(counts, "running"), number_at(counts, "pending"));
+    if (held > 0) text += fmt::format(", {} held", held);
+    text += ".";
+  }
+  if (found.total > static_cast<std::int64_t>(jobs.size()))
+    text += fmt::format(" {} of {} shown; -a shows all.", jobs.size(), found.total);
+  std::printf("%s\n", text.c_str());
+  if (context.past) return;  // it waits for a controller
+  const auto waiting = std::find_if(jobs.rbegin(), jobs.rend(),
+                                    [](const json::value& job) { return text_at(job, "state") == "pending"; });
+  if (waiting != jobs.rend())
+    std::printf("Why is one waiting:  schedulearn why %lld\n", static_cast<long long>(number_at(*waiting, "id")));
 }
 
 }  // namespace
 
+std::vector<std::string> list_orders() {
+  std::vector<std::string> names;
+  for (const Order& order : orders) names.emplace_back(order.name);
+  return names;
+}
+
 int list_jobs(const Context& context, const ListOptions& options) {
-  std::string query = "?limit=" + std::to_string(options.all ? 100'000 : options.limit);
-  if (!options.state.empty()) query += "&state=" + net::percent_encode(options.state);
-  if (!options.user.empty()) query += "&user=" + net::percent_encode(options.user);
-  if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
-  Result<json::value> list = context.get("/api/v1/jobs" + query);
-  if (!list.ok()) return fail(list.error());
+  Result<JobList> found = find_jobs(context, options);
+  if (!found.ok()) return fail(found.error());
+  std::vector<json::value>& jobs = found->items;
+  sort(jobs, options.sort);
   if (context.as_json && context.json_fields.empty()) {
-    context.print_json(*list);
+    context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
+                                    {"next_cursor", found->next_cursor},
+                                    {"total", found->total}});
     return 0;
   }
   Table table({"ID", "NAME", "STATE", "GPUS", "WHERE", "WAITED", "RAN", "WHEN", "USER", ""}, {0, 3, 5, 6});
-  std::size_t running = 0, pending = 0;
-  std::int64_t first_waiting = 0;
-  for (const json::value& job : value_at(*list, "items").as_array()) {
-    if (context.as_json) {
+  table.may_shrink(1, {8, 7, 5, 4});
+  const std::set<std::string> absent =
+      context.as_json || context.quiet ? std::set<std::string>() : absent_servers(context, jobs);
+  for (const json::value& job : jobs) {
+    if (context.as_json)
       context.print_json(job);
-      continue;
-    }
-    const std::string state = text_at(job, "state");
-    running += state == "running";
-    if (state == "pending") ++pending, first_waiting = static_cast<std::int64_t>(number_at(job, "id"));
-    if (context.quiet) std::printf("%lld\n", static_cast<long long>(number_at(job, "id")));
-    table.add(row(context, job));
+    else if (context.quiet)
+      std::printf("%lld\n", static_cast<long long>(number_at(job, "id")));
+    else
+      table.add(row(context, job, absent));
   }
   if (context.as_json || context.quiet) return 0;
-  if (table.empty()) {
+  if (jobs.empty()) {
     std::printf("No jobs%s. Submit one:  schedulearn submit --gpus 1 -- python train.py\n",
-                query.find('&') == std::string::npos ? " yet" : " like that");
+                is_filtered(options) ? " like that" : " yet");
     return 0;
   }
-  std::fputs(table.text(context.plain).c_str(), stdout);
-  if (context.plain) return 0;
-  std::printf("%zu running, %zu pending.%s\n", running, pending,
-              pending > 0 ? fmt::format(" Why is one waiting:  schedulearn why {}", first_waiting).c_str() : "");
+  std::fputs(table.text(context).c_str(), stdout);
+  if (!context.plain) print_footer(context, *found);
   return 0;
 }
 

@@ -5,6 +5,8 @@
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "net/http.h"
+#include "policies/catalogue.h"
+#include "policies/registry.h"
 #include "python_policy/loader.h"
 
 namespace sl::cli {
@@ -13,7 +15,7 @@ namespace {
 std::string range_of(const json::value& parameter) {
   std::string range;
   if (value_at(parameter, "min").is_number())
-    range = fmt::format("{:g} to {:g}", number_at(parameter, "min"), number_at(parameter, "max"));
+    range = fmt::format("{} to {}", number_at(parameter, "min"), number_at(parameter, "max"));
   for (const json::value& choice : value_at(parameter, "choices").as_array())
     range += (range.empty() ? "" : "|") + std::string(choice.as_string());
   return range;
@@ -30,10 +32,10 @@ void show_parameters(const Context& context, const json::value& info, const json
     table.add({text_at(p, "name"), text_at(values, text_at(p, "name"), text_at(p, "default")), text_at(p, "default"),
                text_at(p, "unit"), text_at(p, "type"), range_of(p), text_at(p, "help")});
   }
-  std::printf("\n%s", table.text(context.plain).c_str());
+  std::printf("\n%s", table.text(context).c_str());
 }
 
-// What it assumes about the jobs that wait now, a line each.
+// What the policy assumes about the jobs that wait now, one line each.
 void show_notes(const json::value& policy) {
   const auto& notes = value_at(policy, "notes");
   if (!notes.is_array()) return;
@@ -52,46 +54,74 @@ std::string by_whom(const json::value& policy) {
   return clock_text(text_at(policy, "since")) + " by " + text_at(policy, "by");
 }
 
-void tell_change(const Context& context, const json::value& policy, const char* back) {
+void print_change(const Context& context, const json::value& policy, const char* back) {
   if (context.as_json) return context.print_json(policy);
+  if (value_at(policy, "changed") == false) {
+    std::printf("Policy %s already runs with these parameters; nothing has changed.\n",
+                text_at(policy, "name").c_str());
+    return show_notes(policy);
+  }
   std::printf("%s Policy is now %s (was %s); the queue keeps its jobs.\n", context.unicode ? "✓" : "+",
               text_at(policy, "name").c_str(), text_at(policy, "previous", "none").c_str());
   show_notes(policy);
   std::printf("\n  schedulearn ls           see the effect\n  schedulearn policy undo  %s\n", back);
 }
 
+// Null if no controller answers; this program has the catalogue too.
+Result<json::value> policy_in_force(const Context& context) {
+  Result<json::value> current = context.get("/api/v1/policy");
+  if (current.ok() || current.error().code != "controller-unreachable") return current;
+  std::fprintf(stderr, "note: %s; these are the policies of this program, and none is marked as current\n",
+               current.error().message.c_str());
+  return json::value();
+}
+
+Result<json::value> catalogue() {
+  json::array items;
+  for (const PolicyEntry& entry : policies()) items.push_back(to_json(entry.info));
+  return json::value(json::object{{"total", items.size()}, {"next_cursor", nullptr}, {"items", std::move(items)}});
+}
+
+Result<json::value> catalogue_entry(const std::string& name) {
+  const PolicyEntry* entry = find_policy(name);
+  if (!entry) return unknown_policy(name);
+  return json::value(to_json(entry->info));
+}
+
 }  // namespace
 
 int list_policies(const Context& context) {
-  const Result<json::value> list = context.get("/api/v1/policies");
-  if (!list.ok()) return fail(list.error());
-  const Result<json::value> current = context.get("/api/v1/policy");
+  const Result<json::value> current = policy_in_force(context);
   if (!current.ok()) return fail(current.error());
+  const Result<json::value> list = current->is_null() ? catalogue() : context.get("/api/v1/policies");
+  if (!list.ok()) return fail(list.error());
   if (context.as_json) {
     context.print_json(*list);
     return 0;
   }
   Table table({"", "POLICY", "TITLE", "SUMMARY"});
+  table.may_shrink(std::nullopt, {2});
   const char* mark = context.unicode ? "●" : "*";
   if (value_at(*current, "source").is_string())
-    table.add({mark, text_at(*current, "name"), "", "A policy of your own, in force: schedulearn policy show"});
+    table.add({mark, text_at(*current, "name"), "", "Your own policy, the current one: schedulearn policy show"});
   for (const json::value& policy : value_at(*list, "items").as_array()) {
     const bool is_current = text_at(policy, "name") == text_at(*current, "name");
     table.add({is_current ? mark : " ", text_at(policy, "name"), text_at(policy, "title"), text_at(policy, "summary")});
   }
-  std::fputs(table.text(context.plain).c_str(), stdout);
+  std::fputs(table.text(context).c_str(), stdout);
   if (!context.plain)
     std::printf(
-        "What one needs, is good for, can be told:  schedulearn policy show NAME\n"
-        "Switch while jobs run:                     schedulearn policy set NAME\n");
+        "Needs, strengths, parameters:  schedulearn policy show NAME\n"
+        "Switch while jobs run:         schedulearn policy set NAME\n");
   return 0;
 }
 
 int show_policy(const Context& context, const std::string& name) {
-  const Result<json::value> current = context.get("/api/v1/policy");
+  const Result<json::value> current = name.empty() ? context.get("/api/v1/policy") : policy_in_force(context);
   if (!current.ok()) return fail(current.error());
   const std::string wanted = name.empty() ? text_at(*current, "name") : name;
-  const Result<json::value> policy = context.get("/api/v1/policies/" + net::percent_encode(wanted));
+  const Result<json::value> policy =
+      current->is_null() ? catalogue_entry(wanted) : context.get("/api/v1/policies/" + net::percent_encode(wanted));
   if (!policy.ok()) return fail(policy.error());
   const bool in_force = text_at(*current, "name") == text_at(*policy, "name");
   if (context.as_json) {
@@ -101,6 +131,7 @@ int show_policy(const Context& context, const std::string& name) {
   std::printf("%s  %s%s\n\n  %s\n  Good for   %s\n  Weak for   %s\n", text_at(*policy, "name").c_str(),
               text_at(*policy, "title").c_str(), in_force ? "  (in force)" : "", text_at(*policy, "summary").c_str(),
               text_at(*policy, "good_for").c_str(), text_at(*policy, "weak_for").c_str());
+  std::printf("  Places on  %s\n", text_at(*policy, "placement").c_str());
   show_needs(*policy);
   const json::value& failure = value_at(*current, "failure");
   if (failure.is_object())
@@ -130,14 +161,14 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
   }
   const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(body));
   if (!policy.ok()) return fail(policy.error());
-  tell_change(context, *policy, "go back");
+  print_change(context, *policy, "go back");
   return 0;
 }
 
 int undo_policy(const Context& context) {
   const Result<json::value> policy = context.call("POST", "/api/v1/policy/undo", "{}");
   if (!policy.ok()) return fail(policy.error());
-  tell_change(context, *policy, "go back again");
+  print_change(context, *policy, "go back again");
   return 0;
 }
 
@@ -148,15 +179,16 @@ int policy_history(const Context& context) {
     context.print_json(*history);
     return 0;
   }
-  Table table({"SINCE", "POLICY", "BY", "PARAMETERS"});
+  Table table({"SINCE", "POLICY", "BY", "WHY", "PARAMETERS"});
   for (const json::value& change : value_at(*history, "items").as_array()) {
     std::string parameters;
     for (const auto& [name, value] : value_at(change, "parameters").as_object())
       parameters += (parameters.empty() ? "" : " ") + std::string(name) + "=" + std::string(value.as_string());
     table.add({context.plain ? text_at(change, "since") : clock_text(text_at(change, "since")), text_at(change, "name"),
-               text_at(change, "by"), parameters});
+               text_at(change, "by"),
+               text_at(change, "reason", text_at(change, "by") == "default" ? "first start" : "chosen"), parameters});
   }
-  std::fputs(table.text(context.plain).c_str(), stdout);
+  std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
 

@@ -6,23 +6,23 @@
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "cli/research.h"
-#include "sim/policy_check.h"
+#include "study/policy_check.h"
 
 namespace sl::cli {
 namespace {
 
-json::array to_json(const std::vector<sim::BrokenRule>& rules) {
+json::array to_json(const std::vector<study::BrokenRule>& rules) {
   json::array list;
-  for (const sim::BrokenRule& rule : rules)
+  for (const study::BrokenRule& rule : rules)
     list.push_back({{"rule", rule.rule},
                     {"what", rule.what},
                     {"seed", rule.seed},
-                    {"workload", sim::checked_workload(rule.seed)},
-                    {"options", sim::checked_options(rule.seed)}});
+                    {"workload", study::checked_workload(rule.seed)},
+                    {"options", study::checked_options(rule.seed)}});
   return list;
 }
 
-void print_json(const Context& context, const std::string& name, const sim::PolicyCheck& report) {
+void print_json(const Context& context, const std::string& name, const study::PolicyCheck& report) {
   context.print_json(json::object{{"policy", name},
                                   {"ok", report.broken.empty()},
                                   {"workloads", report.workloads},
@@ -34,27 +34,27 @@ void print_json(const Context& context, const std::string& name, const sim::Poli
                                   {"decision_ms_p99", report.decision_ms_p99}});
 }
 
-void print_rule(const char* sign, const std::string& path, const sim::BrokenRule& rule) {
+void print_rule(const char* sign, const std::string& path, const study::BrokenRule& rule) {
   std::printf("%s %s: %s (seed %llu)\n", sign, rule.rule.c_str(), rule.what.c_str(),
               static_cast<unsigned long long>(rule.seed));
-  std::printf("    schedulearn sim run --trace '%s' %s --policy %s\n", sim::checked_workload(rule.seed).c_str(),
-              sim::checked_options(rule.seed).c_str(), path.c_str());
+  std::printf("    schedulearn sim run --trace '%s' %s --policy %s\n", study::checked_workload(rule.seed).c_str(),
+              study::checked_options(rule.seed).c_str(), path.c_str());
 }
 
 }  // namespace
 
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters) {
-  const auto choices = sim::choose_policies({path}, parameters, read_policy_file);
+  const auto choices = study::choose_policies({path}, parameters, read_policy_file);
   if (!choices.ok()) return fail(choices.error());
-  const sim::PolicyChoice& choice = choices->front();
+  const study::PolicyChoice& choice = choices->front();
   catch_interrupts();
-  const sim::PolicyCheck report = sim::check_policy(choice, 20, [] { return interrupts() == 0; });
+  const study::PolicyCheck report = study::check_policy(choice, 20, [] { return interrupts() == 0; });
   if (context.as_json) {
     print_json(context, choice.name, report);
     return report.broken.empty() ? 0 : 1;
   }
-  for (const sim::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);
-  for (const sim::BrokenRule& rule : report.notes) print_rule(context.unicode ? "•" : "note", path, rule);
+  for (const study::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);
+  for (const study::BrokenRule& rule : report.notes) print_rule(context.unicode ? "•" : "note", path, rule);
   if (report.broken.empty())
     std::printf("%s %s keeps the rules on %zu workloads\n", context.unicode ? "✓" : "OK", choice.name.c_str(),
                 report.workloads);

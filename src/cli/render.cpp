@@ -4,58 +4,134 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <clocale>
 #include <ctime>
+#include <cwchar>
 
 namespace sl::cli {
 
+namespace {
+
+// One character with its width, or one colour code.
+struct Glyph {
+  std::string_view bytes;
+  std::size_t width = 0;
+};
+
+// UTF-8 whatever the user's locale is: that is what names are written in.
+std::vector<Glyph> glyphs_of(std::string_view text) {
+  static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  const locale_t before = ::uselocale(utf8);
+  std::vector<Glyph> glyphs;
+  for (std::size_t i = 0; i < text.size();) {
+    wchar_t character = 0;
+    std::mbstate_t state{};
+    std::size_t length = std::mbrtowc(&character, text.data() + i, text.size() - i, &state);
+    const bool is_utf8 = length > 0 && length <= text.size() - i;
+    if (!is_utf8) length = 1;
+    int width = is_utf8 ? ::wcwidth(character) : 1;
+    if (text[i] == '\x1b') {
+      const std::size_t end = text.find('m', i);
+      length = (end == std::string_view::npos ? text.size() : end + 1) - i, width = 0;
+    }
+    glyphs.push_back({text.substr(i, length), width < 0 ? 1u : static_cast<std::size_t>(width)});
+    i += length;
+  }
+  ::uselocale(before);
+  return glyphs;
+}
+
+}  // namespace
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\x1b') {
-      while (i < text.size() && text[i] != 'm') ++i;
-    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
-      ++width;
-    }
-  }
+  for (const Glyph& glyph : glyphs_of(text)) width += glyph.width;
   return width;
 }
 
-std::string Table::text(bool plain) const {
+std::string cut_end(const std::string& text, std::size_t width, std::string_view mark) {
+  if (display_width(text) <= width) return text;
+  const std::size_t room = width - std::min(width, display_width(mark));
   std::string result;
-  if (plain) {
+  std::size_t used = 0;
+  for (const Glyph& glyph : glyphs_of(text)) {
+    if ((used += glyph.width) > room) break;
+    result += glyph.bytes;
+  }
+  return result.append(mark);
+}
+
+std::string cut_middle(const std::string& text, std::size_t width, std::string_view mark) {
+  if (display_width(text) <= width) return text;
+  const std::size_t room = width - std::min(width, display_width(mark));
+  const std::vector<Glyph> glyphs = glyphs_of(text);
+  std::string tail;
+  std::size_t used = 0;
+  for (auto glyph = glyphs.rbegin(); glyph != glyphs.rend() && used + glyph->width <= room / 2; ++glyph) {
+    tail.insert(0, glyph->bytes);
+    used += glyph->width;
+  }
+  return cut_end(text, width - used, mark) + tail;
+}
+
+Table::Widths Table::widths(std::size_t terminal) const {
+  Widths widths(header_.size());
+  for (std::size_t c = 0; c < header_.size(); ++c) {
+    widths[c] = display_width(header_[c]);
+    for (const auto& row : rows_) widths[c] = std::max(widths[c], c < row.size() ? display_width(row[c]) : 0);
+  }
+  const Widths wanted = widths;
+  const std::size_t last = widths.size() - 1;
+  const auto total = [&] {
+    std::size_t sum = 0;
+    for (const std::size_t width : widths) sum += width == 0 ? 0 : width + 2;  // with the blanks before it
+    return sum;
+  };
+  const auto excess = [&] { return terminal == 0 || total() <= terminal ? 0 : total() - terminal; };
+  const auto shrink = [&](std::size_t column, std::size_t least) {
+    if (widths[column] > least) widths[column] -= std::min(widths[column] - least, excess());
+  };
+  const auto leave_out = [&](std::size_t count) {
+    for (std::size_t i = 0; i < std::min(count, optional_.size()); ++i)
+      if (excess() > 0) widths[optional_[i]] = 0;
+  };
+  if (names_) shrink(*names_, 20);
+  shrink(last, 32);
+  leave_out(optional_.empty() ? 0 : optional_.size() - 1);
+  shrink(last, 24);
+  if (names_) shrink(*names_, 12);
+  leave_out(optional_.size());
+  shrink(last, 1);
+  for (const std::size_t column : {last, names_.value_or(last)})  // room that a column left behind
+    if (terminal > total()) widths[column] = std::min(wanted[column], widths[column] + terminal - total());
+  return widths;
+}
+
+std::string Table::text(const Context& context) const {
+  std::string result;
+  if (context.plain) {
     for (const auto& row : rows_) {
       for (std::size_t c = 0; c < row.size(); ++c) result += (c ? "\t" : "") + row[c];
       result += '\n';
     }
     return result;
   }
-  std::vector<std::size_t> widths(header_.size());
-  for (std::size_t c = 0; c < header_.size(); ++c) widths[c] = display_width(header_[c]);
-  for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < std::min(row.size(), widths.size()); ++c)
-      widths[c] = std::max(widths[c], display_width(row[c]));
-  }
+  const Widths widths = this->widths(context.columns);
+  const std::string_view mark = context.unicode ? "…" : "..";
   const auto add_line = [&](const std::vector<std::string>& row) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string pad(widths[c] - std::min(widths[c], display_width(row[c])), ' ');
+      if (widths[c] == 0) continue;
+      const std::string cell = c == names_ ? cut_middle(row[c], widths[c], mark) : cut_end(row[c], widths[c], mark);
+      const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
       const bool right = std::find(right_.begin(), right_.end(), c) != right_.end();
-      line += (c ? "  " : "") + (right ? pad + row[c] : row[c] + pad);
+      line += "  " + (right ? pad + cell : cell + pad);
     }
-    result += "  " + line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+    result += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };
   add_line(header_);
   for (const auto& row : rows_) add_line(row);
   return result;
-}
-
-std::string duration_text(double seconds) {
-  const auto s = static_cast<long>(seconds + 0.5);
-  if (seconds < 0) return "–";
-  if (s < 60) return fmt::format("{}s", s);
-  if (s < 3600) return fmt::format("{}m {:02}s", s / 60, s % 60);
-  if (s < 86'400) return fmt::format("{}h {:02}m", s / 3600, s / 60 % 60);
-  return fmt::format("{}d {}h", s / 86'400, s / 3600 % 24);
 }
 
 std::string bytes_text(double bytes) {
@@ -114,6 +190,13 @@ std::string where_text(const json::value& job) {
 std::string gpus_text(const json::value& job) {
   const json::value& gpus = value_at(value_at(job, "spec"), "gpus");
   const int min = static_cast<int>(number_at(gpus, "min", 1)), max = static_cast<int>(number_at(gpus, "max", 1));
+  const json::value& allowed = value_at(gpus, "allowed");
+  if (allowed.is_array() && !allowed.get_array().empty()) {
+    std::string list;
+    for (const json::value& count : allowed.get_array())
+      list += fmt::format("{}{}", list.empty() ? "" : ",", count.to_number<int>());
+    return list;
+  }
   return min == max ? std::to_string(max) : fmt::format("{}..{}", min, max);
 }
 

@@ -2,37 +2,53 @@
 #pragma once
 
 #include <boost/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "cli/context.h"
 
 namespace sl::cli {
 
-// Columns as wide as their widest cell, two blanks between; `right` names the columns of numbers. Empty header: no
-// header.
+// Columns as wide as their widest cell, separated by two blanks; `right` names the columns of numbers. An empty header
+// is not printed. On a terminal that is too narrow, names are cut in their middle and the last column at its end, and
+// columns are left out.
 class Table {
  public:
   explicit Table(std::vector<std::string> header, std::vector<std::size_t> right = {})
       : header_(std::move(header)), right_(std::move(right)) {}
+  // What may give way: a column of names, if there is one, and columns to leave out, the first one first and the last one
+  // only if cutting does not help.
+  void may_shrink(std::optional<std::size_t> names, std::vector<std::size_t> optional) {
+    names_ = names, optional_ = std::move(optional);
+  }
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
   bool empty() const { return rows_.empty(); }
-  // `plain`: tab-separated without a header.
-  std::string text(bool plain) const;
+  // Plain: tab-separated without a header, and never cut.
+  std::string text(const Context& context) const;
 
  private:
+  using Widths = std::vector<std::size_t>;  // 0: the column is left out
+  Widths widths(std::size_t terminal) const;
+
   std::vector<std::string> header_;
   std::vector<std::size_t> right_;
+  std::optional<std::size_t> names_;
+  std::vector<std::size_t> optional_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-// Columns a terminal shows for UTF-8 text; colour codes count nothing.
+// At most `width` columns of `text`; `mark` stands for what was left out at the end or in the middle.
+std::string cut_end(const std::string& text, std::size_t width, std::string_view mark);
+std::string cut_middle(const std::string& text, std::size_t width, std::string_view mark);
+
+// Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 
-std::string duration_text(double seconds);           // 12s  4m 05s  1h 10m  2d 3h
 std::string bytes_text(double bytes);                // 7.9 GiB
-std::string clock_text(const std::string& rfc3339);  // local time: 19:20, or the date when it is another day
-// Sign, word and colour of a state; ASCII where the terminal knows no more.
+std::string clock_text(const std::string& rfc3339);  // local time: 19:20, or the date on another day
+// Sign, word and colour of a state; ASCII if the terminal shows nothing else.
 std::string state_text(const Context& context, const std::string& state);
 std::string where_text(const json::value& job);  // gpu3:0-3
 std::string gpus_text(const json::value& job);   // 2  or 1..4

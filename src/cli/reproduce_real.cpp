@@ -9,21 +9,23 @@
 #include "cli/live_cluster.h"
 #include "plot/render.h"
 #include "reproduce/live_experiments.h"
-#include "sim/choices.h"
-#include "sim/trace_file.h"
+#include "study/choices.h"
+#include "trace/text_file.h"
 
 namespace sl::cli {
 namespace {
 
 constexpr double chart_width_mm = 160;
 
-Status write_all(const RealOptions& options, const std::string& folder, const reproduce::LiveResult& result) {
+Status write_figure_and_table(const RealOptions& options, const std::string& folder,
+                              const reproduce::LiveResult& result) {
   plot::Figure figure = reproduce::live_figure(result);
   figure.command = options.command;
+  figure.caption += " Made by: " + options.command;
   figure.version = "schedulearn " SCHEDULEARN_VERSION;
   const std::string svg = plot::render(figure, {chart_width_mm, plot::Theme::automatic});
-  if (Status written = sim::write_text(folder + "/real.svg", svg); !written.ok()) return written;
-  return sim::write_text(folder + "/real.csv", reproduce::live_csv(result));
+  if (Status written = trace::write_text(folder + "/real.svg", svg); !written.ok()) return written;
+  return trace::write_text(folder + "/real.csv", reproduce::live_csv(result));
 }
 
 Result<std::string> folder_of(const RealOptions& options) {
@@ -38,9 +40,8 @@ Result<std::vector<std::int64_t>> counts_of(const RealOptions& options, const re
   const bool has_own = *experiment.job_counts == '\0';
   if (has_own && options.job_counts.empty()) return std::vector<std::int64_t>{};
   if (has_own)
-    return invalid("bad-flag", options.experiment + " --real says itself how many jobs it needs")
-        .hint("leave out --jobs");
-  return sim::parse_numbers(options.job_counts.empty() ? experiment.job_counts : options.job_counts, "--jobs");
+    return invalid("bad-flag", options.experiment + " --real sets the number of jobs itself").hint("leave out --jobs");
+  return study::parse_numbers(options.job_counts.empty() ? experiment.job_counts : options.job_counts, "--jobs");
 }
 
 Result<wire::JobSpec> training_of(const Context& context, const RealOptions& options) {
@@ -74,7 +75,7 @@ Status measure(const Context& context, const RealOptions& options) {
   auto result = (*experiment)->run(setup);
   if (!result.ok()) return result.error();
   result->caption = fmt::format("{}: {}. {}.", training->name, result->caption, (*cluster)->description());
-  if (Status written = write_all(options, *folder, *result); !written.ok()) return written;
+  if (Status written = write_figure_and_table(options, *folder, *result); !written.ok()) return written;
   show(context, *folder, *result);
   return {};
 }

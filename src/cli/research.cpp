@@ -2,14 +2,13 @@
 
 #include <iostream>
 
+#include "cli/usage.h"
 #include "python_policy/loader.h"
 #include "wire/error.h"
 #include "wire/job_spec.h"
 
 namespace sl::cli {
 namespace {
-
-constexpr const char* version = SCHEDULEARN_VERSION;
 
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
@@ -30,9 +29,10 @@ Result<PolicyEntry> read_policy_file(const std::string& path) {
 }
 
 int Research::simulate() {
-  sim::SimulationOptions options = simulation_;
+  SimulationOptions options = simulation_;
   options.json = context_().as_json;
   options.plain = context_().plain;
+  options.columns = context_().columns;
   options.show_progress = context_().interactive && !context_().quiet;
   options.policies = split_at_commas(simulated_policies_);
   options.parameters = parameters_;
@@ -47,14 +47,14 @@ int Research::simulate() {
     *seconds = *parsed;
   }
   catch_interrupts();
-  const Result<bool> done = sim::compare(options, std::cout);
+  const Result<bool> done = compare(options, std::cout);
   if (!done.ok()) return fail(done.error());
   return *done ? 0 : 130;
 }
 
 void Research::add_simulation(CLI::App& parent, const std::string& name, const std::string& summary,
                               const std::string& examples) {
-  sim::SimulationOptions& options = simulation_;
+  SimulationOptions& options = simulation_;
   CLI::App* c = command_(parent, name, summary, examples, [this] { return simulate(); });
   c->add_option("--trace", options.trace,
                 "CSV, plain or .gz, or a workload: poisson:jobs=1000; see: schedulearn trace ls")
@@ -63,26 +63,32 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--policy,--policies", simulated_policies_,
                 "see: schedulearn policy ls; all: every one; ./mine.py: a policy of your own")
       ->required();
-  c->add_option("--param", parameters_, "[POLICY.]NAME=VALUE; several values, one run for each: knob=4,8");
-  c->add_option("--switch", options.switches, "TIME=POLICY: change to it so long after the first submission");
+  c->add_option("--param", parameters_, "[POLICY.]NAME=VALUE; several values, one run per value: knob=4,8");
+  c->add_option("--switch", options.switches,
+                "TIME=POLICY: switch to this policy this long after the first submission");
 
-  c->add_option("--seed,--seeds", options.seeds, "1..10: one run for each, with 95 % intervals");
-  c->add_option("--jobs", options.job_counts, "only the first so many; several, one run for each: 100,200,400");
-  c->add_option("--max-gpus", options.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
-  c->add_option("--oversize", options.oversize, "jobs wider than that: drop, fail or clip")
-      ->check(CLI::IsMember({"drop", "fail", "clip"}));
-  c->add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
-  c->add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
+  c->add_option("--seed,--seeds", options.seeds, "1..10: one run per seed, with 95 % intervals");
+  c->add_option("--jobs", options.job_counts,
+                "only this many jobs from the start; several numbers, one run per number: 100,200,400");
+  c->add_option("--max-gpus", options.gpus_max, "leave out wider jobs")->check(above_zero());
+  c->add_option("--oversize", options.oversize, "what to do with wider jobs: drop, fail or clip")
+      ->check(one_of({"drop", "fail", "clip"}));
+  c->add_option("--min-duration", duration_min_, "lengthen shorter jobs to this: 1s");
+  c->add_option("--max-duration", duration_max_, "shorten longer jobs to this: 2d");
   c->add_option("--elastic", options.elastic, "0.5..2: jobs run on half to twice the GPUs they ask for");
-  c->add_option("--profile", options.profile, "how fast then: linear, or a profile of docs/guide/simulator.md");
-  c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job goes on")
-      ->check(CLI::NonNegativeNumber);
-  c->add_flag("--blind", options.blind, "policies see the users' estimates, not the true durations");
+  c->add_option("--profile", options.profile,
+                "with --elastic: their speedup, linear or a profile of docs/guide/simulator.md");
+  c->add_option("--profiles", options.profiles,
+                "files: how trainings of a family really run, for jobs whose profile or model names that family");
+  c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job continues")
+      ->check(not_negative());
+  c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
   c->add_option("--semantics", options.semantics, "reproduce a published simulator to the second: tiresias or lucid");
 
   c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
-  c->add_option("--out", options.folder, "keep the results in this folder, for schedulearn plot");
-  c->add_flag("--events", options.events, "with every start, stop and end");
+  c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");
+  c->add_option("--out", options.folder, "write the results to this folder, for schedulearn plot");
+  c->add_flag("--events", options.events, "with --out: also every start, stop and end");
   c->add_option("--jobs-out", options.jobs_out, "write every job's times to this CSV");
   c->add_option("--events-out", options.events_out, "write every start, stop and end to this CSV");
 }
@@ -107,9 +113,9 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
     plot::PlotOptions options = plot_;
     options.chart = name;
     options.command = typed_;
-    options.version = std::string("schedulearn ") + version;
+    options.version = "schedulearn " SCHEDULEARN_VERSION;
     options.json = context_().as_json;
-    const Status done = plot::plot(options, std::cout);
+    const Status done = run_plot(options, std::cout);
     return done.ok() ? 0 : fail(done.error());
   });
   const auto list = [&](const char* flag, std::vector<std::string>& into, const char* help) {
@@ -117,17 +123,17 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
   };
   CLI::Option* run = list("--run", plot_.runs, "result folders, as sim compare --out wrote them");
   if (name == "cdf") {
-    list("--jobs", plot_.jobs, "instead: files with a row for every job")->excludes(run);
+    list("--jobs", plot_.jobs, "instead of --run: files with one row per job")->excludes(run);
   } else {
     run->required();
   }
   list("--policy,--policies", plot_.policies, "only these policies");
   c->add_option("--seed", plot_.seed, "only this seed");
-  list("--where", plot_.where, "only results with key=value, of a parameter or a number");
+  list("--where", plot_.where, "only results with key=value, for a parameter or a number");
   const bool is_in_time = name == "gantt" || name == "util";
   if (!is_in_time)
     list("--metric", plot_.metrics, name == "cdf" ? "jct, wait, slowdown or run" : "one or more numbers");
-  if (name == "cdf") c->add_option("--scale", plot_.scale, "of the x axis: auto, linear or log");
+  if (name == "cdf" || name == "bars") c->add_option("--scale", plot_.scale, "of the x axis: auto, linear or log");
   if (name == "lines") c->add_option("--x", plot_.x, "jobs, seed, a parameter or a number");
   if (name == "util") c->add_option("--by", plot_.by, "cluster or server");
   if (is_in_time) {
@@ -136,32 +142,31 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
     list("--servers", plot_.servers, "only these: gpu0,gpu1 or gpu*");
   }
   c->add_option("-o,--out", plot_.out, "NAME.svg, NAME.png or - (default: the chart's name, here)");
-  c->add_option("--csv", plot_.csv, "where the numbers go (default: beside the picture)");
+  c->add_option("--csv", plot_.csv, "file for the numbers (default: next to the picture)");
   c->add_option("--width", plot_.width_mm, "millimetres");
-  c->add_option("--theme", plot_.theme, "auto (as the reader's system is), light or dark");
+  c->add_option("--theme", plot_.theme, "auto (follows the reader's system), light or dark");
 }
 
 void Research::add_plots(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("plot", "Pictures of simulations: cdf, gantt, util, lines, bars.");
+  CLI::App* group = app.add_subcommand("plot", "Draw results of simulations: cdf, gantt, util, lines, bars.");
   group->require_subcommand(1);
   group->fallthrough();
-  add_plot(*group, "cdf", "Which share of the jobs needed at most so long.",
+  add_plot(*group, "cdf", "The share of jobs that took at most x.",
            "  schedulearn plot cdf --run results\n  schedulearn plot cdf --run results --metric wait --out wait.svg\n"
            "  schedulearn plot cdf --jobs fifo.csv,sjf.csv\n");
-  add_plot(*group, "gantt", "Who held which GPU when.",
+  add_plot(*group, "gantt", "Which job held which GPU when.",
            "  schedulearn plot gantt --run results --policy fifo\n"
            "  schedulearn plot gantt --run results --policy fifo --from 1h --to 3h --servers gpu0,gpu1\n");
-  add_plot(*group, "util", "Which share of the GPUs was held over time.",
+  add_plot(*group, "util", "The share of GPUs held over time.",
            "  schedulearn plot util --run results\n  schedulearn plot util --run results --policy fifo --by server\n");
   add_plot(*group, "lines", "Numbers of results over jobs, seed or a parameter.",
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
-  add_plot(*group, "bars", "Numbers of results, a bar for each policy.",
+  add_plot(*group, "bars", "Numbers of results, one bar per policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
 }
 
 CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const std::string& summary,
-                              const std::string& examples,
-                              Status (*action)(const sim::TraceCommand&, const sim::Outputs&)) {
+                              const std::string& examples, Status (*action)(const TraceCommand&, const Outputs&)) {
   return command_(parent, name, summary, examples, [this, action] {
     trace_.json = context_().as_json;
     for (const auto& [text, seconds] : {std::pair(&duration_min_, &trace_.filter.duration_min_s),
@@ -177,12 +182,12 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
 }
 
 void Research::add_trace_filters(CLI::App& c) {
-  c.add_option("--max-gpus", trace_.filter.gpus_max, "leave out wider jobs")->check(CLI::PositiveNumber);
-  c.add_option("--oversize", trace_.filter.oversize, "jobs wider than that: drop, fail or clip")
-      ->check(CLI::IsMember({"drop", "fail", "clip"}));
-  c.add_option("--min-duration", duration_min_, "shorter jobs are made this long: 1s");
-  c.add_option("--max-duration", duration_max_, "longer jobs are made this long: 2d");
-  c.add_option("--jobs", trace_.filter.jobs, "only the first so many")->check(CLI::PositiveNumber);
+  c.add_option("--max-gpus", trace_.filter.gpus_max, "leave out wider jobs")->check(above_zero());
+  c.add_option("--oversize", trace_.filter.oversize, "what to do with wider jobs: drop, fail or clip")
+      ->check(one_of({"drop", "fail", "clip"}));
+  c.add_option("--min-duration", duration_min_, "lengthen shorter jobs to this: 1s");
+  c.add_option("--max-duration", duration_max_, "shorten longer jobs to this: 2d");
+  c.add_option("--jobs", trace_.filter.jobs, "only this many jobs from the start")->check(above_zero());
 }
 
 void Research::add_trace_commands(CLI::App& app) {
@@ -193,46 +198,49 @@ void Research::add_trace_commands(CLI::App& app) {
     c->add_option("-o,--out", trace_.out, "file, .gz to compress it; default: standard output");
   };
   const auto add_seed = [this](CLI::App* c) {
-    c->add_option("--seed", trace_.seed, "of a workload: the same seed, the same bytes");
+    c->add_option("--seed", trace_.seed, "seed of a workload: the same seed gives the same bytes");
   };
   CLI::App* info =
-      add_trace(*group, "info", "What is in a trace: jobs, sizes, durations, load.",
+      add_trace(*group, "info", "Describe a trace: jobs, sizes, durations, load.",
                 "  schedulearn trace info philly.csv.gz --servers 32x8\n  schedulearn trace info poisson:jobs=5000\n",
-                sim::trace_info);
+                trace_info);
   info->add_option("trace", trace_.source, "CSV file, plain or .gz, or a workload")->required();
-  info->add_option("--servers", trace_.servers, "say how full it keeps this cluster: 32x8");
+  info->add_option("--servers", trace_.servers, "also compute the load on this cluster: 32x8");
   add_trace_filters(*info);
   add_seed(info);
-  CLI::App* take = add_trace(*group, "import", "Make a trace of a published one: Philly, Helios, Alibaba PAI, SWF.",
+  CLI::App* take = add_trace(*group, "import", "Convert a published trace: Philly, Helios, Alibaba PAI, SWF.",
                              "  schedulearn trace import philly cluster_job_log --out philly.csv.gz\n"
                              "  schedulearn trace import pai pai_job_table.csv pai_task_table.csv --out pai.csv.gz\n",
-                             sim::trace_import);
+                             trace_import);
   take->add_option("format", trace_.format, "philly, helios, pai or swf")
       ->required()
-      ->check(CLI::IsMember({"philly", "helios", "pai", "swf"}));
+      ->check(one_of({"philly", "helios", "pai", "swf"}));
   take->add_option("files", trace_.files, "plain or .gz")->required();
+  take->add_option("--extra-fields", trace_.extra_fields,
+                   "swf, lines with more than 18 fields: fail (default) or ignore")
+      ->check(one_of({"fail", "ignore"}));
   add_out(take);
   add_trace_filters(*take);
-  CLI::App* write = add_trace(*group, "export", "Write a trace, or a part of it, as CSV or SWF.",
+  CLI::App* write = add_trace(*group, "export", "Write a trace, or part of it, as CSV or SWF.",
                               "  schedulearn trace export philly.csv.gz --jobs 1000 --max-gpus 8 --out small.csv\n"
                               "  schedulearn trace export philly.csv.gz --format swf --out philly.swf\n",
-                              sim::trace_export);
+                              trace_export);
   write->add_option("trace", trace_.source, "CSV file, plain or .gz, or a workload")->required();
-  write->add_option("--format", trace_.format, "csv or swf")->check(CLI::IsMember({"csv", "swf"}));
+  write->add_option("--format", trace_.format, "csv or swf")->check(one_of({"csv", "swf"}));
   add_out(write);
   add_trace_filters(*write);
   add_seed(write);
-  CLI::App* make = add_trace(*group, "gen", "Make a trace from a workload and a seed.",
+  CLI::App* make = add_trace(*group, "gen", "Generate a trace from a workload and a seed.",
                              "  schedulearn trace gen poisson jobs=5000 load=0.9 --seed 7 --out t.csv.gz\n"
                              "  schedulearn trace gen thesis/pytorch-mnist jobs=20\n",
-                             sim::trace_generate);
+                             trace_generate);
   make->add_option("workload", trace_.source, "see: schedulearn trace ls")->required();
   make->add_option("values", trace_.values, "KEY=VALUE of its parameters");
   add_out(make);
   add_trace_filters(*make);
   add_seed(make);
-  add_trace(*group, "ls", "The workloads there are, or one with its parameters.",
-            "  schedulearn trace ls\n  schedulearn trace ls poisson\n", sim::trace_list)
+  add_trace(*group, "ls", "List the workloads, or one with its parameters.",
+            "  schedulearn trace ls\n  schedulearn trace ls poisson\n", trace_list)
       ->add_option("workload", trace_.source, "show the parameters of this one");
 }
 
@@ -244,33 +252,35 @@ int Research::reproduce_published() {
     options.command = typed_;
     return reproduce_real(context_(), options);
   }
-  reproduce::ReproduceOptions options = reproduce_;
+  ReproduceOptions options = reproduce_;
   options.json = context_().as_json;
   options.quiet = context_().quiet || !context_().interactive;
   options.command = typed_;
   options.interrupted = [] { return interrupts() > 0; };
   catch_interrupts();
-  const Result<bool> done = reproduce::reproduce(options, std::cout, std::cerr);
+  const Result<bool> done = run_reproduce(options, std::cout, std::cerr);
   if (!done.ok()) return fail(done.error());
   return *done ? 0 : 130;
 }
 
 void Research::add_reproduce(CLI::App& app) {
-  CLI::App* c = command_(app, "reproduce", "Run published experiments again: the figures they print beside ours.",
+  CLI::App* c = command_(app, "reproduce", "Run published experiments again and compare their figures with ours.",
                          "  schedulearn reproduce ls\n  schedulearn reproduce tetris-vs-fifo\n"
                          "  schedulearn reproduce all --out reproduced\n"
                          "  schedulearn reproduce schedulearn-turnaround --real examples/real-mlp.toml\n"
                          "  schedulearn reproduce schedulearn-speedup --real examples/real-cnn.toml\n",
                          [this] { return reproduce_published(); });
   c->add_option("what", reproduce_.what, "ls (default), the name of an experiment, or all");
-  c->add_option("-o,--out", reproduce_.folder, "where tables and charts go (default: reproduced, here)");
-  CLI::Option* seeds = c->add_option("--seeds", reproduce_.seeds, "how many; default: as each experiment says");
-  CLI::Option* trace =
-      c->add_option("--trace", reproduce_.trace, "philly: the real trace; see docs/guide/reproduce.md");
-  CLI::Option* real = c->add_option(
-      "--real", real_.job_file, "schedulearn-…: this training again and again on the live cluster, beside simulated");
+  c->add_option("-o,--out", reproduce_.folder, "folder for tables and charts (default: reproduced)");
+  CLI::Option* seeds = c->add_option("--seeds", reproduce_.seeds, "number of seeds (default: each experiment's own)");
+  CLI::Option* trace = c->add_option("--trace", reproduce_.trace,
+                                     "philly: this trace instead of a generated one; see docs/guide/reproduce.md");
+  CLI::Option* real =
+      c->add_option("--real", real_.job_file,
+                    "schedulearn-…: repeat this training on the live cluster and compare with the simulation");
   real->excludes(seeds)->excludes(trace);
-  c->add_option("--jobs", real_.job_counts, "--real: how many trainings, one run for each; default: 1,5,10 or 5,10")
+  c->add_option("--jobs", real_.job_counts,
+                "with --real: numbers of trainings, one run per number (default: 1,5,10 or 5,10)")
       ->needs(real);
 }
 

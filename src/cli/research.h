@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/plot.h"
+#include "cli/reproduce.h"
 #include "cli/reproduce_real.h"
-#include "plot/commands.h"
-#include "reproduce/commands.h"
-#include "sim/commands.h"
-#include "sim/trace_commands.h"
+#include "cli/simulate.h"
+#include "cli/trace.h"
 
 namespace sl::cli {
 
-// The policy of a file, "./mine.py", for simulations.
+// Reads a policy from a file, "./mine.py", for simulations.
 Result<PolicyEntry> read_policy_file(const std::string& path);
 
 class Research {
@@ -24,7 +24,7 @@ class Research {
   using AddCommand = std::function<CLI::App*(CLI::App& group, const std::string& name, const std::string& summary,
                                              const std::string& examples, std::function<int()> action)>;
 
-  // `typed` is the whole command line, once it has been read.
+  // `typed` is the whole command line once it has been parsed.
   Research(AddCommand command, std::function<Context()> context, const std::string& typed)
       : command_(std::move(command)), context_(std::move(context)), typed_(typed) {}
   void add_to(CLI::App& app);
@@ -39,16 +39,16 @@ class Research {
   void add_reproduce(CLI::App& app);
   int reproduce_published();
   CLI::App* add_trace(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples,
-                      Status (*action)(const sim::TraceCommand&, const sim::Outputs&));
+                      Status (*action)(const TraceCommand&, const Outputs&));
   void add_trace_filters(CLI::App& command);
 
   AddCommand command_;
   std::function<Context()> context_;
   const std::string& typed_;
-  sim::SimulationOptions simulation_;
-  sim::TraceCommand trace_;
+  SimulationOptions simulation_;
+  TraceCommand trace_;
   plot::PlotOptions plot_;
-  reproduce::ReproduceOptions reproduce_;
+  ReproduceOptions reproduce_;
   RealOptions real_;
   std::vector<std::string> parameters_;
   std::string simulated_policies_, duration_min_, duration_max_;

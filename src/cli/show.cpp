@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "wire/training.h"
 
 namespace sl::cli {
 namespace {
@@ -22,6 +24,94 @@ void line(const char* name, const std::string& text) {
   if (!text.empty()) std::printf("  %-10s %s\n", name, text.c_str());
 }
 
+std::string bytes_text(double bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
+}
+
+// What is stated about the training, with the names of the job file.
+std::string training_text(const json::value& training) {
+  std::string text;
+  for (const wire::TrainingKey& key : wire::training_keys()) {
+    const json::value& value = value_at(training, key.name);
+    if (value.is_null()) continue;
+    text += (text.empty() ? "" : ", ") + std::string(key.name) + " ";
+    text += value.is_string()     ? std::string(value.get_string())
+            : key.unit == "bytes" ? bytes_text(value.to_number<double>())
+                                  : fmt::format("{}", value.to_number<double>());
+  }
+  return text;
+}
+
+// The interpreter's environment with its folder, of the other variables only the names: values may be secrets.
+void show_environment(const json::value& env) {
+  if (!env.is_object()) return;
+  std::string names;
+  for (const auto& [name, value] : env.get_object()) {
+    if (name == "VIRTUAL_ENV" || name == "CONDA_PREFIX")
+      line("Python", std::string(value.as_string()));
+    else
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  line("Variables", names);
+}
+
+void show_telemetry(const json::value& telemetry) {
+  const json::value& speeds = value_at(telemetry, "speeds");
+  if (value_at(telemetry, "per_s").is_number())
+    line("Speed", fmt::format("{:.4g} {}s/s over {}", number_at(telemetry, "per_s"), text_at(telemetry, "unit"),
+                              duration_text(number_at(telemetry, "measured_s"))));
+  if (speeds.is_array() && speeds.get_array().size() > 1) {
+    const json::value& last = speeds.get_array().back();
+    line("", fmt::format("recently {:.4g} on {} of {}", number_at(last, "per_s"),
+                         plural(static_cast<std::size_t>(number_at(last, "gpus")), "GPU"), text_at(last, "gpu_type")));
+  }
+  std::string load;
+  if (value_at(telemetry, "gpu_utilization_pct").is_number())
+    load = fmt::format("{:.0f} % busy", number_at(telemetry, "gpu_utilization_pct"));
+  if (value_at(telemetry, "gpu_memory_used_bytes").is_number())
+    load += (load.empty() ? "" : ", ") + bytes_text(number_at(telemetry, "gpu_memory_used_bytes")) + " of memory each";
+  line("GPU load", load);
+  if (value_at(telemetry, "checkpoint_bytes").is_number()) {
+    std::string text = bytes_text(number_at(telemetry, "checkpoint_bytes"));
+    if (value_at(telemetry, "checkpoint_s").is_number())
+      text += fmt::format(", stopped within {:.1f} s", number_at(telemetry, "checkpoint_s"));
+    line("Checkpoint", text);
+  }
+  if (value_at(telemetry, "start_up_s").is_number())
+    line("Start-up", fmt::format("{:.1f} s to its first step", number_at(telemetry, "start_up_s")));
+}
+
+// Where it ran, the last few times, if more than once.
+void show_attempts(const json::value& attempts) {
+  constexpr std::size_t shown = 5;
+  if (!attempts.is_array() || attempts.get_array().size() < 2) return;
+  const json::array& all = attempts.get_array();
+  const std::size_t first = all.size() - std::min(all.size(), shown);
+  for (std::size_t i = first; i < all.size(); ++i) {
+    const std::string end = text_at(all[i], "ended_at");
+    line(i == first ? "Attempts" : "",
+         fmt::format("{} on {}{}{}", number_at(all[i], "attempt"), text_at(all[i], "server"),
+                     value_at(all[i], "began_at").is_string() ? ", " + clock_text(text_at(all[i], "began_at")) : "",
+                     end.empty() ? "" : " to " + clock_text(end)));
+  }
+}
+
+// "scheduler 1 (no GPU), worker 1..4".
+std::string roles_text(const json::value& roles) {
+  std::string text;
+  if (!roles.is_array()) return text;
+  for (const json::value& role : roles.get_array()) {
+    const double count = number_at(role, "count"), least = number_at(role, "count_min", count);
+    text += (text.empty() ? "" : ", ") + text_at(role, "name");
+    text += least < count ? fmt::format(" {}..{}", least, count) : fmt::format(" {}", count);
+    if (number_at(role, "gpus", 1) == 0) text += " (no GPU)";
+  }
+  return text;
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
@@ -29,9 +119,14 @@ void show(const Context& context, const json::value& job) {
   line("Why", text_at(value_at(job, "reason"), "text"));
   line("Command", command_text(value_at(spec, "command")));
   line("Directory", text_at(spec, "workdir"));
+  show_environment(value_at(spec, "env"));
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
-  line("User", text_at(job, "user"));
+  if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");
+  line("Training", training_text(value_at(spec, "training")));
+  line("Roles", roles_text(value_at(spec, "roles")));
+  line("User", text_at(job, "user") +
+                   (number_at(spec, "weight", 1) == 1 ? "" : fmt::format(", weight {}", number_at(spec, "weight"))));
   line("Submitted", clock_text(text_at(job, "created_at")) + "  waited " + duration_text(number_at(job, "wait_s")));
   if (value_at(job, "started_at").is_string())
     line("Started", clock_text(text_at(job, "started_at")) + "  ran " + duration_text(number_at(job, "run_s")) +
@@ -39,20 +134,61 @@ void show(const Context& context, const json::value& job) {
   if (value_at(job, "finished_at").is_string()) line("Ended", clock_text(text_at(job, "finished_at")));
   const json::value& progress = value_at(job, "progress");
   if (progress.is_object()) {
-    std::string text = fmt::format("{} {:g}", text_at(progress, "unit"), number_at(progress, "done"));
-    if (value_at(progress, "total").is_number()) text += fmt::format(" of {:g}", number_at(progress, "total"));
-    if (value_at(progress, "loss").is_number()) text += fmt::format(", loss {:.4f}", number_at(progress, "loss"));
-    if (value_at(progress, "accuracy").is_number())
-      text += fmt::format(", accuracy {:.4f}", number_at(progress, "accuracy"));
+    std::string text;
+    for (const auto& [unit, total] : {std::pair{"epoch", "epochs"}, {"step", "steps"}}) {
+      if (!value_at(progress, unit).is_number()) continue;
+      text += fmt::format("{}{} {:.10g}", text.empty() ? "" : ", ", unit, number_at(progress, unit));
+      if (value_at(progress, total).is_number()) text += fmt::format(" of {:.10g}", number_at(progress, total));
+    }
+    for (const char* figure : {"loss", "accuracy"}) {
+      if (value_at(progress, figure).is_number())
+        text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", figure, number_at(progress, figure));
+    }
     line("Progress", text);
   }
+  show_telemetry(value_at(job, "telemetry"));
   const json::value& failure = value_at(job, "failure");
   if (failure.is_object()) line("Failure", text_at(failure, "kind") + ": " + text_at(failure, "message"));
   const json::value& exit = value_at(job, "exit");
   if (exit.is_object() && value_at(exit, "code").is_number())
-    line("Exit code", fmt::format("{:g}", number_at(exit, "code")));
-  if (number_at(job, "attempt") > 1) line("Attempts", fmt::format("{:g}", number_at(job, "attempt")));
-  std::printf("\n  schedulearn logs %lld\n", static_cast<long long>(number_at(job, "id")));
+    line("Exit code", fmt::format("{}", number_at(exit, "code")));
+  show_attempts(value_at(job, "attempts"));
+  std::printf("\n  %s\n", context.next_command("logs", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
+}
+
+std::string reserved_text(const json::value& reservation) {
+  std::string text;
+  for (const json::value& part : value_at(reservation, "on").as_array())
+    text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", number_at(part, "gpus"), text_at(part, "server"));
+  return text;
+}
+
+// The job's place in line and what the policy plans for it.
+void show_prospects(const json::value& explain, std::int64_t id) {
+  const std::string verdict = text_at(explain, "verdict"), standing = text_at(explain, "standing");
+  const bool waits = value_at(explain, "queue_length").is_number();
+  if (waits || !standing.empty()) std::printf("\n");
+  if (value_at(explain, "position").is_number())
+    line("In line", fmt::format("{} of {} under policy {}", number_at(explain, "position"),
+                                number_at(explain, "queue_length"), text_at(explain, "policy")));
+  else if (verdict == "policy_decides")
+    line("In line",
+         fmt::format("one of {} under policy {}", number_at(explain, "queue_length"), text_at(explain, "policy")));
+  line("Standing", standing);
+  if (!waits) return;
+  const std::string start = text_at(value_at(explain, "estimate"), "start");
+  std::size_t others = 0;
+  for (const json::value& kept : value_at(explain, "reservations").as_array()) {
+    const bool own = number_at(kept, "job_id") == static_cast<double>(id);
+    if (own)
+      line("Starts", fmt::format("about {}, if running jobs end as estimated; GPUs kept for it: {}", clock_text(start),
+                                 reserved_text(kept)));
+    else if (++others <= 3)
+      line("Kept", fmt::format("{}, for job {} about {}", reserved_text(kept), number_at(kept, "job_id"),
+                               clock_text(text_at(kept, "at"))));
+  }
+  if (others > 3) line("", fmt::format("and GPUs for {} more jobs", others - 3));
+  if (start.empty()) line("Starts", "no estimate yet");
 }
 
 }  // namespace
@@ -82,22 +218,16 @@ int why(const Context& context, const std::string& selector) {
                       : verdict == "will_run"       ? "It will run; nothing is wrong with the request."
                       : verdict == "will_run_after" ? "It will run after those ahead of it."
                       : verdict == "policy_decides"
-                          ? "Nothing is wrong with the request; whose turn it is, the policy alone knows."
+                          ? "Nothing is wrong with the request; only the policy knows when its turn comes."
                           : "";
   std::printf("%s.%s%s\n", text_at(*explain, "summary").c_str(), *words ? " " : "", words);
-  if (value_at(*explain, "position").is_number())
-    std::printf("\n  In line      %g of %g under policy %s\n  Starts       no estimate yet\n",
-                number_at(*explain, "position"), number_at(*explain, "queue_length"),
-                text_at(*explain, "policy").c_str());
-  else if (verdict == "policy_decides")
-    std::printf("\n  In line      one of %g under policy %s\n", number_at(*explain, "queue_length"),
-                text_at(*explain, "policy").c_str());
+  show_prospects(*explain, ids->front());
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {
-    table.add({text_at(server, "server"), fmt::format("{:g}", number_at(server, "free")),
-               fmt::format("{:g}", number_at(server, "needed")), text_at(server, "text")});
+    table.add({text_at(server, "server"), fmt::format("{}", number_at(server, "free")),
+               fmt::format("{}", number_at(server, "needed")), text_at(server, "text")});
   }
-  if (!table.empty()) std::printf("\n%s", table.text(context.plain).c_str());
+  if (!table.empty()) std::printf("\n%s", table.text(context).c_str());
   return 0;
 }
 

@@ -2,15 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "cli/submitter_environment.h"
+#include "wire/error.h"
 #include "wire/job_file.h"
 #include "wire/json.h"
 
@@ -39,8 +44,20 @@ void put(json::object& object, const std::string& key, const json::value& value)
   put(inner.get_object(), key.substr(dot + 1), value);
 }
 
-// A flag's text as the value it means: true, 3, otherwise text.
-json::value flag_value(const std::string& text) {
+// Keys whose value is text even if it looks like a number: a GPU may be called 3090.
+bool is_word(std::string_view key) {
+  constexpr std::array words = {"name",           "user",
+                                "workdir",        "framework",
+                                "launch",         "image",
+                                "on_partition",   "resources.gpu_type",
+                                "checkpoint.dir", "checkpoint.signal"};
+  return std::find(words.begin(), words.end(), key) != words.end() || key.starts_with("env.") ||
+         key.starts_with("labels.");
+}
+
+// The value that a flag's text means: true, 3, otherwise text.
+json::value flag_value(std::string_view key, const std::string& text) {
+  if (is_word(key)) return json::string(text);
   if (text == "true" || text == "false") return text == "true";
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
@@ -88,29 +105,44 @@ void report(const Context& context, const json::value& job) {
               text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(),
               context.unicode ? "·" : "-");
   const std::string reason = text_at(value_at(job, "reason"), "text");
+  if (text_at(job, "state") == "held")
+    std::printf("  is held until: schedulearn release %lld\n", static_cast<long long>(id));
   if (text_at(job, "state") == "pending" && !reason.empty()) std::printf("  waits: %s\n", reason.c_str());
   std::printf(
       "\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n",
       static_cast<long long>(id), static_cast<long long>(id));
 }
 
-// Like report, but after a moment, when a free GPU has been found and the reason is a real one.
+// For `run`, whose standard output is the job's.
+void say_why_it_waits(const json::value& job) {
+  const std::string reason = text_at(value_at(job, "reason"), "text");
+  if (text_at(job, "state") == "pending" && !reason.empty())
+    std::fprintf(stderr, "job %lld waits: %s\n", static_cast<long long>(number_at(job, "id")), reason.c_str());
+}
+
+// Like report, but after a moment, once a free GPU has been found or the reason is known.
 json::value settled(const Context& context, const json::value& submitted) {
   Result<json::value> job =
       context.get("/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))));
   return job.ok() ? *job : submitted;
 }
 
+// `run`: pressed again within two seconds, Ctrl-C cancels the job.
+bool is_interrupted_again() {
+  for (int waited_ms = 0; waited_ms < 2000 && interrupts() < 2; waited_ms += 20)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return interrupts() > 1;
+}
+
 int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id) {
-  catch_interrupts();
   if (options.follow) {
     Result<bool> ended = follow_output(context, id, 0, 0);
     if (!ended.ok()) return fail(ended.error());
     if (!*ended) {
-      const bool cancels = options.cancel_on_interrupt && interrupts() > 1;
-      if (cancels) return cancel_jobs(context, {std::to_string(id)});
-      std::fprintf(stderr, "\njob %lld goes on; come back with: schedulearn logs -f %lld\n", static_cast<long long>(id),
-                   static_cast<long long>(id));
+      std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld%s\n", static_cast<long long>(id),
+                   static_cast<long long>(id),
+                   options.cancel_on_interrupt ? "; Ctrl-C again within 2 s cancels it" : "");
+      if (options.cancel_on_interrupt && is_interrupted_again()) cancel_jobs(context, {std::to_string(id)});
       return 130;
     }
   }
@@ -125,29 +157,20 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
   json::object& object = document->object;
   if (!options.command.empty()) object["command"] = wire::to_value(options.command);
   for (const auto& [key, text] : options.keys) {
-    const bool word =
-        key == "name" || key == "workdir" || key == "framework" || key == "launch" || key == "image" || key == "user";
     const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
-    put(object, key, word ? json::value(path ? working_directory() + "/" + text : text) : flag_value(text));
+    put(object, key, flag_value(key, path ? working_directory() + "/" + text : text));
   }
-  for (const std::string& entry : options.env) {
-    const std::size_t equals = entry.find('=');
-    const char* inherited = equals == std::string::npos ? ::getenv(entry.c_str()) : nullptr;
-    put(object, "env." + entry.substr(0, equals),
-        json::string(equals == std::string::npos ? (inherited ? inherited : "") : entry.substr(equals + 1)));
-  }
+  if (Status added = add_variables(object, options.env); !added.ok()) return added.error();
   for (const std::string& entry : options.set) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos)
       return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
-    put(object, entry.substr(0, equals), flag_value(entry.substr(equals + 1)));
+    put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
+  if (!options.clean_env) add_submitter_environment(object);
   Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
   if (!spec.ok()) {
-    Error error = spec.error();
-    if (!options.file.empty())
-      error.notes.push_back("in " + options.file + (error.pointer.empty() ? "" : " at " + error.pointer));
-    return error;
+    return options.file.empty() ? spec.error() : wire::in_file(spec.error(), options.file);
   }
   if (spec->user.empty()) spec->user = context.user;
   return spec;
@@ -161,8 +184,9 @@ int submit(const Context& context, const SubmitOptions& options) {
   }
   Result<wire::JobSpec> spec = job_to_submit(context, options);
   if (!spec.ok()) return fail(spec.error());
+  for (const std::string& note : notes_about(*spec)) std::fprintf(stderr, "note: %s\n", note.c_str());
   const std::string body = wire::write_json(*spec);
-  // The same key on every try: however often the network fails, it becomes one job.
+  // The same key on every try, so that however often the network fails there is only one job.
   const net::Headers key = {{"Idempotency-Key", idempotency_key()}};
   Result<json::value> job = context.call("POST", options.dry_run ? "/api/v1/jobs?dry_run=true" : "/api/v1/jobs", body,
                                          options.dry_run ? net::Headers{} : key);
@@ -174,7 +198,11 @@ int submit(const Context& context, const SubmitOptions& options) {
   const auto id = static_cast<std::int64_t>(number_at(*job, "id"));
   if (context.as_json && !options.wait) context.print_json(*job);
   if (context.quiet) std::printf("%lld\n", static_cast<long long>(id));
-  if (!context.as_json && !context.quiet && !options.cancel_on_interrupt) report(context, settled(context, *job));
+  if (options.follow || options.wait) catch_interrupts();
+  if (options.cancel_on_interrupt)
+    say_why_it_waits(settled(context, *job));
+  else if (!context.as_json && !context.quiet)
+    report(context, settled(context, *job));
   std::fflush(stdout);
   return options.follow || options.wait ? follow_to_the_end(context, options, id) : 0;
 }

@@ -22,8 +22,9 @@ std::string ending_text(const Context& context, const json::value& job) {
   std::string text = fmt::format("{}  job {} {}", state_text(context, text_at(job, "state")),
                                  static_cast<std::int64_t>(number_at(job, "id")), text_at(job, "name"));
   if (value_at(job, "started_at").is_string()) text += "  ran " + duration_text(number_at(job, "run_s"));
-  const std::string failure = text_at(value_at(job, "failure"), "message");
-  if (!failure.empty()) text += "  " + failure;
+  for (const std::string& why :
+       {text_at(value_at(job, "failure"), "message"), text_at(value_at(job, "reason"), "text")})
+    if (!why.empty()) text += "  " + why;
   const json::value& accuracy = value_at(value_at(job, "progress"), "accuracy");
   if (accuracy.is_number()) text += fmt::format("  accuracy {:.3f}", accuracy.to_number<double>());
   return text;

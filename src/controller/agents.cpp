@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sl::controller {
 
 Agent* Agents::by_server(const std::string& name) {
@@ -16,9 +18,12 @@ Agent* Agents::by_session(SessionId session) {
 
 Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   if (hello.protocol != wire::agent_protocol_version) {
-    return invalid("protocol-version", fmt::format("the agent speaks protocol {}, this controller {}", hello.protocol,
-                                                   wire::agent_protocol_version))
-        .hint("install the same version of schedulearn on both");
+    const bool is_older = hello.protocol < wire::agent_protocol_version;
+    return invalid(
+        "protocol-version",
+        fmt::format("the agent of {} is of {} version of schedulearn than the controller (protocol {}, not "
+                    "{}): install the same version on both and start the agent again; its jobs run on",
+                    hello.server, is_older ? "an older" : "a newer", hello.protocol, wire::agent_protocol_version));
   }
   if (hello.server.empty()) return invalid("server-name", "the agent gives no server name");
   Agent& agent = by_name_[hello.server];
@@ -26,7 +31,9 @@ Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
     return conflict("server-name-taken", "another agent is connected as server " + hello.server)
         .hint("schedulearn agent run --name OTHER");
   }
-  if (agent.session != 0) by_session_.erase(agent.session);  // the same agent, calling again before we saw it go
+  if (agent.session != 0)
+    by_session_.erase(agent.session);  // the same agent, reconnecting before we noticed that it
+                                       // had gone
   agent.session = session;
   agent.agent_id = hello.agent_id;
   agent.last_contact = now;
@@ -48,7 +55,7 @@ std::string Agents::close(SessionId session) {
 
 void Agents::remember(const std::string& name, wire::Hello hello, Instant now) {
   Agent& agent = by_name_[name];
-  agent.last_contact = now;  // we cannot know when a predecessor last renewed its lease
+  agent.last_contact = now;  // we cannot know when a previous agent last renewed its lease
   agent.agent_id = hello.agent_id;
   agent.hello = std::move(hello);
 }
@@ -60,18 +67,27 @@ ServerDescription describe(const wire::Hello& hello, Core& core) {
   server.simulated = hello.simulated;
   server.capacity[Resource::cpu] = hello.cpus;
   server.capacity[Resource::memory] = static_cast<double>(hello.memory_total_bytes);
-  if (!hello.gpus.empty()) {
-    server.gpu_type = core.gpu_types().intern(hello.gpus.front().name);
-    server.gpu_memory_bytes = hello.gpus.front().memory_total_bytes;
+  if (hello.gpus.empty()) return server;
+  // A job that asks for a type or for memory must get it with any of the server's GPUs.
+  const wire::GpuReport& first = hello.gpus.front();
+  bool is_mixed = false;
+  std::int64_t memory = first.memory_total_bytes;
+  for (const wire::GpuReport& gpu : hello.gpus) {
+    is_mixed = is_mixed || gpu.name != first.name;
+    memory = std::min(memory, gpu.memory_total_bytes);
   }
+  if (!is_mixed) server.gpu_type = core.gpu_types().intern(first.name);
+  server.gpu_memory_bytes = memory;
   return server;
 }
 
-TelemetrySampled sample(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now) {
+TelemetrySampled sample(const ServerDescription& server, const std::vector<wire::GpuReport>& gpus, Instant now) {
   TelemetrySampled event;
-  event.server = server;
+  event.server = server.name;
+  event.unavailable = GpuSet::first(server.gpus);
   for (const wire::GpuReport& gpu : gpus) {
-    if (gpu.index < 0 || gpu.index >= GpuSet::capacity) continue;
+    if (gpu.missing || gpu.index < 0 || gpu.index >= GpuSet::capacity) continue;
+    event.unavailable -= GpuSet::only(gpu.index);
     if (event.gpus.size() <= static_cast<std::size_t>(gpu.index))
       event.gpus.resize(static_cast<std::size_t>(gpu.index) + 1);
     GpuFacts& facts = event.gpus[static_cast<std::size_t>(gpu.index)];

@@ -1,5 +1,5 @@
-// The agents that are connected, and what each has said of its server. Who may speak for a server name, and how the
-// attempts an agent holds compare with those the core believes in.
+// The connected agents, and what each has reported about its server: who may speak for a server name, and how an
+// agent's attempts compare with those the core knows.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -15,12 +15,13 @@ namespace sl::controller {
 struct Agent {
   SessionId session = 0;  // 0: not connected
   std::string agent_id;
-  wire::Hello hello;  // the last one, GPUs refreshed by telemetry
+  wire::Hello hello;  // the latest one, its GPUs refreshed by telemetry
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
+  std::optional<std::int64_t> job_files_bytes;  // empty: it has not measured them yet
   Instant last_contact;
-  std::int64_t orders_sent = 0, reports_seen = 0;  // of this session
-  bool lease_over = false;  // it has been away for so long that what had to end with its lease has ended
+  std::int64_t orders_sent = 0, reports_seen = 0;  // in this session
+  bool lease_over = false;  // it has been away for so long that everything that had to end with its lease has ended
 };
 
 class Agents {
@@ -28,12 +29,14 @@ class Agents {
   Agent* by_server(const std::string& name);
   const Agent* by_server(const std::string& name) const { return const_cast<Agents*>(this)->by_server(name); }
   Agent* by_session(SessionId session);
-  // Takes the session for its server. An error when another live agent has that name.
+  const Agent* by_session(SessionId session) const { return const_cast<Agents*>(this)->by_session(session); }
+  // Takes the session for its server. An error if another live agent has that name.
   Result<Agent*> open(SessionId session, wire::Hello hello, Instant now);
-  // Returns the server's name, empty when the session had not said hello.
+  // Returns the server's name, empty if the session had not said hello.
   std::string close(SessionId session);
-  // A server known from before the restart, whose agent has not called yet.
+  // A server known from before the restart whose agent has not connected yet.
   void remember(const std::string& name, wire::Hello hello, Instant now);
+  void forget(const std::string& name) { by_name_.erase(name); }  // a server whose agent is not connected
   const std::map<std::string, Agent>& all() const { return by_name_; }
   std::map<std::string, Agent>& all() { return by_name_; }
   std::size_t connected() const { return by_session_.size(); }
@@ -43,9 +46,9 @@ class Agents {
   boost::unordered_flat_map<SessionId, std::string> by_session_;
 };
 
-// What a Hello says of the server, in the core's words.
+// What a Hello says about the server, in the core's terms.
 ServerDescription describe(const wire::Hello& hello, Core& core);
-// GPU facts and GPUs with processes of others.
-TelemetrySampled sample(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
+// GPU facts, GPUs used by foreign processes, and which of the server's GPUs have not answered.
+TelemetrySampled sample(const ServerDescription& server, const std::vector<wire::GpuReport>& gpus, Instant now);
 
 }  // namespace sl::controller

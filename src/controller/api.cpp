@@ -2,56 +2,28 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
+#include <limits>
 
+#include "base/whole_number.h"
+#include "controller/explain.h"
 #include "controller/policy_views.h"
 #include "controller/views.h"
+#include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
 
 namespace json = boost::json;
 
-std::vector<std::string> split(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    if (slash > 0) parts.emplace_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) break;
-    path.remove_prefix(slash + 1);
-  }
-  return parts;
-}
-
-bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path,
-             std::vector<std::string>& captured) {
-  if (pattern.size() != path.size()) return false;
-  captured.clear();
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (pattern[i] == "{}") {
-      captured.push_back(path[i]);
-    } else if (pattern[i] != path[i]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 bool is_json(const net::Request& request) {
   const auto type = request.header("content-type");
   return type && type->starts_with("application/json");
 }
 
-// FNV-1a: tells two bodies of one idempotency key apart; no secret depends on it.
+// FNV-1a: tells two bodies with one idempotency key apart; no secret depends on it.
 std::string hash_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
@@ -62,78 +34,60 @@ Error unknown_job(const std::string& id) {
   return not_found("job-not-found", "there is no job " + id).hint("schedulearn ls");
 }
 
+Error removed_job(JobId job, const store::RemovedJob& removed) {
+  return not_found("job-removed", fmt::format("job {} was removed by the retention rule on {}", job.value,
+                                              rfc3339(removed.at_us).substr(0, 10)))
+      .note(removed.rule == "age"      ? "it had ended longer ago than jobs are kept"
+            : removed.rule == "number" ? "more jobs had ended than are kept"
+                                       : "the database was larger than it may be")
+      .hint("schedulearn status");
+}
+
+Result<JobEntry> past_job(store::JobRow row, store::Reader& reader) {
+  auto placements = reader.placements(row.id);
+  if (!placements.ok()) return placements.error();
+  return JobEntry{.row = std::move(row), .placements = std::move(*placements)};
+}
+
 }  // namespace
 
 net::Response json_response(int status, const json::value& body) {
-  return {status, "application/json", {}, json::serialize(body) + "\n"};
+  return {status, "application/json", {}, wire::json_text(body) + "\n"};
 }
 
 net::Response error_response(const Error& error, const std::string& path) {
   return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path) + "\n"};
 }
 
-std::string Api::Call::user() const { return request.header("x-schedulearn-user").value_or("anonymous"); }
-
-void Api::add(const char* method, const char* path, Action action) { routes_.push_back({method, split(path), action}); }
-
-void Api::add_routes() {
-  add("GET", "/healthz", &Api::healthz);
-  add("GET", "/readyz", &Api::healthz);
-  add("GET", "/api/v1/jobs", &Api::list_jobs);
-  add("POST", "/api/v1/jobs", &Api::create_job);
-  add("GET", "/api/v1/jobs/{}", &Api::get_job);
-  add("POST", "/api/v1/jobs/{}/cancel", &Api::cancel_job);
-  add("GET", "/api/v1/jobs/{}/explain", &Api::explain_job);
-  add("GET", "/api/v1/jobs/{}/events", &Api::job_events);
-  add("GET", "/api/v1/jobs/{}/logs", &Api::get_logs);
-  add("GET", "/api/v1/jobs/{}/logs/stream", &Api::stream_logs);
-  add("GET", "/api/v1/queue", &Api::get_queue);
-  add("GET", "/api/v1/cluster", &Api::get_cluster);
-  add("GET", "/api/v1/gpus", &Api::list_gpus);
-  add("GET", "/api/v1/servers", &Api::list_servers);
-  add("POST", "/api/v1/servers/{}/lost", &Api::declare_server_lost);
-  add("GET", "/api/v1/policies", &Api::list_policies);
-  add("GET", "/api/v1/policies/{}", &Api::describe_policy);
-  add("GET", "/api/v1/policy", &Api::get_policy);
-  add("PUT", "/api/v1/policy", &Api::put_policy);
-  add("GET", "/api/v1/policy/history", &Api::policy_history);
-  add("POST", "/api/v1/policy/undo", &Api::undo_policy);
-  add("GET", "/api/v1/events", &Api::list_events);
-  add("POST", "/jobs", &Api::legacy_create);
-  add("GET", "/jobs", &Api::legacy_list);
-  add("GET", "/jobs/{}", &Api::legacy_get);
-  add("PUT", "/algorithm/{}", &Api::legacy_algorithm);
-}
-
-void Api::handle(net::Request request, std::shared_ptr<net::Reply> reply) {
-  Call call{std::move(request), std::move(reply), {}, clock_()};
-  const std::vector<std::string> path = split(call.request.path);
-  std::string allowed;
-  for (const Route& route : routes_) {
-    if (!matches(route.path, path, call.captured)) continue;
-    if (route.method == call.request.method) return (this->*route.action)(std::move(call));
-    allowed += (allowed.empty() ? "" : ", ") + route.method;
-  }
-  if (!allowed.empty()) {
-    net::Response response = error_response(
-        not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed),
-        call.request.path);
-    response.headers.emplace_back("Allow", allowed);
-    return call.reply->send(std::move(response));
-  }
-  call.fail(not_found("no-such-path", "there is nothing at " + call.request.path).hint("the API is at /api/v1/"));
-}
-
 std::optional<JobId> Api::job_id(const Call& call) const {
-  const auto number = whole_number(call.captured.front());
+  const auto number = parse_whole_number(call.captured.front());
   return number ? std::optional(JobId(*number)) : std::nullopt;
 }
 
-JobEntry* Api::entry_of(const Call& call) {
+void Api::with_job(Call call, WithJob work) {
   const auto id = job_id(call);
-  JobEntry* entry = id ? const_cast<JobBook&>(logic_.book()).find(*id) : nullptr;
-  if (!entry) call.fail(unknown_job(call.captured.front()));
-  return entry;
+  if (!id) return call.fail(unknown_job(call.captured.front()));
+  with_job(std::move(call), *id, std::move(work));
+}
+
+void Api::with_job(Call call, JobId job, WithJob work) {
+  if (const JobEntry* entry = logic_.book().find(job)) return work(call, *entry);
+  find_past(job, [call = std::move(call), work = std::move(work)](const Result<JobEntry>& past) {
+    past.ok() ? work(call, *past) : call.fail(past.error());
+  });
+}
+
+void Api::find_past(JobId job, std::function<void(Result<JobEntry>)> then) {
+  history_.ask<JobEntry>(
+      [job](store::Reader& reader) -> Result<JobEntry> {
+        auto row = reader.job(job.value);
+        if (!row.ok()) return row.error();
+        if (*row) return past_job(std::move(**row), reader);
+        const auto removed = reader.removed(job.value);
+        if (!removed.ok()) return removed.error();
+        return *removed ? removed_job(job, **removed) : unknown_job(std::to_string(job.value));
+      },
+      std::move(then));
 }
 
 void Api::healthz(Call call) {
@@ -142,43 +96,6 @@ void Api::healthz(Call call) {
 }
 
 // ---- jobs ----
-
-void Api::list_jobs(Call call) {
-  const auto states = call.request.parameter("state");
-  const auto user = call.request.parameter("user");
-  const auto word = call.request.parameter("q");
-  const auto limit = whole_number(call.request.parameter("limit").value_or("100"));
-  const auto cursor = whole_number(call.request.parameter("cursor").value_or("0"));
-  if (!limit || *limit < 1 || *limit > 100'000) return call.fail(invalid("bad-limit", "limit must be 1 to 100000"));
-  if (!cursor || *cursor < 0) return call.fail(invalid("bad-cursor", "not a cursor of this list"));
-  if (states) {
-    for (std::string_view rest = *states; !rest.empty();) {
-      const std::string_view state = rest.substr(0, rest.find(','));
-      if (!parse_job_state(state))
-        return call.fail(invalid("bad-state", "there is no job state " + std::string(state)));
-      rest.remove_prefix(std::min(rest.size(), state.size() + 1));
-    }
-  }
-  ListText items;
-  std::size_t total = 0;
-  std::int64_t last = 0;
-  bool more = false;
-  logic_.book().for_each([&](const JobEntry& entry) {
-    const bool wanted = (!states || ("," + *states + ",").find("," + entry.row.state + ",") != std::string::npos) &&
-                        (!user || *user == entry.row.user) &&
-                        (!word || entry.row.name.find(*word) != std::string::npos);
-    if (!wanted) return;
-    ++total;
-    if (*cursor > 0 && entry.row.id >= *cursor) return;
-    if (items.count() >= static_cast<std::size_t>(*limit)) {
-      more = true;
-      return;
-    }
-    last = entry.row.id;
-    items.add_text(job_text(logic_, entry, call.now));
-  });
-  call.send(std::move(items).end(total, more ? json::value(std::to_string(last)) : json::value(nullptr)));
-}
 
 void Api::create_job(Call call) { submit(std::move(call), false); }
 
@@ -190,6 +107,7 @@ void Api::submit(Call call, bool legacy) {
   if (!spec.ok()) return call.fail(spec.error());
   submission.spec = std::move(*spec);
   if (submission.spec.user.empty()) submission.spec.user = call.user();
+  if (const Status may = may_act_for(call.identity, submission.spec.user); !may.ok()) return call.fail(may.error());
   submission.idempotency_key = call.request.header("idempotency-key").value_or("");
   submission.body_hash = hash_of(call.request.body);
   if (submission.idempotency_key.size() > 200)
@@ -200,79 +118,81 @@ void Api::submit(Call call, bool legacy) {
   }
   logic_.submit(std::move(submission), call.now, [this, call, legacy](Result<JobId> job) {
     if (!job.ok()) return call.fail(job.error());
-    const JobEntry* entry = logic_.book().find(*job);
-    if (!entry) return call.fail(unknown_job(std::to_string(job->value)));
-    json::object body = legacy ? legacy_job_view(*entry) : job_view(logic_, *entry, clock_());
-    if (legacy) body["message"] = "Job created successfully";
-    net::Response response = json_response(201, body);
-    response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", job->value));
-    if (legacy)
-      response.headers.emplace_back("Deprecation", "true"),
-          response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
-    call.reply->send(std::move(response));
+    with_job(call, *job, [this, legacy](const Call& asked, const JobEntry& entry) {
+      json::object body = legacy ? legacy_job_view(entry) : job_view(logic_, entry, clock_(), true);
+      if (legacy) body["message"] = "Job created successfully";
+      net::Response response = json_response(201, body);
+      response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", entry.row.id));
+      if (legacy)
+        response.headers.emplace_back("Deprecation", "true"),
+            response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
+      asked.reply->send(std::move(response));
+    });
   });
 }
 
 void Api::get_job(Call call) {
-  if (const JobEntry* entry = entry_of(call)) call.send(200, job_view(logic_, *entry, call.now));
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    asked.send(200, job_details_view(logic_, entry, asked.now, asked.may_see(entry)));
+  });
+}
+
+Logic::Done Api::answer_with_job(const Call& call) {
+  return [this, call](const Result<JobId>& job) {
+    if (!job.ok()) return call.fail(job.error());
+    with_job(call, *job, [this](const Call& asked, const JobEntry& entry) {
+      asked.send(202, job_view(logic_, entry, clock_(), asked.may_see(entry)));
+    });
+  };
 }
 
 void Api::cancel_job(Call call) {
-  const auto id = job_id(call);
-  if (!id) return call.fail(unknown_job(call.captured.front()));
-  logic_.cancel(*id, call.user(), call.now, [this, call](Result<JobId> job) {
-    if (!job.ok()) return call.fail(job.error());
-    const JobEntry* entry = logic_.book().find(*job);
-    entry ? call.send(202, job_view(logic_, *entry, clock_())) : call.fail(unknown_job(call.captured.front()));
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
+    logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
+  });
+}
+
+void Api::release_job(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    if (entry.row.finished_us) return asked.fail(not_held(entry.row));
+    logic_.release(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
   });
 }
 
 void Api::explain_job(Call call) {
-  if (const JobEntry* entry = entry_of(call)) call.send(200, explain_view(logic_, *entry, call.now));
-}
-
-void Api::get_queue(Call call) {
-  ListText items;
-  for (const JobIndex index : logic_.core().queue_order(call.now)) {
-    const JobEntry* entry = logic_.book().find(logic_.core().job(index).request.id);
-    if (entry) items.add_text(job_text(logic_, *entry, call.now));
-  }
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    asked.send(200, explain_view(logic_, entry, asked.now));
+  });
 }
 
 // ---- cluster ----
 
-void Api::get_cluster(Call call) { call.send(200, cluster_view(logic_, call.now)); }
+void Api::get_server(Call call) {
+  const ServerIndex index = logic_.core().find_server(call.captured.front());
+  if (!index.valid() || logic_.core().servers()[index].state == ServerState::removed)
+    return call.fail(
+        not_found("server-not-found", "there is no server " + call.captured.front()).hint("schedulearn servers ls"));
+  call.send(200, server_view(logic_, logic_.core().servers()[index], index, call.now));
+}
 
-void Api::list_servers(Call call) {
-  ListText items;
-  for (std::size_t s = 0; s < logic_.core().servers().size(); ++s) {
-    const ServerIndex index(static_cast<std::uint32_t>(s));
-    items.add(server_view(logic_, logic_.core().servers()[index], index));
-  }
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+Logic::Told Api::answer_with_server(const Call& call) {
+  return [this, call](const Status& status) { status.ok() ? get_server(call) : call.fail(status.error()); };
 }
 
 void Api::declare_server_lost(Call call) {
-  const std::string& name = call.captured.front();
-  logic_.declare_lost(name, call.user(), call.now, [this, call, name](const Status& status) {
-    if (!status.ok()) return call.fail(status.error());
-    const ServerIndex index = logic_.core().find_server(name);
-    call.send(200, server_view(logic_, logic_.core().servers()[index], index));
-  });
+  logic_.declare_lost(call.captured.front(), call.user(), call.now, answer_with_server(call));
 }
 
-void Api::list_gpus(Call call) {
-  ListText items;
-  for (std::size_t s = 0; s < logic_.core().servers().size(); ++s) {
-    const ServerIndex index(static_cast<std::uint32_t>(s));
-    const Server& server = logic_.core().servers()[index];
-    for (int gpu = 0; gpu < server.description.gpus; ++gpu) items.add(gpu_view(logic_, server, index, gpu));
-  }
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+void Api::release_server(Call call) {
+  logic_.release_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
+}
+
+void Api::remove_server(Call call) {
+  logic_.remove_server(call.captured.front(), call.user(), call.now, [call](const Status& status) {
+    status.ok() ? call.send(200, json::object{{"name", call.captured.front()}, {"state", "removed"}})
+                : call.fail(status.error());
+  });
 }
 
 // ---- policy ----
@@ -280,17 +200,17 @@ void Api::list_gpus(Call call) {
 void Api::list_policies(Call call) {
   ListText items;
   const MissingFacts missing = missing_facts(logic_.core());
-  for (const PolicyEntry& entry : policies()) items.add(policy_info_view(entry.info, missing));
+  for (const PolicyEntry& entry : policies()) items.add(to_json(entry.info, missing));
   const std::size_t total = items.count();
   call.send(std::move(items).end(total));
 }
 
 void Api::describe_policy(Call call) {
-  if (call.captured.front() == logic_.policy().name)
-    return call.send(200, policy_info_view(logic_.policy_info(), missing_facts(logic_.core())));
+  if (call.captured.front() == logic_.policies().in_force().name)
+    return call.send(200, to_json(logic_.policies().info(), missing_facts(logic_.core())));
   const PolicyEntry* entry = find_policy(call.captured.front());
   if (!entry) return call.fail(unknown_policy(call.captured.front()));
-  call.send(200, policy_info_view(entry->info, missing_facts(logic_.core())));
+  call.send(200, to_json(entry->info, missing_facts(logic_.core())));
 }
 
 void Api::get_policy(Call call) { call.send(200, policy_view(logic_)); }
@@ -304,8 +224,13 @@ struct PolicyBody {
 };
 BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
+// The form in which it would be typed: [3250, 7200] is "3250,7200".
 std::string parameter_text(const json::value& value) {
-  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+  if (value.is_string()) return std::string(value.get_string());
+  if (!value.is_array()) return json::serialize(value);
+  std::string list;
+  for (const json::value& item : value.get_array()) list += (list.empty() ? "" : ",") + parameter_text(item);
+  return list;
 }
 
 }  // namespace
@@ -325,14 +250,18 @@ void Api::put_policy(Call call) {
     change.source = *body->source;
     if (!change.name.ends_with(".py")) change.name += ".py";
   }
-  logic_.set_policy(std::move(change), call.user(), call.now, [this, call](const Status& status) {
-    status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
+  const bool changed = !logic_.policies().is_in_force(change);
+  logic_.set_policy(std::move(change), call.user(), call.now, [this, call, changed](const Status& status) {
+    if (!status.ok()) return call.fail(status.error());
+    json::object view = policy_view(logic_);
+    view["changed"] = changed;
+    call.send(200, view);
   });
 }
 
 void Api::policy_history(Call call) {
   ListText items;
-  const auto& history = logic_.policy_history();
+  const auto& history = logic_.policies().history();
   for (auto row = history.rbegin(); row != history.rend(); ++row) items.add(policy_change_view(*row));
   const std::size_t total = items.count();
   call.send(std::move(items).end(total));
@@ -340,62 +269,58 @@ void Api::policy_history(Call call) {
 
 void Api::undo_policy(Call call) {
   logic_.undo_policy(call.user(), call.now, [this, call](const Status& status) {
-    status.ok() ? call.send(200, policy_view(logic_)) : call.fail(status.error());
+    if (!status.ok()) return call.fail(status.error());
+    json::object view = policy_view(logic_);
+    view["changed"] = true;
+    call.send(200, view);
   });
 }
 
 // ---- events ----
 
-void Api::list_events(Call call) {
-  const auto since = whole_number(call.request.parameter("since").value_or("0"));
-  const auto limit = whole_number(call.request.parameter("limit").value_or("100"));
-  if (!since || !limit || *limit < 1 || *limit > 10'000)
-    return call.fail(invalid("bad-limit", "since is an event's seq, limit 1 to 10000"));
-  const auto& latest = logic_.recorder().latest_events();
-  ListText items;
-  std::int64_t last = 0;
-  // Without `since`: the newest. With it: what came after.
-  const bool newest = *since == 0 && latest.size() > static_cast<std::size_t>(*limit);
-  for (std::size_t i = newest ? latest.size() - static_cast<std::size_t>(*limit) : 0;
-       i < latest.size() && items.count() < static_cast<std::size_t>(*limit); ++i) {
-    if (latest[i].seq <= *since) continue;
-    items.add(event_view(latest[i]));
-    last = latest[i].seq;
-  }
-  const json::value next = last == 0 ? json::value(nullptr) : json::value(std::to_string(last));
-  call.send(std::move(items).end(latest.size(), next));
-}
+void Api::list_events(Call call) { send_events(call, std::nullopt); }
 
 void Api::job_events(Call call) {
-  const JobEntry* entry = entry_of(call);
-  if (!entry) return;
-  ListText items;
-  for (const store::EventRow& row : logic_.recorder().latest_events()) {
-    if (row.job_id == entry->row.id) items.add(event_view(row));
-  }
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  with_job(std::move(call),
+           [this](const Call& asked, const JobEntry& entry) { send_events(asked, JobId(entry.row.id)); });
+}
+
+// Without `since`: the latest.
+void Api::send_events(const Call& call, std::optional<JobId> job) {
+  constexpr std::int64_t latest = -1;
+  const auto since = call.number("since", latest, 0, std::numeric_limits<std::int64_t>::max());
+  const auto limit = call.number("limit", 100, 1, 10'000);
+  if (!since.ok()) return call.fail(since.error());
+  if (!limit.ok()) return call.fail(limit.error());
+  store::EventQuery query;
+  if (job) query.job = job->value;
+  if (*since != latest) query.after = *since;
+  query.limit = static_cast<std::size_t>(*limit);
+  history_.ask<std::string>(
+      [query](store::Reader& reader) -> Result<std::string> {
+        const auto rows = reader.events(query);
+        if (!rows.ok()) return rows.error();
+        ListText items;
+        for (const store::EventRow& row : *rows) items.add(event_view(row));
+        return std::move(items).end(
+            nullptr, rows->empty() ? json::value(nullptr) : json::value(std::to_string(rows->back().seq)));
+      },
+      [call](const Result<std::string>& text) { text.ok() ? call.send(*text) : call.fail(text.error()); });
 }
 
 // ---- the original API ----
 
 void Api::legacy_create(Call call) { submit(std::move(call), true); }
 
-void Api::legacy_list(Call call) {
-  json::array rows;
-  logic_.book().for_each([&](const JobEntry& entry) { rows.push_back(legacy_job_view(entry)); });
-  call.send(200, rows);
-}
-
 void Api::legacy_get(Call call) {
-  if (const JobEntry* entry = entry_of(call)) call.send(200, legacy_job_view(*entry));
+  with_job(std::move(call), [](const Call& asked, const JobEntry& entry) { asked.send(200, legacy_job_view(entry)); });
 }
 
 void Api::legacy_algorithm(Call call) {
   if (!find_policy(call.captured.front())) return call.send(400, json::object{{"detail", "Invalid algorithm"}});
   logic_.set_policy({call.captured.front()}, call.user(), call.now, [this, call](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    call.send(200, json::object{{"message", "Algorithm changed to " + logic_.policy_info().title}});
+    call.send(200, json::object{{"message", "Algorithm changed to " + logic_.policies().info().title}});
   });
 }
 

@@ -1,5 +1,10 @@
 // The routes: parse a request, call the logic once, render the answer. Every failure is rendered in one place. Runs on
 // the controller's core thread.
+//
+//   api_routes.cpp  the table, and what every request passes
+//   api.cpp         one function per route
+//   api_lists.cpp   long lists, written piece by piece as fast as their reader takes them
+//   api_logs.cpp    output of jobs, likewise
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,7 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "controller/admission.h"
+#include "controller/history.h"
 #include "controller/logic.h"
+#include "controller/retention.h"
 #include "net/http_server.h"
 
 namespace sl::controller {
@@ -18,40 +26,70 @@ net::Response error_response(const Error& error, const std::string& path);
 
 class Api {
  public:
-  Api(Logic& logic, std::function<Instant()> clock) : logic_(logic), clock_(std::move(clock)) { add_routes(); }
-  void handle(net::Request request, std::shared_ptr<net::Reply> reply);
-  // Streams that have something to wait for look again: a job got its attempt, or ended.
+  using Post = std::function<void(std::function<void()>)>;
+  // `post` runs work on the core's thread later; any thread may call it.
+  Api(Logic& logic, History& history, const Retention& retention, std::function<Instant()> clock, Post post)
+      : logic_(logic), history_(history), retention_(retention), clock_(std::move(clock)), post_(std::move(post)) {
+    add_routes();
+  }
+  void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply);
+  // Waiting streams check again: a job got its attempt, or ended.
   void on_turn();
 
  private:
   struct Call {
     net::Request request;
+    Identity identity;  // who sends the request
     std::shared_ptr<net::Reply> reply;
-    std::vector<std::string> captured;  // what stood for {…} in the path
+    std::vector<std::string> captured;  // the parts of the path that matched {…}
     Instant now;
     void send(int status, const boost::json::value& body) const { reply->send(json_response(status, body)); }
     void send(std::string list) const { reply->send({200, "application/json", {}, std::move(list)}); }
     void fail(const Error& error) const { reply->send(error_response(error, request.path)); }
-    std::string user() const;
+    const std::string& user() const { return identity.user; }
+    bool may_see(const JobEntry& entry) const { return identity.may_see(entry.row.user); }
+    // A whole number of the query, `other` if it is not given. Error "bad-parameter".
+    Result<std::int64_t> number(std::string_view name, std::int64_t other, std::int64_t min, std::int64_t max) const;
   };
   using Action = void (Api::*)(Call);
   struct Route {
-    std::string method;
-    std::vector<std::string> path;  // "{}" stands for one part
+    std::string method, path, summary;    // "/api/v1/jobs/{id}"
+    std::vector<std::string> parameters;  // of the query; others are refused
     Action action;
+    std::vector<std::string> parts;  // of the path
   };
-  struct Follow;  // one log stream (api_logs.cpp)
+  struct Follow;    // one log stream (api_logs.cpp)
+  struct JobPages;  // one list of jobs (api_lists.cpp)
+  struct Piece {
+    std::string text;
+    bool is_last = false;
+  };
+  // Makes the next piece of a document, at once or later, and hands it over.
+  using Source = std::function<void(std::function<void(Result<Piece>)>)>;
+  // A document that consists of items, each as it is when its piece is made.
+  struct Items {
+    std::size_t count = 0, per_piece = 0;
+    std::function<std::string(std::size_t)> text_of;
+    std::string opening = {}, ending = {};
+  };
 
   void add_routes();
-  void add(const char* method, const char* path, Action action);
+  static Status check_parameters(const Route& route, const net::Request& request);
   std::optional<JobId> job_id(const Call& call) const;
-  JobEntry* entry_of(const Call& call);
+  using WithJob = std::function<void(const Call&, const JobEntry&)>;
+  // Calls `work` with the job that the path names, wherever it is kept, or answers that there is none.
+  void with_job(Call call, WithJob work);
+  void with_job(Call call, JobId job, WithJob work);
+  // A job that is only in the database. Errors: "job-not-found", "job-removed".
+  void find_past(JobId job, std::function<void(Result<JobEntry>)> then);
 
   void healthz(Call call);
+  void list_routes(Call call);
   void list_jobs(Call call);
   void create_job(Call call);
   void get_job(Call call);
   void cancel_job(Call call);
+  void release_job(Call call);
   void explain_job(Call call);
   void job_events(Call call);
   void get_logs(Call call);
@@ -60,13 +98,20 @@ class Api {
   void get_cluster(Call call);
   void list_gpus(Call call);
   void list_servers(Call call);
+  void get_server(Call call);
+  void remove_server(Call call);
   void declare_server_lost(Call call);
+  void release_server(Call call);
   void list_policies(Call call);
   void describe_policy(Call call);
   void get_policy(Call call);
   void put_policy(Call call);
   void policy_history(Call call);
   void undo_policy(Call call);
+  void list_profiles(Call call);
+  void put_profile(Call call);
+  void get_profile(Call call);
+  void remove_profile(Call call);
   void list_events(Call call);
   void legacy_create(Call call);
   void legacy_list(Call call);
@@ -74,17 +119,42 @@ class Api {
   void legacy_algorithm(Call call);
 
   void submit(Call call, bool legacy);
-  void read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to,
+  Logic::Done answer_with_job(const Call& call);
+  void send_events(const Call& call, std::optional<JobId> job);
+  void send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,
+                 std::function<std::string(const JobPages&, bool is_cut)> ending);
+  void read_past(const std::shared_ptr<JobPages>& pages, std::function<void(Status)> then);
+  void send_each(const Call& call, Items items);
+  Items each_server(std::string (*text_of)(const Logic&, ServerIndex, Instant), Instant now) const;
+  Logic::Told answer_with_server(const Call& call);
+  void send_pieces(const Call& call, Source source);
+  void write_pieces(const std::shared_ptr<net::Stream>& stream, Source source);
+  // `work` runs on the core's thread once the stream's reader has read everything, or has gone.
+  void when_read(const std::shared_ptr<net::Stream>& stream, std::function<void()> work);
+  // As Logs::read. Errors: also "output-removed", if the agent has removed the output by its retention rule.
+  void read_output(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Logs::Continue then);
+  void send_logs(const Call& call, const JobEntry& entry);
+  void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
+  void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
                   std::shared_ptr<net::Stream> stream);
+  void begin_follow(const Call& call, const JobEntry& entry);
   void follow_on(const std::shared_ptr<Follow>& follow);
+  void wait_for_reader(const std::shared_ptr<Follow>& follow);
+  void give_up_stalled(Instant now);
   static void skip(Follow& follow, std::int64_t to);
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
+  // The job as it stands; null while it is being looked up, after which `then` is called.
+  const JobEntry* followed(const std::shared_ptr<Follow>& follow, std::function<void()> then);
 
   Logic& logic_;
+  History& history_;
+  const Retention& retention_;
   std::function<Instant()> clock_;
+  Post post_;
   std::vector<Route> routes_;
-  std::vector<std::shared_ptr<Follow>> idle_follows_;  // wait for an attempt or a state
-  std::int64_t seen_event_ = 0;                        // when they last looked
+  std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
+  std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader
+  std::int64_t seen_event_ = 0;                           // when they last checked
   Instant looked_;
 };
 

@@ -1,40 +1,42 @@
-// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the offset after it, so a
-// client that reconnects with Last-Event-ID misses nothing and gets nothing twice.
+// Output over REST: whole, a range of bytes, or followed as events. The id of an event is the offset after it, so that
+// a client that reconnects with Last-Event-ID misses nothing and gets nothing twice.
+//
+// A reader costs one piece, however long the output is and however slowly it reads: the next piece is fetched when the
+// reader has read the previous one.
 #include <fmt/format.h>
 
-#include <charconv>
+#include <limits>
 
+#include "base/whole_number.h"
 #include "controller/api.h"
+#include "controller/job_files.h"
 #include "controller/views.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t piece_bytes = 256 << 10;
-constexpr std::size_t unsent_max = 1 << 20;
+constexpr std::int64_t piece_bytes = 128 << 10;
+constexpr std::int64_t followed_piece_bytes = 16 << 10;  // as events, short lines take many times their size
 constexpr double wait_s = 10;
+constexpr Duration patience = Duration::whole_seconds(30);  // with a follower that does not read
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t number_or(const std::optional<std::string>& text, std::int64_t other) {
-  if (!text) return other;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
-  return error == std::errc() && end == text->data() + text->size() ? number : other;
-}
-
-// "bytes=100-199", "bytes=100-": [from, to). To is -1 for "to the end". Nothing for what is no such range.
+// "bytes=100-199", "bytes=100-": [from, to). `to` is -1 for "to the end". Nothing if it is not such a range.
 std::optional<std::pair<std::int64_t, std::int64_t>> parse_range(const std::string& header) {
   if (!header.starts_with("bytes=")) return std::nullopt;
   const std::size_t dash = header.find('-');
   if (dash == std::string::npos || dash == 6) return std::nullopt;
-  const std::int64_t from = number_or(header.substr(6, dash - 6), -1);
-  const std::int64_t last = dash + 1 == header.size() ? -2 : number_or(header.substr(dash + 1), -1);
+  const std::string_view text(header);
+  const std::int64_t from = parse_whole_number(text.substr(6, dash - 6)).value_or(-1);
+  const std::int64_t last = dash + 1 == text.size() ? -2 : parse_whole_number(text.substr(dash + 1)).value_or(-1);
   if (from < 0 || last == -1 || (last >= 0 && last < from)) return std::nullopt;
-  return std::pair(from, last == -2 ? -1 : last + 1);
+  return std::pair(from, last == -2 || last == no_limit ? -1 : last + 1);
 }
 
-// Bytes as text that JSON can carry: what is not UTF-8 becomes U+FFFD.
+// Bytes as text that JSON can carry: bytes that are not UTF-8 become U+FFFD.
 std::string as_utf8(std::string_view bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size();) {
@@ -60,84 +62,150 @@ std::string as_utf8(std::string_view bytes) {
 
 struct Api::Follow {
   JobId job;
-  int attempt = 0;          // 0: the first there will be
+  int attempt = 0;          // 0: the first one there will be
   std::int64_t offset = 0;  // of the next byte to send
-  std::string held;         // bytes of a line whose end has not come
+  std::string held;         // bytes of an incomplete line
   std::shared_ptr<net::Stream> stream;
+  Instant stalled;               // when it began to wait for its reader; not set while it does not wait
+  std::optional<JobEntry> past;  // the job, if it is only in the database
 
   void send(std::string_view event, std::int64_t id, const json::value& data) const {
-    stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, json::serialize(data)));
+    stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, wire::json_text(data)));
   }
 };
 
+void Api::read_output(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s,
+                      Logs::Continue then) {
+  constexpr std::size_t events_max = 1'000;
+  const auto explain = [output](const Error& missing, store::Reader& reader) -> Result<LogPiece> {
+    const auto events = reader.events({.job = output.incarnation.job, .limit = events_max});
+    if (!events.ok()) return events.error();
+    return output_removed(*events, output.server).value_or(missing);
+  };
+  logic_.logs().read(output, offset, limit, wait_s, [this, explain, then = std::move(then)](Result<LogPiece> piece) {
+    if (piece.ok() || piece.error().code != "output-not-found") return then(std::move(piece));
+    history_.ask<LogPiece>(
+        [explain, missing = piece.error()](store::Reader& reader) { return explain(missing, reader); }, then);
+  });
+}
+
 void Api::get_logs(Call call) {
-  const JobEntry* entry = entry_of(call);
-  if (!entry) return;
-  const int attempt = static_cast<int>(number_or(call.request.parameter("attempt"), entry->row.attempt));
-  if (entry->row.server.empty() || attempt < 1) return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
-  std::int64_t from = number_or(call.request.parameter("offset"), 0);
-  std::int64_t to = -1;
-  if (const auto limit = call.request.parameter("limit")) to = from + number_or(limit, 0);
-  if (const auto tail = call.request.parameter("tail_bytes")) from = -number_or(tail, 0);
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) { send_logs(asked, entry); });
+}
+
+void Api::send_logs(const Call& call, const JobEntry& entry) {
+  const auto attempt = call.number("attempt", entry.row.attempt, 1, std::numeric_limits<int>::max());
+  const auto offset = call.number("offset", 0, 0, no_limit);
+  const auto limit = call.number("limit", -1, 0, no_limit);
+  const auto tail = call.number("tail", -1, 0, no_limit);
+  const auto tail_bytes = call.number("tail_bytes", 0, 0, no_limit);
+  for (const auto* number : {&attempt, &offset, &limit, &tail, &tail_bytes}) {
+    if (!number->ok()) return call.fail(number->error());
+  }
+  const Output output =
+      output_of(entry, static_cast<int>(*attempt));  // of a job that waits again: what it wrote before
+  if (output.server.empty() || *attempt < 1 || *tail == 0)
+    return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
+  if (*tail > 0) return read_tail(call, output, *tail, -1);
+  std::int64_t from = *tail_bytes > 0 ? -*tail_bytes : *offset;
+  std::int64_t to = *limit < 0 || *limit > no_limit - *offset ? -1 : *offset + *limit;
   if (const auto header = call.request.header("range")) {
     const auto range = parse_range(*header);
     if (!range) return call.fail(invalid("bad-range", "not a range of bytes: " + *header).hint("Range: bytes=0-1023"));
     std::tie(from, to) = *range;
   }
-  read_whole(std::move(call), *entry, attempt, from, to, nullptr);
+  read_whole(call, output, from, to, nullptr);
 }
 
-// Piece by piece to the end as it is now. The stream begins with the first piece, so that an error is still an error.
-void Api::read_whole(Call call, const JobEntry& entry, int attempt, std::int64_t from, std::int64_t to,
+// Searches for the beginning of the last `lines` lines, piece by piece backwards from `end` (-1: of the output), and
+// continues reading from there.
+void Api::read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end) {
+  const std::int64_t from = end < 0 ? -piece_bytes : std::max<std::int64_t>(0, end - piece_bytes);
+  read_output(output, from, end < 0 ? piece_bytes : end - from, 0,
+              [this, call, output, lines, from, end](Result<LogPiece> piece) mutable {
+                if (!piece.ok()) return call.fail(piece.error());
+                const std::string_view bytes = piece->bytes;
+                std::int64_t begin = piece->offset;
+                // The line break at the end of the output does not begin a line.
+                for (std::size_t i = bytes.size() - (end < 0 && bytes.ends_with('\n')); i-- > 0 && lines > 0;) {
+                  if (bytes[i] == '\n' && --lines == 0) begin = piece->offset + static_cast<std::int64_t>(i) + 1;
+                }
+                const std::int64_t asked = from < 0 ? std::max<std::int64_t>(0, piece->size + from) : from;
+                // If the piece begins later than requested, what came before it was dropped for its size.
+                if (lines > 0 && piece->offset > 0 && piece->offset == asked)
+                  return read_tail(std::move(call), output, lines, piece->offset);
+                read_whole(std::move(call), output, begin, -1, nullptr);
+              });
+}
+
+// Reads piece by piece to the current end. The stream begins with the first piece, so that an error is still sent as an
+// error.
+void Api::read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
                      std::shared_ptr<net::Stream> stream) {
   const std::int64_t limit = to < 0 ? piece_bytes : std::min(piece_bytes, to - from);
-  const JobId job(entry.row.id);
-  logic_.logs().read(
-      entry.row.server, job, attempt, from, limit, 0,
-      [this, call, job, attempt, from, to, stream](Result<LogPiece> piece) mutable {
-        if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
-        const bool ranged = call.request.header("range").has_value();
-        if (!stream) {
-          net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)}, {"Accept-Ranges", "bytes"}};
-          if (ranged && piece->offset >= piece->size) {
-            net::Response response = error_response(
-                invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"),
-                call.request.path);
-            response.status = 416;
-            response.headers = {{"Content-Range", "bytes */" + std::to_string(piece->size)}};
-            return call.reply->send(std::move(response));
-          }
-          const std::int64_t end = to < 0 ? piece->size : std::min(to, piece->size);
-          if (ranged)
-            headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->offset, end - 1, piece->size));
-          stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
-        }
-        const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
-        if (from >= 0 && piece->offset > from && !ranged && from < piece->size)
-          stream->write(fmt::format("\n[schedulearn: {} bytes of output were dropped here, it is over its limit]\n",
-                                    piece->offset - from));
-        stream->write(std::move(piece->bytes));
-        const JobEntry* still = logic_.book().find(job);
-        if (next >= piece->size || (to >= 0 && next >= to) || stream->closed() || !still) return stream->close();
-        stream->on_drain([] {});
-        read_whole(std::move(call), *still, attempt, next, to, std::move(stream));
-      });
+  read_output(output, from, limit, 0, [this, call, output, from, to, stream](Result<LogPiece> piece) mutable {
+    if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
+    const bool ranged = call.request.header("range").has_value();
+    if (!stream) {
+      net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)}, {"Accept-Ranges", "bytes"}};
+      if (ranged && piece->offset >= piece->size) {
+        net::Response response = error_response(
+            invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"),
+            call.request.path);
+        response.status = 416;
+        response.headers = {{"Content-Range", "bytes */" + std::to_string(piece->size)}};
+        return call.reply->send(std::move(response));
+      }
+      const std::int64_t end = to < 0 ? piece->size : std::min(to, piece->size);
+      if (ranged)
+        headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->offset, end - 1, piece->size));
+      stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
+    }
+    const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
+    if (from >= 0 && piece->offset > from && !ranged && from < piece->size)
+      stream->write(fmt::format("\n[schedulearn: {} bytes of output were dropped here, it is over its limit]\n",
+                                piece->offset - from));
+    stream->write(std::move(piece->bytes));
+    if (next >= piece->size || (to >= 0 && next >= to) || stream->closed()) return stream->close();
+    when_read(stream, [this, call, output, next, to, stream]() mutable {
+      if (stream->closed()) return stream->close();
+      read_whole(std::move(call), output, next, to, std::move(stream));
+    });
+  });
 }
 
 void Api::stream_logs(Call call) {
-  const JobEntry* entry = entry_of(call);
-  if (!entry) return;
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) { begin_follow(asked, entry); });
+}
+
+void Api::begin_follow(const Call& call, const JobEntry& entry) {
   auto follow = std::make_shared<Follow>();
-  follow->job = JobId(entry->row.id);
-  follow->attempt = static_cast<int>(number_or(call.request.parameter("attempt"), 0));
-  follow->offset = number_or(call.request.header("last-event-id"), number_or(call.request.parameter("offset"), 0));
+  follow->job = JobId(entry.row.id);
+  const auto attempt = call.number("attempt", 0, 0, std::numeric_limits<int>::max());
+  const auto offset = call.number("offset", 0, 0, no_limit);
+  if (!attempt.ok()) return call.fail(attempt.error());
+  if (!offset.ok()) return call.fail(offset.error());
+  follow->attempt = static_cast<int>(*attempt);
+  follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
   follow->stream = call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, ": follow\n\n"});
   follow_on(follow);
 }
 
+const JobEntry* Api::followed(const std::shared_ptr<Follow>& follow, std::function<void()> then) {
+  if (const JobEntry* entry = logic_.book().find(follow->job)) return entry;
+  if (follow->past) return &*follow->past;
+  find_past(follow->job, [follow, then = std::move(then)](Result<JobEntry> past) {
+    if (!past.ok()) return follow->stream->close();
+    follow->past = std::move(*past);
+    then();
+  });
+  return nullptr;
+}
+
 void Api::follow_on(const std::shared_ptr<Follow>& follow) {
-  const JobEntry* entry = logic_.book().find(follow->job);
-  if (!entry || follow->stream->closed()) return;
+  if (follow->stream->closed()) return;
+  const JobEntry* entry = followed(follow, [this, follow] { follow_on(follow); });
+  if (!entry) return;
   if (follow->attempt == 0) follow->attempt = entry->row.attempt;
   const bool over = entry->row.finished_us.has_value();
   if (follow->attempt == 0 || entry->row.server.empty() || entry->row.state == "starting") {  // nothing runs yet
@@ -145,12 +213,12 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
-  logic_.logs().read(entry->row.server, follow->job, follow->attempt,
-                     follow->offset + static_cast<std::int64_t>(follow->held.size()), piece_bytes, wait_s,
-                     [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
+  read_output(output_of(*entry, follow->attempt), follow->offset + static_cast<std::int64_t>(follow->held.size()),
+              followed_piece_bytes, wait_s,
+              [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
 }
 
-// What lies between was dropped for its size: the part of a line before it is sent as it is.
+// What lies between was dropped for its size; the incomplete line before it is sent as it is.
 void Api::skip(Follow& follow, std::int64_t to) {
   const std::int64_t from = follow.offset + static_cast<std::int64_t>(follow.held.size());
   if (!follow.held.empty()) follow.send("line", from, json::object{{"x", as_utf8(follow.held)}, {"nl", true}});
@@ -160,9 +228,16 @@ void Api::skip(Follow& follow, std::int64_t to) {
 }
 
 void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece) {
-  const JobEntry* entry = logic_.book().find(follow->job);
-  if (!entry || follow->stream->closed()) return;
-  if (!piece.ok()) return idle_follows_.push_back(follow);  // the server has gone: look again when something changes
+  if (follow->stream->closed()) return;
+  const JobEntry* entry =
+      followed(follow, [this, follow, piece] { follow_piece(follow, piece); });  // while its pieces arrive
+  if (!entry) return;
+  if (!piece.ok() && entry->row.finished_us && piece.error().kind == ErrorKind::not_found) {
+    follow->send("gone", follow->offset, json::object{{"reason", piece.error().message}});
+    follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
+    return follow->stream->close();
+  }
+  if (!piece.ok()) return idle_follows_.push_back(follow);  // the server has gone: check again when something changes
   const std::int64_t expected = follow->offset + static_cast<std::int64_t>(follow->held.size());
   if (piece->offset > expected) skip(*follow, piece->offset);
   follow->held += piece->bytes;
@@ -173,7 +248,7 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   }
   const bool stalled = piece->bytes.empty();
   if (begin < follow->held.size() &&
-      (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(piece_bytes))) {
+      (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(followed_piece_bytes))) {
     follow->send("line", follow->offset + static_cast<std::int64_t>(follow->held.size()),
                  json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin))}, {"nl", false}});
     begin = follow->held.size();
@@ -182,7 +257,7 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   follow->held.erase(0, begin);
   if (piece->ended) {
     if (!entry->row.finished_us && entry->row.attempt == follow->attempt)
-      return idle_follows_.push_back(follow);  // its end is about to be known
+      return idle_follows_.push_back(follow);  // its end will be known soon
     if (entry->row.attempt > follow->attempt) {
       follow->send("attempt", 0, json::object{{"attempt", entry->row.attempt}});
       follow->attempt = entry->row.attempt;
@@ -193,15 +268,35 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
     return follow->stream->close();
   }
   if (stalled) follow->stream->write(": alive\n\n");
-  if (follow->stream->unsent_bytes() > unsent_max) return idle_follows_.push_back(follow);  // a slow reader: later
-  follow_on(follow);
+  follow->stream->unsent_bytes() > 0 ? wait_for_reader(follow) : follow_on(follow);
+}
+
+void Api::wait_for_reader(const std::shared_ptr<Follow>& follow) {
+  follow->stalled = clock_();
+  stalled_follows_.push_back(follow);
+  when_read(follow->stream, [this, follow] {
+    std::erase(stalled_follows_, follow);
+    follow->stalled = Instant();
+    follow_on(follow);
+  });
+}
+
+// The reason is the last thing it will read, if it ever does; it gets what it missed by asking again.
+void Api::give_up_stalled(Instant now) {
+  std::erase_if(stalled_follows_, [&](const std::shared_ptr<Follow>& follow) {
+    if (now < follow->stalled + patience) return false;
+    follow->send("closed", follow->offset, json::object{{"reason", "the reader took nothing for 30 s"}});
+    follow->stream->close();
+    return true;
+  });
 }
 
 void Api::on_turn() {
-  constexpr Duration patience = Duration::milliseconds(500);
+  constexpr Duration look_every = Duration::milliseconds(500);
   const Instant now = clock_();
+  give_up_stalled(now);
   if (idle_follows_.empty() ||
-      (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + patience))
+      (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + look_every))
     return;
   seen_event_ = logic_.recorder().next_event();
   looked_ = now;

@@ -1,102 +1,54 @@
 #include "controller/controller.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 
+#include "controller/admission.h"
 #include "controller/api.h"
+#include "controller/clock.h"
+#include "controller/inbox.h"
+#include "controller/job_files.h"
 #include "controller/logic.h"
 #include "controller/recording.h"
 #include "net/http_server.h"
+#include "net/url.h"
 #include "store/writer.h"
 #include "wire/error.h"
 
 namespace sl::controller {
 namespace {
 
-// The time of day when the controller started, and from then on a clock that never jumps: a corrected wall clock moves
-// no deadline and makes no run time negative.
-class Clock {
- public:
-  // Never before `least`: what the database already tells of.
-  explicit Clock(Instant least) : begin_(std::max(least, wall_now())) {}
-  static Instant wall_now() {
-    using namespace std::chrono;
-    return Instant{duration_cast<microseconds>(system_clock::now().time_since_epoch()).count()};
-  }
-  Instant now() const {
-    using namespace std::chrono;
-    return begin_ + Duration{duration_cast<microseconds>(steady_clock::now() - steady_begin_).count()};
-  }
-
- private:
-  Instant begin_;
-  std::chrono::steady_clock::time_point steady_begin_ = std::chrono::steady_clock::now();
-};
+constexpr int reading_threads = 2;  // one reads on while the other is in a long search
 
 LogicSettings logic_settings(const ControllerSettings& settings) { return {.version = settings.version}; }
 
-bool is_loopback(const std::string& address) {
-  return address == "localhost" || address == "::1" || address.starts_with("127.");
-}
-
-// Compares without telling by its time where two secrets differ.
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
-
-// What a thread has to do, in the order it came.
-class Inbox {
- public:
-  void put(std::function<void()> input) {
-    {
-      const std::lock_guard lock(mutex_);
-      inputs_.push_back(std::move(input));
-    }
-    changed_.notify_one();
-  }
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    changed_.notify_one();
-  }
-  // All inputs at hand; waits until there is one or `until` (steady time). False once stopped and empty.
-  bool take(std::deque<std::function<void()>>& inputs, std::chrono::microseconds wait_max) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, wait_max, [this] { return stopping_ || !inputs_.empty(); });
-    inputs.swap(inputs_);
-    return !(stopping_ && inputs.empty());
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> inputs_;
-  bool stopping_ = false;
-};
-
 class LiveController : public Controller, private net::Handler, private Outside {
  public:
-  // `begin`: the instant of `loaded` and, if there is one, of the recording.
-  LiveController(ControllerSettings settings, const Clock& clock, Instant begin, std::unique_ptr<store::Store> store,
+  // `begin`: the instant of `loaded` and of the recording, if there is one.
+  LiveController(net::EventLoop& loop, ControllerSettings settings, const Clock& clock, Instant begin,
+                 std::unique_ptr<store::Store> store, std::vector<std::unique_ptr<store::Reader>> readers,
                  const store::Loaded& loaded, std::unique_ptr<Recording> recording)
-      : settings_(std::move(settings)),
+      : loop_(loop),
+        settings_(std::move(settings)),
         clock_(clock),
         store_(std::move(store)),
         recording_(std::move(recording)),
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
-        api_(*logic_, [this] { return clock_.now(); }) {
+        history_(std::make_unique<History>(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); })),
+        retention_(settings_.keep, *logic_, *history_, [this] { return clock_.now(); }),
+        job_files_(
+            *logic_, *history_, [this] { return clock_.now(); },
+            [this](SessionId session, const wire::JobFilesAnswer& answer) { send(session, answer); }),
+        api_(
+            *logic_, *history_, retention_, [this] { return clock_.now(); },
+            [this](auto work) { inbox_.put(std::move(work)); }),
+        admission_(settings_.listen_address, settings_.token, ::geteuid()) {
     if (recording_) logic_->record_to(*recording_);
   }
 
@@ -107,14 +59,16 @@ class LiveController : public Controller, private net::Handler, private Outside 
     is_ending_ = true;
     wishes_.stop();
     if (maker_thread_.joinable()) maker_thread_.join();
-    writer_.reset();  // its last words go to an inbox nobody reads
+    history_.reset();  // its last answers, and what the writer still says, go to an inbox nobody reads
+    writer_.reset();
   }
 
-  Status open(net::EventLoop& loop) {
+  Status open() {
     net::ServerSettings http;
     http.address = settings_.listen_address == "localhost" ? "127.0.0.1" : settings_.listen_address;
     http.port = settings_.listen_port;
-    auto server = net::HttpServer::listen(loop, http, *this);
+    http.socket_path = settings_.data_dir + "/controller.sock";
+    auto server = net::HttpServer::listen(loop_, http, *this);
     if (!server.ok()) return server.error();
     server_ = std::move(*server);
     core_thread_ = std::thread([this] { run_core(); });
@@ -122,6 +76,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
     return {};
   }
   std::uint16_t port() const override { return server_->port(); }
+  void stop_jobs(std::vector<std::string> servers, const std::string& why, std::function<void(const StopPlan&)> told,
+                 std::function<void()> done) override {
+    inbox_.put([this, servers = std::move(servers), why, told = std::move(told), done = std::move(done)] {
+      const StopPlan plan = logic_->stop_jobs(servers, why, clock_.now(), [this, done] { loop_.post(done); });
+      loop_.post([told, plan] { told(plan); });
+    });
+  }
 
  private:
   // ---- the core thread ----
@@ -134,6 +95,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       const Instant begin = clock_.now();
       logic_->turn(begin);
       logic_->turn_times().add(clock_.now() - begin);
+      retention_.on_turn();
       api_.on_turn();
     }
   }
@@ -144,7 +106,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     return std::chrono::microseconds(std::clamp<std::int64_t>((wake - clock_.now()).us, 0, longest_us));
   }
 
-  // ---- the maker's thread: it lives as long as the processes it starts, which would die with it ----
+  // ---- the maker's thread: lives as long as the processes it starts, which would die with it ----
   void run_maker() {
     std::deque<std::function<void()>> wishes;
     while (wishes_.take(wishes, std::chrono::hours(1))) {
@@ -185,13 +147,21 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
 
   // ---- net::Handler (loop thread) ----
+  Verdict on_head(const net::Request& head) override {
+    if (is_public(head)) return {};
+    const auto identity = admission_.identify(head);
+    if (!identity.ok()) return {error_response(identity.error(), head.path)};
+    return {{}, true};
+  }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
-    if (const Status allowed = admit(request); !allowed.ok())
-      return reply->send(error_response(allowed.error(), request.path));
-    inbox_.put([this, request = std::move(request), reply = std::move(reply)]() mutable {
-      api_.handle(std::move(request), std::move(reply));
+    const auto identity = is_public(request) ? Identity{} : admission_.identify(request);
+    if (!identity.ok()) return reply->send(error_response(identity.error(), request.path));
+    inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply)]() mutable {
+      api_.handle(std::move(request), std::move(identity), std::move(reply));
     });
   }
+  // Being alive is no secret.
+  static bool is_public(const net::Request& head) { return head.method == "GET" && head.path == "/healthz"; }
   net::Response on_protocol_error(int status, const std::string& detail) override {
     Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
                                 : invalid(status == 408   ? "request-timeout"
@@ -203,7 +173,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     return response;
   }
   bool on_websocket(const net::Request& request, std::shared_ptr<net::WebSocket> socket) override {
-    if (request.path != "/api/v1/agent" || !admit(request).ok()) return false;
+    if (request.path != "/api/v1/agent") return false;  // admitted by its head
     const SessionId session = next_session_++;
     {
       const std::lock_guard lock(sockets_mutex_);
@@ -226,39 +196,25 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void on_agent_text(SessionId session, const std::string& text) {
     const auto message = wire::decode_agent_message(text);
     if (!message.ok()) return close(session, "bad-message");
+    if (const auto* query = std::get_if<wire::JobFilesQuery>(&*message)) return job_files_.on_query(session, *query);
     logic_->on_agent_message(session, *message, clock_.now());
   }
 
-  // Who may ask: submitting means running commands. A page of another origin may not, nor a name that was rebound to
-  // us.
-  Status admit(const net::Request& request) const {
-    const std::string host = request.header("host").value_or("");
-    const std::string name = host.substr(
-        0, host.rfind(':') == std::string::npos || host.ends_with("]") ? std::string::npos : host.rfind(':'));
-    if (is_loopback(settings_.listen_address) && !is_loopback(name) && name != "[::1]")
-      return denied("wrong-host", "this controller is not called " + name);
-    if (const auto origin = request.header("origin"); origin && *origin != "http://" + host)
-      return denied("foreign-origin", "requests from pages of " + *origin + " are refused");
-    if (settings_.token.empty() || request.path == "/healthz") return {};
-    const auto given = request.header("authorization");
-    if (!given)
-      return denied("token-required", "this controller asks for a token")
-          .hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …");
-    if (!given->starts_with("Bearer ") || !same_secret(std::string_view(*given).substr(7), settings_.token))
-      return denied("wrong-token", "the token is not the one of this controller");
-    return {};
-  }
-
+  net::EventLoop& loop_;
   ControllerSettings settings_;
   Clock clock_;
   std::unique_ptr<store::Store> store_;
-  std::unique_ptr<Recording> recording_;  // null: nobody asked for one
+  std::unique_ptr<Recording> recording_;  // null: not requested
   Inbox inbox_;                           // of the core
   Inbox wishes_;                          // of the maker
   std::atomic<bool> is_ending_ = false;
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
+  std::unique_ptr<History> history_;
+  Retention retention_;
+  JobFiles job_files_;
   Api api_;
+  Admission admission_;  // only the loop's thread uses it
   std::mutex sockets_mutex_;
   std::map<SessionId, std::shared_ptr<net::WebSocket>> sockets_;
   SessionId next_session_ = 1;
@@ -269,15 +225,21 @@ class LiveController : public Controller, private net::Handler, private Outside 
 }  // namespace
 
 Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, const ControllerSettings& settings) {
-  if (!is_loopback(settings.listen_address) && settings.token.empty()) {
+  if (!net::is_loopback(settings.listen_address) && settings.token.empty()) {
     return denied("authentication-required",
                   "listening on " + settings.listen_address + " lets others run commands here, so a token is needed")
         .hint("--token-file FILE with a secret of at least 16 characters");
   }
   auto store = store::open_sqlite(settings.data_dir);
   if (!store.ok()) return store.error();
-  auto loaded = (*store)->load(Clock::wall_now().us, 20'000);
+  auto loaded = (*store)->load(Clock::wall_now().us, finished_jobs_max);
   if (!loaded.ok()) return loaded.error();
+  std::vector<std::unique_ptr<store::Reader>> readers;
+  for (int i = 0; i < reading_threads; ++i) {
+    auto reader = store::open_reader(settings.data_dir);
+    if (!reader.ok()) return reader.error();
+    readers.push_back(std::move(*reader));
+  }
   const Clock clock(Instant{loaded->last_event_us});
   const Instant begin = clock.now();
   std::unique_ptr<Recording> recording;
@@ -286,9 +248,9 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
     if (!made.ok()) return made.error();
     recording = std::move(*made);
   }
-  auto controller =
-      std::make_unique<LiveController>(settings, clock, begin, std::move(*store), *loaded, std::move(recording));
-  if (Status opened = controller->open(loop); !opened.ok()) return opened.error();
+  auto controller = std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store),
+                                                     std::move(readers), *loaded, std::move(recording));
+  if (Status opened = controller->open(); !opened.ok()) return opened.error();
   return std::unique_ptr<Controller>(std::move(controller));
 }
 

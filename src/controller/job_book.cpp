@@ -2,31 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include "controller/telemetry.h"
 #include "wire/json.h"
+#include "wire/profile.h"
 
 namespace sl::controller {
 namespace {
-
-std::string gpu_list(GpuSet gpus) {
-  std::string text;
-  gpus.for_each([&](int gpu) { text += (text.empty() ? "" : ",") + std::to_string(gpu); });
-  return text;
-}
-
-GpuSet parse_gpu_list(std::string_view text) {
-  GpuSet gpus;
-  while (!text.empty()) {
-    int gpu = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), gpu);
-    if (error != std::errc() || gpu < 0 || gpu >= GpuSet::capacity) break;
-    gpus |= GpuSet::only(gpu);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (!text.empty()) text.remove_prefix(1);
-  }
-  return gpus;
-}
 
 std::optional<std::int64_t> optional_us(Instant t) { return t.happened() ? std::optional(t.us) : std::nullopt; }
 Instant instant(const std::optional<std::int64_t>& us) { return us ? Instant{*us} : Instant{}; }
@@ -47,15 +32,84 @@ JobEntry* JobBook::find(JobId job) {
 
 const JobEntry* JobBook::find(JobId job) const { return const_cast<JobBook*>(this)->find(job); }
 
-void JobBook::mark_finished(JobId job) {
-  finished_.push_back(job);
-  while (finished_.size() > finished_max_) {
-    entries_.erase(finished_.front());
-    finished_.pop_front();
-  }
+void JobBook::retire(JobId job) {
+  JobEntry* entry = find(job);
+  if (!entry || std::exchange(entry->is_retired, true)) return;
+  entry->measured.reset();
+  entry->spec.reset();
+  retired_.push_back(job);
+  ++retired_ever_;
+  for (; retired_.size() > retired_max_; retired_.pop_front()) entries_.erase(retired_.front());
 }
 
-JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, Core& core) {
+const JobEntry* JobBook::newest_below(JobId before) const {
+  const auto above = entries_.lower_bound(before);
+  return above == entries_.begin() ? nullptr : &std::prev(above)->second;
+}
+
+const wire::JobSpec& spec_of(JobEntry& entry) {
+  if (!entry.spec) {
+    auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
+    SL_CHECK(spec.ok(), "stored submissions can be read");
+    entry.spec = std::make_unique<const wire::JobSpec>(std::move(*spec));
+  }
+  return *entry.spec;
+}
+
+namespace {
+
+// in the order of the enumerators
+constexpr const char* stop_reasons[] = {"none", "cancelled", "preempted", "time_limit"};
+
+}  // namespace
+
+const char* stop_reason_text(StopReason reason) { return stop_reasons[static_cast<std::size_t>(reason)]; }
+
+StopReason parse_stop_reason(std::string_view text) {
+  const auto* at = std::find(std::begin(stop_reasons), std::end(stop_reasons), text);
+  return at == std::end(stop_reasons) ? StopReason::none : static_cast<StopReason>(at - stop_reasons);
+}
+
+std::string gpu_list(GpuSet gpus) {
+  std::string text;
+  gpus.for_each([&](int gpu) { text += (text.empty() ? "" : ",") + std::to_string(gpu); });
+  return text;
+}
+
+GpuSet parse_gpu_list(std::string_view text) {
+  GpuSet gpus;
+  while (!text.empty()) {
+    int gpu = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), gpu);
+    if (error != std::errc() || gpu < 0 || gpu >= GpuSet::capacity) break;
+    gpus |= GpuSet::only(gpu);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (!text.empty()) text.remove_prefix(1);
+  }
+  return gpus;
+}
+
+namespace {
+
+const std::string& family_of(const wire::JobSpec& spec) {
+  return spec.training.family ? *spec.training.family : spec.name;
+}
+
+// What the profile of its family knows, overridden by what the job states. Null if nothing is known.
+std::shared_ptr<const JobModel> make_model(const wire::JobSpec& spec, const wire::TrainingProfile* profile,
+                                           Core& core) {
+  auto model = std::make_shared<JobModel>();
+  if (profile) *model = wire::job_model_of(*profile, core.gpu_types());
+  wire::tell(spec.training, *model);
+  model->roles = wire::to_model(spec.roles);
+  model->gpu_counts_allowed = spec.gpus.allowed;
+  return *model == JobModel{} ? nullptr : model;
+}
+
+}  // namespace
+
+JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, const ProfileBook& profiles,
+                        Core& core) {
   JobRequest request;
   request.id = id;
   request.submitted = submitted;
@@ -68,7 +122,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.preemptible = spec.preemptible;
   request.migratable = spec.migratable;
   request.user = core.users().intern(spec.user);
-  request.family = core.families().intern(spec.name);
+  request.family = core.families().intern(family_of(spec));
   if (spec.deadline_s) request.deadline = submitted + Duration::seconds(*spec.deadline_s);
   if (spec.estimate_s) request.estimate = Duration::seconds(*spec.estimate_s);
   if (spec.time_limit_s) request.time_limit = Duration::seconds(*spec.time_limit_s);
@@ -76,6 +130,14 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   if (spec.resources.memory_bytes) request.demand[Resource::memory] = static_cast<double>(*spec.resources.memory_bytes);
   request.gpu_memory_bytes = spec.resources.gpu_memory_bytes;
   for (const std::string& type : spec.resources.gpu_type) request.gpu_types.push_back(core.gpu_types().intern(type));
+  request.shareable = spec.resources.share;
+  request.user_weight = spec.weight;
+  const wire::TrainingProfile* profile = profiles.find(family_of(spec));
+  request.model = make_model(spec, profile, core);
+  if (profile && !request.estimate) {
+    if (const auto seconds = wire::run_time_s(*profile, *request.model, request.gpus))
+      request.estimate = Duration::seconds(*seconds);
+  }
   return request;
 }
 
@@ -105,14 +167,31 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   row.gpus = gpu_list(part.gpus);
 }
 
-Result<RestoredJob> restore_job(const store::JobRow& row, Core& core) {
+namespace {
+
+// the GPUs of the latest incarnation, unless that has ended
+Result<Allocation> restore_allocation(const JobEntry& entry, const Core& core) {
+  Allocation allocation;
+  for (const store::PlacementRow& row : entry.placements) {
+    if (row.ended_us || row.incarnation != entry.placements.back().incarnation) continue;
+    const ServerIndex server = core.find_server(row.server);
+    if (!server.valid())
+      return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.job_id, row.server));
+    if (const GpuSet gpus = parse_gpu_list(row.gpus); !gpus.empty()) allocation.add(server, gpus);
+  }
+  return allocation;
+}
+
+}  // namespace
+
+Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core& core) {
+  const store::JobRow& row = entry.row;
   Result<wire::JobSpec> spec = wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore);
   if (!spec.ok()) return spec.error();
   const auto state = parse_job_state(row.state);
   if (!state) return internal_error("bad-row", fmt::format("job {} has the unknown state {}", row.id, row.state));
-  RestoredJob restored;
-  Job& job = restored.job;
-  job.request = make_request(*spec, JobId(row.id), Instant{row.submitted_us}, core);
+  Job job;
+  job.request = make_request(*spec, JobId(row.id), Instant{row.submitted_us}, profiles, core);
   job.request.priority = row.priority;
   job.state = *state;
   job.state_since = job.waiting_since = job.accounted = Instant{row.state_since_us};
@@ -127,14 +206,16 @@ Result<RestoredJob> restore_job(const store::JobRow& row, Core& core) {
   job.failures = row.failures;
   job.cancel_requested = row.cancel_requested;
   job.annotation = row.annotation;
-  if (is_active(*state) && !row.server.empty()) {
-    const ServerIndex server = core.find_server(row.server);
-    if (!server.valid())
-      return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.id, row.server));
-    job.allocation = Allocation(server, parse_gpu_list(row.gpus));
-    job.last_server = server;
+  job.telemetry = restore_telemetry(row.telemetry_json, core);
+  if (is_active(*state)) {
+    Result<Allocation> allocation = restore_allocation(entry, core);
+    if (!allocation.ok()) return allocation.error();
+    job.allocation = std::move(*allocation);
+    if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
   }
-  return restored;
+  if (*state == JobState::running && job.allocation.empty())
+    return internal_error("bad-row", fmt::format("job {} runs, but on no GPU", row.id));
+  return job;
 }
 
 }  // namespace sl::controller

@@ -1,7 +1,8 @@
-// What the controller knows of jobs beside scheduling: what they run, where they ran, how they ended. One entry a job;
-// unfinished jobs and the latest finished ones are in memory, so that reads never wait for a disk.
+// What the controller knows about jobs besides scheduling: what they run, where they ran, how they ended. One entry per
+// job. Only unfinished jobs and the latest finished ones are here; the others are in the database (history.h).
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <deque>
@@ -9,51 +10,108 @@
 #include <memory>
 #include <string>
 
+#include "controller/attempt_meter.h"
+#include "controller/profiles.h"
 #include "core/core.h"
 #include "store/store.h"
 #include "wire/job_spec.h"
 
 namespace sl::controller {
 
+// Measurements in progress of a job's training (telemetry.h shows them).
+struct Measurements {
+  AttemptMeter meter;
+  std::string unit;             // the meter's unit: "step" or "epoch"; empty: nothing yet
+  std::int64_t started_us = 0;  // of the current attempt, by its agent's clock
+  int epoch_told = 0;           // the last epoch whose loss was reported to the core
+  std::optional<double> start_up_s;
+  std::optional<std::int64_t> checkpoint_bytes;
+  std::optional<double> checkpoint_s;
+  std::optional<int> steps_per_epoch;
+
+  void begin(int attempt, JobId neighbour) {
+    if (meter.begin(attempt, neighbour)) start_up_s.reset(), epoch_told = 0;
+  }
+  bool is_any() const { return !unit.empty() || checkpoint_bytes; }
+};
+
+inline constexpr std::size_t finished_jobs_max = 1'000;  // kept in memory
+
 struct JobEntry {
-  store::JobRow row;     // as it stands, and as it is written
-  std::int64_t pid = 0;  // of the present attempt, on its server
-  StopReason stopping = StopReason::none;
-  Refusal refused = Refusal::none;  // the last decision about it that was, in its present state
-  std::string progress_unit;
-  std::optional<double> loss, accuracy;  // last reported
+  store::JobRow row;                            // its current state, as it is written
+  std::vector<store::PlacementRow> placements;  // of all its incarnations, in the order they began
+  std::int64_t pid = 0;                         // of the current attempt, on its server
+  StopReason stopping = StopReason::none;       // why it is being stopped; durable together with that state
+  Refusal refused = Refusal::none;              // the last decision about it that was refused, in its current state
+  std::unique_ptr<Measurements> measured;       // null until it runs: most jobs of a long queue have none
+  std::unique_ptr<const wire::JobSpec> spec;    // row.spec_json as it was last read, while the job is not over
+  bool is_retired = false;                      // its end is durable
+
+  Measurements& measuring() {
+    if (!measured) measured = std::make_unique<Measurements>();
+    return *measured;
+  }
 };
 
 class JobBook {
  public:
-  explicit JobBook(std::size_t finished_max = 20'000) : finished_max_(finished_max) {}
+  explicit JobBook(std::size_t retired_max = finished_jobs_max) : retired_max_(retired_max) {}
 
   JobEntry& add(store::JobRow row);
   JobEntry* find(JobId job);
   const JobEntry* find(JobId job) const;
   void forget(JobId job) { entries_.erase(job); }
-  // The job has ended: the oldest finished ones make room.
-  void mark_finished(JobId job);
-  // Newest first.
+  // The job has ended and its end is durable: from now on it may make room for later ones. Calling it again has no
+  // effect.
+  void retire(JobId job);
+  // The newest job with an id below `before`; null if there is none.
+  const JobEntry* newest_below(JobId before) const;
+  std::size_t size() const { return entries_.size(); }
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (auto at = entries_.rbegin(); at != entries_.rend(); ++at) visit(at->second);
+    for (const auto& [id, entry] : entries_) visit(entry);
   }
-  std::size_t size() const { return entries_.size(); }
+
+  // A finished job may be missed by a search in the database followed by one here: its end was not durable during the
+  // first, and it has left memory since. has_kept(mark()) promises that no job whose end was not durable at the time of
+  // mark() has left.
+  std::uint64_t mark() const { return retired_ever_; }
+  bool has_kept(std::uint64_t mark) const { return retired_ever_ - mark <= retired_max_; }
+
+  // ---- number of jobs in a state, in the database and here ----
+  std::int64_t count(JobState state) const { return counts_[static_cast<std::size_t>(state)]; }
+  void add_to_count(JobState state, std::int64_t jobs) { counts_[static_cast<std::size_t>(state)] += jobs; }
 
  private:
   std::map<JobId, JobEntry> entries_;
-  std::deque<JobId> finished_;
-  std::size_t finished_max_;
+  std::deque<JobId> retired_;
+  std::size_t retired_max_;
+  std::uint64_t retired_ever_ = 0;
+  std::array<std::int64_t, static_cast<std::size_t>(JobState::cancelled) + 1> counts_{};
 };
 
-// The request the core schedules by, from the normalised submission.
-JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, Core& core);
+// The submission of a job that the core knows, which was readable when the job was accepted. Valid until the job's end
+// is durable.
+const wire::JobSpec& spec_of(JobEntry& entry);
 
-// Brings the row up to what the core says of the job.
+// Why an attempt is being stopped, as orders and rows write it. Unknown text means `none`.
+const char* stop_reason_text(StopReason reason);
+StopReason parse_stop_reason(std::string_view text);
+
+// The request that the core schedules, from the normalised submission. What it does not state about its training is
+// taken from the profile of its family, if there is one.
+JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, const ProfileBook& profiles,
+                        Core& core);
+
+// Reads the GPUs of a row: "0,2".
+std::string gpu_list(GpuSet gpus);
+GpuSet parse_gpu_list(std::string_view text);
+
+// Updates the row with the core's state of the job.
 void copy_state(const Core& core, const Job& job, store::JobRow& row);
 
-// The unfinished job as the core knew it when the row was written. The server of a job that holds GPUs must be known.
-Result<RestoredJob> restore_job(const store::JobRow& row, Core& core);
+// The unfinished job as the core knew it when its rows were written. The servers of a job that holds GPUs must be
+// known.
+Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core& core);
 
 }  // namespace sl::controller

@@ -36,7 +36,7 @@ TEST_F(LogicTest, a_full_disk_refuses_the_submission_and_nothing_of_it_stays) {
   commit(unavailable("disk-full", "full"));
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_EQ(answers[0].error().code, "disk-full");
-  submit(1);  // while it is full: refused at once
+  submit(1);  // while the disk is full: refused at once
   EXPECT_EQ(answers[0].error().code, "disk-full");
   now = now + Duration::whole_seconds(2);
   settle();  // there is room again
@@ -55,6 +55,83 @@ TEST_F(LogicTest, one_key_is_one_job_also_after_a_restart_of_the_client) {
   submit(1, "k");
   EXPECT_EQ(answers[0]->value, 1);
   EXPECT_EQ(logic->book().size(), 1u);
+}
+
+TEST_F(LogicTest, a_key_older_than_a_day_is_forgotten_here_and_in_the_database) {
+  submit(1, "old");
+  settle();
+  pass(12 * 3600);
+  submit(1, "young");
+  settle();
+  pass(12 * 3600 + 1);
+  submit(1, "old");  // another job in the meantime
+  logic->turn(now);
+  EXPECT_EQ(world.under_way.front().forget_keys_to, 1);
+  settle();
+  EXPECT_EQ(answers[0]->value, 3);
+  submit(1, "young");
+  EXPECT_EQ(answers[0]->value, 2);
+}
+
+TEST_F(LogicTest, a_held_job_starts_once_it_is_released) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true";
+  submission.spec.workdir = "/";
+  submission.spec.hold = true;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_EQ(state(1), "held");
+  std::string said;
+  const auto note = [&](const Result<JobId>& job) { said = job.ok() ? "ok" : job.error().code; };
+  logic->release(JobId(1), "mei", now, note);
+  settle();
+  EXPECT_EQ(said, "ok");
+  EXPECT_EQ(state(1), "starting");
+  logic->release(JobId(1), "mei", now, note);
+  settle();
+  EXPECT_EQ(said, "job-not-held");
+  logic->release(JobId(9), "mei", now, note);
+  EXPECT_EQ(said, "job-not-found");
+}
+
+TEST_F(LogicTest, a_row_that_cannot_be_put_back_ends_its_job_and_no_other) {
+  hello();
+  for (int i = 0; i < 5; ++i) submit(1), settle();
+  tell(report(1, 1, "running"));
+  world.placement(1).gpus.clear();        // runs on nothing
+  world.placement(2).server = "nowhere";  // on a server there is none of
+  world.jobs[3].spec_json = "{\"broken";  // not a submission
+  world.jobs[4].state = "dreaming";
+  restart();
+  for (int id = 1; id <= 4; ++id) EXPECT_EQ(state(id), "failed") << id;
+  EXPECT_EQ(world.jobs[3].failure_kind, "database");
+  EXPECT_EQ(std::count_if(world.events.begin(), world.events.end(),
+                          [](const store::EventRow& event) { return event.kind == "job.set_aside"; }),
+            4);
+  EXPECT_EQ(state(5), "pending");
+  hello();
+  EXPECT_EQ(state(5), "starting");
+}
+
+TEST_F(LogicTest, what_was_written_while_the_clock_was_in_the_future_is_of_now) {
+  now = Instant::at_seconds(2e9);
+  hello();
+  submit(1, "k"), submit(2);
+  settle();
+  tell(report(1, 1, "running"));
+  now = Instant::at_seconds(1e9);
+  restart();
+  EXPECT_TRUE(std::any_of(world.events.begin(), world.events.end(),
+                          [](const store::EventRow& event) { return event.kind == "clock.set_back"; }));
+  const Job& running = logic->core().job(logic->core().find(JobId(1)));
+  EXPECT_EQ(running.last_start, now);
+  EXPECT_EQ(running.run_at(now).us, 0);
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(2))).request.submitted, now);
+  pass(24 * 3600 + 1);
+  submit(1, "k");  // a day has passed: another job
+  settle();
+  EXPECT_EQ(answers[0]->value, 3);
 }
 
 TEST_F(LogicTest, an_exit_is_durable_before_the_agent_may_forget_it) {
@@ -100,11 +177,32 @@ TEST_F(LogicTest, an_order_that_was_lost_is_sent_again_and_an_attempt_that_was_l
   submit(1);
   settle();
   restart();
-  hello();  // it never got the order
+  hello();  // it never received the order
   EXPECT_EQ(world.all<wire::StartAttempt>().size(), 2u);
-  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 1);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 1);
   tell(report(1, 1, "running"));
-  hello({}, 2);  // it had it, and has it no more
+  hello({}, 2);  // it had received it, and lost the attempt
+  pass(1);
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).attempt, 2);
+}
+
+// The agent gave up the connection on which it had said it, before the attempt began, and the network delivers it now.
+TEST_F(LogicTest, a_hello_that_was_delivered_late_is_not_taken_for_news) {
+  hello();
+  submit(1);
+  settle();
+  calls = 5;
+  hello({report(1, 1, "running")}, 2);
+  calls = 3;
+  hello({}, 3);
+  pass(1);
+  EXPECT_EQ(state(1), "running");
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).attempt, 1);
+  EXPECT_EQ(world.closed, (std::set<SessionId>{1, 3}));
+  EXPECT_EQ(world.all<wire::Refused>().back().code, "called-before");
+  calls = 5;
+  hello({}, 4);  // a new one counts: it has lost the attempt
+  pass(1);
   EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).attempt, 2);
 }
 
@@ -118,10 +216,16 @@ TEST_F(LogicTest, who_was_promised_gpus_that_another_still_has_after_a_restart_i
   promised.id = 2;
   promised.state = "starting";
   world.jobs[2] = promised;
+  store::PlacementRow placement = world.placement(1);
+  placement.job_id = 2;
+  world.placements[{2, placement.incarnation, "s"}] = placement;
   restart();
   EXPECT_EQ(state(2), "pending");
   EXPECT_EQ(world.jobs[2].state, "pending");
   EXPECT_EQ(world.jobs[1].state, "running");
+  EXPECT_TRUE(std::any_of(world.events.begin(), world.events.end(), [](const store::EventRow& event) {
+    return event.job_id == 2 && event.from == "starting" && event.to == "pending";
+  })) << "it is in the history";
 }
 
 TEST_F(LogicTest, an_attempt_nobody_knows_is_stopped) {
@@ -137,14 +241,100 @@ TEST_F(LogicTest, a_second_agent_of_the_same_name_is_refused) {
   EXPECT_TRUE(world.closed.count(2));
 }
 
+TEST_F(LogicTest, a_gpu_that_telemetry_does_not_have_is_unavailable_and_its_job_s_history_says_so) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  wire::Telemetry telemetry;
+  telemetry.gpus.resize(1);
+  telemetry.gpus[0].index = 1;  // and not 0, which job 1 has
+  for (int i = 0; i < 2; ++i) logic->on_agent_message(1, telemetry, now), settle();
+  EXPECT_EQ(logic->core().servers()[ServerIndex(0)].unavailable, GpuSet::only(0));
+  EXPECT_EQ(state(1), "running");
+  const auto told = [&](const char* kind) {
+    return std::count_if(world.events.begin(), world.events.end(),
+                         [&](const auto& event) { return event.kind == kind; });
+  };
+  EXPECT_EQ(told("job.gpu_unavailable"), 1);
+  EXPECT_EQ(told("gpu.unavailable"), 1);
+  submit(2);
+  settle();
+  EXPECT_EQ(state(2), "pending");
+}
+
 TEST_F(LogicTest, exit_75_asks_for_another_attempt) {
   hello();
   submit(1);
   settle();
   tell(report(1, 1, "running"));
+  pass(20), keep_session(), pass(20), keep_session(), pass(20);
   tell(report(1, 1, "exited", 75));
-  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 2);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
   EXPECT_TRUE(world.all<wire::StartAttempt>().back().resume);
+}
+
+// Else the attempt would count as one that should not be there, for whose end the job has to wait.
+TEST_F(LogicTest, a_report_that_comes_again_after_exit_75_does_not_hold_the_job_back) {
+  hello();
+  submit(1);
+  settle();
+  const wire::AttemptChanged running{++reports, report(1, 1, "running")};
+  logic->on_agent_message(1, running, now);
+  settle();
+  tell(report(1, 1, "exited", 75));
+  logic->on_agent_message(1, running, now);
+  pass(1);
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+}
+
+TEST_F(LogicTest, one_that_asks_right_after_its_start_waits_longer_each_time_and_fails_in_the_end) {
+  hello();
+  submit(1);
+  settle();
+  std::int64_t wait_s = 1;
+  for (int attempt = 1; attempt <= Requeues::quick_max; ++attempt, wait_s = std::min<std::int64_t>(2 * wait_s, 60)) {
+    EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, attempt);
+    tell(report(1, attempt, "exited", 75));
+    EXPECT_EQ(state(1), "held");
+    for (std::int64_t s = 0; s + 1 < wait_s; ++s) pass(1), keep_session();
+    EXPECT_EQ(state(1), "held") << "after " << wait_s - 1 << " s";
+    pass(1);
+  }
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, Requeues::quick_max + 1);
+  tell(report(1, Requeues::quick_max + 1, "exited", 75));
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_TRUE(world.jobs[1].failure_message.find("more than 10 times") != std::string::npos);
+}
+
+TEST_F(LogicTest, a_restart_does_not_make_a_job_wait_for_ever) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "exited", 75));
+  EXPECT_EQ(world.jobs[1].state, "held");
+  restart();
+  hello({}, 2);
+  pass(1);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+}
+
+TEST_F(LogicTest, restarts_do_not_let_a_job_ask_more_often_or_sooner) {
+  hello();
+  submit(1);
+  settle();
+  for (int attempt = 1; attempt <= Requeues::quick_max; ++attempt) {
+    EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, attempt);
+    tell(report(1, attempt, "exited", 75));
+    EXPECT_EQ(world.jobs[1].quick_requeues, attempt);
+    restart();
+    hello();
+    EXPECT_EQ(state(1), "held") << "since a moment ago";
+    for (int i = 0; i < 4; ++i) pass(15), keep_session();
+  }
+  tell(report(1, Requeues::quick_max + 1, "exited", 75));
+  EXPECT_EQ(state(1), "failed");
 }
 
 TEST_F(LogicTest, a_silent_server_s_jobs_go_on_there_or_start_elsewhere_once_its_lease_is_surely_over) {
@@ -155,7 +345,7 @@ TEST_F(LogicTest, a_silent_server_s_jobs_go_on_there_or_start_elsewhere_once_its
   tell(report(1, 1, "running"));
   tell(report(2, 1, "running"));
   pass(31);
-  EXPECT_TRUE(world.closed.count(1)) << "a session without pings is given up";
+  EXPECT_TRUE(world.closed.count(1)) << "a session without pings is closed";
   pass(10);
   EXPECT_EQ(state(1), "running") << "it may still be on its way out";
   pass(10);
@@ -163,8 +353,11 @@ TEST_F(LogicTest, a_silent_server_s_jobs_go_on_there_or_start_elsewhere_once_its
   EXPECT_EQ(state(2), "running");
   hello({report(1, 1, "running"), report(2, 1, "running")}, 2);
   ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
-  EXPECT_EQ(world.all<wire::StopAttempt>()[0].job_id, 1);
-  EXPECT_EQ(world.all<wire::StartAttempt>().back().attempt, 2);
+  EXPECT_EQ(world.all<wire::StopAttempt>()[0].incarnation.job, 1);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 1) << "not before the first one has ended";
+  logic->on_agent_message(2, wire::AttemptChanged{1, report(1, 1, "exited", 0)}, now);
+  settle();
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
 }
 
 TEST_F(LogicTest, after_a_restart_no_lease_is_taken_for_over_early) {
@@ -212,6 +405,7 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
   settle();
   tell(report(1, 1, "running"));
   logic->on_agent_message(1, wire::AttemptChanged{1, report(1, 1, "exited", 0)}, now);
+  settle();
   EXPECT_EQ(state(1), "running");
   logic->on_agent_message(1, wire::AttemptChanged{3, report(1, 1, "exited", 0)}, now);
   EXPECT_TRUE(world.closed.count(1));
@@ -241,7 +435,7 @@ TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
   const auto refused = std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
     return event.kind == "decision.refused" && event.job_id == 1;
   });
-  EXPECT_GE(logic->core().refusals(Refusal::world_cannot), 2u) << "else this shows nothing";
+  EXPECT_GE(logic->core().refusals(Refusal::world_cannot), 2u) << "else this test shows nothing";
   EXPECT_EQ(refused, 1);
 }
 
@@ -253,6 +447,152 @@ TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is
 }
 
 // ---- policies ----
+
+// ---- what trainings tell ----
+
+class TrainingTest : public LogicTest {
+ protected:
+  // A running job on the two GPUs of server "s".
+  void start(const wire::TrainingSpec& training = {}) {
+    hello();
+    Logic::Submission submission;
+    submission.spec.command = "true";
+    submission.spec.workdir = "/";
+    submission.spec.gpus = {2, 2};
+    submission.spec.training = training;
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    settle();
+    wire::AttemptReport running = report(1, 1, "running");
+    running.started_us = 1'000 * 1'000'000;
+    tell(running);
+  }
+  void progress(std::int64_t second, wire::Progress told) {
+    told.incarnation = report(1, 1, "").incarnation;
+    told.at_us = told.epoch_at_us = told.step_at_us = second * 1'000'000;
+    logic->on_agent_message(1, told, now);
+    settle();
+  }
+  const JobTelemetry* telemetry() const { return logic->core().job(logic->core().find(JobId(1))).telemetry.get(); }
+  const std::string& document() const { return logic->book().find(JobId(1))->row.telemetry_json; }
+};
+
+wire::Progress step(double step) {
+  wire::Progress told;
+  told.step = step;
+  return told;
+}
+
+wire::Progress epoch(double epoch, double loss) {
+  wire::Progress told;
+  told.epoch = epoch, told.epoch_loss = loss;
+  return told;
+}
+
+TEST_F(TrainingTest, its_speed_reaches_the_core_with_where_it_runs_and_its_start_up_is_measured) {
+  wire::TrainingSpec training;
+  training.batch_size = 64;
+  start(training);
+  progress(1'010, step(50));
+  progress(1'012, step(70));
+  progress(1'013, step(80));
+  ASSERT_TRUE(telemetry());
+  ASSERT_EQ(telemetry()->speeds.size(), 1U);
+  const SpeedSample& sample = telemetry()->speeds.front();
+  EXPECT_EQ(std::tuple(sample.workers, sample.machines, sample.batch_size, sample.neighbour.valid()),
+            std::tuple(2, 1, 64, false));
+  EXPECT_NEAR(sample.steps_per_s, 10, 1e-9);
+  EXPECT_NE(document().find("\"start_up_s\":5E0"), std::string::npos) << document();
+}
+
+TEST_F(TrainingTest, epochs_count_as_steps_where_it_is_known_how_many_make_one_and_as_themselves_elsewhere) {
+  wire::TrainingSpec training;
+  training.epochs = 10, training.steps = 1'000;
+  start(training);
+  progress(1'010, epoch(1, 3));
+  progress(1'020, epoch(2, 2));
+  EXPECT_NEAR(telemetry()->speeds.at(0).steps_per_s, 10, 1e-9);
+  EXPECT_EQ(telemetry()->loss_by_epoch, (std::vector<double>{3, 2}));
+  EXPECT_NE(document().find("\"unit\":\"step\""), std::string::npos) << document();
+  progress(1'021, epoch(2, 2));
+  EXPECT_EQ(telemetry()->loss_by_epoch.size(), 2U) << "the same epoch again";
+}
+
+TEST_F(TrainingTest, ten_thousand_reports_in_a_second_are_no_events_rows_or_wake_ups) {
+  start();
+  const std::size_t events = world.events.size();
+  for (int i = 1; i <= 10'000; ++i) progress(1'001, step(i));
+  EXPECT_EQ(world.events.size(), events);
+  EXPECT_FALSE(telemetry());
+  EXPECT_NE(logic->book().find(JobId(1))->row.progress_json.find("\"step\":1E4"), std::string::npos);
+}
+
+TEST_F(TrainingTest, what_it_told_survives_a_restart_of_the_controller) {
+  start();
+  progress(1'010, epoch(1, 3));
+  progress(1'013, epoch(2, 2));
+  restart();
+  ASSERT_TRUE(telemetry());
+  EXPECT_EQ(telemetry()->loss_by_epoch, (std::vector<double>{3, 2}));
+  ASSERT_EQ(telemetry()->speeds.size(), 1U);
+  EXPECT_EQ(telemetry()->speeds.front().workers, 2);
+}
+
+TEST_F(TrainingTest, how_busy_its_gpus_are_is_their_mean_and_the_fullest_memory) {
+  start();
+  wire::Telemetry told;
+  for (int s = 1; s <= 4; ++s) {
+    told.at_us = (1'000 + s) * 1'000'000LL;
+    told.gpus.resize(2);
+    told.gpus[0].utilization_pct = 60, told.gpus[0].memory_used_bytes = 5;
+    told.gpus[1].index = 1, told.gpus[1].utilization_pct = 80, told.gpus[1].memory_used_bytes = 9;
+    logic->on_agent_message(1, told, now);
+    settle();
+  }
+  ASSERT_TRUE(telemetry());
+  EXPECT_EQ(telemetry()->gpu_utilization_pct, 70);
+  EXPECT_EQ(telemetry()->gpu_memory_used_bytes, 9);
+}
+
+TEST_F(TrainingTest, its_checkpoint_is_kept_when_it_ends) {
+  start();
+  wire::AttemptReport ended = report(1, 1, "exited", 0);
+  ended.checkpoint_bytes = 1'000'000;
+  ended.checkpoint_s = 0.5;
+  tell(ended);
+  EXPECT_EQ(state(1), "succeeded");
+  EXPECT_NE(world.jobs.at(1).telemetry_json.find("\"checkpoint_bytes\":1000000"), std::string::npos);
+}
+
+// ---- profiles ----
+
+TEST_F(TrainingTest, a_job_takes_from_the_profile_of_its_family_what_it_does_not_say_also_after_a_restart) {
+  wire::TrainingProfile profile;
+  profile.family = "cnn";
+  profile.epochs = 10, profile.steps_per_epoch = 100, profile.model_bytes = 7, profile.restart_s = 3;
+  profile.speeds = {{1, 1, "", 0, 10, {}, {}}, {2, 1, "", 0, 15, {}, {}}};
+  std::string said;
+  logic->put_profile(profile, now, [&](const Status& s) { said = s.ok() ? "ok" : s.error().code; });
+  EXPECT_EQ(said, "") << "not durable yet";
+  settle();
+  EXPECT_EQ(said, "ok");
+  restart();
+  wire::TrainingSpec training;
+  training.family = "cnn";
+  training.epochs = 30;
+  start(training);
+  const JobRequest& request = logic->core().job(logic->core().find(JobId(1))).request;
+  ASSERT_TRUE(request.model);
+  EXPECT_EQ(request.model->epochs_total, 30) << "the job's own statement counts";
+  EXPECT_EQ(request.model->parameter_bytes, 7);
+  EXPECT_EQ(request.model->restart_cost, Duration::whole_seconds(3));
+  EXPECT_DOUBLE_EQ(request.model->speed_curve.speed_on(2), 1.5);
+  EXPECT_EQ(request.estimate, Duration::whole_seconds(200)) << "30 epochs of 100 steps at 15 per second";
+  logic->remove_profile("cnn", now, [&](const Status& s) { said = s.ok() ? "gone" : s.error().code; });
+  settle();
+  EXPECT_EQ(said, "gone");
+  logic->remove_profile("cnn", now, [&](const Status& s) { said = s.error().code; });
+  EXPECT_EQ(said, "profile-not-found");
+}
 
 }  // namespace
 }  // namespace sl::controller

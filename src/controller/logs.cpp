@@ -35,16 +35,17 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return bytes;
 }
 
-void Logs::read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit,
-                double wait_s, Continue then) {
-  const Agent* agent = agents_.by_server(server);
+void Logs::read(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Continue then) {
+  if (files_) return then(files_(output, offset, limit));
+  const Agent* agent = agents_.by_server(output.server);
   if (!agent || agent->session == 0) {
-    return then(unavailable("server-unreachable", "server " + server + ", which keeps this output, is not connected")
-                    .hint("schedulearn status"));
+    return then(
+        unavailable("server-unreachable", "server " + output.server + ", which keeps this output, is not connected")
+            .hint("schedulearn status"));
   }
   const std::int64_t request = next_request_++;
   waiting_.emplace(request, Waiting{agent->session, std::move(then)});
-  outside_.send(agent->session, wire::LogRead{request, job.value, attempt, offset, limit, wait_s});
+  outside_.send(agent->session, wire::LogRead{request, output.incarnation, offset, limit, wait_s});
 }
 
 void Logs::on_chunk(SessionId session, const wire::LogChunk& chunk) {

@@ -1,12 +1,12 @@
 // Output of jobs, fetched from the agents on demand: a read is a request with a number and a continuation. Nothing is
-// kept here; the offset in the file is the only position there is.
+// kept here; the offset in the file is the only position.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
 #include <string>
 
-#include "controller/agents.h"
+#include "controller/incarnations.h"
 
 namespace sl::controller {
 
@@ -14,20 +14,23 @@ struct LogPiece {
   std::int64_t offset = 0;  // of the first byte
   std::string bytes;
   std::int64_t size = 0;  // of the whole output now
-  bool ended = false;     // the attempt is over and these are its last bytes
+  bool ended = false;     // the attempt has ended and these are its last bytes
 };
 
 class Logs {
  public:
   Logs(Agents& agents, Outside& outside) : agents_(agents), outside_(outside) {}
 
+  // Without agents: the piece, from files. Errors: "output-not-found".
+  using ReadFiles = std::function<Result<LogPiece>(const Output& output, std::int64_t offset, std::int64_t limit)>;
+  void read_from(ReadFiles files) { files_ = std::move(files); }
+
   using Continue = std::function<void(Result<LogPiece>)>;
-  // Reads from an attempt's output. wait_s > 0: answers when there is something, or after that long.
-  void read(const std::string& server, JobId job, int attempt, std::int64_t offset, std::int64_t limit, double wait_s,
-            Continue then);
+  // Reads from an attempt's output. wait_s > 0: answers when there is something to read, or after that long.
+  void read(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Continue then);
 
   void on_chunk(SessionId session, const wire::LogChunk& chunk);
-  // Readers waiting for this agent get "server-unreachable".
+  // Pending reads from this agent get "server-unreachable".
   void on_closed(SessionId session);
 
  private:
@@ -39,9 +42,10 @@ class Logs {
   Outside& outside_;
   std::int64_t next_request_ = 1;
   std::map<std::int64_t, Waiting> waiting_;
+  ReadFiles files_;  // null: ask the agents
 };
 
-// Standard base64 with padding; an empty optional for malformed text.
+// Standard base64 with padding; nothing if the text is malformed.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace sl::controller

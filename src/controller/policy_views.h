@@ -1,5 +1,4 @@
-// What REST shows of policies: the catalogue, the one in force, those before it, and what each assumes about the jobs
-// that wait just now.
+// What REST shows of the current policy and earlier ones (the catalogue: policies/catalogue.h).
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,10 +7,9 @@
 
 namespace sl::controller {
 
-// Of the jobs that wait now.
+// For the jobs that wait now.
 MissingFacts missing_facts(const Core& core);
 
-boost::json::object policy_info_view(const PolicyInfo& info, const MissingFacts& missing);
 boost::json::object policy_view(const Logic& logic);
 boost::json::object policy_change_view(const store::PolicyRow& row);
 

@@ -1,12 +1,15 @@
 #include "controller/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "controller/explain.h"
 
 namespace sl::controller {
 namespace {
 
-constexpr std::size_t latest_events_max = 2'000;
 constexpr Duration retry_after = Duration::whole_seconds(1);
 
 const char* event_kind(RecordKind kind) {
@@ -34,7 +37,7 @@ const char* event_kind(RecordKind kind) {
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
   pending_batch_ = batch;
   for (const Record& record : records) {
-    if (record.kind == RecordKind::policy_changed) continue;  // told with who and what (logic_policy.cpp)
+    if (record.kind == RecordKind::policy_changed) continue;  // policy_life.cpp writes it, with who and what
     store::EventRow event;
     event.at_us = record.at.us;
     event.kind = event_kind(record.kind);
@@ -47,25 +50,49 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       event.from = to_string(record.from);
       event.to = to_string(record.to);
       if (record.exit.failure != FailureKind::none) event.text = to_string(record.exit.failure);
+      if (record.why != StopReason::none) event.text = stop_reason_text(record.why);
     }
     if (record.kind == RecordKind::decision_refused) event.text = to_string(record.refusal);
     JobEntry* entry = record.job.valid() ? book_.find(record.job) : nullptr;
-    if (record.job.valid() && !entry) continue;  // refused meanwhile
-    // A policy may wish for the same every second: it is told once until the job stands differently.
+    count(record, entry != nullptr);
+    if (record.job.valid() && !entry) continue;  // refused in the meantime
+    // A policy may make the same request every second: it is recorded once, until the job's state changes.
     if (record.kind == RecordKind::decision_refused && entry &&
         std::exchange(entry->refused, record.refusal) == record.refusal)
       continue;
-    if (record.kind == RecordKind::job_state && entry) entry->refused = Refusal::none;
+    if (record.kind == RecordKind::job_state && entry) {
+      entry->refused = Refusal::none;
+      entry->stopping = record.why;
+      entry->row.extra_json = record.why == StopReason::none ? "" : stop_reason_text(record.why);
+    }
     if (entry) {
-      // The slot may already stand for another job when several steps share this batch: the id tells.
-      if (core.jobs().contains(record.index) && core.job(record.index).request.id == record.job)
-        copy_state(core, core.job(record.index), entry->row);
+      // If several steps share this batch, the slot may already belong to another job: compare ids.
+      const bool is_there = core.jobs().contains(record.index) && core.job(record.index).request.id == record.job;
+      if (is_there) copy_state(core, core.job(record.index), entry->row);
+      if (record.kind == RecordKind::job_state)
+        write(incarnations_.follow(core, is_there ? &core.job(record.index) : nullptr, record, *entry));
+      if (record.exit.failure == FailureKind::rejected) {
+        entry->row.failure_kind = to_string(record.exit.failure);
+        entry->row.failure_message = fmt::format("rejected by the policy: {}", rejection_text(record.reason));
+      }
       event.server = event.server.empty() ? entry->row.server : event.server;
       write_job(entry->row);
     }
     write_event(std::move(event));
   }
   return false;
+}
+
+// A job refused in the meantime ends uncounted.
+void Recorder::count(const Record& record, bool is_known) {
+  if (record.kind == RecordKind::job_state) book_.add_to_count(record.from, -1);
+  if (record.kind != RecordKind::job_state && record.kind != RecordKind::job_submitted) return;
+  if (is_known || !is_finished(record.to)) book_.add_to_count(record.to, 1);
+}
+
+void Recorder::write(std::vector<store::PlacementRow> rows) {
+  pending_.placements.insert(pending_.placements.end(), std::make_move_iterator(rows.begin()),
+                             std::make_move_iterator(rows.end()));
 }
 
 void Recorder::write_event(store::EventRow row) {
@@ -76,7 +103,7 @@ void Recorder::write_event(store::EventRow row) {
 
 void Recorder::write_job(const store::JobRow& row) {
   if (!pending_.jobs.empty() && pending_.jobs.back().id == row.id) {
-    pending_.jobs.back() = row;  // only its last state matters
+    pending_.jobs.back() = row;  // only its latest state matters
   } else {
     pending_.jobs.push_back(row);
   }
@@ -85,8 +112,9 @@ void Recorder::write_job(const store::JobRow& row) {
 void Recorder::when_durable(std::function<void(const Status&)> work) { waiters_.push_back(std::move(work)); }
 
 bool Recorder::is_empty(const store::Batch& batch) {
-  return batch.jobs.empty() && batch.events.empty() && batch.policies.empty() && batch.keys.empty() &&
-         batch.servers.empty() && batch.settings.empty();
+  return batch.jobs.empty() && batch.placements.empty() && batch.events.empty() && batch.policies.empty() &&
+         batch.keys.empty() && batch.servers.empty() && batch.settings.empty() && batch.profiles.empty() &&
+         batch.removals.empty() && batch.forget_keys_to == 0;
 }
 
 void Recorder::flush(Instant now) {
@@ -101,6 +129,7 @@ void Recorder::flush(Instant now) {
 
 BatchNumber Recorder::on_committed(const Status& status, Instant now) {
   in_flight_ = false;
+  committed_at_ = now;
   auto waiters = std::exchange(sent_waiters_, {});
   if (!status.ok()) {
     failed_ = status;
@@ -110,34 +139,37 @@ BatchNumber Recorder::on_committed(const Status& status, Instant now) {
     return 0;
   }
   failed_.reset();
-  for (store::EventRow& event : sent_.events) {
-    if (on_event) on_event(event);
-    latest_.push_back(std::move(event));
+  const store::Batch written = std::exchange(sent_, {});
+  for (auto& work : waiters) work(status);  // before the jobs they concern may leave
+  for (const store::JobRow& row : written.jobs) {
+    if (row.finished_us) book_.retire(JobId(row.id));
   }
-  while (latest_.size() > latest_events_max) latest_.pop_front();
-  sent_ = {};
-  for (auto& work : waiters) work(status);
   return sent_batch_;
 }
 
-// What could not be written goes before what has come up since.
+// Rows that could not be written go before those that were added since.
 void Recorder::merge_failed() {
   const auto prepend = [](auto& older, auto& newer) {
     older.insert(older.end(), std::make_move_iterator(newer.begin()), std::make_move_iterator(newer.end()));
     newer = std::move(older);
   };
   prepend(sent_.jobs, pending_.jobs);
+  prepend(sent_.placements, pending_.placements);
   prepend(sent_.events, pending_.events);
   prepend(sent_.policies, pending_.policies);
   prepend(sent_.keys, pending_.keys);
   prepend(sent_.servers, pending_.servers);
   prepend(sent_.settings, pending_.settings);
+  pending_.forget_keys_to = std::max(pending_.forget_keys_to, sent_.forget_keys_to);
+  prepend(sent_.profiles, pending_.profiles);
+  prepend(sent_.removals, pending_.removals);
   sent_ = {};
   if (pending_batch_ == sent_batch_) sent_batch_ = 0;
 }
 
 void Recorder::drop_job(JobId job) {
   std::erase_if(pending_.jobs, [&](const store::JobRow& row) { return row.id == job.value; });
+  std::erase_if(pending_.placements, [&](const store::PlacementRow& row) { return row.job_id == job.value; });
   std::erase_if(pending_.events, [&](const store::EventRow& row) { return row.job_id == job.value; });
   std::erase_if(pending_.keys, [&](const store::IdempotencyRow& row) { return row.job_id == job.value; });
 }

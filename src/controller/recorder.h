@@ -1,15 +1,14 @@
-// The Journal of the live world: turns records into rows, keeps one commit under way, and lets go of answers and
-// commands once what they tell of is durable. Everything that comes up during a commit shares the next one (group
-// commit).
+// The Journal of the live world: turns records into rows, keeps one commit running, and releases answers and commands
+// once their contents are durable. Everything that arrives during a commit shares the next one (group commit).
 //
-// When a commit fails (disk full) its rows are kept and tried again each second; submissions in it are refused.
+// If a commit fails (disk full) its rows are kept and retried every second; submissions in it are refused.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "controller/job_book.h"
+#include "controller/incarnations.h"
 #include "controller/outside.h"
 #include "engine/engine.h"
 
@@ -17,8 +16,8 @@ namespace sl::controller {
 
 class Recorder : public Journal {
  public:
-  Recorder(JobBook& book, Outside& outside, std::int64_t next_event)
-      : book_(book), outside_(outside), next_event_(next_event) {}
+  Recorder(JobBook& book, const Incarnations& incarnations, Outside& outside, std::int64_t next_event)
+      : book_(book), incarnations_(incarnations), outside_(outside), next_event_(next_event) {}
 
   // ---- Journal ----
   bool append(const Core& core, const std::vector<Record>& records, BatchNumber batch) override;
@@ -26,36 +25,41 @@ class Recorder : public Journal {
   // ---- rows that are not about jobs' states ----
   void write(store::ServerRow row) { pending_.servers.push_back(std::move(row)); }
   void write(store::PolicyRow row) { pending_.policies.push_back(std::move(row)); }
+  void write(store::ProfileRow row) { pending_.profiles.push_back(std::move(row)); }
   void write(store::SettingRow row) { pending_.settings.push_back(std::move(row)); }
   void write(store::IdempotencyRow row) { pending_.keys.push_back(std::move(row)); }
+  void write(store::Removal removal) { pending_.removals.push_back(std::move(removal)); }
+  // The keys of this job and of all earlier ones are no longer needed.
+  void forget_keys(JobId last) { pending_.forget_keys_to = last.value; }
+  void write(std::vector<store::PlacementRow> rows);
   void write_event(store::EventRow row);
   void write_job(const store::JobRow& row);
 
-  // Runs `work(ok)` once all that is recorded up to now is durable, or with the error when it could not be written.
+  // Calls `work(ok)` once everything recorded so far is durable, or `work(error)` if it could not be written.
   void when_durable(std::function<void(const Status&)> work);
 
-  // Sends what is recorded if no commit is under way. `now` paces retries.
+  // Commits what is recorded if no commit is running. `now` paces retries.
   void flush(Instant now);
-  // The commit under way has ended. Returns the last batch that is durable now.
+  // The running commit has ended. Returns the last batch that is durable now.
   BatchNumber on_committed(const Status& status, Instant now);
 
   std::int64_t next_event() const { return next_event_; }
   bool has_work() const { return in_flight_ || !is_empty(pending_) || !waiters_.empty(); }
   bool is_refusing() const { return failed_.has_value(); }  // the last commit failed
   const Error& failure() const { return failed_->error(); }
+  Instant committed_at() const { return committed_at_; }  // when the last commit ended, successfully or not
   Instant retry_at() const { return failed_ && !in_flight_ ? retry_at_ : Instant::never(); }
 
-  // The last events, oldest first, for reading without the disk.
-  const std::deque<store::EventRow>& latest_events() const { return latest_; }
-  std::function<void(const store::EventRow&)> on_event;  // called for each durable event
-  // Jobs that were refused while their rows had not been written: nothing of them is kept.
+  // A job that was refused before its rows were written: nothing of it is kept.
   void drop_job(JobId job);
 
  private:
+  void count(const Record& record, bool is_known);
   static bool is_empty(const store::Batch& batch);
   void merge_failed();
 
   JobBook& book_;
+  const Incarnations& incarnations_;
   Outside& outside_;
   std::int64_t next_event_;
   store::Batch pending_;
@@ -67,7 +71,7 @@ class Recorder : public Journal {
   std::vector<std::function<void(const Status&)>> sent_waiters_;
   std::optional<Status> failed_;
   Instant retry_at_;
-  std::deque<store::EventRow> latest_;
+  Instant committed_at_;
 };
 
 }  // namespace sl::controller

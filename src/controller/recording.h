@@ -1,8 +1,8 @@
-// What goes into a controller's logic and what comes out, line by line in a file (docs/formats/recording.md), and the
-// same played again: the logic, the engine and the policies of this program are given the recorded inputs at the
-// recorded instants, and every order and event they produce is compared with the one of then.
+// Records the inputs and outputs of a controller's logic line by line in a file (docs/formats/recording.md), and
+// replays them: the logic, the engine and the policies of this program get the recorded inputs at the recorded
+// instants, and every order and event they produce is compared with the recorded one.
 //
-// Outputs of jobs, requests that only read and pings between controller and agents are left out: they decide nothing.
+// Output of jobs, requests that only read, and pings between controller and agents are left out: they decide nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace sl::controller {
 
-// The file being written. A fault of the disk ends the recording, not the controller.
+// The file being written. A disk error ends the recording, not the controller.
 class Recording : public Tape {
  public:
-  // Makes FOLDER/recording-TIME.jsonl, readable by its owner only. Error "cannot-write".
+  // Creates FOLDER/recording-TIME.jsonl, readable only by its owner. Error "cannot-write".
   static Result<std::unique_ptr<Recording>> create(const std::string& folder, const LogicSettings& settings,
                                                    const store::Loaded& loaded, Instant now);
 
@@ -37,21 +37,21 @@ class Recording : public Tape {
 };
 
 struct Difference {
-  std::size_t line;                // of the file
+  std::size_t line;                // in the file
   std::string recorded, replayed;  // empty: there was none
 };
 struct Replay {
   std::size_t inputs = 0, jobs = 0, orders = 0, events = 0;
-  std::vector<std::string> policies;  // in force one after the other
+  std::vector<std::string> policies;  // in order of their use
   std::size_t differences = 0;
-  std::vector<Difference> first;  // differences, a few
-  bool is_cut = false;            // the last line is not whole: the controller was killed
+  std::vector<Difference> first;  // the first few differences
+  bool is_cut = false;            // the last line is incomplete: the controller was killed
 };
 
 // Errors: "no-such-file", "bad-recording" with the line.
 Result<Replay> replay(const std::string& path, const OwnPolicyMaker& make_policy = {});
 
-// As people read it, and as one JSON document.
+// As text for people, and as one JSON document.
 std::string replay_text(const Replay& replay);
 std::string replay_json(const Replay& replay);
 

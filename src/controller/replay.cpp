@@ -6,6 +6,7 @@
 #include "controller/recording.h"
 #include "controller/recording_json.h"
 #include "wire/json.h"
+#include "wire/profile.h"
 
 namespace sl::controller {
 namespace {
@@ -14,7 +15,7 @@ namespace json = boost::json;
 
 constexpr std::size_t differences_shown = 10;
 
-// The world of a logic that is played again: keeps what comes out, in order.
+// The world of a replayed logic: keeps its outputs, in order.
 class Echo : public Outside {
  public:
   void commit(store::Batch batch) override {
@@ -46,7 +47,7 @@ class Player {
       if (!whole) return fault("is not a JSON object");
       if (Status played = play_line(value.as_object()); !played.ok()) return played.error();
     }
-    if (!logic_) return fault("is no recording: its first line must say which");
+    if (!logic_) return fault("is not a recording: its first line must state the version");
     while (!echo_.outputs.empty()) note_difference("");
     return std::move(replay_);
   }
@@ -69,7 +70,7 @@ class Player {
 
   Status begin(const json::object& line) {
     const json::value* version = line.if_contains("recording");
-    if (!version) return fault("is no recording: its first line must say which");
+    if (!version) return fault("is not a recording: its first line must state the version");
     if (*version != recording_version) return fault("was written by another version of this program");
     auto loaded = wire::read_json<store::Loaded>(json::serialize(line.at("loaded")), wire::Unknown::ignore);
     if (!loaded.ok()) return loaded.error();
@@ -79,7 +80,7 @@ class Player {
     settings.lease_s = line.at("lease_s").to_number<double>();
     settings.queue_max = line.at("queue_max").to_number<std::size_t>();
     logic_ = std::make_unique<Logic>(settings, echo_, *loaded, Instant{line.at("at").to_number<std::int64_t>()});
-    replay_.policies.push_back(logic_->policy().name);
+    replay_.policies.push_back(logic_->policies().in_force().name);
     return {};
   }
 
@@ -106,13 +107,36 @@ class Player {
                      [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
     } else if (kind == "cancel") {
       logic_->cancel(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
+    } else if (kind == "release") {
+      logic_->release(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "lost") {
       logic_->declare_lost(text("server"), text("by"), at, [](const Status&) {});
+    } else if (kind == "server_removed") {
+      logic_->remove_server(text("server"), text("by"), at, [](const Status&) {});
+    } else if (kind == "server_released") {
+      logic_->release_server(text("server"), text("by"), at, [](const Status&) {});
+    } else if (kind == "stopping") {
+      logic_->stop_jobs(json::value_to<std::vector<std::string>>(line.at("servers")), text("why"), at, [] {});
+    } else if (kind == "profile") {
+      auto profile = wire::parse_profile(text("profile"));
+      if (!profile.ok()) return fault("has a profile this program cannot read: " + profile.error().message);
+      logic_->put_profile(std::move(*profile), at, [](const Status&) {});
+    } else if (kind == "profile_removed") {
+      logic_->remove_profile(text("family"), at, [](const Status&) {});
+    } else if (kind == "history_removed") {
+      auto removal = wire::read_json<store::Removal>(json::serialize(line.at("removal")), wire::Unknown::ignore);
+      if (!removal.ok()) return fault("has a removal this program cannot read: " + removal.error().message);
+      logic_->remove_history(std::move(*removal), at, [](const Status&) {});
+    } else if (kind == "noted") {
+      auto events = wire::from_value<std::vector<store::EventRow>>(line.at("events"), wire::Unknown::ignore);
+      if (!events.ok()) return fault("has events this program cannot read: " + events.error().message);
+      logic_->note(*events, at, [](const Status&) {});
     } else if (kind == "policy") {
       GivenParameters parameters;
       for (const auto& [name, value] : line.at("parameters").as_object())
         parameters.emplace_back(name, value.as_string().c_str());
       PolicyChange change{text("name"), std::move(parameters), line.contains("source") ? text("source") : ""};
+      if (const auto* reason = line.if_contains("reason")) change.reason = reason->as_string().c_str();
       logic_->set_policy(std::move(change), text("by"), at, [](const Status&) {});
       note_policy(at);
     } else if (kind == "policy_made") {
@@ -127,14 +151,14 @@ class Player {
     return {};
   }
 
-  // What could not be made then is not tried again.
+  // A policy that could not be made then is not tried again.
   Result<MadePolicy> make(const PolicyChange& change, const json::value* failure) const {
     if (failure) return invalid("policy-failed", failure->as_string().c_str());
     if (make_policy_) return make_policy_(change.name, change.source, change.parameters);
-    return unavailable("no-own-policies", "only built-in policies can be played");
+    return unavailable("no-own-policies", "only built-in policies can be replayed");
   }
   void note_policy(Instant at) {
-    if (logic_->policy().since_us == at.us) replay_.policies.push_back(logic_->policy().name);
+    if (logic_->policies().in_force().since_us == at.us) replay_.policies.push_back(logic_->policies().in_force().name);
   }
 
   void compare(const std::string& recorded) {
@@ -181,7 +205,7 @@ std::string replay_text(const Replay& replay) {
                         difference.recorded.empty() ? "nothing" : difference.recorded,
                         difference.replayed.empty() ? "nothing" : difference.replayed);
   }
-  if (replay.is_cut) text += "the last line is not whole: the controller was killed while it wrote\n";
+  if (replay.is_cut) text += "the last line is incomplete: the controller was killed while writing it\n";
   return text;
 }
 

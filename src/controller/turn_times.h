@@ -1,4 +1,4 @@
-// How long the latest turns of the controller took: deciding, writing down what to record, sending.
+// How long the latest turns of the controller took: deciding, recording, sending.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class TurnTimes {
   }
   std::size_t count() const { return count_; }
   Duration max() const { return max_; }  // since the start
-  // Of the latest 4,096.
+  // Of the latest 4,096 turns.
   Duration quantile(double q) const {
     std::vector<Duration> times(latest_.begin(),
                                 latest_.begin() + static_cast<std::ptrdiff_t>(std::min(count_, latest_.size())));

@@ -3,7 +3,12 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "policy/placer.h"
+#include <sstream>
+
+#include "controller/explain.h"
+#include "wire/job_spec_text.h"
+#include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
@@ -25,24 +30,34 @@ json::value parsed(const std::string& text) {
   return error ? json::value(nullptr) : value;
 }
 
-std::vector<int> gpu_indexes(const std::string& text) {
-  std::vector<int> indexes;
-  for (std::size_t at = 0; at < text.size();
-       at = text.find(',', at) == std::string::npos ? text.size() : text.find(',', at) + 1)
-    indexes.push_back(std::atoi(text.c_str() + at));
-  return indexes;
+json::array gpu_names(const std::string& server, const std::string& gpus) {
+  json::array names;
+  parse_gpu_list(gpus).for_each([&](int gpu) { names.push_back(json::string(fmt::format("{}-{}", server, gpu))); });
+  return names;
 }
 
 json::array placement_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   if (row.server.empty()) return {};
-  json::array gpus;
-  for (const int gpu : gpu_indexes(row.gpus)) gpus.push_back(json::string(fmt::format("{}-{}", row.server, gpu)));
   return {json::object{{"server", row.server},
-                       {"gpus", std::move(gpus)},
+                       {"gpus", gpu_names(row.server, row.gpus)},
                        {"rank", 0},
                        {"pid", entry.pid ? json::value(entry.pid) : json::value(nullptr)},
                        {"container_id", nullptr}}};
+}
+
+// One run of the job on one server.
+json::object attempt_view(const store::PlacementRow& row) {
+  json::array uuids;
+  std::istringstream list(row.gpu_uuids);
+  for (std::string uuid; std::getline(list, uuid, ',');) uuids.push_back(json::string(uuid));
+  return {{"attempt", row.attempt},
+          {"server", row.server},
+          {"rank", row.rank},
+          {"gpus", gpu_names(row.server, row.gpus)},
+          {"gpu_uuids", std::move(uuids)},
+          {"began_at", row.incarnation ? json::value(rfc3339(row.incarnation)) : json::value(nullptr)},
+          {"ended_at", row.ended_us ? json::value(rfc3339(*row.ended_us)) : json::value(nullptr)}};
 }
 
 json::value progress_view(const store::JobRow& row) {
@@ -72,46 +87,15 @@ json::value failure_view(const store::JobRow& row) {
                       {"last_lines", nullptr}};
 }
 
+// Why a job was cancelled, if it was not a user's wish.
+json::value reason_of_end(const store::JobRow& row) {
+  if (row.state != to_string(JobState::cancelled) || row.failure_message.empty()) return nullptr;
+  return json::object{{"code", "stopped"}, {"text", row.failure_message}};
+}
+
 json::value exit_view(const store::JobRow& row) {
   if (!row.finished_us || (!row.exit_code && !row.signal)) return nullptr;
   return json::object{{"code", maybe(row.exit_code)}, {"signal", maybe(row.signal)}};
-}
-
-const Job* live_job(const Logic& logic, const JobEntry& entry) {
-  const JobIndex index = logic.core().find(JobId(entry.row.id));
-  return index.valid() ? &logic.core().job(index) : nullptr;
-}
-
-std::string reason_text(const Logic& logic, const Job& job, const Reason& reason, std::size_t position) {
-  const int gpus = job.request.gpus_min;
-  const std::string needs = fmt::format("needs {} free GPU{} on one server", gpus, gpus == 1 ? "" : "s");
-  const std::string line = position == 0   ? ""
-                           : position == 1 ? "first in line, "
-                                           : fmt::format("number {} in line, ", position);
-  switch (reason.code) {
-    case ReasonCode::held:
-      return "held by its user";
-    case ReasonCode::server_down:
-      return logic.core().servers().empty() ? "no server has joined yet" : "no server is up";
-    case ReasonCode::draining:
-      return "every server is draining";
-    case ReasonCode::behind_others:
-      return position > 1    ? fmt::format("number {} in line, others are ahead", position)
-             : position == 1 ? "the next decision will look at it"
-                             : "a server has room, but " + logic.policy().name + " has not started it";
-    case ReasonCode::fragmented:
-      return line + needs + "; enough are free, but not on one server";
-    case ReasonCode::gpu_type:
-      return line + "no server that is up has the GPU type it asks for";
-    case ReasonCode::gpu_memory:
-      return line + "no server that is up has GPUs with the memory it asks for";
-    case ReasonCode::cpu_or_memory:
-      return line + "a server has the GPUs, but not the CPUs or memory it asks for";
-    case ReasonCode::used_outside:
-      return line + "the free GPUs are used by processes that were not started here";
-    default:
-      return line + needs;
-  }
 }
 
 }  // namespace
@@ -124,10 +108,11 @@ std::string rfc3339(std::int64_t us) {
 
 namespace {
 
-// Everything but the specification, whose place is kept.
-json::object job_frame(const Logic& logic, const JobEntry& entry, Instant now) {
+// Everything but the specification, whose place is kept. `core`: null for a job that has ended.
+json::object job_frame(const Core* core, const JobEntry& entry, Instant now) {
   const store::JobRow& row = entry.row;
-  const Job* live = live_job(logic, entry);
+  const JobIndex index = core ? core->find(JobId(row.id)) : JobIndex();
+  const Job* live = index.valid() ? &core->job(index) : nullptr;
   const double run_s = static_cast<double>(live ? live->run_at(now).us : row.run_us) * 1e-6;
   const std::int64_t waited_until = row.first_start_us.value_or(row.finished_us.value_or(now.us));
   json::object job;
@@ -136,7 +121,7 @@ json::object job_frame(const Logic& logic, const JobEntry& entry, Instant now) {
   job["user"] = row.user;
   job["state"] = row.state;
   job["state_since"] = rfc3339(row.state_since_us);
-  job["reason"] = nullptr;
+  job["reason"] = reason_of_end(row);
   job["group_id"] = nullptr;
   job["labels"] = json::object{};
   job["priority"] = row.priority;
@@ -157,83 +142,50 @@ json::object job_frame(const Logic& logic, const JobEntry& entry, Instant now) {
   job["exit"] = exit_view(row);
   job["failure"] = failure_view(row);
   job["url"] = fmt::format("/ui/jobs/{}", row.id);
+  return job;
+}
+
+json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, const Line* line) {
+  json::object job = job_frame(&logic.core(), entry, now);
+  const JobIndex index = logic.core().find(JobId(entry.row.id));
+  const Job* live = index.valid() ? &logic.core().job(index) : nullptr;
   if (live && (live->is_waiting() || live->state == JobState::held)) {
-    const JobIndex index = logic.core().find(JobId(row.id));
-    const Reason reason = logic.core().explain(index, now);
-    job["reason"] = json::object{{"code", to_string(reason.code)}, {"text", reason_text(logic, *live, reason, 0)}};
+    const ReasonCode reason = logic.core().explain(index);
+    job["reason"] = json::object{{"code", to_string(reason)}, {"text", reason_text(logic, *live, reason, line, now)}};
   }
+  return job;
+}
+
+json::object with_spec(json::object job, const JobEntry& entry, bool may_see_env) {
+  json::value spec = wire::full_spec(entry.row.spec_json);
+  if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
+  if (spec.is_object() && !may_see_env) spec.get_object()["env"] = nullptr;
+  job["spec"] = std::move(spec);
   return job;
 }
 
 }  // namespace
 
-json::object job_view(const Logic& logic, const JobEntry& entry, Instant now) {
-  json::object job = job_frame(logic, entry, now);
-  json::value spec = parsed(entry.row.spec_json);
-  if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
-  job["spec"] = std::move(spec);
+json::object job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line) {
+  return with_spec(live_frame(logic, entry, now, line), entry, may_see_env);
+}
+
+std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line) {
+  return wire::json_text(job_view(logic, entry, now, may_see_env, line));
+}
+
+std::string past_job_text(const JobEntry& entry, bool may_see_env) {
+  return wire::json_text(with_spec(job_frame(nullptr, entry, {}), entry, may_see_env));
+}
+
+json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env) {
+  const Line line(logic, now);
+  json::object job = job_view(logic, entry, now, may_see_env, &line);
+  json::array attempts;
+  for (const store::PlacementRow& placement : entry.placements) attempts.push_back(attempt_view(placement));
+  job["attempts"] = std::move(attempts);
+  job["telemetry"] = entry.row.telemetry_json.empty() ? json::value(nullptr) : parsed(entry.row.telemetry_json);
   return job;
-}
-
-// In a long list most of the time would go into reading specifications only to write them down again.
-std::string job_text(const Logic& logic, const JobEntry& entry, Instant now) {
-  if (entry.row.spec_json.find("\"labels\":{}") == std::string::npos)
-    return json::serialize(job_view(logic, entry, now));
-  std::string text = json::serialize(job_frame(logic, entry, now));
-  constexpr std::string_view place = "\"spec\":null";  // quotes within values are escaped: it occurs once
-  return text.replace(text.find(place) + place.size() - 4, 4, entry.row.spec_json);
-}
-
-json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
-  const Job* job = live_job(logic, entry);
-  json::object view;
-  view["policy"] = logic.policy().name;
-  view["evaluated_at"] = rfc3339(now.us);
-  view["estimate"] = nullptr;
-  view["suggestions"] = json::array{};
-  view["servers"] = json::array{};
-  if (!job || (!job->is_waiting() && job->state != JobState::held)) {
-    view["verdict"] = "running_here_because";
-    view["summary"] = !job ? fmt::format("job {} has ended: {}", entry.row.id, entry.row.state)
-                      : entry.row.server.empty()
-                          ? fmt::format("job {} is {}", entry.row.id, entry.row.state)
-                          : fmt::format("job {} is {} on {}: the server with the fewest free GPUs that had enough",
-                                        entry.row.id, entry.row.state, entry.row.server);
-    view["reasons"] = json::array{};
-    return view;
-  }
-  const JobIndex index = logic.core().find(JobId(entry.row.id));
-  const std::vector<JobIndex> order = logic.core().queue_order(now);
-  const auto at = std::find(order.begin(), order.end(), index);
-  const bool own = !logic.policy().source.empty();  // whom it will serve next, it alone knows
-  const std::size_t position = own || at == order.end() ? 0 : static_cast<std::size_t>(at - order.begin()) + 1;
-  const Reason reason = logic.core().explain(index, now);
-  const std::string text = reason_text(logic, *job, reason, position);
-  const bool possible =
-      logic.core().servers().empty() || is_satisfiable(logic.core().servers(), job->request, job->request.gpus_min);
-  view["verdict"] = !possible ? "cannot_run" : own ? "policy_decides" : position > 1 ? "will_run_after" : "will_run";
-  view["summary"] = fmt::format("job {} waits: {}", entry.row.id, text);
-  view["reasons"] = json::array{json::object{{"code", to_string(reason.code)}, {"text", text}, {"blocking", true}}};
-  view["position"] = position == 0 ? json::value(nullptr) : json::value(position);
-  view["queue_length"] = order.size();
-  json::array servers;
-  for (std::size_t s = 0; s < logic.core().servers().size(); ++s) {
-    const ServerIndex server(static_cast<std::uint32_t>(s));
-    const int free = logic.core().ledger().free().count(server);
-    const int needed = job->request.gpus_min;
-    const bool up = logic.core().servers()[server].state == ServerState::up;
-    const bool fits = up && free >= needed && is_eligible(logic.core().servers()[server], job->request);
-    servers.push_back(json::object{{"server", logic.core().servers()[server].description.name},
-                                   {"free", free},
-                                   {"needed", needed},
-                                   {"fits", fits},
-                                   {"text", fits            ? "has room"
-                                            : !up           ? to_string(logic.core().servers()[server].state)
-                                            : free < needed ? fmt::format("{} short", needed - free)
-                                                            : "not what it asks for"}});
-  }
-  view["servers"] = std::move(servers);
-  return view;
 }
 
 json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu) {
@@ -243,11 +195,12 @@ json::object gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     for (const wire::GpuReport& candidate : agent->hello.gpus) report = candidate.index == gpu ? &candidate : report;
   }
   json::value job = nullptr;
-  logic.core().ledger().for_each_tenant(index, gpu,
-                                        [&](JobIndex tenant) { job = logic.core().job(tenant).request.id.value; });
+  for (const JobIndex tenant : logic.core().ledger().tenants()[index][static_cast<std::size_t>(gpu)].jobs.items())
+    job = logic.core().job(tenant).request.id.value;
   const char* condition = !job.is_null()                                                     ? "allocated"
                           : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
                           : server.outside.has(gpu)                                          ? "outside"
+                          : server.state == ServerState::quarantined                         ? "quarantined"
                                                                                              : "free";
   json::object view;
   view["identifier"] = fmt::format("{}-{}", server.description.name, gpu);
@@ -274,17 +227,37 @@ json::object gpu_view(const Logic& logic, const Server& server, ServerIndex inde
   return view;
 }
 
-json::object server_view(const Logic& logic, const Server& server, ServerIndex index) {
+namespace {
+
+// Why it is not simply up; null when it is.
+json::value state_reason(const Logic& logic, const Server& server, Instant now) {
+  if (server.state == ServerState::down) return "its agent is not connected";
+  const Quarantine* quarantine = logic.health().find(server.description.name);
+  return quarantine ? json::value(quarantine_text(*quarantine, now)) : json::value(nullptr);
+}
+
+json::value quarantine_view(const Quarantine* quarantine) {
+  if (!quarantine) return nullptr;
+  return json::object{{"reason", quarantine->reason},
+                      {"since", rfc3339(quarantine->since_us)},
+                      {"until", rfc3339(quarantine->until_us)},
+                      {"times", quarantine->times}};
+}
+
+}  // namespace
+
+json::object server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now) {
   const Agent* agent = logic.agents().by_server(server.description.name);
   json::object view;
   view["name"] = server.description.name;
   view["state"] = to_string(server.state);
-  view["state_reason"] =
-      server.state == ServerState::down ? json::value("its agent is not connected") : json::value(nullptr);
+  view["state_reason"] = state_reason(logic, server, now);
+  view["quarantine"] = quarantine_view(logic.health().find(server.description.name));
   view["simulated"] = server.description.simulated;
   view["cpus"] = agent ? json::value(agent->hello.cpus) : json::value(nullptr);
   view["memory_total_bytes"] = agent ? json::value(agent->hello.memory_total_bytes) : json::value(nullptr);
   view["memory_used_bytes"] = agent ? maybe(agent->memory_used_bytes) : json::value(nullptr);
+  view["job_files_bytes"] = agent ? maybe(agent->job_files_bytes) : json::value(nullptr);
   view["cpu_utilization_pct"] = agent ? maybe(agent->cpu_utilization_pct) : json::value(nullptr);
   view["agent_version"] = agent ? json::value(agent->hello.agent_version) : json::value(nullptr);
   view["driver_version"] =
@@ -294,6 +267,7 @@ json::object server_view(const Logic& logic, const Server& server, ServerIndex i
   view["last_contact_at"] =
       agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
   view["labels"] = json::object{};
+  view["keep"] = agent ? wire::to_value(agent->hello.keep) : json::value(nullptr);
   json::array gpus;
   for (int gpu = 0; gpu < server.description.gpus; ++gpu) gpus.push_back(gpu_view(logic, server, index, gpu));
   view["gpus"] = std::move(gpus);
@@ -303,23 +277,19 @@ json::object server_view(const Logic& logic, const Server& server, ServerIndex i
 json::object cluster_view(const Logic& logic, Instant now) {
   const Core& core = logic.core();
   int total = 0, up = 0;
-  json::array servers;
-  for (std::size_t s = 0; s < core.servers().size(); ++s) {
-    const ServerIndex index(static_cast<std::uint32_t>(s));
-    total += core.servers()[index].description.gpus;
-    up += core.servers()[index].state == ServerState::up;
-    servers.push_back(server_view(logic, core.servers()[index], index));
-  }
+  for_each_server(core, [&](const Server& server, ServerIndex) {
+    total += server.description.gpus;
+    up += server.state == ServerState::up;
+  });
   json::object jobs;
-  std::map<std::string, int> counts;
-  logic.book().for_each([&](const JobEntry& entry) { ++counts[entry.row.state]; });
   for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s)
-    jobs[to_string(static_cast<JobState>(s))] = counts[to_string(static_cast<JobState>(s))];
+    jobs[to_string(static_cast<JobState>(s))] = logic.book().count(static_cast<JobState>(s));
   json::object view;
   view["version"] = logic.settings().version;
+  view["cluster_id"] = logic.incarnations().cluster();
   view["started_at"] = rfc3339(logic.started().us);
   view["now"] = rfc3339(now.us);
-  view["policy"] = logic.policy().name;
+  view["policy"] = logic.policies().in_force().name;
   view["jobs"] = std::move(jobs);
   view["gpus"] = json::object{
       {"total", total}, {"allocated", core.ledger().gpus_in_use()}, {"free", core.ledger().free().total()}};
@@ -330,7 +300,6 @@ json::object cluster_view(const Logic& logic, Instant now) {
                                    {"p99_ms", milliseconds(times.quantile(0.99))},
                                    {"max_ms", milliseconds(times.max())}};
   view["servers_up"] = up;
-  view["servers"] = std::move(servers);
   return view;
 }
 
@@ -349,7 +318,7 @@ json::object event_view(const store::EventRow& row) {
 
 json::object legacy_job_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
-  const json::value spec = parsed(row.spec_json);
+  const json::value spec = wire::full_spec(row.spec_json);
   const auto from_spec = [&](const char* key) {
     return spec.is_object() && spec.get_object().contains(key) ? spec.get_object().at(key) : json::value(nullptr);
   };
@@ -363,7 +332,7 @@ json::object legacy_job_view(const JobEntry& entry) {
                                                            : "Suspended";
   const json::value gpus = from_spec("gpus");
   json::array at_gpus;
-  for (const int gpu : gpu_indexes(row.gpus)) at_gpus.push_back(gpu);
+  parse_gpu_list(row.gpus).for_each([&](int gpu) { at_gpus.push_back(gpu); });
   return {{"id", row.id},
           {"name", row.name},
           {"type", from_spec("framework")},
@@ -382,14 +351,19 @@ json::object legacy_job_view(const JobEntry& entry) {
           {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
 }
 
-void ListText::add_text(std::string_view item) {
-  if (count_++ > 0) text_ += ',';
-  text_ += item;
+std::string list_opening() { return "{\"items\":["; }
+
+std::string list_ending(const json::value& total, const json::value& next_cursor) {
+  return "],\"next_cursor\":" + wire::json_text(next_cursor) + ",\"total\":" + wire::json_text(total) + "}\n";
 }
 
-std::string ListText::end(std::size_t total, const json::value& next_cursor) && {
-  text_ += "],\"next_cursor\":" + json::serialize(next_cursor) + ",\"total\":" + std::to_string(total) + "}\n";
-  return std::move(text_);
+void ListText::add(const json::value& item) {
+  if (count_++ > 0) text_ += ',';
+  text_ += wire::json_text(item);
+}
+
+std::string ListText::end(const json::value& total, const json::value& next_cursor) && {
+  return std::move(text_) + list_ending(total, next_cursor);
 }
 
 }  // namespace sl::controller

@@ -1,5 +1,5 @@
-// What REST shows of jobs, servers, GPUs and events (policies: policy_views.h): JSON documents from the controller's
-// memory.
+// What REST shows of jobs, servers, GPUs and events as JSON documents. Policies: policy_views.h; why a job waits or runs
+// where it does: explain.h.
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,28 +8,49 @@
 
 namespace sl::controller {
 
+class Line;  // explain.h
+
 std::string rfc3339(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03.120Z
 
-boost::json::object job_view(const Logic& logic, const JobEntry& entry, Instant now);
-std::string job_text(const Logic& logic, const JobEntry& entry, Instant now);  // the same, written down
-boost::json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now);
-boost::json::object server_view(const Logic& logic, const Server& server, ServerIndex index);
+// `may_see_env`: the reader is the owner or an admin; for others `spec.env` is null. `line`: null if the reason for which
+// it waits need not tell its place in line.
+boost::json::object job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env,
+                             const Line* line = nullptr);
+// With the measurements of its training (telemetry.h), which lists leave out.
+boost::json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env);
+// The same as job_view, as text.
+std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line);
+// The same of a job that has ended; any thread may ask.
+std::string past_job_text(const JobEntry& entry, bool may_see_env);
+// visit(server, index) for every server that is part of the cluster.
+template <typename Visit>
+void for_each_server(const Core& core, Visit visit) {
+  for (std::uint32_t s = 0; s < core.servers().size(); ++s) {
+    const Server& server = core.servers()[ServerIndex(s)];
+    if (server.state != ServerState::removed) visit(server, ServerIndex(s));
+  }
+}
+boost::json::object server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now);
 boost::json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
+// Without its servers.
 boost::json::object cluster_view(const Logic& logic, Instant now);
 boost::json::object event_view(const store::EventRow& row);
 // The rows of the original API.
 boost::json::object legacy_job_view(const JobEntry& entry);
 
-// A list as text, item by item: ten thousand jobs are never held as a tree.
+// What stands around the items of a list. `total`: how many there are in all; null when that is not known.
+std::string list_opening();
+std::string list_ending(const boost::json::value& total, const boost::json::value& next_cursor = nullptr);
+
+// A list as text, item by item: ten thousand jobs never exist as one tree.
 class ListText {
  public:
-  void add(const boost::json::value& item) { add_text(boost::json::serialize(item)); }
-  void add_text(std::string_view item);
+  void add(const boost::json::value& item);
   std::size_t count() const { return count_; }
-  std::string end(std::size_t total, const boost::json::value& next_cursor = nullptr) &&;
+  std::string end(const boost::json::value& total, const boost::json::value& next_cursor = nullptr) &&;
 
  private:
-  std::string text_ = "{\"items\":[";
+  std::string text_ = list_opening();
   std::size_t count_ = 0;
 };
 

@@ -1,46 +1,61 @@
-// Why a job waits, worked out from the ledger when the policy has not said it.
+// Answers to users' questions: why a job waits, in which order jobs are served, which GPUs are kept for whom.
 #include <algorithm>
 
 #include "core/core.h"
 #include "policy/placer.h"
 
 namespace sl {
+namespace {
 
-Reason Core::explain(JobIndex index, Instant now) const {
-  const Job& job = jobs_[index];
-  if (job.state == JobState::held) return {ReasonCode::held};
-  if (!job.is_waiting()) return {};
-  if (job.reason.code != ReasonCode::none) return job.reason;
-  if (policy_) {
-    const_cast<Core&>(*this).now_ = now;  // as far as the policy sees
-    if (const Reason reason = policy_->explain(snapshot_, index); reason.code != ReasonCode::none) return reason;
-  }
-  return explain_by_ledger(index);
-}
-
-Reason Core::explain_by_ledger(JobIndex index) const {
-  const JobRequest& request = jobs_[index].request;
+// Why it cannot start, judging by the free GPUs.
+ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
+  const JobRequest& request = job.request;
   const int count = request.gpus_min;
-  bool any_up = false, any_eligible = false, draining = false, outside = false;
+  bool any_up = false, any_eligible = false, draining = false, quarantined = false, outside = false;
   int most = 0, total = 0;
-  for (std::size_t i = 0; i < servers().size(); ++i) {
+  for (std::size_t i = 0; i < ledger.servers().size(); ++i) {
     const ServerIndex at(static_cast<std::uint32_t>(i));
-    const Server& server = servers()[at];
+    const Server& server = ledger.servers()[at];
     draining = draining || server.state == ServerState::draining;
+    quarantined = quarantined || server.state == ServerState::quarantined;
     if (server.state != ServerState::up) continue;
     any_up = true;
     if (!is_eligible(server, request)) continue;
     any_eligible = true;
     outside = outside || !server.outside.empty();
-    most = std::max(most, ledger_.free().count(at));
-    total += ledger_.free().count(at);
+    most = std::max(most, ledger.free().count(at));
+    total += ledger.free().count(at);
   }
-  if (!any_up) return {draining ? ReasonCode::draining : ReasonCode::server_down};
-  if (!any_eligible) return {request.gpu_types.empty() ? ReasonCode::gpu_memory : ReasonCode::gpu_type};
-  if (place(ledger_.free(), servers(), request, count)) return {ReasonCode::behind_others};
-  if (most >= count) return {ReasonCode::cpu_or_memory};
-  if (total >= count && request.single_server) return {ReasonCode::fragmented};
-  return {outside && total == 0 ? ReasonCode::used_outside : ReasonCode::no_free_gpus};
+  if (!any_up) {
+    return quarantined ? ReasonCode::quarantined : draining ? ReasonCode::draining : ReasonCode::server_down;
+  }
+  if (!any_eligible) return request.gpu_types.empty() ? ReasonCode::gpu_memory : ReasonCode::gpu_type;
+  if (place(ledger.free(), ledger.servers(), job, count)) return ReasonCode::behind_others;
+  if (most >= count) return ReasonCode::cpu_or_memory;
+  if (total >= count && request.single_server) return ReasonCode::fragmented;
+  return outside && total == 0 ? ReasonCode::used_outside : ReasonCode::no_free_gpus;
+}
+
+}  // namespace
+
+ReasonCode Core::explain(JobIndex index) const {
+  const Job& job = jobs_[index];
+  if (job.state == JobState::held) return job.attempt > 0 ? ReasonCode::retry_backoff : ReasonCode::held;
+  if (!job.is_waiting()) return ReasonCode::none;
+  if (job.reason != ReasonCode::none) return job.reason;
+  return explain_by_ledger(ledger_, job);
+}
+
+std::vector<JobIndex> Core::queue_order(Instant now) const {
+  return policy_.get() ? policy_.get()->queue_order(view(now)) : std::vector<JobIndex>();
+}
+
+std::string Core::standing(JobIndex job, Instant now) const {
+  return policy_.get() ? policy_.get()->standing(view(now), job) : std::string();
+}
+
+std::vector<Reservation> Core::reservations(Instant now) const {
+  return policy_.get() ? policy_.get()->reservations(view(now)) : std::vector<Reservation>();
 }
 
 }  // namespace sl

@@ -1,4 +1,4 @@
-// Jobs that are moved, suspended and cancelled while something else is under way.
+// Jobs that are moved, suspended and cancelled while something else is in progress.
 #include <gtest/gtest.h>
 
 #include "support/cluster.h"
@@ -10,7 +10,7 @@ using test::Cluster;
 using test::elastic;
 using test::gpus;
 
-// Starts what waits on the first GPUs that fit, and does what a test tells it besides.
+// Starts waiting jobs on the first GPUs that fit, and additionally does what a test says.
 class Scripted : public Policy {
  public:
   using Script = std::function<void(const Snapshot&, Plan&)>;
@@ -79,6 +79,73 @@ TEST_F(Interruptions, a_frozen_process_that_dies_and_is_retried_waits_once_not_t
   cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 9}, true});
   EXPECT_EQ(cluster.state(1), JobState::pending);
   EXPECT_EQ(Scripted::queued, std::vector<std::int64_t>{1});
+}
+
+// Can only be stopped and continued in place.
+JobRequest freezable(int count) {
+  JobRequest request = gpus(count);
+  request.capability = Capability::freeze;
+  return request;
+}
+
+TEST_F(Interruptions, a_job_that_can_only_be_frozen_continues_on_its_server_and_nowhere_else) {
+  cluster.submit(1, freezable(2));
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  EXPECT_EQ(cluster.state(1), JobState::suspended);
+  start(1, on(1, GpuSet::first(2)));
+  EXPECT_EQ(cluster.state(1), JobState::suspended);
+  EXPECT_EQ(cluster.core.refusals(Refusal::not_interruptible), 1U);
+  start(1, on(0, GpuSet::first(2)));
+  EXPECT_EQ(cluster.state(1), JobState::running);
+  EXPECT_EQ(cluster.job(1).attempt, 1);
+}
+
+TEST_F(Interruptions, a_job_with_checkpoints_may_continue_anywhere) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  start(1, on(1, GpuSet::first(2)));
+  EXPECT_EQ(cluster.where(1), "1:0,1");
+}
+
+TEST_F(Interruptions, a_job_on_several_servers_is_not_frozen) {
+  JobRequest request = freezable(6);
+  request.single_server = false;
+  cluster.submit(1, request);
+  Allocation both = on(0, GpuSet::first(4));
+  both.add(ServerIndex(1), GpuSet::first(2));
+  start(1, both);
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  EXPECT_EQ(cluster.state(1), JobState::running);
+}
+
+TEST_F(Interruptions, a_frozen_job_whose_server_is_lost_begins_anew) {
+  cluster.submit(1, freezable(2));
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  cluster.feed(ServerLost{"0"});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(Scripted::queued, std::vector<std::int64_t>{1});
+  start(1, on(1, GpuSet::first(2)));
+  EXPECT_EQ(cluster.job(1).attempt, 2);
+}
+
+TEST_F(Interruptions, every_policy_lets_a_frozen_job_continue_where_it_stands) {
+  cluster.submit(1, freezable(2));
+  start(1, on(1, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  for (const std::string& policy : test::policy_names()) {
+    cluster.use(policy);
+    for (int i = 0; i < 10'000 && cluster.state(1) != JobState::running; ++i) {
+      cluster.now = cluster.now + Duration::whole_seconds(1);
+      cluster.turn();
+    }
+    EXPECT_EQ(cluster.where(1), "1:0,1") << policy;
+    EXPECT_EQ(cluster.core.refusals(Refusal::not_interruptible), 0U) << policy;
+    cluster.core.set_policy(std::make_unique<Scripted>(script), cluster.now, cluster.engine.effects());
+    plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  }
 }
 
 TEST_F(Interruptions, a_moving_job_that_is_cancelled_is_not_started_by_the_last_gpu_it_was_promised) {
@@ -206,12 +273,115 @@ TEST_F(Interruptions, gpus_cannot_be_shared_on_a_server_that_is_draining) {
   EXPECT_EQ(cluster.core.refusals(Refusal::server_not_up), 1u);
 }
 
+// Passes on a policy's decisions, but asks for more GPUs than one job may have: the core refuses that start.
+class Meddler : public Policy {
+ public:
+  Meddler(const std::string& name, std::int64_t job) : policy_(Cluster::make(name)), job_(job) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    policy_->decide(snapshot, plan);
+    for (Decision& decision : plan.decisions()) {
+      if (snapshot.job(decision.job).request.id == job_) decision.gpus = Allocation(ServerIndex(0), GpuSet::first(64));
+    }
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  JobId job_;
+};
+
+TEST(Refusals,
+     what_a_refused_start_was_to_take_goes_to_the_next_job_also_when_the_refused_one_ends_before_it_is_asked) {
+  for (const char* policy : {"srtf", "tiresias", "priority"}) {
+    Cluster cluster({1}, std::make_unique<Meddler>(policy, 1));
+    JobRequest request = gpus(1);
+    request.estimate = Duration::whole_seconds(10);
+    JobSubmitted first{request}, second{request};
+    first.request.id = JobId(1), second.request.id = JobId(2);
+    cluster.engine.feed(std::move(first), cluster.now);
+    cluster.engine.feed(std::move(second), cluster.now);
+    cluster.turn();
+    ASSERT_EQ(cluster.core.refusals(Refusal::wrong_gpu_count), 1u) << policy;
+    cluster.feed(JobCancelled{JobId(1)}).turn();
+    EXPECT_EQ(cluster.state(2), JobState::running) << policy;
+  }
+}
+
 TEST_F(Interruptions, a_note_about_an_empty_slot_does_not_reach_the_next_job_that_gets_it) {
   cluster.submit(1, gpus(1)).feed(JobCancelled{JobId(1)});
   plan([](const Snapshot&, Plan& p) { p.annotate(JobIndex(0), 42); });
   cluster.submit(2, gpus(1));
   EXPECT_EQ(index(2), JobIndex(0));
   EXPECT_EQ(cluster.job(2).annotation, 0);
+}
+
+TEST_F(Interruptions, gpus_are_kept_for_a_frozen_job_on_the_server_it_is_frozen_on) {
+  const auto lasting = [](double seconds) {
+    JobRequest request = gpus(4);
+    request.estimate = Duration::seconds(seconds);
+    return request;
+  };
+  JobRequest freezable = lasting(50);
+  freezable.capability = Capability::freeze;
+  cluster.submit(1, freezable);
+  start(1, on(0, GpuSet::first(4)));
+  plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
+  cluster.submit(2, lasting(100)).submit(3, lasting(10));
+  start(2, on(0, GpuSet::first(4)));
+  start(3, on(1, GpuSet::first(4)));
+  cluster.use("fifo_easy");
+  const auto kept = cluster.core.reservations(cluster.now);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept.front().at, Instant::at_seconds(100));
+  EXPECT_EQ(kept.front().on, (std::vector<ServerCount>{{ServerIndex(0), 4}}));
+  cluster.submit(4, lasting(500)).finish(3);
+  EXPECT_EQ(cluster.where(4), "1:0,1,2,3");  // what is kept is not here
+}
+
+TEST_F(Interruptions, what_members_need_follows_a_job_that_shrinks) {
+  ServerDescription server;
+  server.gpus = 4;
+  server.capacity[Resource::cpu] = 16;
+  for (const char* name : {"0", "1"}) {
+    server.name = name;
+    cluster.feed(ServerJoined{server});
+  }
+  JobRequest request = elastic(1, 3);
+  auto model = std::make_shared<JobModel>();
+  model->roles = {{"server", 1, 1, 0, {}}, {"worker", 1, 3, 1, {}}};
+  model->roles[0].demand[Resource::cpu] = 5;
+  model->roles[1].demand[Resource::cpu] = 2;
+  request.model = model;
+  request.single_server = false;
+  request.demand = Demand(request).of_ranks(0, 3, 3);
+  cluster.submit(1, request);
+  Allocation gpus = on(1, GpuSet::first(1));
+  gpus.append(ServerIndex(0), GpuSet::first(2));
+  start(1, gpus);
+  const auto cpus_used = [&](std::uint32_t s) { return cluster.core.servers()[ServerIndex(s)].used[Resource::cpu]; };
+  EXPECT_EQ(cpus_used(1), 7);
+  EXPECT_EQ(cpus_used(0), 4);
+  plan([&](const Snapshot&, Plan& p) { p.resize(index(1), on(0, GpuSet::first(2))); });
+  EXPECT_EQ(cpus_used(1), 0);
+  EXPECT_EQ(cpus_used(0), 9);
+  cluster.finish(1);
+  EXPECT_EQ(cpus_used(0), 0);
+}
+
+TEST_F(Interruptions, a_number_of_gpus_that_a_job_may_not_have_is_refused) {
+  JobRequest request = gpus(4);
+  request.gpus_min = 1;
+  JobModel model;
+  model.gpu_counts_allowed = {1, 2, 4};
+  request.model = std::make_shared<const JobModel>(model);
+  cluster.submit(1, request);
+  start(1, on(0, GpuSet::first(3)));
+  EXPECT_EQ(cluster.core.refusals(Refusal::wrong_gpu_count), 1u);
+  start(1, on(0, GpuSet::first(2)));
+  EXPECT_EQ(cluster.where(1), "0:0,1");
 }
 
 }  // namespace

@@ -2,30 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace sl {
 namespace {
-
-// `whole` is 0 when nothing is demanded.
-ResourceVector share_on(const ResourceVector& demand, int part, int whole) {
-  return whole == 0 ? demand : demand * (static_cast<double>(part) / whole);
-}
-
-// visit(server, what `to` needs there beyond `from`) for every server of `to`.
-template <typename Visit>
-void for_each_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand, Visit visit) {
-  if (demand.is_zero()) return;
-  for (const ServerGpus& part : to.parts()) {
-    const int had = from.empty() ? 0 : from.on(part.server).count();
-    const ResourceVector before = demand * (from.empty() ? 0.0 : static_cast<double>(had) / from.count());
-    ResourceVector excess = share_on(demand, part.gpus.count(), to.count());
-    for (std::size_t d = 0; d < resource_count; ++d)
-      excess.amount[d] = std::max(0.0, excess.amount[d] - before.amount[d]);
-    if (!excess.is_zero()) visit(part.server, excess);
-  }
-}
 
 template <typename Test>  // test(server, gpu) for every GPU
 bool every_gpu(const Allocation& gpus, Test test) {
@@ -44,6 +24,10 @@ ServerIndex Ledger::find_server(std::string_view name) const {
   return at == by_name_.end() ? ServerIndex::none() : at->second;
 }
 
+bool Ledger::has_servers() const {
+  return std::ranges::any_of(servers_, [](const Server& server) { return server.state != ServerState::removed; });
+}
+
 ServerIndex Ledger::add_server(const ServerDescription& description) {
   SL_CHECK(description.gpus >= 0 && description.gpus <= GpuSet::capacity, "a server has 0 to 64 GPUs");
   Server server;
@@ -53,8 +37,14 @@ ServerIndex Ledger::add_server(const ServerDescription& description) {
   usable_.push_back({});
   tenants_.resize(index, description.gpus);
   by_name_.emplace(description.name, index);
+  note_type_of(index);
   publish(index);
   return index;
+}
+
+void Ledger::note_type_of(ServerIndex server) {
+  const GpuTypeIndex first = servers_[ServerIndex(0)].description.gpu_type;
+  has_several_gpu_types_ = has_several_gpu_types_ || servers_[server].description.gpu_type != first;
 }
 
 bool Ledger::describe(ServerIndex server, const ServerDescription& description) {
@@ -65,6 +55,7 @@ bool Ledger::describe(ServerIndex server, const ServerDescription& description) 
   servers_[server].description = accepted;
   servers_[server].gpus.resize(static_cast<std::size_t>(accepted.gpus));
   tenants_.resize(server, accepted.gpus);
+  note_type_of(server);
   publish(server);
   return keeps;
 }
@@ -93,11 +84,8 @@ GpuSet Ledger::occupied(ServerIndex server) const {
 }
 
 ResourceVector Ledger::resources_left(ServerIndex server) const {
-  ResourceVector left = servers_[server].description.capacity;
-  for (std::size_t d = 0; d < resource_count; ++d) {
-    left.amount[d] = left.amount[d] == 0 ? std::numeric_limits<double>::infinity()
-                                         : left.amount[d] - servers_[server].used.amount[d];
-  }
+  ResourceVector left = servers_[server].description.limits();
+  left -= servers_[server].used;
   return left;
 }
 
@@ -134,41 +122,24 @@ bool Ledger::all_shareable(const Allocation& gpus, const JobTable& jobs) const {
   });
 }
 
-bool Ledger::resources_suffice(const Allocation& gpus, const ResourceVector& demand) const {
-  if (demand.is_zero()) return true;
-  const int whole = gpus.count();
-  return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
-    return free_.fits(part.server, share_on(demand, part.gpus.count(), whole));
-  });
-}
-
-bool Ledger::resources_suffice_to_move(const Allocation& from, const Allocation& to,
-                                       const ResourceVector& demand) const {
-  bool suffice = true;
-  for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
-    suffice = suffice && free_.fits(server, excess);
-  });
-  return suffice;
-}
-
-void Ledger::charge_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand) {
+void Ledger::charge_excess(const Allocation& from, const Allocation& to, Demand demand) {
   for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
     servers_[server].used += excess;
     free_.take(server, {}, excess);
   });
 }
 
-void Ledger::give_back_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand) {
+void Ledger::give_back_excess(const Allocation& from, const Allocation& to, Demand demand) {
   for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
     servers_[server].used -= excess;
     free_.give(server, {}, excess);
   });
 }
 
-int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared) {
+int Ledger::take(JobIndex job, const Allocation& gpus, Demand demand, Instant now, bool shared) {
   int awaited = 0;
-  const int whole = demand.is_zero() ? 0 : gpus.count();
-  for (const ServerGpus& part : gpus.parts()) {
+  const bool needs_more = !demand.is_zero();
+  for_each_share(gpus, demand, [&](const ServerGpus& part, const ResourceVector& share) {
     GpuSet newly;
     part.gpus.for_each([&](int gpu) {
       Tenancy& here = tenants_[part.server][static_cast<std::size_t>(gpu)];
@@ -181,19 +152,18 @@ int Ledger::take(JobIndex job, const Allocation& gpus, const ResourceVector& dem
       here.jobs.insert(here.jobs.items().size(), job);
       here.started = now;
     });
-    const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    if (whole > 0) servers_[part.server].used += share;
+    if (needs_more) servers_[part.server].used += share;
     free_.take(part.server, newly & free_.on(part.server), share);
     in_use_ += newly.count();
-  }
+  });
   return awaited;
 }
 
-int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
+int Ledger::release(JobIndex job, const Allocation& gpus, Demand demand, Instant now,
                     const std::function<void(JobIndex)>& received) {
   int freed = 0;
-  const int whole = demand.is_zero() ? 0 : gpus.count();
-  for (const ServerGpus& part : gpus.parts()) {
+  const bool needs_more = !demand.is_zero();
+  for_each_share(gpus, demand, [&](const ServerGpus& part, const ResourceVector& share) {
     GpuSet now_free, still_shared;
     part.gpus.for_each([&](int gpu) {
       Tenancy& here = tenants_[part.server][static_cast<std::size_t>(gpu)];
@@ -205,6 +175,7 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
       if (here.jobs.empty() && here.next.valid()) {
         const JobIndex next = std::exchange(here.next, JobIndex::none());
         here.jobs.insert(0, next);
+        here.started = now;
         received(next);
       } else if (here.jobs.empty()) {
         now_free |= GpuSet::only(gpu);
@@ -213,12 +184,11 @@ int Ledger::release(JobIndex job, const Allocation& gpus, const ResourceVector& 
         still_shared |= GpuSet::only(gpu);
       }
     });
-    const ResourceVector share = share_on(demand, part.gpus.count(), whole);
-    if (whole > 0) servers_[part.server].used -= share;
+    if (needs_more) servers_[part.server].used -= share;
     const GpuSet offered = now_free & usable(part.server);
     free_.give(part.server, offered, share);
     if (free_.is_open(part.server)) freed += (offered | still_shared).count();
-  }
+  });
   return freed;
 }
 
@@ -243,7 +213,7 @@ void Ledger::check_invariants(const JobTable& jobs) const {
       }
     }
     SL_CHECK((free_.on(server) & occupied_here).empty(), "no held GPU counts as free");
-    SL_CHECK(free_.on(server) == usable(server) - occupied_here, "every usable GPU nobody holds counts as free");
+    SL_CHECK(free_.on(server) == usable(server) - occupied_here, "every usable GPU that no job holds counts as free");
   }
   SL_CHECK(held == in_use_, "the number of GPUs in use is the number of GPUs with a tenant");
   check_resources(jobs);
@@ -253,17 +223,17 @@ void Ledger::check_resources(const JobTable& jobs) const {
   std::vector<ResourceVector> used(servers_.size());
   for (const Job& job : jobs) {
     if (!is_active(job.state) || job.request.demand.is_zero()) continue;
-    const Allocation& has = job.allocation;
-    for (const ServerGpus& part : has.parts())
-      used[part.server.value] += share_on(job.request.demand, part.gpus.count(), has.count());
-    for_each_excess(has, job.target, job.request.demand,
+    for_each_share(job.allocation, job.request,
+                   [&](const ServerGpus& part, const ResourceVector& share) { used[part.server.value] += share; });
+    for_each_excess(job.allocation, job.target, job.request,
                     [&](ServerIndex server, const ResourceVector& excess) { used[server.value] += excess; });
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     const ResourceVector& kept = servers_[ServerIndex(static_cast<std::uint32_t>(i))].used;
     for (std::size_t d = 0; d < resource_count; ++d) {
       const double tolerance = 1e-6 * (1 + std::abs(used[i].amount[d]));
-      SL_CHECK(std::abs(kept.amount[d] - used[i].amount[d]) <= tolerance, "what is used is what active jobs asked for");
+      SL_CHECK(std::abs(kept.amount[d] - used[i].amount[d]) <= tolerance,
+               "the resources in use are those that active jobs asked for");
     }
   }
 }

@@ -1,5 +1,5 @@
-// Who owns which GPU. The ledger decides ownership, telemetry can only take GPUs away (policies.md 0.3.2). A GPU that
-// one job is about to leave can be promised to another: on release it goes straight to its next owner.
+// Who owns which GPU. The ledger decides ownership; telemetry can only take GPUs away (policies.md 0.3.2). A GPU that
+// one job is about to leave can be promised to another, which gets it directly on release.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,11 @@ namespace sl {
 class Ledger {
  public:
   // ---- servers ----
-  ServerIndex find_server(std::string_view name) const;  // none when unknown
+  ServerIndex find_server(std::string_view name) const;  // none: unknown
+  bool has_servers() const;                              // that are part of the cluster
   ServerIndex add_server(const ServerDescription& description);
-  // Replaces what is known of a server; GPUs in use stay in use. Returns false when it lost GPUs that are held.
+  bool is_in_use(ServerIndex server) const { return !occupied(server).empty(); }  // a job holds GPUs there
+  // Replaces the description of a server; GPUs in use stay in use. Returns false if it lost GPUs that are held.
   bool describe(ServerIndex server, const ServerDescription& description);
   void set_state(ServerIndex server, ServerState state);
   void set_telemetry(ServerIndex server, const std::vector<GpuFacts>& gpus, GpuSet outside, GpuSet unavailable);
@@ -25,40 +27,41 @@ class Ledger {
 
   // ---- ownership ----
   bool all_free(const Allocation& gpus) const;
-  // Every GPU free, or held by a job for which `leaves(job, server, gpu)` says it is going, and promised to nobody.
+  // Whether every GPU is free, or held by a job that is leaving it according to `leaves(job, server, gpu)` and not
+  // promised to another.
   bool all_free_or(const Allocation& gpus, const std::function<bool(JobIndex, ServerIndex, int)>& leaves) const;
-  // Every GPU's tenants are shareable or none.
+  // Whether all tenants of every GPU, if any, are shareable.
   bool all_shareable(const Allocation& gpus, const JobTable& jobs) const;
-  bool resources_suffice(const Allocation& gpus, const ResourceVector& demand) const;
-  // The same for a job that moves: what it needs on each server of `to` beyond what it has there under `from`.
-  bool resources_suffice_to_move(const Allocation& from, const Allocation& to, const ResourceVector& demand) const;
 
-  // Takes what is free and promises the rest. Returns how many GPUs are still awaited.
-  int take(JobIndex job, const Allocation& gpus, const ResourceVector& demand, Instant now, bool shared = false);
-  // Gives up GPUs. `received(job)` is called for every GPU that went to its next owner. Promises made to `job` for GPUs
-  // in `gpus` end too. Returns how many GPUs others may have now, alone or with fewer jobs than before.
-  int release(JobIndex job, const Allocation& gpus, const ResourceVector& demand,
+  // Takes the free GPUs and promises the rest. Returns how many GPUs are still awaited.
+  int take(JobIndex job, const Allocation& gpus, Demand demand, Instant now, bool shared = false);
+  // Gives up GPUs. `received(job)` is called for every GPU that went to its next owner. Promises made to `job` for
+  // these GPUs end too. Returns how many GPUs other jobs may use now, alone or with fewer neighbours than before.
+  int release(JobIndex job, const Allocation& gpus, Demand demand, Instant now,
               const std::function<void(JobIndex)>& received);
-  // While a job moves it holds, on each server, the larger of its needs there before and after. `charge_excess` takes
-  // what `to` needs beyond `from`, `give_back_excess` returns it; GPUs are taken and released separately.
-  void charge_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand);
-  void give_back_excess(const Allocation& from, const Allocation& to, const ResourceVector& demand);
+  // While a job moves, it holds on each server the larger of its needs before and after. `charge_excess` takes what
+  // `to` needs beyond `from`, `give_back_excess` returns it; GPUs are taken and released separately.
+  void charge_excess(const Allocation& from, const Allocation& to, Demand demand);
+  void give_back_excess(const Allocation& from, const Allocation& to, Demand demand);
 
   const ServerTable& servers() const { return servers_; }
   FreeGpus& free() { return free_; }
   const FreeGpus& free() const { return free_; }
   const Tenants& tenants() const { return tenants_; }
   int gpus_in_use() const { return in_use_; }
+  // Servers with GPUs of more than one type have joined so far.
+  bool has_several_gpu_types() const { return has_several_gpu_types_; }
   template <typename Visit>  // visit(job) for every tenant
   void for_each_tenant(ServerIndex server, int gpu, Visit visit) const {
     for (const JobIndex job : tenants_[server][static_cast<std::size_t>(gpu)].jobs.items()) visit(job);
   }
 
-  // Derives everything from the jobs alone and compares. Ends the process with the sentence that is broken.
+  // Derives everything from the jobs alone and compares. Ends the process with the violated sentence.
   void check_invariants(const JobTable& jobs) const;
 
  private:
-  void publish(ServerIndex server);  // what of it is free, to the index
+  void note_type_of(ServerIndex server);
+  void publish(ServerIndex server);  // updates the index with what is free there
   GpuSet usable(ServerIndex server) const { return usable_[server]; }
   GpuSet occupied(ServerIndex server) const;
   ResourceVector resources_left(ServerIndex server) const;
@@ -66,10 +69,12 @@ class Ledger {
 
   ServerTable servers_;
   std::map<std::string, ServerIndex, std::less<>> by_name_;
-  IndexedVector<ServerIndex, GpuSet> usable_;  // what telemetry leaves of its GPUs; apart, since asked of every ending
+  IndexedVector<ServerIndex, GpuSet> usable_;  // its GPUs without those that telemetry took away; separate, because
+                                               // read at every end of a job
   Tenants tenants_;
   FreeGpus free_;
   int in_use_ = 0;
+  bool has_several_gpu_types_ = false;
 };
 
 }  // namespace sl

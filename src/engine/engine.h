@@ -1,9 +1,9 @@
-// The loop between a world and the core, and the only place where order and durability are decided:
+// The loop between a world and the core: the only place that decides order and durability.
 //
 //   events -> core -> records -> Journal (durable) -> commands -> Fleet
 //
 // A command leaves only after the records of its step are durable, in the order of the steps. The engine never blocks:
-// a Journal that needs time calls durable() later. Worlds: sim/ (virtual clock, journal at once) and controller/
+// a Journal that needs time calls durable() later. Worlds: sim/ (virtual clock, immediate journal) and controller/
 // (live).
 #pragma once
 
@@ -16,15 +16,15 @@ namespace sl {
 
 using BatchNumber = std::uint64_t;
 
-// Where records become durable. Returns true when they are so on return; else Engine::durable(batch) must be called
-// later, for all batches in ascending order. The core may be read for the jobs the records name.
+// Where records become durable. Returns true if they are durable on return; otherwise Engine::durable(batch) must be
+// called later, for all batches in ascending order. The core may be read for the jobs that the records name.
 class Journal {
  public:
   virtual ~Journal() = default;
   virtual bool append(const Core& core, const std::vector<Record>& records, BatchNumber batch) = 0;
 };
 
-// Who carries out commands: simulated servers, or the agents of real ones.
+// Carries out commands: simulated servers, or the agents of real ones.
 class Fleet {
  public:
   virtual ~Fleet() = default;
@@ -38,8 +38,8 @@ class Engine {
   // Something happened. Its effects wait for the end of the instant.
   void feed(Event&& event, Instant now) { core_.apply(std::move(event), now, effects_); }
 
-  // All events of this instant are in: decide, write down, and give out what is durable. Returns the batch's number, 0
-  // when there was nothing to write.
+  // All events of this instant are in: decide, journal, and send what is durable. Returns the batch's number, or 0 if
+  // there was nothing to write.
   BatchNumber turn(Instant now);
 
   // Everything up to and including `batch` is durable.

@@ -1,15 +1,17 @@
 #include "estimate/convergence.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
+#include "estimate/floor_search.h"
+
 namespace sl {
 namespace {
 
-// Epochs as a part of the last, losses as a part of the largest, so that coefficients are about 1.
+// Epochs relative to the last, losses relative to the largest, so that coefficients are about 1.
 struct Sample {
   double epoch, loss, weight;
 };
@@ -29,7 +31,7 @@ double error_of(const std::vector<Sample>& samples, const Eigen::Vector3d& b) {
 Eigen::Vector3d line_for(const std::vector<Sample>& samples, double b2) {
   double w = 0, x = 0, y = 0, xx = 0, xy = 0;
   for (const Sample& s : samples) {
-    const double above = s.loss - b2, weight = s.weight * std::pow(above, 4), inverse = 1 / above;
+    const double above = s.loss - b2, weight = s.weight * above * above * above * above, inverse = 1 / above;
     w += weight;
     x += weight * s.epoch;
     y += weight * inverse;
@@ -48,28 +50,8 @@ Eigen::Vector3d line_for(const std::vector<Sample>& samples, double b2) {
 Eigen::Vector3d search(const std::vector<Sample>& samples) {
   double least = std::numeric_limits<double>::infinity();
   for (const Sample& s : samples) least = std::min(least, s.loss);
-  constexpr int probes = 40;
-  const double low = std::log(0.001 * least), high = std::log(least);  // of least - b2
-  const auto error_at = [&](double log_above) {
-    return error_of(samples, line_for(samples, std::max(0.0, least - std::exp(log_above))));
-  };
-  const double step = (high - low) / (probes - 1);
-  double best = high, best_error = error_at(high);
-  for (int i = 0; i < probes; ++i) {
-    const double at = low + step * i, error = error_at(at);
-    if (error < best_error) {
-      best = at;
-      best_error = error;
-    }
-  }
-  double from = std::max(low, best - step), to = std::min(high, best + step);
-  constexpr double golden = 0.6180339887498949;
-  for (int i = 0; i < 60; ++i) {
-    const double a = to - golden * (to - from), b = from + golden * (to - from);
-    (error_at(a) < error_at(b) ? to : from) = error_at(a) < error_at(b) ? b : a;
-  }
-  const double refined = (from + to) / 2;
-  return line_for(samples, std::max(0.0, least - std::exp(error_at(refined) <= best_error ? refined : best)));
+  return line_for(samples,
+                  best_floor(least, [&](double floor) { return error_of(samples, line_for(samples, floor)); }));
 }
 
 Eigen::Vector3d refine(const std::vector<Sample>& samples, Eigen::Vector3d b) {
@@ -125,41 +107,6 @@ std::optional<ConvergenceCurve> fit_convergence(const std::vector<LossPoint>& po
   ConvergenceCurve curve{b(0) / (last * most), b(1) / most, b(2) * most, static_cast<int>(points.size())};
   if (curve.b0 * last < 1e-9 * std::max(curve.b1, 1e-9)) curve.b0 = 0;
   return curve;
-}
-
-namespace {
-
-double remaining(const std::optional<ConvergenceCurve>& curve, double target, int epochs_done) {
-  const auto at = curve ? curve->epoch_of(target) : std::nullopt;
-  if (!at || *at > 1e9) return std::numeric_limits<double>::infinity();
-  return std::max(1.0, std::ceil(*at - 1e-9) - epochs_done);
-}
-
-Confidence confidence_in(std::size_t points) {
-  return points < 5 ? Confidence::low : points < 10 ? Confidence::medium : Confidence::high;
-}
-
-}  // namespace
-
-EpochsLeft epochs_left(const std::vector<double>& loss_by_epoch, double target) {
-  const std::vector<LossPoint> points = clean_losses(loss_by_epoch);
-  const auto curve = fit_convergence(points);
-  EpochsLeft left;
-  if (!curve || !(target > 0) || !std::isfinite(target)) return left;
-  const int done = points.back().epoch;
-  const double whole = remaining(curve, target, done);
-  left.low = left.high = whole;
-  for (const double part : {0.5, 0.75}) {
-    const auto count = static_cast<std::ptrdiff_t>(part * static_cast<double>(points.size()));
-    const auto some = fit_convergence({points.end() - count, points.end()});
-    if (!some) continue;
-    const double other = remaining(some, target, done);
-    left.low = std::min(left.low, other);
-    left.high = std::max(left.high, other);
-  }
-  left.reachable = std::isfinite(whole);
-  if (left.reachable) left.epochs = {whole, confidence_in(points.size())};
-  return left;
 }
 
 }  // namespace sl

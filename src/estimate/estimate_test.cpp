@@ -2,11 +2,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "base/random.h"
 #include "estimate/convergence.h"
+#include "estimate/epochs_left.h"
+#include "estimate/estimates.h"
+#include "estimate/loss_forms.h"
 #include "estimate/nnls.h"
 #include "estimate/quadratic_utility.h"
 #include "estimate/speed_model.h"
@@ -45,6 +50,13 @@ TEST(Losses, a_training_without_a_target_has_converged_when_it_hardly_improves) 
   EXPECT_EQ(epoch_of_convergence(losses), 13);
 }
 
+// Each of the ten previous epochs counts: here the step of each epoch and the fall over all ten are small, but the loss
+// two epochs ago was far above the current one.
+TEST(Losses, a_loss_that_has_just_come_down_from_a_bump_has_not_converged) {
+  EXPECT_FALSE(epoch_of_convergence({1, 1, 1, 1, 1, 1, 1, 1.04, 1.08, 1.04, 1}));
+  EXPECT_EQ(epoch_of_convergence({1, 1, 1, 1, 1, 1, 1, 1.01, 1.02, 1.01, .99}), 11);
+}
+
 double example_loss(int k) { return 1 / (0.1 * k + 0.5) + 0.2; }
 
 TEST(Convergence, the_curve_of_the_example_is_found_again) {
@@ -62,16 +74,74 @@ TEST(Convergence, the_curve_of_the_example_is_found_again) {
   EXPECT_FALSE(curve->epoch_of(.2 - 1e-6));
 }
 
-TEST(Convergence, epochs_left_come_with_a_spread) {
+std::vector<double> losses_of(int epochs, const std::function<double(int)>& loss, double noise = 0) {
   std::vector<double> losses;
   Random random(3);
-  for (int k = 1; k <= 20; ++k) losses.push_back(example_loss(k) * random.uniform(.98, 1.02));
-  const EpochsLeft left = epochs_left(losses, .4);
+  for (int k = 1; k <= epochs; ++k) losses.push_back(loss(k) * random.uniform(1 - noise, 1 + noise));
+  return losses;
+}
+
+TEST(Convergence, each_form_finds_its_own_curve_again) {
+  const std::array<std::function<double(int)>, 4> truth{example_loss, [](int k) { return 2 * std::pow(k, -.5) + .3; },
+                                                        [](int k) { return 2 * std::exp(-.1 * k) + .3; },
+                                                        [](int k) { return 2 - .01 * k; }};
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const auto points = clean_losses(losses_of(30, truth[i]));
+    const auto curve = fit_loss(all_loss_forms[i], points);
+    ASSERT_TRUE(curve);
+    EXPECT_NEAR(curve->loss_at(60), truth[i](60), 1e-3) << i;
+  }
+}
+
+// The target lies ten epochs ahead under every form.
+TEST(Convergence, epochs_left_follow_the_form_that_predicts_best) {
+  for (const auto& loss : {std::function<double(int)>(example_loss),
+                           {[](int k) { return 2 * std::pow(k, -.5) + .3; }},
+                           {[](int k) { return 2 * std::exp(-.1 * k) + .3; }},
+                           {[](int k) { return 2 - .01 * k; }}}) {
+    const EpochsLeft left = epochs_left(losses_of(20, loss), loss(30));
+    ASSERT_TRUE(left.epochs.known());
+    EXPECT_NEAR(left.epochs.value, 10, 1);
+    EXPECT_EQ(left.epochs.confidence, Confidence::high);
+  }
+}
+
+TEST(Convergence, noise_widens_the_range_and_lowers_the_confidence) {
+  const EpochsLeft left = epochs_left(losses_of(20, example_loss, .05), .4);
   ASSERT_TRUE(left.epochs.known());
-  EXPECT_EQ(left.epochs.confidence, Confidence::high);
   EXPECT_LE(left.low, left.epochs.value);
   EXPECT_GE(left.high, left.epochs.value);
-  EXPECT_LT(left.low, left.high);  // noise shows
+  EXPECT_LT(left.low, left.high);
+  EXPECT_LT(left.epochs.confidence, Confidence::high);
+}
+
+// Even with many points, forms that cannot be told apart are not trusted.
+TEST(Convergence, many_points_alone_give_no_confidence) {
+  EXPECT_EQ(epochs_left(losses_of(
+                            100, [](int k) { return 1 + .001 * k; }, .2),
+                        .5)
+                .epochs.confidence,
+            Confidence::unknown);
+  EXPECT_LE(epochs_left(losses_of(
+                            100, [](int k) { return 1 - .001 * k; }, .2),
+                        .5)
+                .epochs.confidence,
+            Confidence::low);
+}
+
+TEST(Convergence, a_target_met_in_three_epochs_in_a_row_leaves_one_epoch) {
+  EXPECT_EQ(epochs_left({.9, .6, .49, .48, .47}, .5).epochs.value, 1);
+  EXPECT_EQ(epochs_left({.9, .6, .49, .48, .47}, .5).epochs.confidence, Confidence::high);
+}
+
+// e^(-k/5) falls by no more than 0.05 of the first loss over ten epochs from epoch 26 on.
+TEST(Convergence, without_a_target_a_training_goes_on_until_its_loss_hardly_falls) {
+  const auto loss = [](int k) { return std::exp(-.2 * k) + .01; };
+  const int whole = *epoch_of_convergence(losses_of(100, loss));
+  EXPECT_EQ(whole, 26);
+  EXPECT_NEAR(epochs_to_convergence(losses_of(10, loss)).epochs.value, whole - 10, 1);
+  EXPECT_EQ(epochs_to_convergence(losses_of(whole, loss)).epochs.value, 1);
+  EXPECT_EQ(epochs_to_convergence(losses_of(10, [](int k) { return 100.0 - k; })).epochs.value, 90);  // at most 100
 }
 
 TEST(Convergence, losses_that_do_not_fall_never_reach_a_target) {
@@ -88,6 +158,8 @@ RC_GTEST_PROP(ConvergenceProperty, no_loss_whatever_gives_a_nan_or_a_negative_ep
   const EpochsLeft left = epochs_left(losses, target);
   RC_ASSERT(!left.epochs.known() || (std::isfinite(left.epochs.value) && left.epochs.value >= 1));
   RC_ASSERT(!std::isnan(left.low) && !std::isnan(left.high) && left.low >= 0 && left.low <= left.high);
+  const EpochsLeft converges = epochs_to_convergence(losses);
+  RC_ASSERT(!converges.epochs.known() || (converges.epochs.value >= 1 && converges.epochs.value <= 100));
 }
 
 RC_GTEST_PROP(NnlsProperty, no_point_nearby_is_better, ()) {
@@ -164,6 +236,42 @@ TEST(SpeedModel, with_little_data_it_is_amdahls_law_and_with_none_unknown) {
       SpeedModel({sample(1, 0, nan), sample(2, 0, -1)}, TrainingMode::all_reduce).speedup(2, 0, false).known());
 }
 
+TEST(SpeedCurve, stays_as_it_is_beyond_its_last_entry) {
+  const SpeedCurve flat = SpeedCurve::from_run_times({28.6, 24.3, 22.2, 21.5}), falling({1, 0.5});
+  EXPECT_NEAR(flat.speed_on(4), 1.330, 5e-4);
+  EXPECT_EQ(flat.speed_on(100), flat.speed_on(4));
+  EXPECT_EQ(falling.speed_on(3), 0.5);
+  EXPECT_EQ(falling.speed_on(0), 0);
+  EXPECT_EQ(falling.speed_on(1, 3), 2);
+}
+
+TEST(SpeedCurve, without_a_table_is_linear_and_says_so) {
+  EXPECT_EQ(unmeasured_speed_curve.speed_on(7), 7);
+  EXPECT_FALSE(unmeasured_speed_curve.is_measured());
+  EXPECT_TRUE(SpeedCurve({1}).is_measured());
+}
+
+// 100 s on the four GPUs it asks for, linear. Time on fewer GPUs counts for less.
+TEST(RequestEstimates, count_what_was_run_on_other_numbers_of_gpus_by_the_speed_curve) {
+  Job job;
+  job.request.gpus = job.request.gpus_max = 4;
+  job.request.estimate = Duration::whole_seconds(100);
+  const auto left = [&](int gpus) { return RequestEstimates().remaining_s(job, gpus, {}).value; };
+  EXPECT_DOUBLE_EQ(RequestEstimates().run_time_s(job, 1).value, 400);
+  EXPECT_DOUBLE_EQ(left(1), 400);
+  job.run = Duration::whole_seconds(40);
+  job.attained_gpu_us = 4 * job.run.us;
+  EXPECT_DOUBLE_EQ(left(4), 60);
+  EXPECT_DOUBLE_EQ(left(1), 240);
+  job.run = Duration::whole_seconds(80);
+  job.attained_gpu_us = 2 * job.run.us;  // elastic: two GPUs on average
+  job.request.gpus_min = 1;
+  EXPECT_DOUBLE_EQ(left(4), 60);
+  job.run = Duration::whole_seconds(2000);
+  job.attained_gpu_us = 4 * job.run.us;  // far over its estimate: a tenth of its run time is left
+  EXPECT_DOUBLE_EQ(left(4), 200);
+}
+
 RC_GTEST_PROP(SpeedModelProperty, speeds_are_positive_and_speedups_at_most_linear_unless_measured, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   std::vector<SpeedSample> samples;
@@ -196,7 +304,7 @@ TEST(QuadraticUtility, the_coefficients_are_found_again_when_three_values_were_t
   EXPECT_NEAR(found->b5(), .5, 1e-9);
 }
 
-// On the four mini-epochs w is 1 or 2, where w^2 = 3w - 2.
+// In the four mini-epochs w is 1 or 2, where w^2 = 3w - 2.
 TEST(QuadraticUtility, with_two_values_the_curvature_is_held_small_and_nothing_is_said_far_beyond) {
   const QuadraticUtility truth(.01, 4, .02, 2, .5);
   std::vector<UtilitySample> samples;

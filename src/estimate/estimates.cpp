@@ -1,53 +1,40 @@
 #include "estimate/estimates.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sl {
 namespace {
 
-const std::vector<double>* table(const Job& job, std::vector<double> JobModel::*member) {
-  if (!job.request.model) return nullptr;
-  const std::vector<double>& values = job.request.model.get()->*member;
-  return values.empty() ? nullptr : &values;
-}
-
-Figure at(const std::vector<double>& values, int gpus) {
-  if (gpus < 1 || static_cast<std::size_t>(gpus) > values.size()) return Figure::unknown();
-  return {values[static_cast<std::size_t>(gpus - 1)], Confidence::high};
+// How long the job would have run on the GPUs it asks for to get as far as it is. For the GPUs it has had so far, their
+// mean counts.
+double run_as_asked_s(const Job& job, const SpeedCurve& curve, Instant now) {
+  const double ran_s = job.run_at(now).to_seconds();
+  if (!job.request.is_elastic() || ran_s <= 0) return ran_s;
+  const double gpus_mean = static_cast<double>(job.attained_at(now)) * 1e-6 / ran_s;
+  return ran_s * curve.speed_on(static_cast<int>(std::lround(gpus_mean)), job.request.gpus);
 }
 
 }  // namespace
 
-Figure RequestEstimates::speedup(const Job& job, int gpus) const {
-  if (gpus <= 0) return {0, Confidence::high};
-  if (gpus == 1) return {1, Confidence::high};
-  if (const auto* speedups = table(job, &JobModel::speedup)) return at(*speedups, gpus);
-  if (const auto* times = table(job, &JobModel::run_time_s)) {
-    const Figure there = at(*times, gpus);
-    if (there.known() && there.value > 0) return {times->front() / there.value, Confidence::high};
-  }
-  return Figure::unknown();
+double remaining_s(const Job& job, const SpeedCurve& curve, double whole_s, int gpus, Instant now) {
+  const double ran_s = run_as_asked_s(job, curve, now);
+  return std::max(whole_s - ran_s, 0.1 * ran_s) / curve.speed_on(gpus, job.request.gpus);
 }
 
 Figure RequestEstimates::run_time_s(const Job& job, int gpus) const {
-  if (const auto* times = table(job, &JobModel::run_time_s)) return at(*times, gpus);
-  const auto base = job.request.estimate ? job.request.estimate : job.request.time_limit;
-  if (!base) return Figure::unknown();
-  const Confidence confidence = job.request.estimate ? Confidence::medium : Confidence::low;
-  if (gpus == job.request.gpus) return {base->to_seconds(), confidence};
-  const Figure asked = speedup(job, job.request.gpus);
-  const Figure given = speedup(job, gpus);
-  if (!asked.known() || !given.known() || given.value <= 0) return Figure::unknown();
-  return {base->to_seconds() * asked.value / given.value, Confidence::low};
+  const JobRequest& request = job.request;
+  const auto base = request.estimate ? request.estimate : request.time_limit;
+  if (!base || gpus < 1) return Figure::unknown();
+  const bool is_told = request.estimate && gpus == request.gpus;
+  const Confidence confidence = is_told ? Confidence::medium : Confidence::low;
+  return {base->to_seconds() / request.speed_curve().speed_on(gpus, request.gpus), confidence};
 }
 
-// A job that outlives its estimate does not stay "about to finish" for ever: at least a tenth of what it ran is left
-// (policies.md 4.1).
 Figure RequestEstimates::remaining_s(const Job& job, int gpus, Instant now) const {
-  const Figure whole = run_time_s(job, gpus);
-  if (!whole.known()) return whole;
-  const double ran = job.run_at(now).to_seconds();
-  return {std::max(whole.value - ran, 0.1 * ran), whole.confidence};
+  const Figure whole = run_time_s(job, job.request.gpus);
+  if (!whole.known() || gpus < 1) return Figure::unknown();
+  return {sl::remaining_s(job, job.request.speed_curve(), whole.value, gpus, now), whole.confidence};
 }
 
 }  // namespace sl

@@ -1,5 +1,6 @@
-// What is believed about a job's speed and length. Policies ask here; worlds decide who answers: a simulation from the
-// profile, the live cluster from the user's figure, history and progress. Every figure has a confidence or is unknown.
+// What is believed about a job's speed and length. Policies ask here; each world provides the answers: the simulation
+// from profiles, the live cluster from the user's figure, history and progress. Every figure has a confidence or is
+// unknown.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +24,30 @@ struct Figure {
 class Estimates {
  public:
   virtual ~Estimates() = default;
-  // Seconds the whole job runs on `gpus` GPUs, alone, from its beginning.
+  // Seconds the whole job takes on `gpus` GPUs, alone, from its beginning.
   virtual Figure run_time_s(const Job& job, int gpus) const = 0;
   // Seconds it still has to run on `gpus` GPUs.
   virtual Figure remaining_s(const Job& job, int gpus, Instant now) const = 0;
-  // Speed on `gpus` GPUs relative to one: s(0) = 0, s(1) = 1.
-  virtual Figure speedup(const Job& job, int gpus) const = 0;
-  // True when figures change by running alone: what remains of a running job falls by one second a second (on other
-  // than one GPU by the speed-up), nothing else ever changes it. Policies may then keep orders instead of sorting anew.
+  // How its speed depends on the number of GPUs. The curve belongs to the job's model.
+  virtual const SpeedCurve& speed_curve(const Job& job) const = 0;
+  // True if only running changes the figures: the remaining time of a running job falls by one second per second (on a
+  // number of GPUs other than one, by the speedup), and nothing else changes it. Policies may then keep an order
+  // instead of sorting anew.
   virtual bool steady() const { return false; }
 };
 
-// From what the request itself says: the user's estimate, else the time limit; speed-up and run times from its model.
+// Seconds a job still has to run on `gpus` GPUs if the whole run takes `whole_s` on the GPUs it asks for. A job that
+// outlives its estimate does not stay "about to finish" for ever: at least a tenth of its run time so far is left
+// (policies.md 4.1).
+double remaining_s(const Job& job, const SpeedCurve& curve, double whole_s, int gpus, Instant now);
+
+// Estimates from the request itself: the user's estimate, else the time limit, for the GPUs it asks for; for other
+// numbers of GPUs scaled by its speed curve.
 class RequestEstimates : public Estimates {
  public:
   Figure run_time_s(const Job& job, int gpus) const override;
   Figure remaining_s(const Job& job, int gpus, Instant now) const override;
-  Figure speedup(const Job& job, int gpus) const override;
+  const SpeedCurve& speed_curve(const Job& job) const override { return job.request.speed_curve(); }
 };
 
 }  // namespace sl

@@ -34,7 +34,7 @@ std::vector<LossPoint> clean_losses(const std::vector<double>& loss_by_epoch) {
     if (std::isfinite(loss_by_epoch[i]) && loss_by_epoch[i] > 0)
       points.push_back({static_cast<int>(i) + 1, loss_by_epoch[i]});
   }
-  if (points.size() < 5) return points;  // too few neighbours to tell
+  if (points.size() < 5) return points;  // too few neighbours to judge by
   std::vector<LossPoint> clean = points;
   for (std::size_t i = 1; i + 1 < points.size(); ++i) clean[i].loss = smoothed(points, i);
   return clean;
@@ -52,11 +52,9 @@ std::optional<int> epoch_of_target(const std::vector<double>& loss_by_epoch, dou
 std::optional<int> epoch_of_convergence(const std::vector<double>& loss_by_epoch, double part, int epochs) {
   if (loss_by_epoch.empty() || epochs < 1) return std::nullopt;
   const double least = part * loss_by_epoch.front();
-  int in_a_row = 0;
-  for (std::size_t k = 1; k < loss_by_epoch.size(); ++k) {
-    in_a_row = loss_by_epoch[k - 1] - loss_by_epoch[k] <= least ? in_a_row + 1 : 0;
-    if (in_a_row >= epochs && loss_by_epoch[k - static_cast<std::size_t>(epochs)] - loss_by_epoch[k] <= least)
-      return static_cast<int>(k) + 1;
+  for (std::size_t k = static_cast<std::size_t>(epochs); k < loss_by_epoch.size(); ++k) {
+    const auto at = loss_by_epoch.begin() + static_cast<std::ptrdiff_t>(k);
+    if (*std::max_element(at - epochs, at) - *at <= least) return static_cast<int>(k) + 1;
   }
   return std::nullopt;
 }

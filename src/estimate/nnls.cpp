@@ -1,5 +1,7 @@
 #include "estimate/nnls.h"
 
+#include <Eigen/Cholesky>
+#include <Eigen/QR>
 #include <vector>
 
 namespace sl {
@@ -54,7 +56,7 @@ VectorXd nonnegative_least_squares(const MatrixXd& a, const VectorXd& b) {
     if (enter < 0) break;
     chosen[static_cast<std::size_t>(enter)] = true;
     VectorXd next = solve_over(scaled, b, chosen);
-    for (Index step = 0; step <= n; ++step) {  // back to where the first one would become negative
+    for (Index step = 0; step <= n; ++step) {  // back to where the first coefficient would become negative
       double part = 1;
       for (Index c = 0; c < n; ++c) {
         if (chosen[static_cast<std::size_t>(c)] && next(c) <= 0) part = std::min(part, x(c) / (x(c) - next(c)));

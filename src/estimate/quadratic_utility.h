@@ -1,6 +1,7 @@
-// Coach's utility of w workers and p servers: f = -b1*(w-b2)^2 - b3*(p-b4)^2 + b5, all b >= 0, in progress a second
-// (policies.md 10.4). Where only two different w (or p) were measured, its square cannot be told from its linear term:
-// then the curvature is held small (a ridge of 1e-3), and nothing is said beyond twice the largest w or p measured.
+// Coach's utility of w workers and p servers: f = -b1*(w-b2)^2 - b3*(p-b4)^2 + b5, all b >= 0, in progress per second
+// (policies.md 10.4). Where only two different values of w (or p) were measured, the square cannot be told from the
+// linear term: then the curvature is kept small (a ridge of 1e-3), and nothing is predicted beyond twice the largest w
+// or p measured.
 #pragma once
 
 #include <optional>
@@ -17,12 +18,12 @@ struct UtilitySample {
 class QuadraticUtility {
  public:
   QuadraticUtility(double b1, double b2, double b3, double b4, double b5);
-  // Nothing below three samples that are numbers.
+  // Nothing below three valid samples (numbers).
   static std::optional<QuadraticUtility> fit(const std::vector<UtilitySample>& samples);
 
   Figure at(double workers, double servers) const;
   double b1() const { return -a_; }
-  std::optional<double> b2() const;  // nothing: linear in w, there is no vertex
+  std::optional<double> b2() const;  // nothing: linear in w, so there is no vertex
   double b3() const { return -c_; }
   std::optional<double> b4() const;
   double b5() const;

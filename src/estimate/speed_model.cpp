@@ -52,7 +52,7 @@ void SpeedModel::fit() {
     for (Eigen::Index c = 0; c < all; ++c) a(r, c) = row[static_cast<std::size_t>(c)];
     y(r++) = response(at, speed);
   }
-  // A column that is the same everywhere cannot be told from the constant one, which stays.
+  // A column with the same value everywhere cannot be told from the constant column, which stays.
   const Eigen::Index constant = mode_ == TrainingMode::parameter_server_async ? 0 : 1;
   Eigen::Index used = 0;
   for (Eigen::Index c = 0; c < all; ++c) {
@@ -61,7 +61,7 @@ void SpeedModel::fit() {
     if (!is_constant || c == constant) ++used;
   }
   if (rows < used || rows < 2) return;
-  const Eigen::VectorXd inverse = y.cwiseInverse();  // errors relative to the speed
+  const Eigen::VectorXd inverse = y.cwiseInverse();  // makes errors relative to the speed
   const Eigen::VectorXd theta = nonnegative_least_squares(inverse.asDiagonal() * a, Eigen::VectorXd::Ones(rows));
   theta_.assign(theta.data(), theta.data() + theta.size());
 }
@@ -118,7 +118,7 @@ Figure SpeedModel::speedup(int workers, int servers, bool several_machines) cons
   if (workers < 1) return Figure::unknown();
   const Figure one = steps_per_s({1, servers, false});
   if (!one.known()) return Figure::unknown();
-  double peak = 0;  // up to it the curve does not fall
+  double peak = 0;  // up to the peak the curve does not fall
   Figure here = Figure::unknown();
   for (int n = 1; n <= workers; ++n) {
     const Configuration at{n, servers, n > 1 && several_machines};

@@ -1,13 +1,13 @@
-// How fast a training runs in one configuration, from what was measured in others (policies.md 10.3). Linear after
-// inversion, so the fit is exact least squares without negative coefficients.
+// How fast a training runs in one configuration, from measurements in others (policies.md 10.3). The model is linear
+// after inversion, so the fit is exact least squares without negative coefficients.
 //
 //   all-reduce        T = t0*M/n + t1 + t2*(n-1)/n + t3*(n-1) + t4*[several machines] + t5*[several machines]*(n-1)/n
 //   servers, in step  T = t0*M/w + t1 + t2*w/p + t3*w + t4*p
 //   servers, async    w/f = t0 + t1*w/p + t2*w + t3*p
 //
-// f = 1/T in steps a second, M the global batch (1 where unknown). With fewer configurations than columns: Amdahl's
-// law, T(n) = T(1)*(sigma + (1-sigma)/n), sigma 0.05 where one point is all there is. Source: Optimus; the first is
-// ours.
+// f = 1/T in steps per second, M the global batch (1 if unknown). With fewer configurations than columns: Amdahl's law,
+// T(n) = T(1)*(sigma + (1-sigma)/n), with sigma 0.05 if there is only one point. Source: Optimus; the all-reduce
+// formula is ours.
 #pragma once
 
 #include <map>
@@ -26,18 +26,20 @@ struct Configuration {
 
 class SpeedModel {
  public:
-  // Samples taken with a neighbour on the GPUs, and those that are not numbers above 0, are left out.
+  // Samples taken with a neighbour on the GPUs, and those that are not positive numbers, are left out.
   SpeedModel(const std::vector<SpeedSample>& samples, TrainingMode mode);
 
-  // Steps a second. What was measured is returned as measured (moving average, 0.3 for the latest); else the model's.
+  // Steps per second. Measured configurations return the measurement (moving average, weight 0.3 for the latest),
+  // others the model's figure.
   Figure steps_per_s(const Configuration& configuration) const;
-  // Of so many workers against one: never falls before its peak, never above linear unless measured.
+  // The speed of this configuration relative to one worker: never falls before its peak, never above linear unless
+  // measured.
   Figure speedup(int workers, int servers, bool several_machines) const;
   const std::vector<double>& coefficients() const { return theta_; }  // empty: Amdahl's law, or nothing
 
  private:
   std::vector<double> columns(const Configuration& c) const;
-  double response(const Configuration& c, double speed) const;  // what the columns sum up to
+  double response(const Configuration& c, double speed) const;  // what the columns add up to
   void fit();
   void fit_amdahl();
   double modelled(const Configuration& c) const;

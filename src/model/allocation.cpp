@@ -7,12 +7,13 @@ namespace sl {
 void Allocation::add(ServerIndex server, GpuSet gpus) {
   if (gpus.empty()) return;
   const std::span<ServerGpus> parts = parts_.items();
-  const auto at = std::find_if(parts.begin(), parts.end(), [&](const ServerGpus& p) { return p.server >= server; });
-  if (at != parts.end() && at->server == server) {
-    at->gpus |= gpus;
-  } else {
-    parts_.insert(static_cast<std::size_t>(at - parts.begin()), {server, gpus});
+  const auto there = std::ranges::find(parts, server, &ServerGpus::server);
+  if (there != parts.end()) {
+    there->gpus |= gpus;
+    return;
   }
+  const auto after = std::find_if(parts.begin(), parts.end(), [&](const ServerGpus& p) { return p.server > server; });
+  parts_.insert(static_cast<std::size_t>(after - parts.begin()), {server, gpus});
 }
 
 GpuSet Allocation::on(ServerIndex server) const {

@@ -1,4 +1,5 @@
-// Which GPUs, on which servers, in ascending server index. Nearly every allocation is on one server.
+// Which GPUs, on which servers. Nearly every allocation is on one server. Those on several are in ascending server
+// index, unless made by append(): the members of a job with roles are numbered in the order of the parts.
 #pragma once
 
 #include <span>
@@ -20,9 +21,13 @@ class Allocation {
   Allocation() = default;
   Allocation(ServerIndex server, GpuSet gpus) { add(server, gpus); }
 
-  // Adds GPUs, keeping the parts ordered by server.
+  // Adds GPUs: to the part of this server, else to a new one where it belongs by server index.
   void add(ServerIndex server, GpuSet gpus);
-  GpuSet on(ServerIndex server) const;  // empty when it holds none there
+  // Adds GPUs of a server that has none yet, as the last part.
+  void append(ServerIndex server, GpuSet gpus) {
+    if (!gpus.empty()) parts_.insert(parts_.items().size(), {server, gpus});
+  }
+  GpuSet on(ServerIndex server) const;  // empty if it holds no GPU there
   int count() const {
     int total = 0;
     for (const ServerGpus& part : parts()) total += part.gpus.count();

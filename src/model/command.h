@@ -1,23 +1,21 @@
-// What the world shall do. Every command names the attempt it is about, so that carrying it out twice does no harm.
+// What the world must do. Every command names its attempt, so carrying it out twice does no harm.
 #pragma once
 
 #include <cstdint>
 
-#include "base/time.h"
 #include "model/allocation.h"
 #include "model/ids.h"
 
 namespace sl {
 
 enum class CommandKind : std::uint8_t {
-  start,      // run attempt `attempt` on `gpus`; `resume`: go on from the checkpoint. Answered by AttemptStarted or
-              // AttemptExited
-  stop,       // end it. Answered by AttemptExited (cancelled, time limit) or AttemptReleased (preempted)
-  suspend,    // keep its state, give up its GPUs. Answered by AttemptSuspended
-  resume,     // continue a suspended attempt on `gpus`. Answered by AttemptStarted
-  migrate,    // go on on `gpus` instead. Answered by AttemptStarted
-  resize,     // go on with `gpus`, another number of them. Answered by AttemptStarted
-  set_timer,  // send TimerFired at `at`
+  start,    // run attempt `attempt` on `gpus`; `resume`: from its last checkpoint. Answered by AttemptStarted or
+            // AttemptExited
+  stop,     // end it. Answered by AttemptExited (cancelled, time limit) or AttemptReleased (preempted)
+  suspend,  // keep its state, give up its GPUs. Answered by AttemptSuspended
+  resume,   // continue a suspended attempt on `gpus`. Answered by AttemptStarted
+  migrate,  // continue on `gpus` instead. Answered by AttemptStarted
+  resize,   // continue on another number of GPUs, `gpus`. Answered by AttemptStarted
 };
 
 enum class StopReason : std::uint8_t { none, cancelled, preempted, time_limit };
@@ -30,7 +28,6 @@ struct Command {
   JobIndex index;
   JobId job;
   Allocation gpus;
-  Instant at;
 };
 
 }  // namespace sl

@@ -1,4 +1,4 @@
-// What happened: the only input of the core besides time. Events are values, can be written down and replayed.
+// What happened: the only input of the core besides time. Events are values; they can be written down and replayed.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,8 @@ enum class FailureKind : std::uint8_t {
   gpu_error,
   server_lost,
   image,
-  setup,
+  setup,         // it never ran: its command or its working directory does not exist
+  server_setup,  // it never ran: its server could not start it (full disk, no process to be had)
   rejected
 };
 const char* to_string(FailureKind kind);
@@ -43,53 +44,79 @@ struct JobCancelled {
 };
 struct JobHeld {
   JobId job;
-  bool held = true;
-};                  // held or released again
-struct JobEdited {  // only what is set changes; GPUs only while it is pending
+  bool held = true;  // false: release it
+};
+// The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts or runs.
+struct JobPreempted {
+  JobId job;
+};
+// Changes only the fields that are set; GPUs only while the job is pending or held, and only to a range that it may
+// have (model/gpu_counts.h).
+struct JobEdited {
   JobId job;
   std::optional<int> priority;
   std::optional<int> gpus_min, gpus_max;
   std::optional<Duration> time_limit;
 };
+// The attempt runs: started, resumed, migrated or resized.
 struct AttemptStarted {
   JobId job;
   int attempt = 0;
-  JobIndex index = {};  // where the core keeps it, if the sender believes to know; saves a look-up
-};                      // also: resumed, moved or resized, and running again
+  JobIndex index = {};  // the core's slot of the job, if the sender has a guess; saves a look-up
+};
+// What a running attempt has reported of its training; becomes JobTelemetry.
 struct AttemptProgressed {
   JobId job;
   int attempt = 0;
-  std::optional<double> loss, accuracy;  // of an epoch that has just ended
+  std::optional<double> loss, accuracy;  // of an epoch that has ended
   std::optional<SpeedSample> speed;
+  int epoch = 0;                              // the epoch that `loss` belongs to, from 1; 0: the one after the last
+  std::optional<double> gpu_utilization_pct;  // mean over the job's GPUs
+  std::optional<std::int64_t> gpu_memory_used_bytes;  // on the fullest of them
 };
+// The attempt has given up its GPUs and kept its state.
 struct AttemptSuspended {
   JobId job;
   int attempt = 0;
-};  // it has given up its GPUs, its state is kept
+};
+// The attempt was stopped for other jobs; the job returns to the queue.
 struct AttemptReleased {
   JobId job;
   int attempt = 0;
   JobIndex index = {};
-};  // stopped for others; goes back to the queue
+};
 struct AttemptExited {
   JobId job;
   int attempt = 0;
   Exit exit;
-  bool retry = false;
+  bool retry = false;  // the job returns to the queue instead of ending
   JobIndex index = {};
-};  // retry: back to the queue instead of ending
+};
+// A new server, or one that is back.
 struct ServerJoined {
   ServerDescription server;
-};  // new, or back again
+};
+// The server's agent does not answer: nothing new starts there, and its jobs keep running until they are known to be
+// lost.
 struct ServerSilent {
   std::string server;
-};  // not heard of: nothing new starts there, what runs there goes on until it is surely lost
+};
+// The server is gone, and with certainty every attempt on it.
 struct ServerLost {
   std::string server;
-};  // and with it, surely, every attempt on it
+};
 struct ServerDrained {
   std::string server;
   bool drain = true;
+};
+// The server fails jobs: nothing new starts there until the quarantine ends. Ignored unless it is up, or quarantined.
+struct ServerQuarantined {
+  std::string server;
+  bool quarantine = true;
+};
+// The server is down and is no part of the cluster any more. Ignored while it is connected or a job may run there.
+struct ServerRemoved {
+  std::string server;
 };
 struct TelemetrySampled {
   std::string server;
@@ -97,10 +124,9 @@ struct TelemetrySampled {
   GpuSet outside;
   GpuSet unavailable;
 };
-struct TimerFired {};
 
-using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobEdited, AttemptStarted, AttemptProgressed,
-                           AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined, ServerSilent, ServerLost,
-                           ServerDrained, TelemetrySampled, TimerFired>;
+using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobPreempted, JobEdited, AttemptStarted,
+                           AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined,
+                           ServerSilent, ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
 
 }  // namespace sl

@@ -22,9 +22,9 @@ struct GpuSet {
   constexpr bool contains(GpuSet other) const { return (other.bits & ~bits) == 0; }
   constexpr int lowest() const { return std::countr_zero(bits); }
 
-  // The `n` members of lowest index. There must be that many.
+  // The `n` members of lowest index. The set must have that many.
   GpuSet lowest(int n) const {
-    SL_CHECK(n <= count(), "took more GPUs from a set than it has");
+    SL_CHECK(n <= count(), "a set gives no more GPUs than it has");
     std::uint64_t rest = bits;
     for (int i = 0; i < n; ++i) rest &= rest - 1;
     return {bits & ~rest};

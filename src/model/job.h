@@ -1,6 +1,6 @@
-// A job as the core and the policies see it: what was asked (JobRequest), what is known about its training (JobModel),
-// and how it stands (Job). What a job runs (command, environment) is no business of scheduling and is kept by the
-// worlds.
+// A job as the core and the policies see it: what was requested (JobRequest), what is known about its training
+// (JobModel), and its current state (Job). What a job runs (command, environment) is irrelevant to scheduling and is
+// kept by the worlds.
 //
 // "Unknown" is a value: an empty optional, a null pointer. Policies must cope with it and say what they assume instead.
 #pragma once
@@ -16,6 +16,7 @@
 #include "model/ids.h"
 #include "model/reason.h"
 #include "model/resources.h"
+#include "model/speed_curve.h"
 
 namespace sl {
 
@@ -37,22 +38,32 @@ std::optional<JobState> parse_job_state(std::string_view text);
 constexpr bool is_finished(JobState s) { return s >= JobState::succeeded; }
 // An attempt exists or is being made: the job may hold GPUs.
 constexpr bool is_active(JobState s) { return s >= JobState::starting && s <= JobState::stopping; }
-// The legal changes of state (docs/guide/job-states.md draws them).
+// The legal changes of state; ARCHITECTURE.md, "Life of a job", draws them.
 bool may_follow(JobState from, JobState to);
 
 // What an interruption may do to a job. `none`: never interrupted. `freeze`: may be stopped and continued in place.
-// `checkpoint`: may be stopped, moved, resized, and goes on from its last checkpoint.
+// `checkpoint`: may be stopped, moved or resized, and continues from its last checkpoint.
 enum class Capability : std::uint8_t { none, freeze, checkpoint };
 
 enum class TrainingMode : std::uint8_t { all_reduce, parameter_server_sync, parameter_server_async };
 
-// One role of a gang ("worker", "server", "scheduler"): how many must run together, how many are wanted.
+// One role of a job whose members run together ("worker", "server", "scheduler"). How many members a job has, and where
+// they are: model/demand.h.
 struct Role {
   std::string name;
-  int count_min = 1;
-  int count_wanted = 1;
+  int count_min = 1;      // fewer do not start
+  int count_wanted = 1;   // below count_min: a required member does not exist, and the job cannot start
+  int gpus = 1;           // of one member: 1, or 0 for members that need only what `demand` says
   ResourceVector demand;  // of one member
   friend bool operator==(const Role&, const Role&) = default;
+};
+
+// How fast a training is on GPUs of one type.
+struct GpuTypeSpeed {
+  GpuTypeIndex gpu_type;
+  double on_one_gpu = 1;  // relative to one GPU of the type that run times refer to
+  SpeedCurve curve;       // on more GPUs of the type, relative to one of them
+  friend bool operator==(const GpuTypeSpeed&, const GpuTypeSpeed&) = default;
 };
 
 // What is known about a training in advance. Shared by all jobs of one kind; every figure may be unknown.
@@ -60,25 +71,30 @@ struct JobModel {
   std::optional<std::int64_t> parameter_bytes;       // model size
   std::optional<std::int64_t> largest_tensor_bytes;  // Tiresias: skew = largest tensor / model
   std::optional<std::int64_t> checkpoint_bytes;
-  std::optional<std::int64_t> gpu_memory_bytes;                   // used on each GPU
-  std::optional<double> gpu_utilization_pct;                      // when it runs alone
-  std::optional<int> batch_size, batch_size_min, batch_size_max;  // global batch
+  std::optional<std::int64_t> gpu_memory_bytes;  // used on each GPU
+  std::optional<double> gpu_utilization_pct;     // when it runs alone
+  std::optional<int> batch_size;                 // in one step over all GPUs
   std::optional<std::int64_t> steps_total;
   std::optional<int> epochs_total;
   std::optional<TrainingMode> mode;
   std::optional<double> target_loss;
   std::optional<double> budget;             // cost units (policies.md 10.4)
-  std::optional<Duration> restart_cost;     // to stop and go on elsewhere
+  std::optional<Duration> restart_cost;     // time to stop and continue elsewhere
   std::optional<double> step_time_fixed_s;  // step time = fixed + per_sample * batch (policies.md 11.2)
   std::optional<double> step_time_per_sample_s;
-  std::vector<double> speedup;          // [g-1]: on g GPUs relative to one; empty: unknown
-  std::vector<double> run_time_s;       // [g-1]: whole run on g GPUs, as measured; empty: unknown
-  std::vector<Role> roles;              // empty: one role, `gpus` workers
-  std::vector<int> gpu_counts_allowed;  // empty: every count in [gpus_min, gpus_max]
+  SpeedCurve speed_curve;                       // on GPUs of the type that run times refer to
+  std::vector<GpuTypeSpeed> speed_by_gpu_type;  // of the measured types, the reference first; empty: none
+  std::vector<Role> roles;                      // empty: one role, `gpus` workers
+  std::vector<int> gpu_counts_allowed;          // ascending; empty: every count in [gpus_min, gpus_max]
   friend bool operator==(const JobModel&, const JobModel&) = default;
 };
 
-// What was asked for. Changes only by an edit of the user.
+// What is stated about a training, completed with measurements of its family.
+JobModel completed(JobModel said, const JobModel& measured);
+// The model without what only measurements provide: speeds, load on the GPUs, times of steps, checkpoints and restarts.
+JobModel without_measurements(JobModel model);
+
+// What the user asks for. Changes only when the user edits it.
 struct JobRequest {
   JobId id;
   Instant submitted;
@@ -93,20 +109,23 @@ struct JobRequest {
   bool shareable = false;  // may share its GPUs with other jobs
   UserIndex user;
   FamilyIndex family;
-  double user_weight = 1;  // share of the user's tenant
+  double user_weight = 1;  // of the user's share
   Instant deadline = Instant::never();
-  std::optional<Duration> estimate;              // the user's own figure for the run time on `gpus` GPUs
-  std::optional<Duration> time_limit;            // it is stopped after running this long
-  ResourceVector demand;                         // cpus, memory… beside GPUs, for the whole job; zero: not asked
+  std::optional<Duration> estimate;    // the user's own figure for the run time on `gpus` GPUs
+  std::optional<Duration> time_limit;  // it is stopped after running this long
+  ResourceVector
+      demand;  // cpus, memory… besides GPUs, of the whole job; with roles: of all its members on `gpus` GPUs.
+               // Zero: nothing is requested. How it is divided over servers: Demand (model/demand.h)
   std::optional<std::int64_t> gpu_memory_bytes;  // needed on each GPU
   std::vector<GpuTypeIndex> gpu_types;           // any of; empty: any
-  std::shared_ptr<const JobModel> model;         // null: nothing known
+  std::shared_ptr<const JobModel> model;         // null: nothing is known
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
   bool is_elastic() const { return gpus_min < gpus_max; }
+  const SpeedCurve& speed_curve() const { return model ? model->speed_curve : unmeasured_speed_curve; }
 };
 
-struct SpeedSample {  // what was measured while it ran in one configuration
+struct SpeedSample {  // measured while it ran in one configuration
   int workers = 1;
   int servers = 0;  // parameter servers; 0: all-reduce
   int machines = 1;
@@ -114,33 +133,38 @@ struct SpeedSample {  // what was measured while it ran in one configuration
   int batch_size = 0;  // 0: unknown
   JobId neighbour;     // co-tenant of its GPUs; none: alone
   double steps_per_s = 0;
+  friend bool operator==(const SpeedSample&, const SpeedSample&) = default;
 };
 
-// What a running job has told us. Null until it tells something.
+// What a running job has reported. Null until the first report.
 struct JobTelemetry {
-  std::vector<double> loss_by_epoch;  // one mean loss per finished epoch
+  std::vector<double> loss_by_epoch;  // one mean loss per finished epoch; a gap is filled evenly
   std::vector<SpeedSample> speeds;
-  std::optional<double> gpu_utilization_pct;
-  std::optional<std::int64_t> gpu_memory_used_bytes;
-  std::optional<double> gradient_noise_scale;  // Pollux: variance over squared norm
+  std::optional<double> gpu_utilization_pct;          // mean over its GPUs
+  std::optional<std::int64_t> gpu_memory_used_bytes;  // on the fullest of them
   std::optional<double> accuracy;
 };
 
-// How a job stands. Written by the core alone.
-struct alignas(64) Job {  // to lie in as few cache lines as it can
+struct GpuTypeTime {
+  GpuTypeIndex gpu_type;
+  Duration run;  // time spent running there; if a job runs on several types at once, divided by its GPUs
+};
+
+// The state of a job. Only the core writes it.
+struct alignas(64) Job {  // to take as few cache lines as possible
   JobRequest request;
   JobState state = JobState::pending;
-  bool stop_is_preemption = false;  // stopping: it goes back to the queue afterwards
   bool cancel_requested = false;
-  bool resumes = false;  // starting: a suspended attempt goes on, no new one begins
-  Reason reason;         // why it waits, set by a policy's defer; code `none`: the core works it out when asked
-  int attempt = 0;       // number of the present or last attempt; 0 before the first
-  int gpus_awaited = 0;  // starting: GPUs promised to it that another job has still to release
+  bool resumes = false;                  // starting: a suspended attempt continues, instead of a new one
+  ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
+  int attempt = 0;                       // number of the current or last attempt; 0 before the first
+  int gpus_awaited = 0;                  // starting: GPUs promised to it that another job has yet to release
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when
   Instant first_start;
-  Instant last_start;                // of the present or last attempt, or its resumption
-  Instant accounted;                 // run and attained hold all up to here
+  Instant last_start;                // of the current or last attempt, or its resumption
+  Instant placed;                    // when a policy last decided its place; never: before a restart
+  Instant accounted;                 // the time up to which `run` and the attained service are counted
   Duration run;                      // time spent running, all attempts
   std::int64_t attained_gpu_us = 0;  // A_i: GPU-microseconds held while running
   Duration run_at_promotion;         // run and attained when a policy last promoted it (Tiresias)
@@ -151,16 +175,17 @@ struct alignas(64) Job {  // to lie in as few cache lines as it can
   std::int32_t failures = 0;  // attempts that ended badly and were tried again
   ServerIndex last_server;    // where its checkpoint is nearest
   Allocation allocation;      // GPUs it owns
-  Allocation target;          // migrating, resizing: what it will own
+  Allocation target;          // migrating, resizing: the GPUs it will own
   std::unique_ptr<JobTelemetry> telemetry;
-  double annotation = 0;  // what the policy last noted about it (queue index, priority), for display
+  std::unique_ptr<std::vector<GpuTypeTime>> run_by_gpu_type;  // up to `accounted`, once there are several types
+  double annotation = 0;  // a number that the policy keeps with the job; Policy::standing explains it
 
-  // Time run and service attained up to `now`, the running interval included.
+  // Run time and attained service up to `now`, including the running interval.
   Duration run_at(Instant now) const { return is_accruing() ? run + (now - accounted) : run; }
   std::int64_t attained_at(Instant now) const {
     return is_accruing() ? attained_gpu_us + (now - accounted).us * allocation.count() : attained_gpu_us;
   }
-  // A job works while it runs; time being stopped, moved or started is not service.
+  // Only running counts: time being started, stopped or moved is not service.
   bool is_accruing() const { return state == JobState::running; }
   bool is_waiting() const { return state == JobState::pending || state == JobState::suspended; }
 };

@@ -1,5 +1,6 @@
 // The spellings of the enumerations: the same word in the command line, JSON, the store and the log.
 #include <array>
+#include <initializer_list>
 #include <string_view>
 
 #include "model/event.h"
@@ -12,18 +13,16 @@ namespace sl {
 namespace {
 constexpr std::array job_state_names = {"pending",  "held",     "starting",  "running", "suspended", "migrating",
                                         "resizing", "stopping", "succeeded", "failed",  "cancelled"};
-constexpr std::array server_state_names = {"joining", "up", "draining", "drained", "down"};
-constexpr std::array reason_names = {
-    "none",           "no_free_gpus", "fragmented", "behind_others", "gpu_type",        "gpu_memory",
-    "cpu_or_memory",  "server_down",  "draining",   "used_outside",  "gang_incomplete", "quota",
-    "dependency",     "not_before",   "held",       "retry_backoff", "cooldown",        "image_pull",
-    "policy_reserve", "unsatisfiable"};
-constexpr std::array failure_names = {"none",      "exit",        "signal", "time_limit", "out_of_memory",
-                                      "gpu_error", "server_lost", "image",  "setup",      "rejected"};
+constexpr std::array server_state_names = {"joining", "up", "draining", "drained", "down", "quarantined", "removed"};
+constexpr std::array reason_names = {"none",     "no_free_gpus", "fragmented",    "behind_others",
+                                     "gpu_type", "gpu_memory",   "cpu_or_memory", "server_down",
+                                     "draining", "quarantined",  "used_outside",  "gang_incomplete",
+                                     "quota",    "held",         "retry_backoff", "unsatisfiable"};
+constexpr std::array failure_names = {"none",        "exit",  "signal", "time_limit",   "out_of_memory", "gpu_error",
+                                      "server_lost", "image", "setup",  "server_setup", "rejected"};
 constexpr std::array refusal_names = {
-    "none",           "unknown_job",     "not_waiting", "not_running",   "not_interruptible",
-    "too_soon",       "wrong_gpu_count", "gpus_taken",  "server_not_up", "spans_servers",
-    "type_or_memory", "resources_taken", "world_cannot"};
+    "none",       "unknown_job",   "not_waiting",   "not_running",    "not_interruptible", "wrong_gpu_count",
+    "gpus_taken", "server_not_up", "spans_servers", "type_or_memory", "resources_taken",   "world_cannot"};
 }  // namespace
 
 const char* to_string(JobState state) { return job_state_names.at(static_cast<std::size_t>(state)); }
@@ -47,30 +46,31 @@ std::optional<JobState> parse_job_state(std::string_view text) {
   return std::nullopt;
 }
 
-bool may_follow(JobState from, JobState to) {
-  using enum JobState;
-  switch (from) {
-    case pending:
-      return to == held || to == starting || to == failed || to == cancelled;
-    case held:
-      return to == pending || to == cancelled;
-    case starting:
-      return to == running || to == pending || to == stopping || is_finished(to);
-    case running:
-      return to == suspended || to == migrating || to == resizing || to == stopping || to == pending || is_finished(to);
-    case suspended:
-      return to == starting || to == stopping || to == pending || is_finished(to);
-    case migrating:
-    case resizing:
-      return to == running || to == pending || to == stopping || is_finished(to);
-    case stopping:
-      return to == pending || to == suspended || is_finished(to);
-    case succeeded:
-    case failed:
-    case cancelled:
-      return false;
-  }
-  return false;
+namespace {
+
+using States = std::uint16_t;  // a bit for each
+
+constexpr States states(std::initializer_list<JobState> list) {
+  States bits = 0;
+  for (const JobState state : list) bits = static_cast<States>(bits | 1U << static_cast<unsigned>(state));
+  return bits;
 }
+
+using enum JobState;
+constexpr States finished = states({succeeded, failed, cancelled});
+constexpr std::array<States, job_state_names.size()> followers = {
+    states({held, starting, failed, cancelled}),                             // pending
+    states({pending, cancelled}),                                            // held
+    states({running, pending, stopping}) | finished,                         // starting
+    states({suspended, migrating, resizing, stopping, pending}) | finished,  // running
+    states({starting, stopping, pending}) | finished,                        // suspended
+    states({running, pending, stopping}) | finished,                         // migrating
+    states({running, pending, stopping}) | finished,                         // resizing
+    states({pending, suspended}) | finished,                                 // stopping
+};                                                                           // nothing follows a final state
+
+}  // namespace
+
+bool may_follow(JobState from, JobState to) { return (followers[static_cast<std::size_t>(from)] & states({to})) != 0; }
 
 }  // namespace sl

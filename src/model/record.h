@@ -1,10 +1,11 @@
-// What the core has decided or accepted, in order: the audit log, the source of every statistic. A record never says
-// what a job runs, only how it stands.
+// What the core has decided or accepted, in order: the audit log and the source of every statistic. A record says how a
+// job stands, never what it runs.
 #pragma once
 
 #include <cstdint>
 
 #include "base/time.h"
+#include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 
@@ -27,7 +28,6 @@ enum class Refusal : std::uint8_t {
   not_waiting,
   not_running,
   not_interruptible,
-  too_soon,
   wrong_gpu_count,
   gpus_taken,
   server_not_up,
@@ -43,12 +43,14 @@ struct Record {
   JobState from = JobState::pending;
   JobState to = JobState::pending;
   Refusal refusal = Refusal::none;
+  StopReason why = StopReason::none;     // if it is being stopped
+  ReasonCode reason = ReasonCode::none;  // if the policy rejected the job
   int attempt = 0;
   JobIndex index;  // valid until the core's next step
   JobId job;
   ServerIndex server;
   Instant at;
-  Exit exit;  // of job_state to a final state
+  Exit exit;  // if job_state is final
 };
 
 }  // namespace sl

@@ -1,6 +1,7 @@
 // The clients: one blocking HTTP call, and a WebSocket that connects in the background.
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
@@ -20,7 +21,12 @@ using tcp = asio::ip::tcp;
 Error unreachable(const std::string& url, const std::string& why) {
   return unavailable("controller-unreachable", "no controller answers at " + url + ": " + why)
       .hint("start one: schedulearn up")
-      .hint("or say where it is: --url http://HOST:PORT");
+      .hint("or name its address: --url http://HOST:PORT");
+}
+
+// The form used in a Host header.
+std::string host_of(const Url& url) {
+  return (url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]") + ":" + url.port;
 }
 
 // One call on a private loop: each step is asynchronous so that the timeout covers it.
@@ -28,24 +34,37 @@ class Call {
  public:
   Call(const ClientRequest& request, Url url) : request_(request), url_(std::move(url)), stream_(io_) {}
 
-  Status connect() {
+  Status connect() { return request_.socket.empty() ? connect_tcp() : connect_unix(); }
+
+  Status connect_tcp() {
     beast::error_code error;
     tcp::resolver resolver(io_);
     const auto addresses = resolver.resolve(url_.host, url_.port, error);
     if (error) return unreachable(request_.url, error.message());
+    beast::tcp_stream dialling(io_);
+    dialling.expires_after(std::chrono::microseconds(request_.timeout.us));
     if (Status done = step([&](auto handler) {
-          stream_.async_connect(addresses, [handler](beast::error_code e, const tcp::endpoint&) { handler(e); });
+          dialling.async_connect(addresses, [handler](beast::error_code e, const tcp::endpoint&) { handler(e); });
         });
         !done.ok())
       return done;
-    stream_.socket().set_option(tcp::no_delay(true), error);
+    dialling.socket().set_option(tcp::no_delay(true), error);
+    stream_.socket() = dialling.release_socket();
+    return {};
+  }
+  Status connect_unix() {
+    beast::error_code error;
+    asio::local::stream_protocol::socket socket(io_);
+    socket.connect(request_.socket, error);
+    if (error) return unreachable(request_.socket, error.message());
+    stream_.socket() = std::move(socket);
     return {};
   }
 
   Status send() {
     http::request<http::string_body> message(http::string_to_verb(request_.method), url_.target, 11);
     message.method_string(request_.method);
-    message.set(http::field::host, url_.host + ":" + url_.port);
+    message.set(http::field::host, host_of(url_));
     for (const auto& [name, value] : request_.headers) message.set(name, value);
     message.body() = request_.body;
     if (!request_.body.empty() || request_.method != "GET") message.prepare_payload();
@@ -95,24 +114,38 @@ class Call {
     stream_.expires_after(std::chrono::microseconds(request_.timeout.us));
     start([&result](beast::error_code e) { result = e; });
     io_.restart();
-    while (!result && io_.run_one() > 0) {
+    while (!result && !io_.stopped()) {
+      if (request_.is_given_up && request_.is_given_up())
+        return unavailable("given-up", "gave up waiting for " + request_.url);
+      io_.run_one_for(std::chrono::milliseconds(20));
     }
     if (!result || !*result) return {};
     if (*result == beast::error::timeout)
-      return unavailable("timeout", "no answer from " + request_.url + " in time")
-          .hint("give it longer: --timeout 60s");
+      return unavailable("timeout", "no answer from " + request_.url + " in time").hint("wait longer: --timeout 60s");
     return unreachable(request_.url, result->message());
   }
 
   const ClientRequest& request_;
   Url url_;
   asio::io_context io_;
-  beast::tcp_stream stream_;
+  SocketStream stream_;
   beast::flat_buffer buffer_;
   http::response_parser<http::buffer_body> parser_;
 };
 
 }  // namespace
+
+bool is_listening(const std::string& socket) {
+  try {
+    asio::io_context io;
+    beast::error_code error;
+    asio::local::stream_protocol::socket probe(io);
+    probe.connect(socket, error);
+    return !error;
+  } catch (const std::exception&) {
+    return false;  // the path is too long for a socket
+  }
+}
 
 Result<ClientResponse> fetch_stream(const ClientRequest& request,
                                     const std::function<bool(std::string_view)>& on_data) {
@@ -169,20 +202,19 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     beast::error_code ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
     stream_.expires_never();
-    socket_ = std::make_shared<BeastWebSocket>(std::move(stream_));
+    socket_ = std::make_shared<BeastWebSocket>(SocketStream(stream_.release_socket()));
     BeastWebSocket::set_timeouts(socket_->inner(), beast::role_type::client);
     socket_->inner().set_option(
         beast::websocket::stream_base::decorator([headers = headers_](beast::websocket::request_type& request) {
           for (const auto& [name, value] : headers) request.set(name, value);
         }));
-    socket_->inner().async_handshake(url_.host + ":" + url_.port, url_.target,
-                                     [self = shared_from_this()](beast::error_code error) {
-                                       if (error) return self->fail(error.message());
-                                       if (!self->result_.on_open) return;  // given up meanwhile
-                                       auto open = std::exchange(self->result_, {}).on_open;
-                                       open(self->socket_);
-                                       self->socket_->begin();
-                                     });
+    socket_->inner().async_handshake(host_of(url_), url_.target, [self = shared_from_this()](beast::error_code error) {
+      if (error) return self->fail(error.message());
+      if (!self->result_.on_open) return;  // given up in the meantime
+      auto open = std::exchange(self->result_, {}).on_open;
+      open(self->socket_);
+      self->socket_->begin();
+    });
   }
   void fail(const std::string& why) {
     if (result_.on_error)

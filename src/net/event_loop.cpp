@@ -49,7 +49,7 @@ class EventLoop::Watch : public std::enable_shared_from_this<Watch> {
   Watch(boost::asio::io_context& io, int fd, std::function<void()> work)
       : descriptor_(io, fd), work_(std::move(work)) {}
   ~Watch() { stop(); }
-  // At once, also within its own work: the fd may be closed, and its number used again, right after.
+  // Takes effect at once, even inside the loop's own work: the fd may be closed and its number reused right after.
   void stop() {
     if (descriptor_.is_open()) descriptor_.release();
   }

@@ -1,4 +1,4 @@
-// One thread's event loop: sockets, timers and signals of this folder run on it. Nothing outside net/ includes Asio.
+// One thread's event loop, which runs the sockets, timers and signals of this folder. Only net/ includes Asio.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Runs until stop() is called. Returns at once after stop().
+  // Runs until stop() is called; returns immediately if it already was.
   void run();
   // Any thread.
   void stop();
@@ -27,7 +27,8 @@ class EventLoop {
   std::shared_ptr<Timer> after(Duration delay, std::function<void()> work);
   // Loop thread only: calls `work(signal)` each time one of `signals` arrives, instead of the default action.
   void on_signals(std::vector<int> signals, std::function<void(int)> work);
-  // Loop thread only: calls `work` whenever `fd` is readable, until the handle is destroyed. The fd stays the caller's.
+  // Loop thread only: calls `work` whenever `fd` is readable, until the handle is destroyed. The caller still owns the
+  // fd.
   class Watch;
   std::shared_ptr<Watch> on_readable(int fd, std::function<void()> work);
 

@@ -1,6 +1,7 @@
-// What an HTTP request and its answer are, for servers and clients alike. Header names are lower case.
+// HTTP requests and answers, for servers and clients alike. Header names are lower case.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ struct Request {
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Headers headers;
   std::string body;
-  std::string peer;  // "127.0.0.1:40512"
+  std::string peer;                       // "127.0.0.1:40512"; "unix" over a Unix socket
+  std::optional<std::uint32_t> peer_uid;  // the user who sent it, if the kernel knows (peer.h)
 
   std::optional<std::string> header(std::string_view lower_case_name) const;
   std::optional<std::string> parameter(std::string_view name) const;  // first value in the query

@@ -1,15 +1,22 @@
-// HTTP/1.1 over Beast with callbacks. One Connection a socket; requests of one connection are answered one after
+// HTTP/1.1 over Beast with callbacks. One Connection per socket; requests of one connection are answered one after
 // another.
 #include "net/http_server.h"
 
+#include <sys/un.h>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
+
 #include <boost/beast/http.hpp>
+
+#include <filesystem>
+#include <list>
 #include <mutex>
 #include <set>
 
 #include "net/event_loop_impl.h"
+#include "net/peer.h"
 #include "net/websocket_impl.h"
 
 namespace sl::net {
@@ -19,14 +26,16 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
+using local = asio::local::stream_protocol;
 
 class Connection;
 
-// Connections of one server, so that its end is theirs. Shared with them: whoever goes first leaves no dangling
-// pointer.
+// The connections of one server, so that they end with it. Shared with them, so that no pointer dangles whichever goes
+// first.
 struct Roster {
   std::set<Connection*> connections;
-  Handler* handler = nullptr;  // null once the server has gone
+  std::list<Connection*> strangers;  // of these, the oldest first
+  Handler* handler = nullptr;        // null once the server has gone
   ServerSettings settings;
 };
 
@@ -38,14 +47,15 @@ std::string to_lower(std::string_view text) {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, std::shared_ptr<Roster> roster)
-      : stream_(std::move(socket)), roster_(std::move(roster)) {
-    beast::error_code ignored;
-    const auto peer = stream_.socket().remote_endpoint(ignored);
-    if (!ignored) peer_ = peer.address().to_string() + ":" + std::to_string(peer.port());
+  Connection(SocketStream::socket_type socket, std::string peer, std::shared_ptr<Roster> roster)
+      : stream_(std::move(socket)), roster_(std::move(roster)), peer_(std::move(peer)) {
     roster_->connections.insert(this);
+    stranger_ = roster_->strangers.insert(roster_->strangers.end(), this);
   }
-  ~Connection() { roster_->connections.erase(this); }
+  ~Connection() {
+    leave_strangers();
+    roster_->connections.erase(this);
+  }
 
   void read();
   void respond(Response response);
@@ -65,25 +75,39 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::function<void()> on_drain;
 
  private:
+  void read_head();
   void on_header(beast::error_code error);
+  Request head() const;
+  bool admit();
+  void leave_strangers();
+  std::chrono::microseconds head_timeout() const;
+  void continued(beast::error_code error);
+  void read_body();
   void on_body(beast::error_code error);
   void dispatch();
   bool upgrade(const Request& request);
   void refuse(int status, const std::string& detail);
-  void refuse_body() {
-    refuse(413, "the body is over the limit of " + std::to_string(roster_->settings.body_bytes_max) + " bytes");
+  void refuse_body() { refuse(413, "the body is over the limit of " + std::to_string(body_bytes_max()) + " bytes"); }
+  std::size_t body_bytes_max() const {
+    return stranger_ ? roster_->settings.stranger_body_bytes_max : roster_->settings.body_bytes_max;
   }
+  void write(const std::string& text, void (Connection::*then)(beast::error_code));
+  void responded(beast::error_code error);
   void linger();
   void flush();
+  void flushed(beast::error_code error);
   void gone();
   void finish_stream();
 
-  beast::tcp_stream stream_;
+  SocketStream stream_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::shared_ptr<Roster> roster_;
+  Request request_;  // the head, while the body is read
   std::string peer_;
-  http::response<http::string_body> response_;
+  std::optional<std::optional<std::uint32_t>> peer_uid_;      // asked of the kernel once
+  std::optional<std::list<Connection*>::iterator> stranger_;  // empty once a request was trusted
+  std::string response_;
   std::deque<std::string> chunks_;
   bool keep_alive_ = true;
   bool head_only_ = false;
@@ -93,7 +117,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   unsigned version_ = 11;
 };
 
-// Connections end on the loop's thread, wherever the last of their users lets go.
+// Connections are destroyed on the loop's thread, wherever their last user releases them.
 void let_go(std::shared_ptr<Connection> connection) {
   auto executor = connection->executor();
   asio::post(executor, [c = std::move(connection)] {});
@@ -161,19 +185,32 @@ void Connection::read() {
   parser_->body_limit(roster_->settings.body_bytes_max);
   parser_->header_limit(static_cast<std::uint32_t>(roster_->settings.header_bytes_max));
   const bool begun = buffer_.size() > 0;
-  stream_.expires_after(chrono(begun ? roster_->settings.request_timeout : roster_->settings.idle_timeout));
-  if (begun)
-    return http::async_read_header(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_header(e); });
+  stream_.expires_after(begun || stranger_ ? head_timeout() : chrono(roster_->settings.idle_timeout));
+  if (begun) return read_head();
   // The first byte may take as long as an idle connection may live, the rest only as long as a request may.
   stream_.async_read_some(buffer_.prepare(4096), [self = shared_from_this()](beast::error_code error, std::size_t n) {
     if (error) return self->gone();
     self->buffer_.commit(n);
-    self->stream_.expires_after(chrono(self->roster_->settings.request_timeout));
-    http::async_read_header(self->stream_, self->buffer_, *self->parser_,
-                            [self](beast::error_code e, std::size_t) { self->on_header(e); });
+    if (!self->stranger_) self->stream_.expires_after(self->head_timeout());
+    self->read_head();
   });
+}
+
+// Every call of these functions is compiled into much code: each is called in one place only.
+void Connection::read_head() {
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_header(e); });
+}
+
+void Connection::read_body() {
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_body(e); });
+}
+
+// `text` must live until `then` is called.
+void Connection::write(const std::string& text, void (Connection::*then)(beast::error_code)) {
+  asio::async_write(stream_, asio::buffer(text),
+                    [self = shared_from_this(), then](beast::error_code e, std::size_t) { (self.get()->*then)(e); });
 }
 
 void Connection::on_header(beast::error_code error) {
@@ -184,19 +221,56 @@ void Connection::on_header(beast::error_code error) {
   if (error && error.category() == http::make_error_code(http::error::bad_method).category())
     return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
+  if (!admit()) return;
   const auto length = parser_->content_length();
-  if (length && *length > roster_->settings.body_bytes_max) return refuse_body();
+  if (length && *length > body_bytes_max()) return refuse_body();
   if (beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
     static const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
-    asio::async_write(stream_, asio::buffer(go_on), [self = shared_from_this()](beast::error_code e, std::size_t) {
-      if (e) return self->gone();
-      http::async_read(self->stream_, self->buffer_, *self->parser_,
-                       [self](beast::error_code e2, std::size_t) { self->on_body(e2); });
-    });
-    return;
+    return write(go_on, &Connection::continued);
   }
-  http::async_read(stream_, buffer_, *parser_,
-                   [self = shared_from_this()](beast::error_code e, std::size_t) { self->on_body(e); });
+  read_body();
+}
+
+void Connection::continued(beast::error_code error) { error ? gone() : read_body(); }
+
+std::chrono::microseconds Connection::head_timeout() const {
+  return chrono(stranger_ ? roster_->settings.stranger_timeout : roster_->settings.request_timeout);
+}
+
+Request Connection::head() const {
+  const auto& message = parser_->get();
+  Request request;
+  request.method = message.method() == http::verb::head ? "GET" : std::string(message.method_string());
+  request.peer = peer_;
+  request.peer_uid = *peer_uid_;
+  parse_target(std::string_view(message.target().data(), message.target().size()), request);
+  for (const auto& field : message)
+    request.headers.emplace_back(to_lower(std::string_view(field.name_string().data(), field.name_string().size())),
+                                 std::string(field.value()));
+  return request;
+}
+
+// No body is read before it is known who sends it.
+bool Connection::admit() {
+  if (!roster_->handler) return gone(), false;
+  if (!peer_uid_) peer_uid_ = user_at_other_end(stream_.socket().native_handle());
+  request_ = head();
+  Handler::Verdict verdict = roster_->handler->on_head(request_);
+  if (verdict.refusal) {
+    keep_alive_ = false;
+    version_ = 11;
+    respond(std::move(*verdict.refusal));
+    return false;
+  }
+  if (verdict.trusted) leave_strangers();
+  parser_->body_limit(body_bytes_max());
+  stream_.expires_after(chrono(roster_->settings.request_timeout));
+  return true;
+}
+
+void Connection::leave_strangers() {
+  if (stranger_) roster_->strangers.erase(*stranger_);
+  stranger_.reset();
 }
 
 void Connection::on_body(beast::error_code error) {
@@ -215,13 +289,7 @@ void Connection::dispatch() {
   keep_alive_ = message.keep_alive();
   version_ = message.version();
   head_only_ = message.method() == http::verb::head;
-  Request request;
-  request.method = head_only_ ? "GET" : std::string(message.method_string());
-  request.peer = peer_;
-  parse_target(std::string_view(message.target().data(), message.target().size()), request);
-  for (const auto& field : message)
-    request.headers.emplace_back(to_lower(std::string_view(field.name_string().data(), field.name_string().size())),
-                                 std::string(field.value()));
+  Request request = std::move(request_);
   if (beast::websocket::is_upgrade(message) && upgrade(request)) return;
   request.body = std::move(message.body());
   roster_->handler->on_request(std::move(request), std::make_shared<LiveReply>(shared_from_this()));
@@ -229,8 +297,8 @@ void Connection::dispatch() {
 
 bool Connection::upgrade(const Request& request) {
   auto message = std::make_shared<http::request<http::string_body>>(parser_->get());
-  // The socket moves only once the handler has said yes; until then this connection must still be able to answer.
-  auto socket = std::make_shared<BeastWebSocket>(beast::tcp_stream(stream_.get_executor()));
+  // The socket moves only after the handler has accepted; until then this connection must still be able to answer.
+  auto socket = std::make_shared<BeastWebSocket>(SocketStream(stream_.get_executor()));
   if (!roster_->handler->on_websocket(request, socket)) return false;
   beast::get_lowest_layer(socket->inner()).socket() = stream_.release_socket();
   BeastWebSocket::set_timeouts(socket->inner(), beast::role_type::server);
@@ -249,26 +317,30 @@ void Connection::refuse(int status, const std::string& detail) {
 }
 
 void Connection::respond(Response response) {
-  response_ = {http::status::ok, version_};
-  response_.result(static_cast<unsigned>(response.status));
-  response_.set(http::field::content_type, response.content_type);
-  for (const auto& [name, value] : response.headers) response_.set(name, value);
-  response_.keep_alive(keep_alive_);
-  response_.body() = std::move(response.body);
-  response_.prepare_payload();
-  if (head_only_) response_.body().clear();
+  http::response<http::string_body> message{http::status::ok, version_};
+  message.result(static_cast<unsigned>(response.status));
+  message.set(http::field::content_type, response.content_type);
+  for (const auto& [name, value] : response.headers) message.set(name, value);
+  message.keep_alive(keep_alive_);
+  message.body() = std::move(response.body);
+  message.prepare_payload();
+  const http::fields::writer head(message, message.version(), message.result_int());
+  response_ = beast::buffers_to_string(head.get());
+  if (!head_only_) response_ += message.body();
   stream_.expires_after(chrono(roster_->settings.request_timeout));
-  http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, std::size_t) {
-    if (error) return self->gone();
-    if (self->keep_alive_) return self->read();
-    beast::error_code ignored;
-    self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
-    self->stream_.expires_after(std::chrono::seconds(2));
-    self->linger();
-  });
+  write(response_, &Connection::responded);
 }
 
-// Closing with bytes unread would reset the connection and take the answer with it: read on for a moment.
+void Connection::responded(beast::error_code error) {
+  if (error) return gone();
+  if (keep_alive_) return read();
+  beast::error_code ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(std::chrono::seconds(2));
+  linger();
+}
+
+// Closing with unread bytes would reset the connection and lose the answer: continue reading for a moment.
 void Connection::linger() {
   buffer_.clear();
   stream_.async_read_some(buffer_.prepare(64 << 10), [self = shared_from_this()](beast::error_code error, std::size_t) {
@@ -276,7 +348,7 @@ void Connection::linger() {
   });
 }
 
-// A streamed answer is written by hand: head, then chunks as they come.
+// A streamed answer is written by hand: the head, then chunks as they come.
 void Connection::begin_stream(const Response& head) {
   streaming_ = true;
   std::string text = "HTTP/1.1 " + std::to_string(head.status) + " " +
@@ -293,7 +365,7 @@ void Connection::begin_stream(const Response& head) {
   }
   flush();
   if (buffer_.size() > 0) return;
-  // A peer that leaves is seen by a read that can only fail (nobody pipelines behind a stream).
+  // A read that can only fail detects a peer that leaves (nothing is pipelined behind a stream).
   stream_.socket().async_wait(tcp::socket::wait_read, [weak = weak_from_this()](beast::error_code) {
     const auto self = weak.lock();
     if (!self || !self->streaming_ || self->closed) return;
@@ -333,20 +405,21 @@ void Connection::flush() {
   if (writing_ || chunks_.empty() || closed) return;
   writing_ = true;
   stream_.expires_after(chrono(roster_->settings.idle_timeout));
-  asio::async_write(stream_, asio::buffer(chunks_.front()),
-                    [self = shared_from_this()](beast::error_code error, std::size_t) {
-                      self->writing_ = false;
-                      if (error || self->closed) {
-                        self->chunks_.clear();
-                        return self->gone();
-                      }
-                      self->unsent -= self->chunks_.front().size();
-                      self->chunks_.pop_front();
-                      if (!self->chunks_.empty()) return self->flush();
-                      self->stream_.expires_never();
-                      if (self->on_drain) std::exchange(self->on_drain, nullptr)();
-                      if (self->closing_stream_) self->finish_stream();
-                    });
+  write(chunks_.front(), &Connection::flushed);
+}
+
+void Connection::flushed(beast::error_code error) {
+  writing_ = false;
+  if (error || closed) {
+    chunks_.clear();
+    return gone();
+  }
+  unsent -= chunks_.front().size();
+  chunks_.pop_front();
+  if (!chunks_.empty()) return flush();
+  stream_.expires_never();
+  if (on_drain) std::exchange(on_drain, nullptr)();
+  if (closing_stream_) finish_stream();
 }
 
 void Connection::finish_stream() {
@@ -356,39 +429,101 @@ void Connection::finish_stream() {
 }
 
 void Connection::gone() {
+  leave_strangers();
   if (closed.exchange(true)) return;
-  if (!writing_) chunks_.clear();  // a write under way still reads the first one
+  if (!writing_) chunks_.clear();  // a write in progress still reads the first chunk
   unsent = 0;
   if (on_drain) std::exchange(on_drain, nullptr)();
 }
 
+std::string name_of(const tcp::endpoint& peer) {
+  return peer.address().to_string() + ":" + std::to_string(peer.port());
+}
+std::string name_of(const local::endpoint&) { return "unix"; }
+void tune(tcp::socket& socket) {
+  beast::error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+}
+void tune(local::socket&) {}
+
+// Accepts connections of one kind until it or the server ends.
+template <typename Protocol>
+class Listener : public std::enable_shared_from_this<Listener<Protocol>> {
+ public:
+  using Endpoint = typename Protocol::endpoint;
+  Listener(asio::io_context& io, std::shared_ptr<Roster> roster) : acceptor_(io), roster_(std::move(roster)) {}
+
+  beast::error_code open(const Endpoint& endpoint) {
+    beast::error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(4096, error);
+    if (!error) accept();
+    return error;
+  }
+  Endpoint endpoint() const {
+    beast::error_code ignored;
+    return acceptor_.local_endpoint(ignored);
+  }
+  void close() {
+    beast::error_code ignored;
+    acceptor_.close(ignored);
+  }
+
+ private:
+  void accept() {
+    acceptor_.async_accept([self = this->shared_from_this()](beast::error_code error, auto socket) {
+      if (!self->roster_->handler || error == asio::error::operation_aborted) return;
+      if (!error) self->admit(std::move(socket));
+      if (!error || error == asio::error::connection_aborted) return self->accept();
+      // Out of descriptors: wait until some are free instead of spinning.
+      self->retry_.emplace(self->acceptor_.get_executor(), std::chrono::milliseconds(100));
+      self->retry_->async_wait([self](beast::error_code e) {
+        if (!e && self->roster_->handler) self->accept();
+      });
+    });
+  }
+  void admit(typename Protocol::socket socket) {
+    if (roster_->connections.size() >= roster_->settings.connections_max) return;  // closes the new connection
+    // A stranger who says nothing must not keep out one who does: the oldest stranger makes room.
+    if (roster_->strangers.size() >= roster_->settings.strangers_max) roster_->strangers.front()->shut();
+    beast::error_code gone;
+    const auto peer = socket.remote_endpoint(gone);
+    tune(socket);
+    std::make_shared<Connection>(std::move(socket), gone ? std::string() : name_of(peer), roster_)->read();
+  }
+
+  typename Protocol::acceptor acceptor_;
+  std::shared_ptr<Roster> roster_;
+  std::optional<asio::steady_timer> retry_;
+};
+
 class BeastServer : public HttpServer {
  public:
   BeastServer(EventLoop& loop, const ServerSettings& settings, Handler& handler)
-      : acceptor_(loop.impl().io), roster_(std::make_shared<Roster>()) {
+      : roster_(std::make_shared<Roster>()),
+        tcp_(std::make_shared<Listener<tcp>>(loop.impl().io, roster_)),
+        unix_(std::make_shared<Listener<local>>(loop.impl().io, roster_)) {
     roster_->handler = &handler;
     roster_->settings = settings;
   }
   ~BeastServer() override {
     roster_->handler = nullptr;
-    beast::error_code ignored;
-    acceptor_.close(ignored);
+    stop_accepting();
     const auto connections = roster_->connections;
     for (Connection* connection : connections) connection->shut();
   }
 
   Status open() {
+    const ServerSettings& settings = roster_->settings;
     beast::error_code error;
-    const auto address = asio::ip::make_address(roster_->settings.address, error);
+    const auto address = asio::ip::make_address(settings.address, error);
     if (error)
-      return invalid("address-unavailable", "not an address to listen on: " + roster_->settings.address)
+      return invalid("address-unavailable", "not an address to listen on: " + settings.address)
           .hint("--listen 127.0.0.1:5000");
-    const tcp::endpoint endpoint(address, roster_->settings.port);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(4096, error);
-    const std::string where = roster_->settings.address + ":" + std::to_string(roster_->settings.port);
+    error = tcp_->open(tcp::endpoint(address, settings.port));
+    const std::string where = settings.address + ":" + std::to_string(settings.port);
     if (error == asio::error::address_in_use) {
       return conflict("port-in-use", "another program listens on " + where)
           .hint("stop it, or choose another port: --listen 127.0.0.1:0 takes any free one");
@@ -396,42 +531,32 @@ class BeastServer : public HttpServer {
     if (error)
       return unavailable("address-unavailable", "cannot listen on " + where + ": " + error.message())
           .hint("--listen 127.0.0.1:5000");
-    accept();
-    return {};
+    return open_unix();
   }
 
-  std::uint16_t port() const override {
-    beast::error_code ignored;
-    return acceptor_.local_endpoint(ignored).port();
-  }
+  std::uint16_t port() const override { return tcp_->endpoint().port(); }
   void stop_accepting() override {
-    beast::error_code ignored;
-    acceptor_.close(ignored);
+    tcp_->close();
+    unix_->close();
   }
 
  private:
-  void accept() {
-    acceptor_.async_accept([this, roster = roster_](beast::error_code error, tcp::socket socket) {
-      if (!roster->handler || error == asio::error::operation_aborted) return;
-      if (!error) admit(std::move(socket));
-      if (!error || error == asio::error::connection_aborted) return accept();
-      // Out of descriptors: wait for some to come back instead of spinning.
-      retry_.emplace(acceptor_.get_executor(), std::chrono::milliseconds(100));
-      retry_->async_wait([this, roster](beast::error_code e) {
-        if (!e && roster->handler) accept();
-      });
-    });
-  }
-  void admit(tcp::socket socket) {
-    if (roster_->connections.size() >= roster_->settings.connections_max) return;  // closes it
-    beast::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
-    std::make_shared<Connection>(std::move(socket), roster_)->read();
+  // Only the caller writes to the socket's folder, so a socket that exists there is a leftover.
+  Status open_unix() {
+    const std::string& path = roster_->settings.socket_path;
+    if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) return {};  // the path is too long: TCP only
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    beast::error_code error;
+    error = unix_->open(local::endpoint(path));
+    if (error) return unavailable("address-unavailable", "cannot listen on " + path + ": " + error.message());
+    std::filesystem::permissions(path, std::filesystem::perms(0600), ignored);
+    return {};
   }
 
-  tcp::acceptor acceptor_;
   std::shared_ptr<Roster> roster_;
-  std::optional<asio::steady_timer> retry_;
+  std::shared_ptr<Listener<tcp>> tcp_;
+  std::shared_ptr<Listener<local>> unix_;
 };
 
 }  // namespace

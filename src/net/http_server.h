@@ -1,11 +1,13 @@
 // An HTTP/1.1 server with keep-alive, streamed answers and WebSockets. It knows no routes: every request goes to one
-// Handler, on the loop's thread. Limits (body, header, slow clients) are answered here: 413, 431, 408.
+// Handler, on the loop's thread. The server itself answers violations of limits (body, header, slow clients): 413, 431,
+// 408.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -23,12 +25,13 @@ class Stream {
   virtual void write(std::string chunk) = 0;
   virtual void close() = 0;                      // ends the answer properly
   virtual bool closed() const = 0;               // by either side
-  virtual std::size_t unsent_bytes() const = 0;  // queued here: writers stop above a limit of their own
-  // `work` runs on the loop thread once all that was written is sent (for back-pressure), and when the peer has gone.
+  virtual std::size_t unsent_bytes() const = 0;  // queued here; writers have limits of their own
+  // `work` runs on the loop thread when everything written has been sent (for back-pressure), and when the peer has
+  // gone.
   virtual void on_drain(std::function<void()> work) = 0;
 };
 
-// The slot for one answer. Any thread may fill it; dropping it unanswered sends 500.
+// The slot for one answer. Any thread may fill it; dropping it unanswered sends status 500.
 class Reply {
  public:
   virtual ~Reply() = default;
@@ -39,12 +42,19 @@ class Reply {
 class Handler {
  public:
   virtual ~Handler() = default;
+  // Called when the head of a request has arrived, before its body is read. A refusal is sent and ends the connection.
+  // Until one of its requests is `trusted`, a connection is a stranger's and bounded like one (ServerSettings).
+  struct Verdict {
+    std::optional<Response> refusal = {};
+    bool trusted = false;
+  };
+  virtual Verdict on_head(const Request& head) = 0;
   virtual void on_request(Request request, std::shared_ptr<Reply> reply) = 0;
-  // An upgrade request. Return false to let it be answered by on_request; true after keeping `socket` and having set
-  // its callbacks.
+  // An upgrade request. Return false to have it answered by on_request; true after keeping `socket` and setting its
+  // callbacks.
   virtual bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) = 0;
-  // A request that was refused before it reached on_request (body too large, malformed): render it. `kind` is the HTTP
-  // status, `detail` a sentence.
+  // Renders the answer to a request that was refused before it reached on_request (body too large, malformed). `status`
+  // is the HTTP status, `detail` a sentence.
   virtual Response on_protocol_error(int status, const std::string& detail) = 0;
 };
 
@@ -54,8 +64,13 @@ struct ServerSettings {
   std::size_t body_bytes_max = 1 << 20;
   std::size_t header_bytes_max = 16 << 10;
   std::size_t connections_max = 20'000;
-  Duration request_timeout = Duration::whole_seconds(30);  // to receive one whole request once it has begun
+  Duration request_timeout = Duration::whole_seconds(30);  // from the beginning of a request to its end
   Duration idle_timeout = Duration::whole_seconds(120);    // keep-alive connection without a request
+  // Connections without a trusted request so far: if there are more, the oldest of them is closed.
+  std::size_t strangers_max = 2'000;
+  Duration stranger_timeout = Duration::whole_seconds(10);  // from waiting for the first byte to the whole head
+  std::size_t stranger_body_bytes_max = 4 << 10;
+  std::string socket_path = {};  // a Unix socket to listen on as well; empty: none
 };
 
 class HttpServer {

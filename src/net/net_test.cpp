@@ -1,4 +1,6 @@
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,7 +17,14 @@ namespace {
 // Answers by path; echoes WebSockets.
 class TestHandler : public Handler {
  public:
+  Verdict on_head(const Request& head) override {
+    if (head.header("authorization") == "none") return {Response{401, "text/plain", {}, "who are you?"}, false};
+    return {{}, head.path != "/stranger"};
+  }
   void on_request(Request request, std::shared_ptr<Reply> reply) override {
+    if (request.path == "/who")
+      return reply->send(
+          {200, "text/plain", {}, request.peer + " " + std::to_string(request.peer_uid.value_or(99999))});
     if (request.path == "/drop") return;
     if (request.path == "/thread")
       return std::thread([reply] { reply->send({200, "text/plain", {}, "from afar"}); }).detach();
@@ -32,7 +41,7 @@ class TestHandler : public Handler {
         {200, "text/plain", {{"X-Method", request.method}}, request.body + request.parameter("q").value_or("")});
   }
   bool on_websocket(const Request& request, std::shared_ptr<WebSocket> socket) override {
-    if (request.path == "/refuse") {  // before the handshake is through
+    if (request.path == "/refuse") {  // before the handshake is complete
       socket->set_callbacks({});
       socket->send("no");
       socket->close("not you");
@@ -61,6 +70,9 @@ class NetTest : public testing::Test {
     settings.port = 0;
     settings.body_bytes_max = 10'000;
     settings.request_timeout = Duration::milliseconds(300);
+    settings.stranger_timeout = Duration::milliseconds(300);
+    settings.strangers_max = 20;
+    settings.socket_path = socket_;
     auto server = HttpServer::listen(loop_, settings, handler_);
     ASSERT_TRUE(server.ok());
     server_ = std::move(*server);
@@ -85,8 +97,66 @@ class NetTest : public testing::Test {
   TestHandler handler_;
   std::unique_ptr<HttpServer> server_;
   std::string url_;
+  std::string socket_ = "/tmp/schedulearn-net-test-" + std::to_string(::getpid()) + ".sock";
   std::thread thread_;
 };
+
+// A connection by hand: sends text, and reads until the other end closes.
+class Raw {
+ public:
+  explicit Raw(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    const timeval patience{5, 0};
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+  ~Raw() { ::close(fd_); }
+  void send(const std::string& text) const { EXPECT_GT(::send(fd_, text.data(), text.size(), MSG_NOSIGNAL), 0); }
+  std::string read_all() const {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t n; (n = ::recv(fd_, buffer, sizeof buffer, 0)) != 0;) {
+      if (n < 0) return text + "(still open)";
+      text.append(buffer, static_cast<std::size_t>(n));
+    }
+    return text;
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(NetTest, the_kernel_says_who_asks_over_loopback_and_over_the_unix_socket) {
+  const std::string uid = std::to_string(::getuid());
+  EXPECT_TRUE(fetch_ok("/who").body.ends_with(" " + uid));
+  ClientRequest over_unix{"GET", url_ + "/who"};
+  over_unix.socket = socket_;
+  EXPECT_EQ(fetch(over_unix)->body, "unix " + uid);
+  EXPECT_TRUE(is_listening(socket_));
+  EXPECT_FALSE(is_listening(socket_ + ".not"));
+}
+
+TEST_F(NetTest, a_request_is_refused_before_its_body_is_read) {
+  const Raw half(server_->port());
+  half.send("POST /x HTTP/1.1\r\nHost: x\r\nAuthorization: none\r\nContent-Length: 9000\r\n\r\nabc");
+  EXPECT_NE(half.read_all().find("who are you?"), std::string::npos);
+}
+
+TEST_F(NetTest, a_stranger_may_send_a_small_body_only) {
+  EXPECT_EQ(fetch_ok("/stranger", "POST", std::string(1'000, 'x')).status, 200);
+  EXPECT_EQ(fetch_ok("/stranger", "POST", std::string(5'000, 'x')).status, 413);
+}
+
+TEST_F(NetTest, a_silent_connection_is_closed) { EXPECT_EQ(Raw(server_->port()).read_all(), ""); }
+
+TEST_F(NetTest, silent_connections_make_room_for_one_that_asks) {
+  std::vector<std::unique_ptr<Raw>> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(std::make_unique<Raw>(server_->port()));
+  EXPECT_EQ(fetch_ok("/x", "POST", "here").body, "here");
+}
 
 TEST_F(NetTest, a_request_is_answered_with_its_own_body_and_decoded_query) {
   EXPECT_EQ(fetch_ok("/x?q=a%20b+c", "POST", "hello ").body, "hello a b c");
@@ -135,6 +205,16 @@ TEST_F(NetTest, nobody_listening_and_no_answer_in_time_are_different_errors) {
   slow.timeout = Duration::milliseconds(100);
   EXPECT_EQ(fetch(slow).error().code, "timeout");
   EXPECT_EQ(fetch({"GET", "https://127.0.0.1/"}).error().code, "https-unsupported");
+}
+
+TEST_F(NetTest, a_call_can_be_given_up_while_nothing_arrives) {
+  bool has_begun = false;
+  ClientRequest silent{"GET", url_ + "/endless"};
+  silent.is_given_up = [&] { return has_begun; };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto answer = fetch_stream(silent, [&](std::string_view) { return has_begun = true; });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "the time-out is 30 s";
+  EXPECT_EQ(answer.error().code, "given-up");
 }
 
 TEST_F(NetTest, a_port_in_use_is_refused_with_a_hint) {
@@ -222,6 +302,13 @@ TEST(Url, is_taken_apart) {
   EXPECT_EQ(url->host, "::1");
   EXPECT_EQ(url->port, "5000");
   EXPECT_EQ(url->target, "/api?x=1");
+  EXPECT_TRUE(is_loopback("127.0.0.9") && is_loopback("::1") && is_loopback("localhost"));
+  for (const char* foreign : {"127.evil.example", "127.0.0.1.evil.example", "128.0.0.1", "localhost.evil", "", "127.1"})
+    EXPECT_FALSE(is_loopback(foreign)) << foreign;
+  EXPECT_EQ(parse_authority("[::1]:5000"), (Authority{"::1", "5000"}));
+  EXPECT_EQ(parse_authority("LocalHost"), (Authority{"localhost", "80"}));
+  for (const char* bad : {"", ":80", "[::1", "[::1]x", "a:b", "user@127.0.0.1", "a b", "127.0.0.1:"})
+    EXPECT_FALSE(parse_authority(bad)) << bad;
   for (const char* bad : {"", "localhost", "ftp://x", "http://", "http://a:b/"})
     EXPECT_FALSE(parse_url(bad).ok()) << bad;
 }

@@ -1,5 +1,11 @@
 #include "net/url.h"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
 namespace sl::net {
 
 Result<Url> parse_url(const std::string& text) {
@@ -9,20 +15,40 @@ Result<Url> parse_url(const std::string& text) {
     return invalid("https-unsupported", "encrypted connections are not supported yet: " + text)
         .hint("use http:// through a local tunnel or proxy");
   if (scheme != "http" && scheme != "ws")
-    return invalid("bad-url", "not a controller's address: " + text).hint("it looks like http://127.0.0.1:5000");
+    return invalid("bad-url", "not a controller's address: " + text)
+        .hint("an address looks like http://127.0.0.1:5000");
   const std::size_t begin = colon + 3;
   const std::size_t slash = text.find_first_of("/?", begin);
   const std::string authority = text.substr(begin, slash == std::string::npos ? std::string::npos : slash - begin);
-  Url url;
-  url.target = slash == std::string::npos ? "/" : (text[slash] == '?' ? "/" : "") + text.substr(slash);
-  const std::size_t bracket = authority.rfind(']');
-  const std::size_t port = authority.find(':', bracket == std::string::npos ? 0 : bracket);
-  url.host = authority.substr(0, port);
-  if (bracket != std::string::npos && url.host.size() >= 2) url.host = url.host.substr(1, url.host.size() - 2);
-  url.port = port == std::string::npos ? "80" : authority.substr(port + 1);
-  if (url.host.empty() || url.port.empty() || url.port.find_first_not_of("0123456789") != std::string::npos)
-    return invalid("bad-url", "not a controller's address: " + text);
+  const auto parsed = parse_authority(authority);
+  if (!parsed) return invalid("bad-url", "not a controller's address: " + text);
+  Url url{parsed->host, parsed->port, "/"};
+  if (slash != std::string::npos) url.target = (text[slash] == '?' ? "/" : "") + text.substr(slash);
   return url;
+}
+
+std::optional<Authority> parse_authority(std::string_view text) {
+  const bool bracketed = text.starts_with('[');
+  const std::size_t bracket = bracketed ? text.find(']') : 0;
+  if (bracket == std::string_view::npos) return std::nullopt;
+  const std::size_t colon = text.find(':', bracket);
+  const std::string_view host = bracketed ? text.substr(1, bracket - 1) : text.substr(0, colon);
+  const std::string_view port = colon == std::string_view::npos ? "80" : text.substr(colon + 1);
+  if (bracketed && bracket + 1 != std::min(colon, text.size())) return std::nullopt;
+  if (host.empty() || host.find_first_of("@/\\ \t") != std::string_view::npos) return std::nullopt;
+  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string_view::npos)
+    return std::nullopt;
+  Authority authority{std::string(host), std::string(port)};
+  for (char& c : authority.host) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return authority;
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr four{};
+  in6_addr six{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  if (::inet_pton(AF_INET6, host.c_str(), &six) == 1) return std::memcmp(&six, &in6addr_loopback, sizeof six) == 0;
+  return host == "localhost";
 }
 
 }  // namespace sl::net

@@ -1,5 +1,5 @@
-// One WebSocket, either end. Text frames, whole messages, in order. send/close may be called from any thread; callbacks
-// run on the loop's thread. A ping every few seconds finds dead peers; on_close comes exactly once.
+// One WebSocket, either end. Text frames, whole messages, in order. Any thread may call send and close; callbacks run
+// on the loop's thread. A ping every few seconds detects dead peers; on_close is called exactly once.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +23,11 @@ class WebSocket {
     std::function<void(std::string text)> on_message;
     std::function<void(std::string reason)> on_close;
   };
-  // Must be set before the loop turns again (in on_websocket, or in on_open of the client).
+  // Must be set before the loop's next turn (in on_websocket, or in on_open of the client).
   virtual void set_callbacks(Callbacks callbacks) = 0;
 };
 
-// Client: connects to "ws://host:port/path" and calls exactly one of the two. Drop the returned handle to give up.
+// Client: connects to "ws://host:port/path" and calls exactly one of the two. Destroy the returned handle to give up.
 struct ConnectResult {
   std::function<void(std::shared_ptr<WebSocket>)> on_open;
   std::function<void(Error)> on_error;

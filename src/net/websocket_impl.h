@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/websocket.hpp>
@@ -12,12 +13,15 @@
 
 namespace sl::net {
 
+// A connected socket with timeouts, over TCP or a Unix socket.
+using SocketStream = boost::beast::basic_stream<boost::asio::generic::stream_protocol>;
+
 inline constexpr std::size_t websocket_message_bytes_max = 16 << 20;
 
 class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<BeastWebSocket> {
  public:
-  using Inner = boost::beast::websocket::stream<boost::beast::tcp_stream>;
-  explicit BeastWebSocket(boost::beast::tcp_stream&& stream) : socket_(std::move(stream)) {}
+  using Inner = boost::beast::websocket::stream<SocketStream>;
+  explicit BeastWebSocket(SocketStream&& stream) : socket_(std::move(stream)) {}
 
   void send(std::string text) override {
     unsent_ += text.size();
@@ -97,7 +101,7 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
     if (closed_ || closing_) return;
     closing_ = true;
     reason_ = reason.substr(0, 120);
-    if (open_ && !writing_) finish_close();  // else when it is open and the queue is empty
+    if (open_ && !writing_) finish_close();  // else once it is open and the queue is empty
   }
   void finish_close() {
     const boost::beast::websocket::close_reason reason(boost::beast::websocket::close_code::normal, reason_);

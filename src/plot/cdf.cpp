@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/statistics.h"
 #include "plot/csv.h"
-#include "plot/statistics.h"
 #include "plot/text.h"
 
 namespace sl::plot {
 namespace {
 
-// Columns by which a job's value is found: itself, or the difference of two that older files have.
+// The columns that give a job's value: one of its own, or the difference of two in older files.
 struct ValueColumns {
   std::optional<std::size_t> value, from, to;
 };
@@ -38,10 +38,9 @@ Result<std::optional<double>> value_of(const CsvReader& csv, const ValueColumns&
   return std::optional<double>(**to - **from);
 }
 
-constexpr double slowdown_run_least_s =
-    10;  // bounded slowdown: a job of a second that waits a minute is no catastrophe
+constexpr double slowdown_run_least_s = 10;  // bounded slowdown (policies.md 14)
 
-// The value of the present row, by one or two columns.
+// The value of the current row, from one or two columns.
 class Measure {
  public:
   static Result<Measure> make(const CsvReader& csv, const JobQuantity& quantity) {
@@ -93,17 +92,26 @@ Range range_of(const std::vector<JobSample>& samples, bool is_log) {
   return range.low < range.high ? range : Range{range.low / 2, range.high * 2};
 }
 
-std::string value_text(const JobQuantity& quantity, double value) {
-  return quantity.quantity.unit == Unit::seconds ? duration_text(value) : figure_text(value);
+std::string value_text(const JobQuantity& quantity, double most, double value) {
+  return quantity.quantity.unit == Unit::seconds ? text_in(time_unit(most), value) : figure_text(value);
+}
+
+double largest(const std::vector<JobSample>& samples) {
+  double most = 0;
+  for (const JobSample& sample : samples) {
+    if (!sample.values.empty()) most = std::max(most, sample.values.back());
+  }
+  return most;
 }
 
 std::string summary_of(const JobQuantity& quantity, const std::vector<JobSample>& samples) {
   std::vector<std::string> parts;
+  const double most = largest(samples);
   for (const JobSample& sample : samples) {
     if (sample.values.empty()) continue;
     parts.push_back(fmt::format("{}: median {}, 95th percentile {}", sample.name,
-                                value_text(quantity, percentile(sample.values, 0.5)),
-                                value_text(quantity, percentile(sample.values, 0.95))));
+                                value_text(quantity, most, percentile(sample.values, 0.5)),
+                                value_text(quantity, most, percentile(sample.values, 0.95))));
   }
   std::string name = quantity.quantity.name;
   name[0] = static_cast<char>(std::tolower(name[0]));
@@ -167,7 +175,7 @@ std::vector<Point> cumulative(const JobSample& sample) {
 
 Result<Figure> cdf_figure(const JobQuantity& quantity, const std::vector<JobSample>& samples, XScale scale) {
   const bool any = std::any_of(samples.begin(), samples.end(), [](const JobSample& s) { return !s.values.empty(); });
-  if (!any) return invalid("empty-data", "no job has a value of " + quantity.word);
+  if (!any) return invalid("empty-data", "no job has a value for " + quantity.word);
   const bool is_log = scale == XScale::logarithmic || (scale == XScale::automatic && spans_decades(samples));
   Panel panel;
   panel.x = {quantity.quantity.name, quantity.quantity.unit, range_of(samples, is_log),

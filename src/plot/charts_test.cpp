@@ -1,4 +1,4 @@
-// What the charts show, on data small enough to count.
+// What the charts show, on data small enough to count by hand.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -7,15 +7,20 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/random.h"
+#include "cli/plot.h"
 #include "plot/cdf.h"
-#include "plot/commands.h"
+#include "plot/comparison.h"
 #include "plot/gantt.h"
+#include "plot/gantt_colors.h"
 #include "plot/history.h"
+#include "plot/make_figure.h"
 #include "plot/reduce.h"
 #include "plot/render.h"
+#include "plot/text.h"
 #include "plot/utilization.h"
 
 namespace sl::plot {
@@ -96,7 +101,7 @@ RC_GTEST_PROP(Reduction, keeps_the_ends_the_extremes_and_the_order_of_a_rising_l
   RC_ASSERT(fewer.front() == points.front());
   RC_ASSERT(fewer.back() == points.back());
   RC_ASSERT(std::is_sorted(fewer.begin(), fewer.end(), [](Point a, Point b) { return a.x < b.x; }));
-  // Nothing that is left out lies further from the line than paper shows.
+  // No omitted point lies further from the line than is visible on paper.
   std::size_t next = 1;
   for (const Point& point : points) {
     while (fewer[next].x < point.x) ++next;
@@ -160,7 +165,7 @@ TEST(Plots, that_cannot_be_drawn_say_why) {
   EXPECT_EQ(code(o), "unknown-metric");
   o = options_of("gantt");
   o.runs = {results + "sweep"};
-  EXPECT_NE(code(o), "");  // no events there
+  EXPECT_NE(code(o), "");  // there are no events there
   o = options_of("gantt");
   o.policies = {"nosuch"};
   EXPECT_EQ(code(o), "unknown-policy");
@@ -175,11 +180,158 @@ TEST(Plots, are_written_beside_their_numbers) {
   PlotOptions o = options_of("bars");
   o.out = (folder / "bars.svg").string();
   std::ostringstream told;
-  ASSERT_TRUE(plot(o, told).ok());
+  ASSERT_TRUE(cli::run_plot(o, told).ok());
   EXPECT_TRUE(fs::exists(folder / "bars.svg"));
   EXPECT_TRUE(fs::exists(folder / "bars.csv"));
   EXPECT_NE(told.str().find("lower bound"), std::string::npos);
   fs::remove_all(folder);
+}
+
+// ---- What a reader must not be misled by ----
+
+bool side_by_side(const Box& a, const Box& b) {
+  const auto overlap = [](Range x, Range y) { return std::min(x.high, y.high) - std::max(x.low, y.low); };
+  const double x = overlap(a.x, b.x), y = overlap(a.y, b.y);
+  return (x >= -1e-9 && y > 1e-9) || (y >= -1e-9 && x > 1e-9);
+}
+
+// Rows of boxes without gaps; jobs of several boxes have more neighbours than there are colours.
+RC_GTEST_PROP(GanttColors, differ_between_neighbours, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const auto jobs = random.integer(2, 60);
+  std::vector<Box> boxes;
+  for (int row = 0; row < 8; ++row) {
+    for (double at = 0; at < 100;) {
+      const double end = at + static_cast<double>(random.integer(1, 12));
+      boxes.push_back({{at, end}, {1.0 * row, row + 1.0}, 0, std::to_string(random.integer(1, jobs)), ""});
+      at = end;
+    }
+  }
+  color_boxes(boxes);
+  for (const Box& a : boxes) {
+    RC_ASSERT(a.color >= 0 && a.color < box_colors);
+    for (const Box& b : boxes) RC_ASSERT(a.label == b.label || !side_by_side(a, b) || a.color != b.color);
+  }
+}
+
+TEST(GanttColors, are_one_per_job_where_that_is_possible) {
+  std::vector<Box> boxes = {
+      {{0, 10}, {0, 1}, 0, "a", ""}, {{10, 20}, {0, 1}, 0, "b", ""}, {{20, 30}, {0, 1}, 0, "a", ""}};
+  color_boxes(boxes);
+  EXPECT_EQ(boxes[0].color, boxes[2].color);
+  EXPECT_NE(boxes[0].color, boxes[1].color);
+}
+
+// Boxes are light in both themes, so what is drawn on them is dark in both.
+TEST(Gantt, an_interruption_is_dark_on_its_box_in_every_theme) {
+  const auto history = parse_history("events.csv", small_history);
+  const Figure figure = *gantt_figure(*history, "fifo", {});
+  for (const Theme theme : {Theme::light, Theme::dark}) {
+    const std::string svg = render(figure, {80, theme});
+    EXPECT_NE(svg.find("class=\"wedge\""), std::string::npos);
+    EXPECT_NE(svg.find(".wedge{fill:#1f2328}"), std::string::npos);
+  }
+}
+
+TEST(Gantt, says_what_is_in_view) {
+  const auto history = parse_history("events.csv", small_history);
+  EXPECT_NE(gantt_figure(*history, "fifo", {})->caption.find("In view: 3 jobs, 2 GPUs, 0 to 40 s."), std::string::npos);
+  const std::string part = gantt_figure(*history, "fifo", {9, 16, {}})->caption;
+  EXPECT_NE(part.find("In view: 2 of 3 jobs, 2 GPUs, 9 to 16 s."), std::string::npos) << part;
+}
+
+TEST(Utilization, of_more_than_two_results_has_a_panel_each) {
+  const History history = *parse_history("events.csv", small_history);
+  const auto panels = [&](std::size_t count) {
+    std::vector<NamedHistory> histories;
+    for (std::size_t i = 0; i < count; ++i) histories.push_back({"p" + std::to_string(i), history});
+    return utilization_figure(histories, By::cluster, {})->panels;
+  };
+  EXPECT_EQ(panels(2).size(), 1U);
+  ASSERT_EQ(panels(3).size(), 3U);
+  EXPECT_EQ(panels(3)[1].y.name, "p1: GPUs held");
+  EXPECT_EQ(panels(3)[1].series.size(), 1U);
+}
+
+SimulatedResult result_of(const std::string& policy, std::int64_t seed, double jct_s, double bound_s) {
+  const auto number = static_cast<double>(seed);
+  return {policy,
+          {},
+          seed,
+          {{"jobs", 10},
+           {"seed", number},
+           {"avg_jct_s", jct_s},
+           {"avg_jct_bound_s", bound_s},
+           {"share_pct", 100 - number}}};
+}
+
+TEST(Bars, of_all_metrics_have_one_unit_of_time) {
+  PlotOptions o = options_of("bars");
+  o.metrics = {"avg_wait_s", "makespan_s"};
+  const auto figure = make_figure(o);
+  ASSERT_TRUE(figure.ok());
+  for (const Panel& panel : figure->panels) {
+    EXPECT_EQ(panel.x.time_unit->name, "h");
+    for (const Bar& bar : panel.bars) EXPECT_TRUE(bar.label.ends_with(" h")) << bar.label;
+  }
+}
+
+TEST(Bars, say_why_an_interval_crosses_the_bound_and_that_a_log_scale_shows_short_ones) {
+  RunSet runs{{{}},
+              {result_of("a", 1, 100, 90), result_of("a", 2, 200, 180), result_of("b", 1, 9000, 90),
+               result_of("b", 2, 9100, 180)}};
+  const auto figure = bars_figure(runs, {"avg_jct_s"}, Spacing::linear);
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  EXPECT_NE(figure->caption.find("each of which has a bound of its own"), std::string::npos);
+  EXPECT_EQ(figure->hints, std::vector<std::string>{"one bar hides others: --scale log"});
+  const auto logarithmic = bars_figure(runs, {"avg_jct_s"}, Spacing::logarithmic);
+  EXPECT_TRUE(logarithmic->hints.empty());
+  EXPECT_EQ(logarithmic->panels[0].x.spacing, Spacing::logarithmic);
+  EXPECT_GT(logarithmic->panels[0].x.range.low, 0);
+  runs.results = {result_of("a", 1, 190, 90), result_of("b", 1, 200, 90)};
+  EXPECT_EQ(bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->caption.find("bound of its own"), std::string::npos);
+}
+
+TEST(Shares, end_at_one_hundred_percent) {
+  const RunSet runs{{{}}, {result_of("a", 1, 1, 1), result_of("a", 2, 1, 1)}};
+  EXPECT_EQ(bars_figure(runs, {"share_pct"}, Spacing::linear)->panels[0].x.range.high, 100);
+  EXPECT_EQ(lines_figure(runs, "seed", {"share_pct"})->panels[0].y.range.high, 100);
+}
+
+TEST(Lines, have_ticks_where_data_is_and_whiskers_without_bands) {
+  const auto figure = make_figure(options_of("lines"));
+  ASSERT_TRUE(figure.ok());
+  std::set<double> places;
+  for (const Series& series : figure->panels[0].series) {
+    for (const Point& point : series.points) places.insert(point.x);
+  }
+  EXPECT_EQ(figure->panels[0].x.values, std::vector<double>(places.begin(), places.end()));
+  const std::string svg = render(*figure, {160, Theme::light});
+  EXPECT_NE(svg.find("class=\"w c0\""), std::string::npos);
+  EXPECT_EQ(svg.find("class=\"band"), std::string::npos);
+}
+
+TEST(Captions, say_seed_and_command) {
+  const auto figure = make_figure(options_of("cdf"));
+  ASSERT_TRUE(figure.ok());
+  EXPECT_NE(figure->caption.find("Seed 1. Made by: schedulearn sim compare --trace toy.csv --out lab"),
+            std::string::npos)
+      << figure->caption;
+}
+
+TEST(Captions, break_within_their_width_and_lose_nothing) {
+  const std::string text =
+      "Made by: schedulearn sim compare --trace poisson:jobs=60,cluster_gpus=16,load=1.1,max_s=20000 --servers 4x4 "
+      "Ävery-löng-wörd-without-any-place-to-break-it-that-is-wider-than-the-line-and-goes-on-and-on-and-on";
+  const double width = 200;
+  std::string whole;
+  for (const std::string& line : wrapped(text, size_small, width)) {
+    EXPECT_LE(text_width(line, size_small), width) << line;
+    whole += line;
+  }
+  const auto without_blanks = [](std::string t) { return std::erase(t, ' '), t; };
+  EXPECT_EQ(without_blanks(whole), without_blanks(text));
+  EXPECT_EQ(wrapped(text, size_small, width)[1], "jobs=60,cluster_gpus=16,load=1.1,max_s=20000");
 }
 
 }  // namespace

@@ -9,22 +9,25 @@
 #include <optional>
 #include <set>
 
+#include "base/csv.h"
+#include "base/statistics.h"
 #include "base/suggest.h"
-#include "plot/csv.h"
-#include "plot/statistics.h"
 #include "plot/text.h"
 
 namespace sl::plot {
 namespace {
 
-// Results that differ in x and seed alone.
+constexpr std::size_t ticks_at_values_max = 12;
+constexpr double hidden_below = 0.05;  // of the longest bar
+
+// Results that differ only in x and seed.
 struct Group {
   std::string name;
   std::vector<const SimulatedResult*> results;
 };
 
 std::vector<Group> groups_of(const RunSet& runs, const std::string& x) {
-  RunSet blurred = runs;  // what does not tell groups apart is taken away before they are named
+  RunSet blurred = runs;  // everything that does not distinguish groups is removed before they are named
   const bool is_one_setting = !origin_text(runs).empty();
   for (SimulatedResult& result : blurred.results) {
     result.seed = 0;
@@ -59,7 +62,7 @@ std::set<std::string> keys_of(const RunSet& runs) {
   return keys;
 }
 
-// Which of jobs, seed and parameters could be an x axis.
+// Which of jobs, seed and parameters could be the x axis.
 std::vector<std::string> varying(const RunSet& runs) {
   std::vector<std::string> keys;
   for (const std::string& key : keys_of(runs)) {
@@ -107,7 +110,8 @@ Status check_x(const RunSet& runs, const std::string& x) {
 }
 
 std::string lower_case_first(std::string text) {
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  const auto is_capital = [&](std::size_t i) { return i < text.size() && text[i] >= 'A' && text[i] <= 'Z'; };
+  if (is_capital(0) && !is_capital(1)) text[0] = static_cast<char>(text[0] - 'A' + 'a');  // not "gPU"
   return text;
 }
 
@@ -131,26 +135,65 @@ Series line_of(const Group& group, int style, const std::string& x, const std::s
   return series;
 }
 
+// A picture writes all its times in one unit.
+TimeUnit unit_of_times(const RunSet& runs, const std::vector<Quantity>& quantities) {
+  double most = 0;
+  for (const SimulatedResult& result : runs.results) {
+    for (const Quantity& quantity : quantities) {
+      const auto found = result.figures.find(quantity.key);
+      if (quantity.unit == Unit::seconds && found != result.figures.end()) most = std::max(most, found->second);
+    }
+  }
+  return time_unit(most);
+}
+
+std::string value_text(const Quantity& quantity, const TimeUnit& unit, double value) {
+  if (quantity.unit == Unit::seconds) return text_in(unit, value);
+  return figure_text(value) + (quantity.unit == Unit::percent ? " %" : "");
+}
+
+// Shares end at 100 %, where intervals that reach beyond are cut.
+Axis value_axis(const Quantity& quantity, const TimeUnit& unit, Range range) {
+  Axis axis = {quantity.name, quantity.unit, range};
+  const bool is_share = quantity.unit == Unit::percent && range.low >= 0 && range.high <= 100;
+  if (is_share) axis.range = {0, 100};
+  axis.rounds = !is_share;
+  if (quantity.unit == Unit::seconds) axis.time_unit = unit;
+  return axis;
+}
+
 void widen(Range& range, double value) {
   range.low = std::min(range.low, value);
   range.high = std::max(range.high, value);
 }
 
-Panel line_panel(const std::vector<Group>& groups, const std::string& x, const Quantity& quantity) {
+// Of the means, and of the intervals unless they are of shares, which end at 100 %.
+Range range_of(const std::vector<Series>& lines, const Quantity& quantity) {
+  Range range{INFINITY, -INFINITY};
+  for (const Series& series : lines) {
+    for (const Point& point : series.points) widen(range, point.y);
+    if (quantity.unit == Unit::percent && range.high <= 100) continue;
+    for (const Spread& s : series.spread) widen(range, s.low), widen(range, s.high);
+  }
+  if (range.low >= 0) range.low = 0;
+  return range;
+}
+
+Panel line_panel(const std::vector<Group>& groups, const std::string& x, const Quantity& quantity,
+                 const TimeUnit& unit) {
   Panel panel;
-  const Quantity across = describe(x);
-  Range x_range{INFINITY, -INFINITY}, y_range{INFINITY, -INFINITY};
+  std::set<double> values;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     Series series = line_of(groups[i], static_cast<int>(i), x, quantity.key);
-    for (const Point& point : series.points) widen(x_range, point.x), widen(y_range, point.y);
-    for (const Spread& s : series.spread) widen(y_range, s.low), widen(y_range, s.high);
+    for (const Point& point : series.points) values.insert(point.x);
     if (!series.points.empty()) panel.series.push_back(std::move(series));
   }
-  if (y_range.low >= 0) y_range.low = 0;
-  panel.x = {across.name, across.unit, x_range};
+  if (values.empty()) return panel;
+  const Quantity across = describe(x);
+  panel.x = {across.name, across.unit, {*values.begin(), *values.rbegin()}};
   panel.x.whole = x == "jobs" || x == "seed";
-  panel.y = {quantity.name, quantity.unit, y_range};
-  panel.y.rounds = true;
+  if (values.size() <= ticks_at_values_max) panel.x.values.assign(values.begin(), values.end());
+  panel.y = value_axis(quantity, unit, range_of(panel.series, quantity));
   return panel;
 }
 
@@ -193,11 +236,6 @@ std::string sample_text(const RunSet& runs, const std::vector<Group>& groups, co
   return text;
 }
 
-std::string value_text(const Quantity& quantity, double value) {
-  if (quantity.unit == Unit::seconds) return duration_text(value);
-  return figure_text(value) + (quantity.unit == Unit::percent ? " %" : "");
-}
-
 std::string names_text(const std::vector<Quantity>& quantities) {
   std::vector<std::string> names;
   for (const Quantity& quantity : quantities)
@@ -206,14 +244,15 @@ std::string names_text(const std::vector<Quantity>& quantities) {
 }
 
 // "round_robin: makespan 2.1 h at 10 to 3 h at 20".
-std::string line_summary(const std::vector<Panel>& panels, const std::vector<Quantity>& quantities) {
+std::string line_summary(const std::vector<Panel>& panels, const std::vector<Quantity>& quantities,
+                         const TimeUnit& unit) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < panels.size(); ++i) {
     for (const Series& series : panels[i].series) {
       const Point &first = series.points.front(), &last = series.points.back();
       parts.push_back(fmt::format("{} of {} {} at {} and {} at {}", lower_case_first(quantities[i].name), series.name,
-                                  value_text(quantities[i], first.y), figure_text(first.x),
-                                  value_text(quantities[i], last.y), figure_text(last.x)));
+                                  value_text(quantities[i], unit, first.y), figure_text(first.x),
+                                  value_text(quantities[i], unit, last.y), figure_text(last.x)));
     }
   }
   std::string text = joined(parts, "; ") + ".";
@@ -221,7 +260,7 @@ std::string line_summary(const std::vector<Panel>& panels, const std::vector<Qua
   return text;
 }
 
-std::optional<Bar> bar_of(const Group& group, const Quantity& quantity) {
+std::optional<Bar> bar_of(const Group& group, const Quantity& quantity, const TimeUnit& unit) {
   std::vector<double> values;
   for (const SimulatedResult* result : group.results) {
     if (const auto found = result->figures.find(quantity.key); found != result->figures.end())
@@ -231,12 +270,11 @@ std::optional<Bar> bar_of(const Group& group, const Quantity& quantity) {
   const Estimate e = estimate(values);
   Bar bar{group.name, 0, e.mean};
   if (e.count > 1) bar.whisker = Range{e.low, e.high};
-  bar.label = value_text(quantity, e.mean);
+  bar.label = value_text(quantity, unit, e.mean);
   return bar;
 }
 
-// The mean of the results' own bounds, `avg_jct_bound_s` beside `avg_jct_s`; nothing when they are not about equally
-// many jobs.
+// The mean of the results' own bounds, `avg_jct_bound_s` next to `avg_jct_s`; nothing if their numbers of jobs differ.
 std::optional<double> lower_bound_of(const RunSet& runs, const std::string& key) {
   if (!key.ends_with("_s")) return {};
   const std::string bound_key = key.substr(0, key.size() - 2) + "_bound_s";
@@ -251,27 +289,64 @@ std::optional<double> lower_bound_of(const RunSet& runs, const std::string& key)
   return jobs.size() == 1 ? std::optional(sum / static_cast<double>(runs.results.size())) : std::nullopt;
 }
 
-Panel bar_panel(const RunSet& runs, const std::vector<Group>& groups, const Quantity& quantity) {
-  Panel panel;
+// Logarithms have no zero: the axis begins at the power of ten below the smallest value.
+Range log_range(const Panel& panel) {
+  Range range{INFINITY, 0};
+  const auto add = [&](double value) {
+    if (value > 0) widen(range, value);
+  };
+  for (const Bar& bar : panel.bars) {
+    add(bar.value);
+    if (bar.whisker) add(bar.whisker->low), add(bar.whisker->high);
+  }
+  for (const Guide& guide : panel.guides) add(guide.at);
+  return range.high > range.low ? range : Range{0.5 * range.high, range.high > 0 ? 2 * range.high : 1};
+}
+
+Range linear_range(const Panel& panel, const Quantity& quantity) {
   Range range{0, 0};
+  for (const Bar& bar : panel.bars) {
+    widen(range, bar.value);
+    if (bar.whisker && quantity.unit != Unit::percent) widen(range, bar.whisker->low), widen(range, bar.whisker->high);
+  }
+  for (const Guide& guide : panel.guides) widen(range, guide.at);
+  return range;
+}
+
+Panel bar_panel(const RunSet& runs, const std::vector<Group>& groups, const Quantity& quantity, const TimeUnit& unit,
+                Spacing spacing) {
+  Panel panel;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     panel.y.rows.push_back({{static_cast<double>(i), static_cast<double>(i + 1)}, groups[i].name});
-    std::optional<Bar> bar = bar_of(groups[i], quantity);
+    std::optional<Bar> bar = bar_of(groups[i], quantity, unit);
     if (!bar) continue;
     bar->row = static_cast<int>(i);
-    widen(range, bar->value);
-    if (bar->whisker) widen(range, bar->whisker->low), widen(range, bar->whisker->high);
     panel.bars.push_back(std::move(*bar));
   }
-  if (const auto bound = lower_bound_of(runs, quantity.key)) {
-    widen(range, *bound);
-    panel.guides.push_back({*bound, "lower bound " + value_text(quantity, *bound)});
-  }
-  panel.x = {quantity.name, quantity.unit, range};
-  panel.x.rounds = true;
+  if (const auto bound = lower_bound_of(runs, quantity.key))
+    panel.guides.push_back({*bound, "lower bound " + value_text(quantity, unit, *bound)});
+  const bool is_log = spacing == Spacing::logarithmic;
+  panel.x = value_axis(quantity, unit, is_log ? log_range(panel) : linear_range(panel, quantity));
+  panel.x.spacing = spacing;
+  if (is_log) panel.x.range = log_range(panel), panel.x.rounds = true;
   panel.y.range = {0, static_cast<double>(groups.size())};
   panel.height = 13 * static_cast<double>(groups.size());
   return panel;
+}
+
+// Whether some bars are too short to be seen beside the longest.
+bool hides_bars(const Panel& panel) {
+  double most = 0;
+  for (const Bar& bar : panel.bars) most = std::max(most, bar.value);
+  return std::any_of(panel.bars.begin(), panel.bars.end(),
+                     [&](const Bar& bar) { return bar.value > 0 && bar.value < hidden_below * most; });
+}
+
+bool crosses_bound(const Panel& panel) {
+  return std::any_of(panel.guides.begin(), panel.guides.end(), [&](const Guide& guide) {
+    return std::any_of(panel.bars.begin(), panel.bars.end(),
+                       [&](const Bar& bar) { return bar.whisker && bar.whisker->low < guide.at; });
+  });
 }
 
 std::string bar_csv(const Figure& figure, const std::vector<Quantity>& quantities) {
@@ -301,8 +376,19 @@ std::string bar_summary(const std::vector<Panel>& panels, const std::vector<Quan
   return joined(parts, "; ") + ".";
 }
 
+std::string bar_caption(const std::vector<Panel>& panels, std::string text) {
+  const auto any = [&](auto is) { return std::any_of(panels.begin(), panels.end(), is); };
+  if (any([](const Panel& panel) { return !panel.guides.empty(); }))
+    text += " Lower bound: no schedule of these jobs can be better.";
+  if (any(crosses_bound))
+    text += " An interval that crosses it is one of means over seeds, each of which has a bound of its own.";
+  if (any([](const Panel& panel) { return panel.x.spacing == Spacing::logarithmic; }))
+    text += " Logarithmic: compare where bars end, not their lengths.";
+  return text;
+}
+
 Status no_values(const Quantity& quantity) {
-  return invalid("empty-data", "none of these results has a value of " + quantity.key);
+  return invalid("empty-data", "none of these results has a value for " + quantity.key);
 }
 
 }  // namespace
@@ -317,18 +403,19 @@ Result<Figure> lines_figure(const RunSet& runs, const std::string& x, const std:
         .note(fmt::format("at most {}", line_styles))
         .hint("choose some: --policy a,b or --where key=value");
   Figure figure;
+  const TimeUnit unit = unit_of_times(runs, *quantities);
   for (const Quantity& quantity : *quantities) {
-    figure.panels.push_back(line_panel(groups, x, quantity));
+    figure.panels.push_back(line_panel(groups, x, quantity, unit));
     if (figure.panels.back().series.empty()) return no_values(quantity).error();
   }
   figure.kind = "lines";
   figure.title = names_text(*quantities) + " by " + lower_case_first(describe(x).name);
-  figure.summary = line_summary(figure.panels, *quantities);
+  figure.summary = line_summary(figure.panels, *quantities, unit);
   figure.caption = joined({definitions_of(*quantities), sample_text(runs, groups, x)}, " ");
   return figure;
 }
 
-Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& metrics) {
+Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& metrics, Spacing spacing) {
   const Result<std::vector<Quantity>> quantities = quantities_of(runs, metrics);
   if (!quantities.ok()) return quantities.error();
   const std::vector<Group> groups = groups_of(runs, "");
@@ -336,17 +423,18 @@ Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& m
     return invalid("too-many-bars", fmt::format("{} bars are too many for one picture", groups.size()))
         .hint("choose some: --policy a,b or --where key=value");
   Figure figure;
+  const TimeUnit unit = unit_of_times(runs, *quantities);
   for (const Quantity& quantity : *quantities) {
-    figure.panels.push_back(bar_panel(runs, groups, quantity));
+    figure.panels.push_back(bar_panel(runs, groups, quantity, unit, spacing));
     if (figure.panels.back().bars.empty()) return no_values(quantity).error();
   }
   figure.kind = "bars";
   figure.title = names_text(*quantities);
   figure.summary = bar_summary(figure.panels, *quantities);
-  figure.caption = joined({definitions_of(*quantities), sample_text(runs, groups, "")}, " ");
-  const bool has_bound =
-      std::any_of(figure.panels.begin(), figure.panels.end(), [](const Panel& p) { return !p.guides.empty(); });
-  if (has_bound) figure.caption += " Lower bound: no schedule of these jobs can be better.";
+  figure.caption =
+      bar_caption(figure.panels, joined({definitions_of(*quantities), sample_text(runs, groups, "")}, " "));
+  const bool hides = std::any_of(figure.panels.begin(), figure.panels.end(), hides_bars);
+  if (hides && spacing == Spacing::linear) figure.hints.emplace_back("one bar hides others: --scale log");
   figure.csv = bar_csv(figure, *quantities);
   return figure;
 }

@@ -1,5 +1,5 @@
-// `plot lines` and `plot bars`: figures of results side by side. Results that differ in nothing but their seed are one
-// sample: their mean is drawn, with its 95 % interval.
+// `plot lines` and `plot bars`: figures of results side by side. Results that differ only in their seed form one
+// sample: its mean is drawn, with its 95 % interval.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace sl::plot {
 
 inline constexpr std::size_t bars_max = 60;
 
-// A panel for each metric, a line for each policy (and what else tells results apart), over `x`: jobs, seed, a
+// A panel per metric, a line per policy (and whatever else distinguishes results), over `x`: jobs, seed, a
 // parameter or any figure. Errors "unknown-metric", "unknown-x", "nothing-varies" (one value of x), "too-many-lines",
 // "empty-data".
 Result<Figure> lines_figure(const RunSet& runs, const std::string& x, const std::vector<std::string>& metrics);
 
-// A panel for each metric, a bar for each policy, a dashed line where no schedule can be better.
+// A panel per metric, a bar per policy, and a dashed line at the bound that no schedule can beat.
 // Errors "unknown-metric", "too-many-bars", "empty-data".
-Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& metrics);
+Result<Figure> bars_figure(const RunSet& runs, const std::vector<std::string>& metrics, Spacing spacing);
 
 }  // namespace sl::plot

@@ -32,14 +32,13 @@ Result<CsvReader> CsvReader::open_file(const std::string& path) {
   return open(path, std::move(*text));
 }
 
+CsvReader::CsvReader(std::string path, std::string text)
+    : path_(std::move(path)), text_(std::make_unique<const std::string>(std::move(text))), rows_(*text_) {}
+
 Result<CsvReader> CsvReader::open(std::string path, std::string text) {
-  CsvReader reader;
-  reader.path_ = std::move(path);
-  reader.text_ = std::move(text);
-  if (reader.text_.starts_with("\xEF\xBB\xBF")) reader.at_ = 3;
-  if (reader.at_ >= reader.text_.size()) return invalid("empty-file", reader.path_ + " is empty");
-  reader.split_line();
-  reader.columns_ = reader.fields_;
+  CsvReader reader(std::move(path), std::move(text));
+  if (!reader.rows_.next()) return invalid("empty-file", reader.path_ + " is empty");
+  reader.columns_.assign(reader.rows_.fields().begin(), reader.rows_.fields().end());
   return reader;
 }
 
@@ -55,43 +54,16 @@ Result<std::size_t> CsvReader::column(std::string_view name) const {
       .note("its columns are " + shortened(joined(columns_, ", "), 1, 120));
 }
 
-void CsvReader::split_line() {
-  ++line_;
-  fields_.assign(1, "");
-  bool quoted = false;
-  for (; at_ < text_.size(); ++at_) {
-    const char c = text_[at_];
-    if (quoted) {
-      if (c != '"') {
-        fields_.back() += c;
-      } else if (at_ + 1 < text_.size() && text_[at_ + 1] == '"') {
-        fields_.back() += '"', ++at_;
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && fields_.back().empty()) {
-      quoted = true;
-    } else if (c == ',') {
-      fields_.emplace_back();
-    } else if (c == '\n') {
-      ++at_;
-      break;
-    } else if (c != '\r') {
-      fields_.back() += c;
-    }
-  }
-}
-
 Result<bool> CsvReader::next() {
-  if (at_ >= text_.size()) return false;
-  split_line();
-  if (fields_.size() == columns_.size()) return true;
-  if (fields_.size() == 1 && fields_.front().empty()) return next();
-  return bad_row("bad-row", fmt::format("{} fields where the header has {}", fields_.size(), columns_.size()));
+  if (!rows_.next()) return false;
+  if (rows_.is_malformed()) return bad_row("bad-row", "a quote inside an unquoted field, or an unclosed quote");
+  const std::size_t count = rows_.fields().size();
+  if (count == columns_.size()) return true;
+  return bad_row("bad-row", fmt::format("{} fields where the header has {}", count, columns_.size()));
 }
 
 Result<std::optional<double>> CsvReader::number(std::size_t column) const {
-  const std::string& text = fields_[column];
+  const std::string text(field(column));
   if (text.empty()) return std::optional<double>();
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -101,14 +73,7 @@ Result<std::optional<double>> CsvReader::number(std::size_t column) const {
 }
 
 Error CsvReader::bad_row(std::string code, std::string message) const {
-  return invalid(std::move(code), path_ + ": " + std::move(message)).at(fmt::format("line {}", line_));
-}
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
+  return invalid(std::move(code), path_ + ": " + std::move(message)).at(fmt::format("line {}", rows_.line()));
 }
 
 }  // namespace sl::plot

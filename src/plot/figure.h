@@ -1,5 +1,6 @@
 // A picture before it has a size: panels with axes and what is drawn in them, in the units of the data. The charts
-// (cdf.h, gantt.h, utilization.h, comparison.h) fill one, `render` (render.h) makes it SVG, `figure_csv` its numbers.
+// (cdf.h, gantt.h, utilization.h, comparison.h) fill it in; `render` (render.h) draws it, `figure_csv` writes its
+// numbers.
 #pragma once
 
 #include <optional>
@@ -21,8 +22,10 @@ struct Series {
   std::string name;
   int style = 0;
   std::vector<Point> points;
-  std::vector<Spread> spread = {};  // a band around it; empty: none
+  std::vector<Spread> spread = {};  // whiskers if it marks its points, else a band; empty: none
   bool marks_points = false;        // a marker on every point instead of a few along the line
+  bool is_joined = true;            // false: markers only, where nothing lies between two points
+  Tone tone = Tone::full;
 };
 
 // A horizontal bar in row `row` (from 0, downwards).
@@ -31,12 +34,14 @@ struct Bar {
   int row = 0;
   double value = 0;
   std::optional<Range> whisker = {};
-  std::string label;  // beside its end
+  std::string label;  // next to its end
+  int style = 0;      // its colour
+  Tone tone = Tone::full;
 };
 
 enum class BoxEnd { plain, interrupted, failed };
 
-// A rectangle with a text in it where there is room, and a tooltip.
+// A rectangle with a tooltip, and a text if there is room for it.
 struct Box {
   Range x, y;
   int color = 0;
@@ -44,7 +49,7 @@ struct Box {
   BoxEnd end = BoxEnd::plain;
 };
 
-// A rectangle that is filled the darker the more: level 0 to `shades` - 1.
+// A rectangle that gets darker with its level: 0 to `shades` - 1.
 struct Shade {
   Range x, y;
   int level = 0;
@@ -56,7 +61,7 @@ struct Guide {
   std::string label;
 };
 
-// Rows of a panel that belong together, from 0 downwards.
+// A group of rows of a panel, counted from 0 downwards.
 struct Row {
   Range rows;
   std::string label;
@@ -67,23 +72,25 @@ struct Axis {
   Unit unit = Unit::none;
   Range range;
   Spacing spacing = Spacing::linear;
-  bool whole = false;          // only whole numbers mean something
-  bool rounds = false;         // widen the range to round values
-  std::vector<Row> rows = {};  // y only: named rows instead of numbers
+  bool whole = false;                      // only whole numbers make sense
+  bool rounds = false;                     // widen the range to round values
+  std::vector<Row> rows = {};              // y only: named rows instead of numbers
+  std::vector<double> values = {};         // where there is data, if it is at few places: ticks stand there
+  std::optional<TimeUnit> time_unit = {};  // seconds are written in it; nothing: in what fits this axis
 };
 
 struct Panel {
   Axis x, y;
-  double height = 0;  // of the plotting area in points; 0: what looks well
+  double height = 0;  // of the plotting area in points; 0: chosen automatically
   std::vector<Series> series = {};
   std::vector<Bar> bars = {};
   std::vector<Box> boxes = {};
   std::vector<Shade> shaded = {};
-  std::vector<Box> lost = {};      // greyed out: not there at that time
+  std::vector<Box> lost = {};      // greyed out: not available at that time
   std::vector<Guide> guides = {};  // on the x axis
 };
 
-// Where the numbers come from; it is written into the picture.
+// Where the numbers come from; written into the picture.
 struct Source {
   std::string folder, program, command;
   std::vector<std::string> seeds;
@@ -92,12 +99,13 @@ struct Source {
 struct Figure {
   std::string kind;  // "cdf"
   std::string title;
-  std::string summary;  // one sentence for those who cannot see it
+  std::string summary;  // one sentence for readers who cannot see the picture
   std::string caption;  // definitions, sample size, what was left out
   std::vector<Panel> panels;
-  bool is_stacked = false;                    // panels below each other whatever the width
+  bool is_stacked = false;                    // panels below each other at any width
   std::vector<std::string> shade_names = {};  // of levels 0 …; empty: no legend for them
   std::string csv = {};                       // the numbers; empty: the points of the lines
+  std::vector<std::string> hints = {};        // for who makes it, not part of it
   std::vector<Source> sources = {};
   std::string version, command;
 };

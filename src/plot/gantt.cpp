@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
+#include "base/csv.h"
 #include "base/suggest.h"
-#include "plot/csv.h"
+#include "plot/gantt_colors.h"
 #include "plot/text.h"
 
 namespace sl::plot {
@@ -21,14 +23,14 @@ const HistoryServer& server_at(const History& history, int index) {
 
 double height_for(double rows) { return rows * std::clamp(height_wanted / rows, row_height_least, row_height_most); }
 
-// A part of a holding that lies on one GPU, with the lane it got there.
+// The part of a holding on one GPU, with its lane there.
 struct Slot {
   std::size_t holding = 0;
   Range time;
   int lane = 0, lanes = 1;
 };
 
-// Holdings of one GPU that overlap get lanes beside each other, each group as many as it needs.
+// Overlapping holdings of one GPU get lanes next to each other, as many as each group needs.
 void assign_lanes(std::vector<Slot>& slots) {
   std::stable_sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.time.low < b.time.low; });
   for (std::size_t begin = 0; begin < slots.size();) {
@@ -67,17 +69,6 @@ std::vector<std::vector<Slot>> slots_of(const History& history, const std::vecto
   return slots;
 }
 
-std::unordered_map<std::string, int> colors_of(const History& history) {
-  std::vector<const Holding*> by_start;
-  for (const Holding& holding : history.holdings) by_start.push_back(&holding);
-  std::stable_sort(by_start.begin(), by_start.end(),
-                   [](const Holding* a, const Holding* b) { return a->from < b->from; });
-  std::unordered_map<std::string, int> colors;
-  for (const Holding* holding : by_start)
-    colors.try_emplace(holding->job, static_cast<int>(colors.size() % box_colors));
-  return colors;
-}
-
 int gpus_of(const Holding& holding) {
   int gpus = 0;
   for (const GpuPiece& piece : holding.gpus) gpus += piece.last - piece.first + 1;
@@ -93,11 +84,11 @@ std::string tooltip_of(const Holding& holding) {
                      figure_text(holding.to), end);
 }
 
-Box box_of(const Holding& holding, const Slot& slot, int row, Range time, int color) {
+Box box_of(const Holding& holding, const Slot& slot, int row, Range time) {
   const double height = 1.0 / slot.lanes, top = row + slot.lane * height;
   return {{std::max(holding.from, time.low), std::min(holding.to, time.high)},
           {top, top + height},
-          color,
+          0,
           holding.job,
           tooltip_of(holding),
           holding.to <= time.high ? holding.end : BoxEnd::plain};
@@ -201,7 +192,7 @@ Result<std::vector<int>> chosen_servers(const History& history, const std::vecto
 
 Result<Range> chosen_time(const History& history, const Window& window) {
   const Range time = {window.from.value_or(0), std::min(window.to.value_or(history.end), history.end)};
-  if (!(history.end > 0)) return invalid("empty-data", "nothing took any time");
+  if (!(history.end > 0)) return invalid("empty-data", "all jobs have length zero");
   if (!(time.high > time.low))
     return invalid("bad-window", "nothing lies between --from and --to")
         .note("times count from the first submission; the last event is " + duration_text(history.end) + " after it");
@@ -211,9 +202,8 @@ Result<Range> chosen_time(const History& history, const Window& window) {
 std::vector<Box> gantt_boxes(const History& history, const std::vector<int>& servers, Range time) {
   const std::vector<std::vector<Slot>> slots = slots_of(history, servers, time);
   const std::vector<int> starts = first_rows(history, servers);
-  const std::unordered_map<std::string, int> colors = colors_of(history);
   std::vector<Box> boxes;
-  std::unordered_map<std::size_t, std::size_t> growing;  // holding -> its box that ends at the present row
+  std::unordered_map<std::size_t, std::size_t> growing;  // holding -> its box that ends at the current row
   for (std::size_t row = 0; row < slots.size(); ++row) {
     const auto here = static_cast<double>(row);
     const bool is_server_start = std::binary_search(starts.begin(), starts.end(), static_cast<int>(row));
@@ -225,9 +215,10 @@ std::vector<Box> gantt_boxes(const History& history, const std::vector<int>& ser
       }
       const Holding& holding = history.holdings[slot.holding];
       if (slot.lanes == 1) growing[slot.holding] = boxes.size();
-      boxes.push_back(box_of(holding, slot, static_cast<int>(row), time, colors.at(holding.job)));
+      boxes.push_back(box_of(holding, slot, static_cast<int>(row), time));
     }
   }
+  if (boxes.size() <= boxes_max) color_boxes(boxes);  // more are not drawn
   return boxes;
 }
 
@@ -262,6 +253,29 @@ Figure allocation_map(const History& history, const std::vector<int>& servers, R
 
 namespace {
 
+std::size_t jobs_in_view(const History& history, const std::vector<int>& servers, Range time) {
+  std::set<std::string_view> jobs;
+  for (const Holding& holding : history.holdings) {
+    if (holding.to <= time.low || holding.from >= time.high) continue;
+    const bool is_here = std::any_of(holding.gpus.begin(), holding.gpus.end(), [&](const GpuPiece& piece) {
+      return std::find(servers.begin(), servers.end(), piece.server) != servers.end();
+    });
+    if (is_here) jobs.insert(holding.job);
+  }
+  return jobs.size();
+}
+
+// "In view: 12 of 60 jobs, 8 of 16 GPUs, 1 to 3 h."
+std::string in_view(const History& history, const std::vector<int>& servers, Range time, int gpus) {
+  const auto part = [](std::size_t shown, std::size_t all, std::string_view thing) {
+    return shown == all ? counted(all, thing)
+                        : with_commas(static_cast<double>(shown), 0) + " of " + counted(all, thing);
+  };
+  return fmt::format("In view: {}, {}, {} to {}.", part(jobs_in_view(history, servers, time), history.jobs, "job"),
+                     part(static_cast<std::size_t>(gpus), static_cast<std::size_t>(history.gpus()), "GPU"),
+                     figure_text(time.low / time_unit(time.high).seconds), text_in(time_unit(time.high), time.high));
+}
+
 Figure exact_gantt(const History& history, const std::vector<int>& servers, Range time, std::vector<Box> boxes) {
   Panel panel = time_panel(time);
   const std::vector<int> starts = first_rows(history, servers);
@@ -281,7 +295,7 @@ Figure exact_gantt(const History& history, const std::vector<int>& servers, Rang
     return std::any_of(boxes.begin(), boxes.end(), [&](const Box& b) { return b.end == end; });
   };
   figure.caption = "A row is a GPU, a box a job on it with its id; colours only tell neighbours apart.";
-  if (has(BoxEnd::interrupted)) figure.caption += " A dark edge: the job was interrupted.";
+  if (has(BoxEnd::interrupted)) figure.caption += " A dark wedge at the end: the job was interrupted.";
   if (has(BoxEnd::failed)) figure.caption += " A cross: the attempt failed.";
   if (!panel.lost.empty()) figure.caption += " Grey: the server was lost.";
   figure.csv = csv_of(history, servers, time);
@@ -308,10 +322,9 @@ Result<Figure> gantt_figure(const History& history, const std::string& name, con
   figure.summary =
       fmt::format("{} on {} of {} under {}, from {} to {} after the first submission.", counted(history.jobs, "job"),
                   counted(static_cast<std::size_t>(gpus), "GPU"), counted(servers->size(), "server"), name,
-                  duration_text(time->low), duration_text(time->high));
+                  text_in(time_unit(time->high), time->low), text_in(time_unit(time->high), time->high));
   if (!is_exact) figure.caption += " Too many boxes for one picture: --from, --to and --servers show jobs.";
-  figure.caption +=
-      fmt::format(" n = {}, {}.", counted(history.jobs, "job"), counted(static_cast<std::size_t>(gpus), "GPU"));
+  figure.caption += " " + in_view(history, *servers, *time, gpus);
   return figure;
 }
 

@@ -22,7 +22,7 @@ std::optional<int> whole_number(std::string_view text) {
   return value;
 }
 
-// Reads events in order and keeps who holds what now.
+// Reads events in order and tracks who holds what.
 class HistoryReader {
  public:
   explicit HistoryReader(CsvReader csv) : csv_(std::move(csv)) {}
@@ -68,7 +68,7 @@ Result<History> HistoryReader::read() {
     const auto at = csv_.number(at_);
     if (!at.ok()) return at.error();
     if (!*at) return bad("an event without a time");
-    if (first_submit_ && **at < now_) return bad("earlier than the event before it");
+    if (first_submit_ && **at < now_) return bad("earlier than the previous event");
     now_ = **at;
     if (Status applied = apply(); !applied.ok()) return applied.error();
   }
@@ -137,7 +137,7 @@ void HistoryReader::end_holding(const std::string& job, BoxEnd end) {
   if (now_ > held.mapped().from) history_.holdings.push_back(std::move(held.mapped()));
 }
 
-// "gpu0:0-1+gpu0:4": the last colon parts server and GPUs, so names may hold one.
+// "gpu0:0-1+gpu0:4": the last colon separates server and GPUs, so that names may contain one.
 Result<std::vector<GpuPiece>> HistoryReader::pieces(std::string_view text) const {
   std::vector<GpuPiece> found;
   for (std::size_t at = 0; at <= text.size();) {
@@ -159,7 +159,7 @@ Result<std::vector<GpuPiece>> HistoryReader::pieces(std::string_view text) const
   return found;
 }
 
-// Jobs that still run at the end hold their GPUs until then; times count from the first submission.
+// Jobs still running at the end hold their GPUs until then. Times count from the first submission.
 void HistoryReader::finish() {
   std::vector<std::string> running;
   for (const auto& [job, _] : open_) running.push_back(job);

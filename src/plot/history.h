@@ -12,7 +12,7 @@ namespace sl::plot {
 struct HistoryServer {
   std::string name;
   int gpus = 0;
-  int gpu_first = 0;  // GPUs of all servers are numbered through
+  int gpu_first = 0;  // GPUs are numbered consecutively over all servers
 };
 
 struct GpuPiece {
@@ -36,10 +36,10 @@ struct Outage {
 // Times are seconds since the first submission; nothing lies after `end`.
 struct History {
   std::vector<HistoryServer> servers;
-  std::vector<Holding> holdings;  // in order of their ends
+  std::vector<Holding> holdings;  // ordered by their ends
   std::vector<Outage> outages;
   double end = 0;
-  std::size_t jobs = 0;  // that were submitted
+  std::size_t jobs = 0;  // number of jobs submitted
   int gpus() const { return servers.empty() ? 0 : servers.back().gpu_first + servers.back().gpus; }
 };
 
@@ -47,15 +47,15 @@ struct History {
 Result<History> read_history(const std::string& path);
 Result<History> parse_history(const std::string& path, std::string text);
 
-// For each GPU the times somebody held it, in order and apart from each other: two jobs on it are one interval.
+// For each GPU, the times when it was held, in order and disjoint: two jobs on it at once form one interval.
 std::vector<std::vector<Range>> busy_times(const History& history);
 
-// How many of the GPUs from `gpu_first` are held at a time: a point at each change, from 0 to the end.
+// How many of the `count` GPUs from `gpu_first` on are held: a point at each change, from 0 to the end.
 std::vector<Point> allocated(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, double end);
 
-// The share of [from, to) in which they are held: GPU-seconds over GPUs times seconds.
+// The fraction of the range in which they are held: GPU-seconds divided by GPUs times seconds.
 double allocated_share(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, Range time);
-// Of each server.
+// The same for each server.
 std::vector<double> allocated_shares(const History& history, Range time);
 
 }  // namespace sl::plot

@@ -10,19 +10,33 @@ namespace {
 
 constexpr double gap = 3, line_height = 9.5, tick_distance = 24;
 
+TimeUnit unit_of(const Axis& axis, Range shown) {
+  if (axis.unit != Unit::seconds) return {1, ""};
+  return axis.time_unit.value_or(time_unit(std::max(std::abs(shown.low), std::abs(shown.high))));
+}
+
 std::string name_with_unit(const Axis& axis, Range shown) {
   if (axis.name.empty()) return "";
-  if (axis.unit == Unit::percent) return axis.name + " (%)";
-  if (axis.spacing == Spacing::logarithmic)
-    return axis.name + (axis.unit == Unit::seconds ? " (log scale of time)" : " (log scale)");
-  if (axis.unit == Unit::seconds)
-    return axis.name + " (" + time_unit(std::max(std::abs(shown.low), std::abs(shown.high))).name + ")";
-  return axis.name;
+  std::vector<std::string> parts;
+  const bool has_units_at_ticks = axis.spacing == Spacing::logarithmic && axis.unit == Unit::seconds && !axis.time_unit;
+  if (axis.unit == Unit::percent) parts.emplace_back("%");
+  if (axis.unit == Unit::seconds && !has_units_at_ticks) parts.push_back(unit_of(axis, shown).name);
+  if (axis.spacing == Spacing::logarithmic) parts.emplace_back(has_units_at_ticks ? "log scale of time" : "log scale");
+  return parts.empty() ? axis.name : axis.name + " (" + joined(parts, ", ") + ")";
+}
+
+// Where the data is, if that is only at a few places.
+std::vector<Tick> ticks_at_values(const Axis& axis, double unit_size) {
+  std::vector<Tick> ticks;
+  for (const double value : axis.values) ticks.push_back({value, figure_text(value / unit_size)});
+  return ticks;
 }
 
 std::vector<Tick> ticks_of(const Axis& axis, Range range, int count) {
-  return axis.spacing == Spacing::logarithmic ? log_ticks(range, axis.unit, count)
-                                              : linear_ticks(range, axis.unit, count, axis.whole);
+  const double unit_size = unit_of(axis, range).seconds;
+  if (axis.spacing == Spacing::linear) return linear_ticks(range, unit_size, count, axis.whole);
+  return axis.unit == Unit::seconds && !axis.time_unit ? log_time_ticks(range, count)
+                                                       : log_ticks(range, unit_size, count);
 }
 
 bool labels_fit(const std::vector<Tick>& ticks, const Scale& scale) {
@@ -35,7 +49,8 @@ bool labels_fit(const std::vector<Tick>& ticks, const Scale& scale) {
 }
 
 std::vector<Tick> fitting_ticks(const Axis& axis, const Scale& scale) {
-  std::vector<Tick> ticks;
+  std::vector<Tick> ticks = ticks_at_values(axis, unit_of(axis, scale.range).seconds);
+  if (!ticks.empty() && labels_fit(ticks, scale)) return ticks;
   for (int count = 12; count >= 2; --count) {
     ticks = ticks_of(axis, scale.range, count);
     if (labels_fit(ticks, scale)) break;
@@ -44,7 +59,14 @@ std::vector<Tick> fitting_ticks(const Axis& axis, const Scale& scale) {
 }
 
 Range shown_range(const Axis& axis, int ticks) {
-  return axis.rounds && axis.spacing == Spacing::linear ? round_range(axis.range, axis.unit, ticks) : axis.range;
+  if (!axis.values.empty() && axis.spacing == Spacing::linear) {  // room for whiskers at the first and last of them
+    const double room = 0.03 * (axis.range.high - axis.range.low);
+    return {axis.range.low - room, axis.range.high + room};
+  }
+  if (!axis.rounds) return axis.range;
+  const double unit_size = unit_of(axis, axis.range).seconds;
+  return axis.spacing == Spacing::linear ? round_range(axis.range, unit_size, ticks)
+                                         : round_log_range(axis.range, unit_size);
 }
 
 double widest(const Panel& panel, const std::vector<Tick>& ticks, double most) {
@@ -54,7 +76,7 @@ double widest(const Panel& panel, const std::vector<Tick>& ticks, double most) {
   return std::min(width, most);
 }
 
-// Bars carry their value beside their end.
+// Room for the value next to a bar's end.
 double room_for_bar_labels(const Panel& panel) {
   double width = 0;
   for (const Bar& bar : panel.bars) width = std::max(width, text_width(bar.label, size_small) + 2 * gap);
@@ -84,7 +106,7 @@ PanelLayout lay_out(const Panel& panel, double left, double right, double top) {
   const Range x_range = shown_range(panel.x, std::max(2, static_cast<int>(layout.plot.width() / 40)));
   layout.x = {x_range, panel.x.spacing, layout.plot.left, layout.plot.right - room_for_bar_labels(panel)};
   layout.x_ticks = fitting_ticks(panel.x, layout.x);
-  for (const Tick& tick : layout.x_ticks) {  // the last label may not be cut off
+  for (const Tick& tick : layout.x_ticks) {  // the last label must not be cut off
     const double beyond = layout.x(tick.value) + text_width(tick.label, size_small) / 2 - right;
     if (beyond > 0) layout.x.to -= beyond, layout.plot.right = std::max(layout.x.to, layout.plot.right - beyond);
   }

@@ -1,4 +1,4 @@
-// Where everything of a panel lies on paper: the step between a Figure and its marks.
+// Where the parts of a panel lie on paper: the step between a Figure and its marks.
 #pragma once
 
 #include <vector>
@@ -14,17 +14,17 @@ struct Frame {
 };
 
 struct PanelLayout {
-  Frame plot;  // the area of the data
+  Frame plot;  // the plotting area
   Scale x, y;
   std::vector<Tick> x_ticks, y_ticks;
   std::string x_name, y_name;  // with units
-  double bottom = 0;           // of everything, axis names included
+  double bottom = 0;           // the whole panel, axis names included
 };
 
 // Places the panel below `top` between `left` and `right`.
 PanelLayout lay_out(const Panel& panel, double left, double right, double top);
 
-// The points of a line on paper, as few as it takes.
+// The points of a line on paper, reduced to as few as the picture needs.
 std::vector<Point> on_paper(const Series& series, const PanelLayout& layout);
 
 }  // namespace sl::plot

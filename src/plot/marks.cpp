@@ -11,7 +11,7 @@
 namespace sl::plot {
 namespace {
 
-constexpr double text_drop = 2.5;  // from the middle of a line of small text to its base line
+constexpr double text_drop = 2.5;  // from the middle of a line of small text to its baseline
 
 void draw_grid(Svg& svg, const Panel& panel, const PanelLayout& layout) {
   const Frame& plot = layout.plot;
@@ -19,7 +19,7 @@ void draw_grid(Svg& svg, const Panel& panel, const PanelLayout& layout) {
     svg.line("grid", layout.x(tick.value), plot.top, layout.x(tick.value), plot.bottom);
   for (const Tick& tick : layout.y_ticks)
     svg.line("grid", plot.left, layout.y(tick.value), plot.right, layout.y(tick.value));
-  if (!panel.bars.empty()) return;  // bars show their rows themselves
+  if (!panel.bars.empty()) return;  // bars already show their rows
   for (const Row& row : panel.y.rows) {
     const double height = layout.y(row.rows.high) - layout.y(row.rows.low);
     if (height >= 3) svg.line("grid", plot.left, layout.y(row.rows.high), plot.right, layout.y(row.rows.high));
@@ -70,19 +70,23 @@ std::string polyline(const std::vector<Point>& points) {
 }
 
 void draw_band(Svg& svg, const Series& series, const PanelLayout& layout) {
-  if (series.spread.empty()) return;
   std::string commands;
   for (const Spread& s : series.spread)
     commands += (commands.empty() ? "M" : "L") + coordinate(layout.x(s.x)) + " " + coordinate(layout.y(s.high));
   for (auto s = series.spread.rbegin(); s != series.spread.rend(); ++s)
     commands += "L" + coordinate(layout.x(s->x)) + " " + coordinate(layout.y(s->low));
   svg.path("band " + fill_look(series.style), commands + "z");
-  if (!series.marks_points) return;
-  std::string whiskers;
-  for (const Spread& s : series.spread)
-    whiskers +=
-        fmt::format("M{} {}V{}", coordinate(layout.x(s.x)), coordinate(layout.y(s.low)), coordinate(layout.y(s.high)));
-  svg.path(fmt::format("l c{}", series.style % 8), whiskers);
+}
+
+// `beside`: so that those of several lines do not lie on each other.
+void draw_whiskers(Svg& svg, const Series& series, const PanelLayout& layout, double beside) {
+  std::string commands;
+  for (const Spread& s : series.spread) {
+    const double x = layout.x(s.x) + beside, low = layout.y(s.low), high = layout.y(s.high);
+    commands += fmt::format("M{0} {2}H{1}M{0} {3}H{1}M{4} {2}V{3}", coordinate(x - 1.2), coordinate(x + 1.2),
+                            coordinate(low), coordinate(high), coordinate(x));
+  }
+  svg.path(fmt::format("w c{}", series.style % 8), commands);
 }
 
 double height_at(const std::vector<Point>& points, double x) {
@@ -93,7 +97,7 @@ double height_at(const std::vector<Point>& points, double x) {
   return b.x > a.x ? a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x) : b.y;
 }
 
-// A few along the line, each line's at other places.
+// A few markers along the line, at different places for each line.
 void draw_markers(Svg& svg, const Series& series, const std::vector<Point>& points, const PanelLayout& layout,
                   double phase) {
   std::string commands;
@@ -106,41 +110,58 @@ void draw_markers(Svg& svg, const Series& series, const std::vector<Point>& poin
       if (x >= points.front().x && x <= points.back().x) commands += marker_path(series.style, x, height_at(points, x));
     }
   }
-  svg.path(fmt::format("m m{}", series.style % 8), commands);
+  svg.path(marker_look(series.style, series.tone), commands);
+}
+
+void draw_spreads(Svg& svg, const Panel& panel, const PanelLayout& layout) {
+  constexpr double apart = 2.4;
+  const auto middle = static_cast<double>(panel.series.size() - 1) / 2;
+  for (std::size_t i = 0; i < panel.series.size(); ++i) {
+    const Series& series = panel.series[i];
+    if (series.spread.empty()) continue;
+    series.marks_points ? draw_whiskers(svg, series, layout, (static_cast<double>(i) - middle) * apart)
+                        : draw_band(svg, series, layout);
+  }
 }
 
 void draw_series(Svg& svg, const Panel& panel, const PanelLayout& layout) {
-  for (const Series& series : panel.series) draw_band(svg, series, layout);
+  draw_spreads(svg, panel, layout);
   std::vector<std::vector<Point>> lines;
   for (const Series& series : panel.series) {
     lines.push_back(on_paper(series, layout));
-    svg.path(line_look(series.style), polyline(lines.back()));
+    if (series.is_joined) svg.path(line_look(series.style, series.tone), polyline(lines.back()));
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const double phase = (static_cast<double>(i) + 0.5) / static_cast<double>(lines.size());
-    if (!lines[i].empty()) draw_markers(svg, panel.series[i], lines[i], layout, phase);
+    const bool tells_apart = !panel.series[i].name.empty() || panel.series[i].marks_points;
+    if (!lines[i].empty() && tells_apart) draw_markers(svg, panel.series[i], lines[i], layout, phase);
+  }
+}
+
+// What happened at the end of a box, `width` wide.
+void draw_end(Svg& svg, BoxEnd end, double right, double middle, double width, double half) {
+  if (end == BoxEnd::interrupted) {
+    svg.path("wedge", fmt::format("M{} {}L{} {}V{}z", coordinate(right - width), coordinate(middle), coordinate(right),
+                                  coordinate(middle - half), coordinate(middle + half)));
+  } else {
+    svg.path("cross", fmt::format("M{0} {1}L{2} {3}M{0} {3}L{2} {1}", coordinate(right - width),
+                                  coordinate(middle - half), coordinate(right), coordinate(middle + half)));
   }
 }
 
 void draw_box(Svg& svg, const Box& box, const PanelLayout& layout) {
   const double left = layout.x(box.x.low), right = layout.x(box.x.high), top = layout.y(box.y.low),
-               bottom = layout.y(box.y.high);
+               bottom = layout.y(box.y.high), middle = (top + bottom) / 2;
   svg.rect(fmt::format("cut b{}", box.color % box_colors), left, top, std::max(right - left, 0.3), bottom - top,
            box.tooltip);
-  const bool has_room = bottom - top >= size_small && right - left >= text_width(box.label, size_small) + 2;
-  if (has_room) svg.text("boxtext", (left + right) / 2, (top + bottom) / 2 + text_drop, Anchor::middle, box.label);
-  if (box.end == BoxEnd::plain || right - left < 1.5) return;
-  if (box.end == BoxEnd::interrupted) {
-    svg.line("end", right - 0.5, top, right - 0.5, bottom);
-  } else {
-    const double half = std::min({2.0, (right - left) / 2, (bottom - top) / 2}), x = right - half,
-                 y = (top + bottom) / 2;
-    svg.path("cross", fmt::format("M{0} {1}L{2} {3}M{0} {3}L{2} {1}", coordinate(x - half), coordinate(y - half),
-                                  coordinate(x + half), coordinate(y + half)));
-  }
+  const bool has_mark = box.end != BoxEnd::plain && right - left >= 1.5;
+  const double mark = has_mark ? std::min(3.5, (right - left) / 2) : 0, free_to = right - mark;
+  if (has_mark) draw_end(svg, box.end, right, middle, mark, std::min(3.0, (bottom - top) / 2));
+  const bool has_room = bottom - top >= size_small && free_to - left >= text_width(box.label, size_small) + 2;
+  if (has_room) svg.text("boxtext", (left + free_to) / 2, middle + text_drop, Anchor::middle, box.label);
 }
 
-// One path a level keeps a map of ten thousand cells small.
+// One path per level keeps a map of ten thousand cells small.
 void draw_shades(Svg& svg, const Panel& panel, const PanelLayout& layout) {
   std::string commands[shades];
   for (const Shade& shade : panel.shaded) {
@@ -155,7 +176,7 @@ void draw_shades(Svg& svg, const Panel& panel, const PanelLayout& layout) {
 void draw_bar(Svg& svg, const Bar& bar, const PanelLayout& layout) {
   const double top = layout.y(bar.row + 0.18), bottom = layout.y(bar.row + 0.82), middle = (top + bottom) / 2;
   const double zero = layout.x(std::max(0.0, layout.x.range.low)), end = layout.x(bar.value);
-  svg.rect("f0", std::min(zero, end), top, std::abs(end - zero), bottom - top);
+  svg.rect(bar_look(bar.style, bar.tone), std::min(zero, end), top, std::abs(end - zero), bottom - top);
   double free_from = std::max(zero, end);
   if (bar.whisker) {
     const double low = layout.x(bar.whisker->low), high = layout.x(bar.whisker->high);
@@ -178,6 +199,8 @@ struct LegendEntry {
   std::string name;
   int style = 0;
   bool is_shade = false;
+  bool has_line = false;
+  Tone tone = Tone::full;
 };
 
 std::vector<LegendEntry> legend_of(const Figure& figure) {
@@ -186,11 +209,11 @@ std::vector<LegendEntry> legend_of(const Figure& figure) {
   for (const Panel& panel : figure.panels) {
     for (const Series& series : panel.series) {
       if (!series.name.empty() && seen.insert(series.name).second)
-        entries.push_back({series.name, series.style, false});
+        entries.push_back({series.name, series.style, false, series.is_joined, series.tone});
     }
   }
   for (std::size_t level = 0; level < figure.shade_names.size(); ++level)
-    entries.push_back({figure.shade_names[level], static_cast<int>(level), true});
+    entries.push_back({figure.shade_names[level], static_cast<int>(level), true, false, Tone::full});
   return entries;
 }
 
@@ -222,8 +245,9 @@ double draw_legend(Svg& svg, const Figure& figure, double left, double right, do
     if (entry.is_shade) {
       svg.rect(fmt::format("h{}", entry.style), x, y - swatch / 2, swatch, swatch);
     } else {
-      svg.path(line_look(entry.style), fmt::format("M{} {}h{}", coordinate(x), coordinate(y), sample));
-      svg.path(fmt::format("m m{}", entry.style % 8), marker_path(entry.style, x + sample / 2, y));
+      if (entry.has_line)
+        svg.path(line_look(entry.style, entry.tone), fmt::format("M{} {}h{}", coordinate(x), coordinate(y), sample));
+      svg.path(marker_look(entry.style, entry.tone), marker_path(entry.style, x + sample / 2, y));
     }
     svg.text("tick", x + mark + 3, y + text_drop, Anchor::start, name);
     x += width + between;

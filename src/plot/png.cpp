@@ -37,7 +37,8 @@ std::vector<std::string> arguments_for(const std::string& converter, const std::
   return {converter, "--format=png", "--dpi-x=" + dots, "--dpi-y=" + dots, "--output=" + path};
 }
 
-// Its exit status; -1 where it did not even start. A file stands in for a pipe, so that nobody waits for anybody.
+// The converter's exit status, or -1 if it did not start. A file replaces the pipe, so that neither side waits for the
+// other.
 int run_on(std::FILE* input, std::vector<std::string> arguments) {
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

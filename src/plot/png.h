@@ -1,4 +1,4 @@
-// SVG to PNG by a converter on PATH: rsvg-convert or Inkscape. We draw no pixels ourselves.
+// SVG to PNG with a converter found on PATH: rsvg-convert or Inkscape.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace sl::plot {
 
 inline constexpr int png_dots_per_inch = 300;
 
-// The path of a converter; error "no-png-converter" with how to get one.
+// The path of a converter. Error "no-png-converter", with a hint on how to get one.
 Result<std::string> find_png_converter();
 
 // Writes `svg` to `path`. Error "png-failed".

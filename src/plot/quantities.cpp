@@ -17,8 +17,7 @@ const std::vector<JobQuantity>& job_quantities() {
       {"jct", {"jct_s", "Completion time", "Completion time = finish − submission.", Unit::seconds}},
       {"wait", {"wait_s", "Waiting time", "Waiting time = first start − submission.", Unit::seconds}},
       {"slowdown",
-       {"slowdown", "Slowdown", "Slowdown = completion time / time on GPUs, that counted as at least 10 s.",
-        Unit::none}},
+       {"slowdown", "Slowdown", "Slowdown = completion time / time on GPUs, counted as at least 10 s.", Unit::none}},
       {"run", {"run_s", "Time on GPUs", "Time on GPUs: all time in which the job held any.", Unit::seconds}}};
   return all;
 }
@@ -33,17 +32,21 @@ const std::vector<Quantity>& known_quantities() {
       {"makespan_s", "Makespan", "Makespan = last finish − first submission.", Unit::seconds},
       {"gpu_allocation_pct", "GPU allocation", "GPU allocation = GPU time given to jobs / (GPUs · makespan).",
        Unit::percent},
+      {"gpu_utilization_pct", "GPU utilization",
+       "GPU utilization = GPU time used by trainings / (GPUs · makespan), without restarts and work done twice.",
+       Unit::percent},
       {"preemptions", "Preemptions", "Preemptions: times a job was taken off its GPUs.", Unit::none},
       {"jobs", "Jobs", "", Unit::none},
       {"seed", "Seed", "", Unit::none}};
   return all;
 }
 
-// What people call them (docs: "turnaround" in the thesis, "JCT" in papers).
+// Names in common use ("turnaround" in the thesis, "JCT" in papers).
 std::vector<std::string> keys_meant_by(const std::string& word) {
   if (word == "turnaround" || word == "jct") return {"avg_jct_s"};
   if (word == "wait") return {"avg_wait_s"};
-  if (word == "allocation" || word == "util" || word == "utilization") return {"gpu_allocation_pct"};
+  if (word == "allocation") return {"gpu_allocation_pct"};
+  if (word == "util" || word == "utilization") return {"gpu_utilization_pct"};
   return {word, word + "_s", word + "_pct", "avg_" + word + "_s", "avg_" + word};
 }
 

@@ -1,4 +1,4 @@
-// What the numbers of results are called and how they are defined: one list for axes, captions and error texts.
+// The names and definitions of the figures in results: one list for axes, captions and error messages.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace sl::plot {
 
 struct Quantity {
-  std::string key;         // of a result: "avg_jct_s"
+  std::string key;         // in a result: "avg_jct_s"
   std::string name;        // on an axis, without unit
   std::string definition;  // for the caption, may be empty
   Unit unit = Unit::none;
 };
 
-// What a job takes, from jobs.csv.
+// A figure of one job, from jobs.csv.
 struct JobQuantity {
   std::string word;  // of the command line
   Quantity quantity;
@@ -25,11 +25,11 @@ struct JobQuantity {
 // jct, wait, slowdown, run. Error "unknown-metric".
 Result<JobQuantity> find_job_quantity(const std::string& word);
 
-// The figure of these results that `word` means: its key, the key without unit ("makespan"), or a common name
+// The figure of these results that `word` names: its key, the key without unit ("makespan"), or a common name
 // ("turnaround"). Error "unknown-metric", listing all.
 Result<Quantity> find_quantity(const std::string& word, const RunSet& runs);
 
-// A key that nobody has described: words from the key, unit from its ending.
+// For a key without a description: words from the key, unit from its ending.
 Quantity describe(const std::string& key);
 
 }  // namespace sl::plot

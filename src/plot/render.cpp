@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plot/csv.h"
+#include "base/csv.h"
 #include "plot/layout.h"
 #include "plot/marks.h"
 #include "plot/text.h"
@@ -77,7 +77,7 @@ void append_number(std::string& row, std::optional<double> value) {
   if (value) row += fmt::format("{:.9g}", *value);
 }
 
-struct CsvRows {
+struct CsvText {
   std::string text = "panel,series,x,y,low,high\n";
   std::string panel;
   void add(const std::string& name, double x, double y, std::optional<double> low = {},
@@ -90,8 +90,8 @@ struct CsvRows {
 };
 
 // What is left of a line after reduction, in its own units again: the scales are monotone, so points are found by
-// place.
-void add_series(CsvRows& rows, const Series& series, const PanelLayout& layout) {
+// position.
+void add_series(CsvText& rows, const Series& series, const PanelLayout& layout) {
   const std::vector<Point> kept = on_paper(series, layout);
   std::size_t next = 0;
   for (std::size_t i = 0; i < series.points.size() && next < kept.size(); ++i) {
@@ -122,7 +122,7 @@ std::string render(const Figure& figure, const Rendering& rendering) {
 std::string figure_csv(const Figure& figure, const Rendering& rendering) {
   if (!figure.csv.empty()) return figure.csv;
   const Placed placed = place_panels(figure, rendering, 0);
-  CsvRows rows;
+  CsvText rows;
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
     const Panel& panel = figure.panels[i];
     rows.panel = panel.y.name.empty() ? panel.x.name : panel.y.name;

@@ -51,6 +51,19 @@ SimulatedResult read_result(const json::object& object, const std::string& folde
   return result;
 }
 
+std::string switches_of(const json::object& object) {
+  const json::value* switches = object.if_contains("switches");
+  std::string text;
+  if (!switches || !switches->is_array()) return text;
+  for (const json::value& each : switches->get_array()) {
+    if (!each.is_object()) continue;
+    const std::map<std::string, double> numbers = numbers_of(each.get_object());
+    if (const auto after = numbers.find("after_s"); after != numbers.end())
+      text += ", " + text_of(each.get_object(), "policy") + " after " + duration_text(after->second);
+  }
+  return text;
+}
+
 Error not_results(const std::string& path, const std::string& why) {
   return invalid("not-results", path + " " + why).hint("schedulearn sim compare … --out FOLDER writes such a folder");
 }
@@ -77,7 +90,7 @@ Status read_folder(const std::string& path, RunSet& runs) {
   const Result<json::value> document = wire::parse_json(*text);
   if (!document.ok())
     return not_results(path + "/run.json", "is damaged: " + document.error().message).at(document.error().pointer);
-  if (!document->is_object()) return not_results(path + "/run.json", "is no object");
+  if (!document->is_object()) return not_results(path + "/run.json", "is not an object");
   const json::object& object = document->get_object();
   const json::value* version = object.if_contains("version");
   if (!version || !version->is_int64() || version->get_int64() != version_known)
@@ -85,11 +98,11 @@ Status read_folder(const std::string& path, RunSet& runs) {
         .hint("read it with the program that wrote it");
   if (Status read = read_results(object, path, runs); !read.ok()) return read;
   runs.folders.push_back({path, text_of(object, "command"), text_of(object, "program"), text_of(object, "trace"),
-                          text_of(object, "servers")});
+                          text_of(object, "servers"), switches_of(object)});
   return {};
 }
 
-// Whether results of this policy differ in what `of` gives.
+// Whether results of this policy have different values of `of`.
 template <typename Of>
 bool differ(const RunSet& runs, const SimulatedResult& among, Of of) {
   return std::any_of(runs.results.begin(), runs.results.end(),
@@ -164,7 +177,7 @@ std::vector<std::string> names_of(const RunSet& runs, Naming naming) {
       };
       if (differ(runs, result, same)) parts[key] = value;
     }
-    std::string name = name_with_parameters(result.policy, parts);
+    std::string name = name_with_parameters(result.policy, parts) + runs.folders[result.folder].switches;
     const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
     if (differ(runs, result, jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
     if (differ(runs, result, [](const auto& r) { return r.seed; })) name += fmt::format(", seed {}", result.seed);

@@ -12,7 +12,7 @@
 
 namespace sl::plot {
 
-// One simulation of a folder. Figures are all its keys that are numbers, `jobs` and `seed` among them.
+// One simulation in a folder. Its figures are all keys with numbers, including `jobs` and `seed`.
 struct SimulatedResult {
   std::string policy;
   std::map<std::string, std::string> parameters;
@@ -24,6 +24,7 @@ struct SimulatedResult {
 
 struct RunFolder {
   std::string path, command, program, trace, servers;
+  std::string switches = {};  // ", srtf after 2 h": part of the names of its results
 };
 
 struct RunSet {
@@ -41,24 +42,24 @@ struct Selection {
   std::optional<std::int64_t> seed;
   std::vector<std::pair<std::string, std::string>> where = {};  // parameters or figures and their values
 };
-// Errors "unknown-policy" (with the nearest there is) and "no-results".
+// Errors "unknown-policy" (with the nearest known name) and "no-results".
 Result<RunSet> selected(const RunSet& runs, const Selection& selection);
 
-// A parameter of the result, or a figure, as text; nothing where it has neither.
+// A parameter or figure of the result as text; nothing if it has neither.
 std::optional<std::string> value_text_of(const SimulatedResult& result, const std::string& key);
 
-// What tells the results apart and no more: policy, and parameters, seed, number of jobs, folder where they differ
-// between results of one policy. In the order of the results; those that nothing tells apart are numbered, or share a
-// name.
+// The shortest names that distinguish the results: the policy, plus those of parameters, seed, number of jobs and
+// folder that differ between results of one policy. In the order of the results; identical names are numbered, or
+// shared.
 enum class Naming { unlike, alike_share };
 std::vector<std::string> names_of(const RunSet& runs, Naming naming = Naming::unlike);
 
 // "tiresias (quantum=60)".
 std::string name_with_parameters(const std::string& policy, const std::map<std::string, std::string>& parameters);
 
-// Where a picture of these results comes from.
+// The origin of a picture of these results.
 std::vector<Source> sources_of(const RunSet& runs);
-// "trace philly_2017.csv.gz on 32x8 GPUs", for a caption; empty where folders differ.
+// "trace philly_2017.csv.gz on 32x8 GPUs", for a caption; empty if folders differ.
 std::string origin_text(const RunSet& runs);
 
 }  // namespace sl::plot

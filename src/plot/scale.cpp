@@ -10,7 +10,7 @@
 namespace sl::plot {
 namespace {
 
-// The least of 1, 2, 5, 10, 20 … that cuts the span into at most `pieces`.
+// The smallest of 1, 2, 5, 10, 20 … that divides the span into at most `pieces`.
 double round_step(double span, int pieces, bool whole) {
   const double least = span / std::max(1, pieces);
   const double power = std::pow(10.0, std::floor(std::log10(least)));
@@ -18,10 +18,6 @@ double round_step(double span, int pieces, bool whole) {
     if (factor * power >= least * (1 - 1e-9)) return whole ? std::max(1.0, factor * power) : factor * power;
   }
   return power * 10;
-}
-
-double divisor_of(Range range, Unit unit) {
-  return unit == Unit::seconds ? time_unit(std::max(std::abs(range.low), std::abs(range.high))).seconds : 1;
 }
 
 std::string tick_text(double value, double step, double largest) {
@@ -36,21 +32,14 @@ std::string power_text(double value) {
   return fmt::format("{:g}", value);
 }
 
-std::vector<Tick> all_log_ticks(Range range, Unit unit) {
+bool lies_in(Range range, double value) { return value >= range.low * (1 - 1e-9) && value <= range.high * (1 + 1e-9); }
+
+std::vector<Tick> thinned(const std::vector<Tick>& all, int count_max) {
+  const auto most = static_cast<std::size_t>(std::max(2, count_max));
+  std::size_t each = 1;
+  while ((all.size() + each - 1) / each > most) ++each;
   std::vector<Tick> ticks;
-  const auto add = [&](double value, std::string label) {
-    if (value >= range.low * (1 - 1e-9) && value <= range.high * (1 + 1e-9)) ticks.push_back({value, std::move(label)});
-  };
-  if (unit == Unit::seconds) {
-    for (const double ms : {1, 10, 100}) add(ms / 1000, fmt::format("{:g} ms", ms));
-    for (const double s : {1, 10}) add(s, fmt::format("{:g} s", s));
-    for (const double min : {1, 10}) add(60 * min, fmt::format("{:g} min", min));
-    for (const double h : {1, 10}) add(3600 * h, fmt::format("{:g} h", h));
-    for (double d = 1; d <= 1e9; d *= 10) add(86400 * d, power_text(d) + " d");
-    return ticks;
-  }
-  for (double power = std::pow(10.0, std::floor(std::log10(range.low))); power <= range.high * 1.001; power *= 10)
-    add(power, power_text(power));
+  for (std::size_t i = 0; i < all.size(); i += each) ticks.push_back(all[i]);
   return ticks;
 }
 
@@ -63,43 +52,54 @@ double Scale::operator()(double value) const {
   return from + (to - from) * share;
 }
 
-TimeUnit time_unit(double seconds_max) {
-  if (seconds_max > 5 * 86400.0) return {86400, "d"};
-  if (seconds_max > 3 * 3600.0) return {3600, "h"};
-  if (seconds_max > 600) return {60, "min"};
-  return {1, "s"};
-}
-
-std::vector<Tick> linear_ticks(Range range, Unit unit, int count_max, bool whole) {
-  const double divisor = divisor_of(range, unit);
-  const double low = range.low / divisor, high = range.high / divisor;
+std::vector<Tick> linear_ticks(Range range, double unit_size, int count_max, bool whole) {
+  const double low = range.low / unit_size, high = range.high / unit_size;
   if (!(high > low)) return {{range.low, figure_text(low)}};
   const double step = round_step(high - low, std::max(2, count_max) - 1, whole);
   std::vector<Tick> ticks;
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i)
-    ticks.push_back({i * step * divisor, tick_text(i * step, step, std::max(std::abs(low), std::abs(high)))});
+    ticks.push_back({i * step * unit_size, tick_text(i * step, step, std::max(std::abs(low), std::abs(high)))});
   return ticks;
 }
 
-std::vector<Tick> log_ticks(Range range, Unit unit, int count_max) {
-  const std::vector<Tick> all = all_log_ticks(range, unit);
-  const auto most = static_cast<std::size_t>(std::max(2, count_max));
-  std::size_t each = 1;
-  while ((all.size() + each - 1) / each > most) ++each;
+std::vector<Tick> log_ticks(Range range, double unit_size, int count_max) {
   std::vector<Tick> ticks;
-  for (std::size_t i = 0; i < all.size(); i += each) ticks.push_back(all[i]);
-  return ticks;
+  const double low = range.low / unit_size, high = range.high / unit_size;
+  for (double power = std::pow(10.0, std::floor(std::log10(low))); power <= high * 1.001; power *= 10) {
+    if (lies_in({low, high}, power)) ticks.push_back({power * unit_size, power_text(power)});
+  }
+  return thinned(ticks, count_max);
 }
 
-Range round_range(Range range, Unit unit, int count_max) {
+std::vector<Tick> log_time_ticks(Range range, int count_max) {
+  std::vector<Tick> ticks;
+  const auto add = [&](double seconds, std::string label) {
+    if (lies_in(range, seconds)) ticks.push_back({seconds, std::move(label)});
+  };
+  for (const double ms : {1, 10, 100}) add(ms / 1000, fmt::format("{:g} ms", ms));
+  for (const double s : {1, 10}) add(s, fmt::format("{:g} s", s));
+  for (const double min : {1, 10}) add(60 * min, fmt::format("{:g} min", min));
+  for (const double h : {1, 10}) add(3600 * h, fmt::format("{:g} h", h));
+  for (double d = 1; d <= 1e9; d *= 10) add(86400 * d, power_text(d) + " d");
+  return thinned(ticks, count_max);
+}
+
+Range round_range(Range range, double unit_size, int count_max) {
   if (range.low > 0 && range.low < 0.7 * range.high) range.low = 0;
   if (!(range.high > range.low)) {
     if (range.high == 0) return {0, 1};
     range = range.high > 0 ? Range{0, range.high} : Range{range.low, 0};
   }
-  const double divisor = divisor_of(range, unit);
-  const double step = round_step((range.high - range.low) / divisor, std::max(2, count_max) - 1, false) * divisor;
+  const double step = round_step((range.high - range.low) / unit_size, std::max(2, count_max) - 1, false) * unit_size;
   return {std::floor(range.low / step + 1e-9) * step, std::ceil(range.high / step - 1e-9) * step};
+}
+
+Range round_log_range(Range range, double unit_size) {
+  const auto power = [&](double value, auto round) {
+    return std::pow(10.0, round(std::log10(value / unit_size))) * unit_size;
+  };
+  return {power(range.low, [](double v) { return std::floor(v + 1e-9); }),
+          power(range.high, [](double v) { return std::ceil(v - 1e-9); })};
 }
 
 }  // namespace sl::plot

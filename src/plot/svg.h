@@ -1,5 +1,5 @@
-// The marks of a picture as SVG text. Coordinates are points (1/72 inch), y grows downwards. What a mark looks like is
-// said by its class alone (theme.h has the style sheet), so one file can be light and dark. The same calls give the
+// The marks of a picture as SVG text. Coordinates are points (1/72 inch), y grows downwards. Only the class of a mark
+// decides how it looks (theme.h has the style sheet), so that one file can be light and dark. The same calls give the
 // same bytes on every machine.
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace sl::plot {
 
-// For text and attribute values; characters XML forbids become U+FFFD.
+// For text and attribute values; characters that XML forbids become U+FFFD.
 std::string escaped(std::string_view text);
-// Two digits after the point, none where they would be zeros.
+// Up to two digits after the point; zeros are left out.
 std::string coordinate(double value);
 
 enum class Anchor { start, middle, end };

@@ -20,6 +20,38 @@ int width_of(char c) {
   return 635;
 }
 
+std::size_t characters_that_fit(std::string_view text, double size, double width) {
+  std::size_t end = 1;
+  while (end < text.size() && (is_continuation(text[end]) || text_width(text.substr(0, end + 1), size) <= width)) ++end;
+  return end;
+}
+
+// The end of the word at the beginning of `text`, with the value that follows if it is an option: "--servers 4x4".
+std::size_t word_end(std::string_view text, double size, double width) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  if (!text.starts_with("--") || end + 1 >= text.size() || text.substr(end + 1).starts_with("--")) return end;
+  const std::size_t both = std::min(text.find(' ', end + 1), text.size());
+  return text_width(text.substr(0, both), size) <= width / 2 ? both : end;
+}
+
+// Blanks, and what stands between them. Long words are broken after commas, colons and slashes, and anywhere if they are
+// wider than a line.
+std::vector<std::string> pieces_of(std::string_view text, double size, double width) {
+  std::vector<std::string> pieces;
+  while (!text.empty()) {
+    std::size_t end = 1;
+    if (text[0] != ' ') {
+      end = word_end(text, size, width);
+      const std::size_t mark = text.find_first_of(",:/");
+      if (mark < end && text_width(text.substr(0, end), size) > width / 2) end = mark + 1;
+      if (text_width(text.substr(0, end), size) > width) end = characters_that_fit(text, size, width);
+    }
+    pieces.emplace_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return pieces;
+}
+
 }  // namespace
 
 double text_width(std::string_view text, double size) {
@@ -33,16 +65,20 @@ double text_width(std::string_view text, double size) {
 std::vector<std::string> wrapped(std::string_view text, double size, double width) {
   std::vector<std::string> lines;
   std::string line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string longer = (line.empty() ? "" : line + " ") + std::string(text.substr(at, end - at));
+  bool is_after_blank = false;
+  for (const std::string& piece : pieces_of(text, size, width)) {
+    if (piece == " ") {
+      is_after_blank = true;
+      continue;
+    }
+    const std::string longer = line + (is_after_blank && !line.empty() ? " " : "") + piece;
     if (!line.empty() && text_width(longer, size) > width) {
       lines.push_back(line);
-      line = std::string(text.substr(at, end - at));
+      line = piece;
     } else {
       line = longer;
     }
-    at = end + 1;
+    is_after_blank = false;
   }
   if (!line.empty()) lines.push_back(line);
   return lines;
@@ -56,14 +92,6 @@ std::string shortened(std::string_view text, double size, double width) {
     text = text.substr(0, cut);
   }
   return text.empty() ? "" : std::string(text) + "…";
-}
-
-std::string with_commas(double value, int digits) {
-  std::string text = fmt::format("{:.{}f}", std::abs(value), digits);
-  const std::size_t point = std::min(text.find('.'), text.size());
-  for (std::size_t at = point; at > 3; at -= 3) text.insert(at - 3, ",");
-  const bool is_zero = text.find_first_not_of("0.,") == std::string::npos;
-  return value < 0 && !is_zero ? "-" + text : text;
 }
 
 std::string figure_text(double value) {
@@ -84,6 +112,10 @@ std::string duration_text(double seconds) {
     if (seconds >= 2 * size) return figure_text(seconds / size) + " " + std::string(name);
   }
   return figure_text(seconds) + " s";
+}
+
+std::string text_in(const TimeUnit& unit, double seconds) {
+  return figure_text(seconds / unit.seconds) + " " + unit.name;
 }
 
 std::string counted(std::size_t number, std::string_view thing) {

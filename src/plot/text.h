@@ -1,4 +1,4 @@
-// How wide text will be, without a font at hand: the widths of DejaVu Sans, the widest of the fonts a reader is likely
+// How wide text will be, without access to a font: the widths of DejaVu Sans, the widest font a reader is likely
 // to have, so that what fits by this measure fits everywhere.
 #pragma once
 
@@ -6,23 +6,25 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace sl::plot {
 
-// Sizes in points. Pictures are made at their real size, so 7 is 7 pt on paper; nothing is smaller.
+// Sizes in points. Pictures have their real size, so 7 is 7 pt on paper; nothing is smaller.
 inline constexpr double size_small = 7, size_label = 7.5, size_title = 8.5;
 
 double text_width(std::string_view text, double size);
-// Cut between words into lines of at most `width`; a word that is wider stands alone.
+// Broken into lines of at most `width`: between words, and long ones after a comma, colon or slash.
 std::vector<std::string> wrapped(std::string_view text, double size, double width);
-// Ends in "…" where it had to be cut; empty where not even a character fits.
+// Ends in "…" if it had to be cut; empty if not even one character fits.
 std::string shortened(std::string_view text, double size, double width);
 
-// 12345.6 -> "12,345.6": `digits` after the point, thousands apart.
-std::string with_commas(double value, int digits);
 // Three significant figures for people: "0.0123", "12.3", "12,346".
 std::string figure_text(double value);
 // "45 s", "12.5 min", "3.2 h", "13.5 d".
 std::string duration_text(double seconds);
+// In this unit, whatever the size: "0.05 h".
+std::string text_in(const TimeUnit& unit, double seconds);
 // "82,238 jobs", "1 job".
 std::string counted(std::size_t number, std::string_view thing);
 // Empty parts are left out.

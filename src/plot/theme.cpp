@@ -40,12 +40,13 @@ constexpr std::string_view dashes[8] = {"none",  "5 1.6", "1.4 1.4", "6 1.6 1.4 
 
 std::string color_rules(const Colors& c) {
   std::string css = fmt::format(
-      ".bg{{fill:{}}}.t,.tick,.label,.head,.mid{{fill:{}}}.note{{fill:{}}}.grid{{stroke:{}}}.axis,.whisker,.end{{"
+      ".bg{{fill:{}}}.t,.tick,.label,.head,.mid{{fill:{}}}.note{{fill:{}}}.grid{{stroke:{}}}.axis,.whisker{{"
       "stroke:{}}}"
       ".bound{{stroke:{}}}.boundtext{{fill:{}}}.cut{{stroke:{}}}",
       c.ground, c.ink, c.muted, c.grid, c.muted, c.bound, c.bound, c.ground);
   for (int i = 0; i < 8; ++i)
-    css += fmt::format(".c{0}{{stroke:{1}}}.f{0}{{fill:{1}}}.m{0}{{fill:{1};stroke:{2}}}", i, c.lines[i], c.ground);
+    css += fmt::format(".c{0}{{stroke:{1}}}.f{0}{{fill:{1}}}.m{0}{{fill:{1};stroke:{2}}}.o{0}{{fill:{2};stroke:{1}}}",
+                       i, c.lines[i], c.ground);
   for (int i = 0; i < shades; ++i) css += fmt::format(".h{}{{fill:{}}}", i, c.shade[i]);
   return css + fmt::format(".whisker{{stroke:{}}}.lost{{fill:{};fill-opacity:.45}}", c.ink, c.muted);
 }
@@ -57,16 +58,16 @@ std::string shape_rules() {
       ".head{{font-size:{}px;font-weight:bold}}.grid{{stroke-width:.5}}.axis{{stroke-width:.6;fill:none}}"
       ".whisker{{stroke-width:1;fill:none}}.bound{{stroke-width:1;stroke-dasharray:4 "
       "2;fill:none}}.band{{fill-opacity:.18;stroke:none}}"
-      ".l{{fill:none;stroke-width:1.25;stroke-linejoin:round}}.m{{stroke-width:.5}}.cut{{stroke-width:.4}}.end{{stroke-"
-      "width:1}}"
-      ".boxtext{{fill:#1f2328}}.cross{{stroke:#1f2328;stroke-width:1;fill:none}}",
+      ".l{{fill:none;stroke-width:1.25;stroke-linejoin:round}}.m{{stroke-width:.5}}.cut{{stroke-width:.4}}"
+      ".w{{fill:none;stroke-width:1}}.o{{stroke-width:1}}.pale{{opacity:.5}}"
+      ".boxtext,.wedge{{fill:#1f2328}}.cross{{stroke:#1f2328;stroke-width:1;fill:none}}",
       size_small, size_label, size_title);
   for (int i = 0; i < 8; ++i) css += fmt::format(".d{}{{stroke-dasharray:{}}}", i, dashes[i]);
   for (int i = 0; i < box_colors; ++i) css += fmt::format(".b{}{{fill:{}}}", i, boxes[i]);
   return css;
 }
 
-// The second eight colours walk the dashes from another place: no pair appears twice.
+// The second eight colours start at another dash: no pair of colour and dash appears twice.
 int dash_of(int style) { return style < 8 ? style : (style + 3) % 8; }
 
 }  // namespace
@@ -77,7 +78,20 @@ std::string style_sheet(Theme theme) {
   return css;
 }
 
-std::string line_look(int style) { return fmt::format("l c{} d{}", style % 8, dash_of(style % line_styles)); }
+std::string line_look(int style, Tone tone) {
+  return fmt::format("l c{} d{}{}", style % 8, dash_of(style % line_styles), tone == Tone::pale ? " pale" : "");
+}
+
+std::string marker_look(int style, Tone tone) {
+  if (tone == Tone::outlined) return fmt::format("o o{}", style % 8);
+  return fmt::format("m m{}{}", style % 8, tone == Tone::pale ? " pale" : "");
+}
+
+std::string bar_look(int style, Tone tone) {
+  if (tone == Tone::outlined) return fmt::format("o o{}", style % 8);
+  return fill_look(style) + (tone == Tone::pale ? " pale" : "");
+}
+
 std::string fill_look(int style) { return fmt::format("f{}", style % 8); }
 
 std::string marker_path(int style, double x, double y) {

@@ -1,6 +1,6 @@
-// Colours, dashes and markers. Every line differs from the others in dash and marker too, so that a picture can be read
-// in grey. Lines: Okabe and Ito's palette for the colour-blind (jfly.uni-koeln.de/color), darkened on white until each
-// has a contrast of 3:1. Job boxes: Paul Tol's "light" scheme (personal.sron.nl/~pault), made for dark text on it.
+// Colours, dashes and markers. Every line differs from the others in dash and marker too, so that a picture is readable
+// in grey. Lines: Okabe and Ito's palette for the colour-blind (jfly.uni-koeln.de/color), darkened until each has a
+// contrast of 3:1 on white. Job boxes: Paul Tol's "light" scheme (personal.sron.nl/~pault), made for dark text on them.
 #pragma once
 
 #include <string>
@@ -10,14 +10,23 @@ namespace sl::plot {
 
 enum class Theme { automatic, light, dark };
 
-inline constexpr int line_styles = 16;  // 8 colours; the second eight with other dashes
+inline constexpr int line_styles = 16;  // 8 colours; the second eight use other dashes
 inline constexpr int box_colors = 8;
 inline constexpr int shades = 5;  // 0 is nothing
 
-// CSS for all classes. `automatic`: light, and dark where the reader's system asks for it.
+// CSS for all classes. `automatic`: light, or dark if the reader's system prefers it.
 std::string style_sheet(Theme theme);
-// Class names of a line and of what is filled in its colour.
-std::string line_look(int style);
+// How a mark looks beside others of its colour.
+enum class Tone {
+  full,
+  pale,      // a lighter shade
+  outlined,  // only its outline
+};
+
+// Class names of a line, of its markers, of bars and of areas in its colour.
+std::string line_look(int style, Tone tone = Tone::full);
+std::string marker_look(int style, Tone tone = Tone::full);
+std::string bar_look(int style, Tone tone = Tone::full);
 std::string fill_look(int style);
 // The outline of a marker around (x, y), as path commands.
 std::string marker_path(int style, double x, double y);

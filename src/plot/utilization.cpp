@@ -10,8 +10,9 @@ namespace sl::plot {
 namespace {
 
 constexpr double height_of_small_panel = 46;
+constexpr std::size_t lines_together_max = 2;  // more would hide each other
 
-// What of the cluster a line is about.
+// The part of the cluster that a line describes.
 struct Part {
   std::string name;
   std::vector<int> servers;
@@ -86,16 +87,14 @@ std::string summary_of(const std::vector<Prepared>& all, const Part& cluster, Ra
     const double share = allocated_share(gpus, 0, static_cast<int>(gpus.size()), time);
     parts.push_back(fmt::format("{} {} %", prepared.of->name, figure_text(100 * share)));
   }
-  return "Mean share of GPUs held by jobs from " + duration_text(time.low) + " to " + duration_text(time.high) +
-         " after the first submission: " + joined(parts, ", ") + ".";
+  return "Mean share of GPUs held by jobs from " + text_in(time_unit(time.high), time.low) + " to " +
+         text_in(time_unit(time.high), time.high) + " after the first submission: " + joined(parts, ", ") + ".";
 }
 
-Panel panel_of(const std::vector<Prepared>& all, const Part& part, Range time, bool& is_mean) {
+Panel panel_of(const std::string& name, Range time) {
   Panel panel;
   panel.x = {"Time since first submission", Unit::seconds, time};
-  panel.y = {part.name.empty() ? "GPUs held" : part.name + ": GPUs held", Unit::percent, {0, 100}};
-  for (const Prepared& prepared : all)
-    panel.series.push_back(line_of(prepared, part, time, static_cast<int>(panel.series.size()), is_mean));
+  panel.y = {name.empty() ? "GPUs held" : name + ": GPUs held", Unit::percent, {0, 100}};
   return panel;
 }
 
@@ -106,16 +105,36 @@ std::vector<Part> parts_of(const History& history, const std::vector<int>& serve
   return parts;
 }
 
+// One panel per part of the cluster; per history instead, if those are many.
+std::vector<Panel> panels_of(const std::vector<Prepared>& all, const std::vector<Part>& parts, Range time,
+                             bool& is_mean) {
+  std::vector<Panel> panels;
+  if (parts.size() == 1 && all.size() > lines_together_max) {
+    for (const Prepared& prepared : all) {
+      panels.push_back(panel_of(prepared.of->name, time));
+      panels.back().series.push_back(line_of(prepared, parts.front(), time, 0, is_mean));
+      panels.back().series.back().name = "";  // the panel has it
+    }
+    return panels;
+  }
+  for (const Part& part : parts) {
+    panels.push_back(panel_of(part.name, time));
+    for (const Prepared& prepared : all)
+      panels.back().series.push_back(
+          line_of(prepared, part, time, static_cast<int>(panels.back().series.size()), is_mean));
+    if (all.size() == 1 && parts.size() > 1) add_outages(panels.back(), all.front().of->history, part, time);
+  }
+  return panels;
+}
+
 Figure line_figure(const std::vector<Prepared>& all, const std::vector<Part>& parts, Range time) {
   Figure figure;
   figure.is_stacked = true;
   bool is_mean = false;
-  for (const Part& part : parts) {
-    figure.panels.push_back(panel_of(all, part, time, is_mean));
-    Panel& panel = figure.panels.back();
-    if (all.size() == 1 && parts.size() > 1) add_outages(panel, all.front().of->history, part, time);
-    if (parts.size() > 1) panel.height = height_of_small_panel;
-    if (figure.panels.size() < parts.size()) panel.x.name = "";
+  figure.panels = panels_of(all, parts, time, is_mean);
+  for (Panel& panel : figure.panels) {
+    if (figure.panels.size() > 1) panel.height = height_of_small_panel;
+    if (&panel != &figure.panels.back()) panel.x.name = "";
   }
   figure.caption = "GPUs that one or more jobs held, of all GPUs of the " +
                    std::string(parts.size() > 1 ? "server." : "chosen servers.");

@@ -1,4 +1,4 @@
-// `plot util`: which share of the GPUs was held over time, of the cluster or of each server.
+// `plot util`: the share of GPUs held over time, for the cluster or per server.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct NamedHistory {
 
 enum class By { cluster, server };
 
-inline constexpr std::size_t exact_changes_max = 400;  // a line that changes more often shows means instead
+inline constexpr std::size_t exact_changes_max = 400;  // a line that changes more often is drawn as means
 inline constexpr int mean_columns = 120;
-inline constexpr std::size_t server_panels_max = 12;  // more servers are drawn as a map
+inline constexpr std::size_t server_panels_max = 12;  // more servers than this are drawn as a map
 
-// The share held in percent as a step line: exact, or the means of `mean_columns` equal parts where it changes too
+// The share held in percent, as a step line: exact, or as means over `mean_columns` equal parts if it changes too
 // often.
 struct Allocation {
   std::vector<Point> points;
@@ -28,8 +28,8 @@ struct Allocation {
 };
 Allocation allocation_of(const std::vector<std::vector<Range>>& busy, int gpu_first, int count, Range time);
 
-// A line for each history. By server: a panel for each server, or a map where there are many.
-// Errors "unknown-server", "bad-window", "too-many-servers" (a map shows one result only).
+// One line per history, in a panel each if there are more than two. By server: one panel per server, or a map if there are many. Errors "unknown-server",
+// "bad-window", "too-many-servers" (a map shows one result only).
 Result<Figure> utilization_figure(const std::vector<NamedHistory>& histories, By by, const Window& window);
 
 }  // namespace sl::plot

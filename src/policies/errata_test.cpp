@@ -1,4 +1,4 @@
-// The mistakes of the originals that policies.md 15 lists, by its numbers: each has a test that would catch ours.
+// The mistakes of the originals listed in policies.md 15, by number: each has a test that fails if we make it too.
 //
 //   3  see also elastic_test.cpp: ElasticFifo
 //   7  elastic_test.cpp: ElasticFifo.shares_what_is_left_in_order_and_never_gives_less_than_the_minimum
@@ -11,8 +11,8 @@
 //  20  does not apply: there is no Pollux here
 //  21  training_test.cpp: Coach.a_job_that_has_spent_its_budget_is_stopped
 //
-// Not ours, because it cannot be written down here: text against text (of 14, that two policies ran on different
-// workloads: a comparison simulates one trace), and names of pods cut to pieces (of 16: jobs have whole numbers).
+// Left out because they cannot occur here: comparing text with text (of 14, that two policies ran on different
+// workloads: a comparison simulates one trace), and cutting up names of pods (of 16: jobs have whole numbers).
 #include <gtest/gtest.h>
 
 #include "estimate/losses.h"
@@ -30,16 +30,16 @@ using test::gpus;
 using test::with_speedup;
 using test::Workload;
 
-// 1: free GPUs are counted on one server, as many as asked for suffice, and no more than those are given.
+// 1: free GPUs are counted on one server, exactly as many as asked for suffice, and no more than those are given.
 TEST(Errata, fifo_gives_as_many_gpus_as_asked_for_on_one_server) {
   Cluster cluster({2, 2}, "fifo");
   cluster.submit(1, gpus(1)).submit(2, gpus(2)).submit(3, gpus(2));
   EXPECT_EQ(cluster.where(1), "0:0");
   EXPECT_EQ(cluster.where(2), "1:0,1");
-  EXPECT_EQ(cluster.state(3), JobState::pending);  // two are free, on no one server
+  EXPECT_EQ(cluster.state(3), JobState::pending);  // two GPUs are free, but not on one server
 }
 
-// 2: nobody gets in by asking at the right moment.
+// 2: no job gets in by asking at the right moment.
 TEST(Errata, fifo_starts_jobs_in_the_order_they_came_however_often_it_looks) {
   Cluster cluster({1}, "fifo");
   for (int id = 1; id <= 20; ++id) cluster.at(id * 0.1).submit(id, gpus(1));
@@ -50,7 +50,7 @@ TEST(Errata, fifo_starts_jobs_in_the_order_they_came_however_often_it_looks) {
   }
 }
 
-// 3: an elastic job changes its number of GPUs and goes on where it was: all is done when FIFO would be done.
+// 3: an elastic job changes its number of GPUs and continues where it was: the last job ends when it would under FIFO.
 TEST(Errata, elastic_fifo_is_elastic_and_loses_nothing_by_it) {
   for (const bool is_elastic : {false, true}) {
     Cluster cluster({4}, is_elastic ? "elastic_fifo" : "fifo");
@@ -63,7 +63,7 @@ TEST(Errata, elastic_fifo_is_elastic_and_loses_nothing_by_it) {
   }
 }
 
-// 4: the pointer stands still when nothing was placed, and GPUs in use are not given twice.
+// 4: the pointer does not move when nothing was placed, and GPUs in use are not given twice.
 TEST(Errata, round_robin_goes_on_from_the_last_server_a_job_went_to) {
   Cluster cluster({2, 2, 2}, "round_robin");
   cluster.submit(1, gpus(1)).submit(2, gpus(1)).submit(3, gpus(1));
@@ -73,7 +73,7 @@ TEST(Errata, round_robin_goes_on_from_the_last_server_a_job_went_to) {
   EXPECT_EQ(cluster.where(5), "0:1");
 }
 
-// 5: a turnaround begins when the job was submitted. (In the simulator: Simulation.two_jobs_on_one_gpu_by_hand.)
+// 5: a turnaround begins when the job is submitted. (In the simulator: Simulation.two_jobs_on_one_gpu_by_hand.)
 TEST(Errata, submission_is_kept_through_waiting_and_preemption) {
   Cluster cluster({1}, "srtf", {{"min_quantum_s", "0"}, {"preempt_margin_s", "0"}});
   Workload load(cluster);
@@ -83,7 +83,7 @@ TEST(Errata, submission_is_kept_through_waiting_and_preemption) {
   EXPECT_EQ(cluster.job(1).waiting_since, Instant::at_seconds(20));
 }
 
-// 6: best fit compares all servers, wherever the best one stands.
+// 6: best fit compares all servers, wherever the best one is in the list.
 TEST(Errata, best_fit_looks_at_every_server_and_keeps_the_best) {
   for (const auto& [sizes, best] :
        {std::pair(std::vector<int>{2, 3, 4}, "0:0,1"), {{4, 2, 3}, "1:0,1"}, {{4, 3, 2}, "2:0,1"}}) {
@@ -93,13 +93,13 @@ TEST(Errata, best_fit_looks_at_every_server_and_keeps_the_best) {
   }
 }
 
-// 8: 2 GPUs, linear speed-up, W = 100 and 60. With the other job's GPU count for its length both would get one.
+// 8: 2 GPUs, linear speedup, W = 100 and 60. With the other job's GPU count for its length, both jobs would get one.
 TEST(Errata, afs_l_takes_each_job_s_length_on_its_own_gpus) {
   Cluster cluster({2}, "fifo");
   cluster.feed(ServerDrained{"0", true});
   for (const auto& [id, seconds] : {std::pair(1, 100), {2, 60}}) {
     JobRequest request = with_speedup(elastic(1, 2), {1, 2});
-    request.estimate = Duration::whole_seconds(seconds / 2);  // on the two it asks for
+    request.estimate = Duration::whole_seconds(seconds / 2);  // on the two GPUs it asks for
     cluster.submit(id, request);
   }
   cluster.use("afs_l").feed(ServerDrained{"0", false});
@@ -107,7 +107,7 @@ TEST(Errata, afs_l_takes_each_job_s_length_on_its_own_gpus) {
   EXPECT_EQ(cluster.job(2).allocation.count(), 2);
 }
 
-// 11: what is known of a job reaches the policies that need it.
+// 11: what is known about a job reaches the policies that need it.
 TEST(Errata, estimates_reach_the_policies_that_order_by_them) {
   for (const char* policy : {"sjf", "srjf", "srtf", "srsf", "elastic_srjf", "elastic_srtf"}) {
     Cluster cluster({1}, "fifo");
@@ -122,16 +122,16 @@ TEST(Errata, estimates_reach_the_policies_that_order_by_them) {
   }
 }
 
-// 13: two jobs of one queue do not displace one another, however different their service; a fallen one gives way.
+// 13: two jobs of one queue do not displace each other, however different their service; a demoted one gives way.
 TEST(Errata, tiresias_has_queues_and_is_not_plain_least_attained_service) {
-  Cluster cluster({1}, "tiresias", {{"threshold_gpu_s", "100"}, {"min_quantum_s", "0"}, {"promote_knob", "0"}});
+  Cluster cluster({1}, "tiresias", {{"thresholds_gpu_s", "100"}, {"min_quantum_s", "0"}, {"promote_knob", "0"}});
   Workload load(cluster);
   load.job(1, 0, 90, gpus(1)).job(2, 1, 10, gpus(1)).run();
   EXPECT_EQ(load.ended(1), 90);
   EXPECT_EQ(load.ended(2), 100);
 }
 
-// 15: no epoch counts that nobody ran: a job whose start is not confirmed has done nothing, and keeps its GPU.
+// 15: epochs that no job ran do not count: a job whose start is not confirmed has done nothing, and keeps its GPU.
 TEST(Errata, a_start_that_is_under_way_is_neither_service_nor_a_free_gpu) {
   Cluster cluster({1}, "gandiva", {{"mode", "epoch_ring"}});
   cluster.obeys = false;
@@ -142,7 +142,7 @@ TEST(Errata, a_start_that_is_under_way_is_neither_service_nor_a_free_gpu) {
   EXPECT_EQ(cluster.job(1).attained_at(cluster.now), 0);
 }
 
-// 16: a server without others is preferred even where the job would fit tighter elsewhere; and all or nothing starts.
+// 16: an empty server is preferred even if the job would fit tighter elsewhere; and all members start or none.
 TEST(Errata, gang_prefers_an_empty_server_and_never_starts_in_part) {
   Cluster cluster({8, 3}, "gang");
   cluster.submit(1, gpus(1));
@@ -154,14 +154,14 @@ TEST(Errata, gang_prefers_an_empty_server_and_never_starts_in_part) {
   EXPECT_TRUE(cluster.where(3).empty());
 }
 
-// 17: a gain is what comes out more, not less.
+// 17: a gain is new minus old, not the other way round.
 TEST(Errata, the_marginal_utility_of_a_worker_is_new_minus_old) {
   const QuadraticUtility utility(.01, 4, .02, 2, .5);
   EXPECT_GT(utility.at(2, 1).value - utility.at(1, 1).value, 0);
   EXPECT_LT(utility.at(6, 1).value - utility.at(5, 1).value, 0);
 }
 
-// 18: a loss that rises stays as it is, so that it does not pass for one that has converged.
+// 18: a rising loss stays as it is, so that it does not look converged.
 TEST(Errata, rising_losses_are_not_clipped_to_their_running_mean) {
   const std::vector<double> diverges = {1, .9, .8, 1.2, 1.6, 2.4, 4};
   const auto cleaned = clean_losses(diverges);
@@ -169,15 +169,9 @@ TEST(Errata, rising_losses_are_not_clipped_to_their_running_mean) {
   EXPECT_EQ(epoch_of_target({.6, .49, .51, .48, .47, .46}, .5), 6);
 }
 
-// 22: a speed-up is worked out from the times, not copied: 107 s on one GPU and 45 s on four are 2.378.
+// 22: a speedup is computed from the times, not copied: 107 s on one GPU and 45 s on four make 2.378.
 TEST(Errata, speed_ups_follow_from_measured_times) {
-  Cluster cluster({4});
-  JobRequest request = elastic(1, 4);
-  JobModel model;
-  model.run_time_s = {107, 69, 52.3, 45};
-  request.model = std::make_shared<const JobModel>(model);
-  cluster.submit(1, request);
-  EXPECT_NEAR(RequestEstimates().speedup(cluster.job(1), 4).value, 2.378, 5e-4);
+  EXPECT_NEAR(SpeedCurve::from_run_times({107, 69, 52.3, 45}).speed_on(4), 2.378, 5e-4);
 }
 
 }  // namespace

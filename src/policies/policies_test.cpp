@@ -45,7 +45,7 @@ TEST(Fifo, the_seed_rule_goes_to_the_next_server_when_the_first_has_too_few) {
 TEST(Fifo, the_seed_rule_shares_a_gpu_once_its_first_job_has_settled_and_leaves_it_below_theta) {
   Cluster cluster({1}, "fifo", {{"preset", "seed"}});
   cluster.submit(1, sharing(1)).submit(2, sharing(1));
-  EXPECT_EQ(cluster.state(2), JobState::pending);  // between launch and first kernel a GPU reads 0 %
+  EXPECT_EQ(cluster.state(2), JobState::pending);  // between launch and first kernel a GPU's utilization is 0 %
   cluster.at(20);
   set_utilization(cluster, "0", {60});
   cluster.turn();
@@ -136,7 +136,7 @@ TEST(Switching, changes_the_order_of_a_waiting_queue_and_loses_nobody) {
   for (std::int64_t id = 2; id <= 51; ++id) cluster.submit(id, gpus(id % 2 == 0 ? 2 : 1));
   EXPECT_EQ(cluster.core.waiting().size(), 50u);
   cluster.use("fifo_first_fit");
-  EXPECT_EQ(cluster.state(3), JobState::running);  // the first of one GPU passes job 2
+  EXPECT_EQ(cluster.state(3), JobState::running);  // the first job of one GPU passes job 2
   EXPECT_EQ(cluster.core.waiting().size() + cluster.core.active().size(), 51u);
 }
 
@@ -165,7 +165,7 @@ TEST(Registry, every_policy_says_what_it_is_good_for_what_it_needs_and_what_it_a
       EXPECT_FALSE(to_string(need).empty());
       EXPECT_TRUE(!need.otherwise.empty() || need.fact == Fact::none) << to_string(need);
     }
-    EXPECT_EQ(find_policy(info.name), &entry) << "a name or alias is taken twice";
+    EXPECT_EQ(find_policy(info.name), &entry) << "a name or alias is used twice";
     for (const std::string& alias : info.aliases) EXPECT_EQ(find_policy(alias), &entry) << alias;
   }
 }
@@ -178,7 +178,9 @@ TEST(Registry, every_parameter_has_a_meaning_and_a_default_within_its_range) {
       EXPECT_FALSE(parameter.help.empty());
       EXPECT_EQ(parameter.type == ParameterType::choice, !parameter.choices.empty());
       EXPECT_TRUE(!parameter.name.ends_with("_s") || !parameter.unit.empty());
-      EXPECT_EQ(parameter.type <= ParameterType::integer, parameter.min < parameter.max);
+      const bool has_range = parameter.type == ParameterType::number || parameter.type == ParameterType::integer ||
+                             parameter.type == ParameterType::ascending;
+      EXPECT_EQ(has_range, parameter.min < parameter.max);
       defaults.emplace_back(parameter.name, parameter.default_value);
     }
     EXPECT_TRUE(make_policy(entry.info.name, defaults).ok()) << entry.info.name;

@@ -3,59 +3,44 @@
 #include <algorithm>
 
 #include "base/suggest.h"
-#include "policies/afs_l.h"
-#include "policies/coach.h"
-#include "policies/default_pods.h"
-#include "policies/drf.h"
-#include "policies/edf.h"
-#include "policies/elastic_fifo.h"
-#include "policies/elastic_srjf.h"
-#include "policies/elastic_srtf.h"
-#include "policies/elastic_tiresias.h"
-#include "policies/fair_share.h"
-#include "policies/ffdl.h"
-#include "policies/fifo.h"
-#include "policies/fifo_conservative.h"
-#include "policies/fifo_easy.h"
-#include "policies/fifo_first_fit.h"
-#include "policies/fifo_strict.h"
-#include "policies/gandiva.h"
-#include "policies/gang.h"
-#include "policies/lyapunov.h"
-#include "policies/max_min.h"
-#include "policies/one_gpu.h"
-#include "policies/optimus.h"
-#include "policies/priority.h"
-#include "policies/random_gpu.h"
-#include "policies/round_robin.h"
-#include "policies/sgf.h"
-#include "policies/sjf.h"
-#include "policies/srjf.h"
-#include "policies/srsf.h"
-#include "policies/srtf.h"
-#include "policies/tetris.h"
-#include "policies/tiresias.h"
-#include "policies/tiresias_gittins.h"
+#include "policies/elastic/afs_l.h"
+#include "policies/elastic/coach.h"
+#include "policies/elastic/elastic_edf.h"
+#include "policies/elastic/elastic_fifo.h"
+#include "policies/elastic/elastic_shortest.h"
+#include "policies/elastic/elastic_tiresias.h"
+#include "policies/elastic/ffdl.h"
+#include "policies/elastic/lyapunov.h"
+#include "policies/elastic/optimus.h"
+#include "policies/fair/drf.h"
+#include "policies/fair/fair_share.h"
+#include "policies/fair/max_min.h"
+#include "policies/gang/default_pods.h"
+#include "policies/gang/gang.h"
+#include "policies/packing/gandiva.h"
+#include "policies/packing/tetris.h"
+#include "policies/preemptive/srsf.h"
+#include "policies/preemptive/srtf.h"
+#include "policies/preemptive/tiresias.h"
+#include "policies/preemptive/tiresias_gittins.h"
+#include "policies/queue/edf.h"
+#include "policies/queue/fifo.h"
+#include "policies/queue/fifo_conservative.h"
+#include "policies/queue/fifo_easy.h"
+#include "policies/queue/fifo_first_fit.h"
+#include "policies/queue/one_gpu.h"
+#include "policies/queue/priority.h"
+#include "policies/queue/random_gpu.h"
+#include "policies/queue/round_robin.h"
+#include "policies/queue/sgf.h"
+#include "policies/queue/sjf.h"
+#include "policies/queue/srjf.h"
 
 namespace sl {
-namespace {
-
-std::string normalised(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '_' || c == '-' || c == ' ') continue;
-    result.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-  }
-  return result;
-}
-
-}  // namespace
-
 const std::vector<PolicyEntry>& policies() {
   // clang-format off
   static const std::vector<PolicyEntry> all = {
       fifo_entry(),
-      fifo_strict_entry(),
       fifo_first_fit_entry(),
       fifo_easy_entry(),
       fifo_conservative_entry(),
@@ -72,6 +57,7 @@ const std::vector<PolicyEntry>& policies() {
       elastic_fifo_entry(),
       elastic_srjf_entry(),
       elastic_srtf_entry(),
+      elastic_edf_entry(),
       elastic_tiresias_entry(),
       afs_l_entry(),
       ffdl_entry(),
@@ -93,12 +79,9 @@ const std::vector<PolicyEntry>& policies() {
 }
 
 const PolicyEntry* find_policy(std::string_view name) {
-  const std::string wanted = normalised(name);
+  const auto is_wanted = [&](const std::string& known) { return is_same_name(known, name); };
   for (const PolicyEntry& entry : policies()) {
-    if (normalised(entry.info.name) == wanted) return &entry;
-    for (const std::string& alias : entry.info.aliases) {
-      if (normalised(alias) == wanted) return &entry;
-    }
+    if (is_wanted(entry.info.name) || std::ranges::any_of(entry.info.aliases, is_wanted)) return &entry;
   }
   return nullptr;
 }
@@ -120,7 +103,7 @@ Error unknown_policy(std::string_view name) {
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, const GivenParameters& parameters) {
   const PolicyEntry* entry = find_policy(name);
   if (!entry) return unknown_policy(name);
-  Result<Parameters> parsed = Parameters::parse(entry->info, parameters);
+  Result<Parameters> parsed = parse_parameters(entry->info, parameters);
   if (!parsed.ok()) return parsed.error();
   return entry->make(*parsed);
 }

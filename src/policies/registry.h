@@ -1,4 +1,4 @@
-// Every policy there is, in the order `schedulearn policy ls` prints. Adding one is a file pair and a line in
+// The list of all policies, in the order `schedulearn policy ls` prints. Adding one takes a file pair and a line in
 // registry.cpp.
 #pragma once
 
@@ -13,10 +13,10 @@ namespace sl {
 
 const std::vector<PolicyEntry>& policies();
 
-// By name or alias; case, `_`, `-` and spaces do not matter. Null when there is none.
+// Finds a policy by name or alias; case, `_`, `-` and spaces do not matter. Null if there is none.
 const PolicyEntry* find_policy(std::string_view name);
 
-// "There is no policy fifoo": with the nearest name and the list.
+// The error "there is no policy fifoo", with the nearest name and the list.
 Error unknown_policy(std::string_view name);
 
 // Errors: "unknown-policy", "unknown-parameter", "bad-parameter".

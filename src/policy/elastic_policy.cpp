@@ -1,22 +1,13 @@
 #include "policy/elastic_policy.h"
 
 #include <algorithm>
+#include <queue>
+#include <tuple>
 
 #include "policy/placer.h"
 
 namespace sl {
 namespace {
-
-// As many of the job's GPUs, the lowest on the first servers.
-Allocation first_of(const Allocation& gpus, int count) {
-  Allocation result;
-  for (const ServerGpus& part : gpus.parts()) {
-    const int here = std::min(count, part.gpus.count());
-    result.add(part.server, part.gpus.lowest(here));
-    count -= here;
-  }
-  return result;
-}
 
 bool all_free(const FreeGpus& free, const Allocation& gpus) {
   return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
@@ -25,10 +16,6 @@ bool all_free(const FreeGpus& free, const Allocation& gpus) {
 }
 
 }  // namespace
-
-double speedup_of(const Snapshot& snapshot, JobIndex job, int gpus) {
-  return snapshot.estimates.speedup(snapshot.job(job), gpus).value_or(gpus);
-}
 
 void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus, bool strict, double min_gain) {
   std::vector<Share*> admitted;
@@ -55,61 +42,61 @@ void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus
   }
 }
 
-std::vector<ParameterInfo> ElasticPolicy::parameters() {
-  return {
-      {"resize_min_run_s",
-       ParameterType::number,
-       "s",
-       "120",
-       0,
-       86400,
-       {},
-       "a job that (re)started less than this ago is left as it is"},
-      {"resize_min_rem_s",
-       ParameterType::number,
-       "s",
-       "120",
-       0,
-       86400,
-       {},
-       "a job with less than this left is not resized"},
-      {"restart_cost_s",
-       ParameterType::number,
-       "s",
-       "30",
-       0,
-       86400,
-       {},
-       "what a resize costs a job that does not say it; growing must save more"},
-      {"default_est_s",
-       ParameterType::number,
-       "s",
-       "300",
-       1,
-       1e9,
-       {},
-       "run time of a job about which nothing is known and nothing like it has finished"},
+namespace {
+
+struct Step {
+  double gain;
+  Share* share;
+  bool operator<(const Step& other) const {  // first starts are left out of the comparison
+    if (gain != other.gain) return gain < other.gain;
+    const RankKey &a = share->key, &b = other.share->key;
+    return std::tie(b.rank.major, b.submitted, b.id) < std::tie(a.rank.major, a.submitted, a.id);
+  }
+};
+
+}  // namespace
+
+void hand_out_by_gain(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) {
+  std::priority_queue<Step> steps;
+  const auto offer = [&](Share& share) {
+    if (share.gpus >= share.most) return;
+    const double gain =
+        share.gpus == 0 ? speedup_of(snapshot, share.job, share.least) / share.least
+                        : speedup_of(snapshot, share.job, share.gpus + 1) - speedup_of(snapshot, share.job, share.gpus);
+    if (gain > 0) steps.push({gain, &share});
   };
+  for (Share& share : shares) offer(share);
+  while (gpus > 0 && !steps.empty()) {
+    Share& share = *steps.top().share;
+    steps.pop();
+    const int step = share.gpus == 0 ? share.least : 1;
+    if (step > gpus) continue;
+    share.gpus += step;
+    gpus -= step;
+    offer(share);
+  }
 }
 
-ElasticSettings ElasticPolicy::settings(const Parameters& given) {
-  return {Duration::seconds(given.number("resize_min_run_s")), Duration::seconds(given.number("resize_min_rem_s")),
-          Duration::seconds(given.number("restart_cost_s")), Duration::seconds(given.number("default_est_s"))};
+ParameterInfo admit_parameter() {
+  return {"admit",
+          ParameterType::choice,
+          "",
+          "skip",
+          0,
+          0,
+          {"skip", "strict"},
+          "whether jobs may pass one whose minimum does not fit"};
 }
 
-void ElasticPolicy::attach(const Snapshot& snapshot) {
-  run_times_.reset();
-  run_times_.learn(snapshot);
-  QueuePolicy::attach(snapshot);
-}
+bool admits_strictly(const Parameters& given) { return given.text("admit") == "strict"; }
 
 void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
-  run_times_.learn(snapshot);
   prepare(snapshot, plan);
   if (ranks_change(snapshot) || run_times_.has_guessed()) rekey_all(snapshot);
   const int gpus = gather(snapshot);
   if (shares_.empty()) return wake(snapshot, plan);
   divide(snapshot, shares_, gpus);
+  keep_to_allowed_counts(snapshot);
   {
     Trial trial(snapshot.free);
     carry_out(snapshot, trial, plan);
@@ -117,30 +104,23 @@ void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   wake(snapshot, plan);
 }
 
-bool ElasticPolicy::may_change(const Snapshot& snapshot, const Job& job) const {
-  return job.state == JobState::running && job.request.preemptible &&
-         job.request.capability == Capability::checkpoint &&
-         snapshot.now >= job.last_start + settings_.resize_min_run && all_usable(snapshot, job.allocation) &&
-         may_stay_on(snapshot, job, job.allocation);
-}
-
 int ElasticPolicy::gather(const Snapshot& snapshot) {
   shares_.clear();
   int gpus = snapshot.free.total();
   for (const JobIndex index : snapshot.active) {
     const Job& job = snapshot.job(index);
-    if (!may_change(snapshot, job)) continue;
+    if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job)) continue;
     const int has = job.allocation.count();
     shares_.push_back({index, key_of(snapshot, job), job.request.gpus_min, job.request.gpus_max, has});
     gpus += has;
   }
-  std::vector<int> taken(lines_.shapes().size(), 0);  // of each line no more than could ever be served
+  std::vector<int> taken(lines_.shapes().size(), 0);  // per line: no more jobs than could ever be served
   for (Walk walk(lines_); !walk.done();) {
     const Job& job = snapshot.job(walk.job());
     int& gpus_of_line = taken[walk.shape()];
     gpus_of_line += job.request.gpus_min;
     if (gpus_of_line > gpus) {
-      if (!may_pass()) break;  // nobody behind it is served
+      if (!may_pass()) break;  // no job behind it is served
       walk.close_line();
       continue;
     }
@@ -153,6 +133,26 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
   }
   std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
   return gpus;
+}
+
+// A count that a job may not have becomes the next lower one that it may. What is left over goes to the first in order
+// whom it brings to a higher one that makes it faster.
+void ElasticPolicy::keep_to_allowed_counts(const Snapshot& snapshot) {
+  int left = 0;
+  for (Share& share : shares_) {
+    const int allowed = share.gpus == 0 ? 0 : allowed_gpus(snapshot.job(share.job).request, share.gpus);
+    left += share.gpus - allowed;
+    share.gpus = allowed;
+  }
+  for (Share& share : shares_) {
+    if (left == 0) return;
+    if (share.gpus == 0) continue;
+    const int higher = allowed_gpus(snapshot.job(share.job).request, std::min(share.most, share.gpus + left));
+    if (higher <= share.gpus || speedup_on(snapshot, share.job, higher) <= speedup_on(snapshot, share.job, share.gpus))
+      continue;
+    left -= higher - share.gpus;
+    share.gpus = higher;
+  }
 }
 
 void ElasticPolicy::carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan) {
@@ -176,11 +176,16 @@ void ElasticPolicy::take_away(const Snapshot& snapshot, Trial& trial) {
     Share& share = shares_[i];
     if (share.has == 0) continue;
     const Job& job = snapshot.job(share.job);
-    if (share.gpus > 0 && share.gpus < share.has && !worth_resizing(snapshot, job, share.gpus)) share.gpus = share.has;
+    if (share.gpus > 0 && share.gpus < share.has && !worth_resizing(snapshot, share.job, share.gpus))
+      share.gpus = share.has;
     kept_[i] = first_of(job.allocation, std::min(share.gpus, share.has));
+    if (!trial.free().fits_more(job.allocation, kept_[i], job.request)) {  // members would change servers
+      share.gpus = share.has;
+      kept_[i] = job.allocation;
+    }
     const bool stops = kept_[i].empty();
     if (kept_[i].count() < share.has)
-      trial.give(difference(job.allocation, kept_[i]), stops ? job.request.demand : ResourceVector{});
+      trial.give(difference(job.allocation, kept_[i]), stops ? Demand(job.request) : Demand());
   }
 }
 
@@ -195,10 +200,11 @@ void ElasticPolicy::start(const Snapshot& snapshot, Trial& trial, Plan& plan) {
 
 bool ElasticPolicy::start(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan) {
   const JobRequest& request = snapshot.job(share.job).request;
-  for (int gpus = std::min(share.gpus, trial.free().total()); gpus >= share.least; --gpus) {
-    auto found = place(trial.free(), snapshot.servers, request, gpus);
+  for (int gpus = allowed_gpus(request, std::min(share.gpus, trial.free().total())); gpus >= share.least;
+       gpus = allowed_gpus(request, gpus - 1)) {
+    auto found = place(trial.free(), snapshot.servers, snapshot.job(share.job), gpus);
     if (!found) continue;
-    trial.take(*found, request.demand);
+    trial.take(*found, request);
     plan.start(share.job, std::move(*found));
     share.started = true;
     return true;
@@ -215,7 +221,7 @@ void ElasticPolicy::start_on_leftovers(const Snapshot& snapshot, Trial& trial, P
   }
 }
 
-// What was taken from a running job and is still free after all starts was taken for nothing.
+// GPUs that were taken from a running job and are still free after all starts go back to it.
 void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];
@@ -223,7 +229,7 @@ void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
     const Job& job = snapshot.job(share.job);
     const Allocation taken = difference(job.allocation, kept_[i]);
     if (!all_free(trial.free(), taken)) continue;
-    trial.take(taken, kept_[i].empty() ? job.request.demand : ResourceVector{});
+    trial.take(taken, kept_[i].empty() ? Demand(job.request) : Demand());
     kept_[i] = job.allocation;
   }
 }
@@ -231,24 +237,16 @@ void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
 std::optional<Allocation> ElasticPolicy::room_to_grow(const Snapshot& snapshot, const Share& share,
                                                       Trial& trial) const {
   const Job& job = snapshot.job(share.job);
-  const std::size_t before = trial.mark();
-  trial.give(job.allocation, job.request.demand);
   std::optional<Allocation> found;
   if (job.request.single_server) {
-    const ServerIndex here = job.allocation.parts().front().server;
-    const int room = std::min(share.gpus, trial.free().count(here));
-    if (room > share.has && trial.free().is_open(here)) {
-      found = job.allocation;
-      const GpuSet others = trial.free().on(here) - job.allocation.on(here);
-      found->add(here, others.lowest(room - share.has));
-    }
-    if (room < share.gpus) {
-      if (auto elsewhere = place(trial.free(), snapshot.servers, job.request, share.gpus)) found = elsewhere;
-    }
-  } else {
-    found = place(trial.free(), snapshot.servers, job.request, share.gpus);
+    found = grown_in_place(trial.free(), job.request, job.allocation, share.gpus);
+    if (found->count() == share.gpus) return found;
   }
+  const std::size_t before = trial.mark();
+  trial.give(job.allocation, job.request);
+  if (auto anew = place(trial.free(), snapshot.servers, job.request, share.gpus)) found = std::move(anew);
   trial.rewind(before);
+  if (found && found->count() <= share.has) found.reset();
   return found;
 }
 
@@ -256,34 +254,9 @@ void ElasticPolicy::grow(const Snapshot& snapshot, Share& share, Trial& trial, P
   const Job& job = snapshot.job(share.job);
   if (trial.free().total() == 0) return;
   const auto gpus = room_to_grow(snapshot, share, trial);
-  if (!gpus || !worth_resizing(snapshot, job, gpus->count())) return;
-  trial.take(difference(*gpus, job.allocation));
+  if (!gpus || !worth_resizing(snapshot, share.job, gpus->count())) return;
+  trial.take_more(job.allocation, *gpus, job.request);
   plan.resize(share.job, *gpus);
-}
-
-bool ElasticPolicy::worth_resizing(const Snapshot& snapshot, const Job& job, int gpus) {
-  const int has = job.allocation.count();
-  const Duration left = run_times_.remaining(snapshot, job, has);
-  if (left < settings_.resize_min_rem) return false;
-  if (gpus < has) return true;
-  const JobModel* model = job.request.model.get();
-  const Duration cost = model && model->restart_cost ? *model->restart_cost : settings_.restart_cost;
-  const double speed_now = snapshot.estimates.speedup(job, has).value_or(has);
-  const double speed_then = snapshot.estimates.speedup(job, gpus).value_or(gpus);
-  return speed_then > speed_now && left.to_seconds() * (1 - speed_now / speed_then) >= cost.to_seconds();
-}
-
-// When the next job that was left alone because it has just started may change, if anybody wants GPUs then.
-void ElasticPolicy::wake(const Snapshot& snapshot, Plan& plan) {
-  Instant at = wake_besides(snapshot);
-  for (const JobIndex index : snapshot.active) {
-    const Job& job = snapshot.job(index);
-    const bool on_its_way = job.state != JobState::running;
-    const Instant ripe = (on_its_way ? snapshot.now : job.last_start) + settings_.resize_min_run;
-    if (job.request.capability != Capability::checkpoint || !job.request.preemptible || ripe <= snapshot.now) continue;
-    if (!lines_.empty() || job.request.is_elastic()) at = std::min(at, ripe);
-  }
-  if (!at.is_never()) plan.wake_at(at);
 }
 
 }  // namespace sl

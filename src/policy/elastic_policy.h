@@ -1,30 +1,21 @@
-// The one mechanism of policies that give jobs more or fewer GPUs than they ask for (policies.md 0.3.8, 0.4, 3):
+// The shared mechanism of policies that give jobs more or fewer GPUs than they ask for (policies.md 0.3.8, 0.4, 3):
 //
-//   1 all jobs that may change, running and waiting, in order of rank, with least and most GPUs; a job that cannot be
-//     interrupted, is on its way, or (re)started less than `resize_min_run_s` ago keeps what it has
-//   2 the policy divides the GPUs among them: a count for each, 0 for none
-//   3 counts become GPUs: running jobs shrink and grow where they are, waiting ones go where they fit best, with fewer
-//     GPUs (not below their least) where they do not; what was taken from a job and turns out not to be needed goes
-//     back
-//   4 a job is not resized when less than `resize_min_rem_s` is left of it, nor grown when that saves less than it
-//   costs
-//     to restart
+//   1 all jobs that may change, running and waiting, in order of rank, each with its minimum and maximum of GPUs; a job
+//     that cannot be interrupted, is starting or stopping, or (re)started less than `resize_min_run_s` ago keeps what
+//     it has
+//   2 the policy divides the GPUs among them: a count for each, 0 for none; a count that the job may not have
+//     (model/gpu_counts.h) becomes the next lower one that it may
+//   3 counts become GPUs: running jobs shrink and grow where they are; waiting jobs go where they fit best, with fewer
+//     GPUs (but at least their minimum) if the count does not fit; GPUs taken from a job that turn out not to be needed
+//     go back to it
+//   4 a job is not resized if that is not worth its cost (policy/resizing_policy.h)
 #pragma once
 
 #include <vector>
 
-#include "policy/queue_policy.h"
-#include "policy/rank.h"
-#include "policy/run_times.h"
+#include "policy/resizing_policy.h"
 
 namespace sl {
-
-struct ElasticSettings {
-  Duration resize_min_run = Duration::whole_seconds(120);
-  Duration resize_min_rem = Duration::whole_seconds(120);
-  Duration restart_cost = Duration::whole_seconds(30);  // where the job's own is unknown
-  Duration default_estimate = Duration::whole_seconds(300);
-};
 
 // One job's part of the division.
 struct Share {
@@ -33,48 +24,41 @@ struct Share {
   int least = 1;
   int most = 1;
   int has = 0;   // 0: it waits
-  int gpus = 0;  // what it shall have: 0, or least to most
+  int gpus = 0;  // its part: 0, or least to most
   bool started = false;
 };
 
-// Speed-up by count, 1 GPU = 1; in proportion to GPUs where unknown.
-double speedup_of(const Snapshot& snapshot, JobIndex job, int gpus);
-
-// policies.md 3: in order, everybody the least (`strict`: up to the first who does not fit); then one more each in
-// turn while that brings more than `min_gain`.
+// policies.md 3: in order, every job gets its minimum (`strict`: up to the first that does not fit); then one more GPU
+// each in turn while that gains more than `min_gain`.
 void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus, bool strict = false,
                   double min_gain = 0);
+// Hands out GPUs step by step where the speed grows most: one more for a job that has some, the whole minimum for a job
+// that has none (its gain counts per GPU). Ties: Rank::major, then (submission, id).
+void hand_out_by_gain(const Snapshot& snapshot, std::vector<Share>& shares, int gpus);
+// The parameter of policies that use elastic_fill: `strict` or not.
+ParameterInfo admit_parameter();
+bool admits_strictly(const Parameters& given);
 
-class ElasticPolicy : public QueuePolicy<RankKey> {
+class ElasticPolicy : public ResizingPolicy {
  public:
-  explicit ElasticPolicy(const ElasticSettings& settings)
-      : run_times_(settings.default_estimate), settings_(settings) {}
-  void attach(const Snapshot& snapshot) override;
+  using ResizingPolicy::ResizingPolicy;
   void decide(const Snapshot& snapshot, Plan& plan) override;
 
-  static std::vector<ParameterInfo> parameters();
-  static ElasticSettings settings(const Parameters& given);
-
  protected:
-  virtual Rank rank_of(const Snapshot& snapshot, const Job& job) = 0;
-  // Sets Share::gpus of each, in sum at most `gpus`. `shares` come in order of rank.
+  // Sets Share::gpus of each share, at most `gpus` in total. `shares` come in order of rank.
   virtual void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) = 0;
-  // Whether ranks of waiting jobs change by anything but an edit.
+  // Whether anything but an edit changes the ranks of waiting jobs.
   virtual bool ranks_change(const Snapshot& snapshot) const { return !snapshot.estimates.steady(); }
-  // Whether a job the division gave nothing to may start when GPUs are left because others did not fit anywhere.
+  // Whether jobs that the division gave nothing may start if GPUs are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }
-  // Before anything is decided.
+  // Called before anything is decided.
   virtual void prepare(const Snapshot&, Plan&) {}
-  virtual Instant wake_besides(const Snapshot&) { return Instant::never(); }
 
-  RankKey key_of(const Snapshot& snapshot, const Job& job) override { return RankKey::of(rank_of(snapshot, job), job); }
   int gpus_of(const Job& job) const override { return job.request.gpus_min; }
 
-  RunTimes run_times_;
-
  private:
-  bool may_change(const Snapshot& snapshot, const Job& job) const;
-  int gather(const Snapshot& snapshot);  // into shares_; returns the GPUs there are for them
+  int gather(const Snapshot& snapshot);  // fills shares_; returns the number of GPUs to divide
+  void keep_to_allowed_counts(const Snapshot& snapshot);
   void carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void take_away(const Snapshot& snapshot, Trial& trial);
   void start(const Snapshot& snapshot, Trial& trial, Plan& plan);
@@ -83,12 +67,9 @@ class ElasticPolicy : public QueuePolicy<RankKey> {
   void give_back_unneeded(const Snapshot& snapshot, Trial& trial);
   void grow(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   std::optional<Allocation> room_to_grow(const Snapshot& snapshot, const Share& share, Trial& trial) const;
-  bool worth_resizing(const Snapshot& snapshot, const Job& job, int gpus);
-  void wake(const Snapshot& snapshot, Plan& plan);
 
-  ElasticSettings settings_;
   std::vector<Share> shares_;
-  std::vector<Allocation> kept_;  // by share: what a running job goes on with
+  std::vector<Allocation> kept_;  // by share: the GPUs a running job keeps
 };
 
 }  // namespace sl

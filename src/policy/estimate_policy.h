@@ -1,4 +1,4 @@
-// A preemptive or non-preemptive order by run times, known or guessed from history.
+// Base of policies that order jobs by run times, known or guessed from history.
 #pragma once
 
 #include "policy/preemptive_policy.h"
@@ -20,17 +20,18 @@ class EstimatePolicy : public PreemptivePolicy {
             1,
             1e9,
             {},
-            "run time of a job about which nothing is known and nothing like it has finished"};
+            "run time assumed for a job without an estimate if nothing like it has finished"};
   }
   static Duration default_estimate(const Parameters& given) { return Duration::seconds(given.number("default_est_s")); }
 
- protected:
-  void before_attach(const Snapshot& snapshot) override {
-    run_times_.reset();
-    run_times_.learn(snapshot);
+  std::string standing(const View& view, JobIndex index) const override {
+    const Job& job = view.job(index);
+    return run_times_.standing(view, job, job.allocation.empty() ? job.request.gpus : job.allocation.count());
   }
+
+ protected:
+  void before_attach(const Snapshot&) override { run_times_.reset(); }
   bool prepare(const Snapshot& snapshot, Plan&) override {
-    run_times_.learn(snapshot);
     return !snapshot.estimates.steady() || run_times_.has_guessed();
   }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }

@@ -42,37 +42,56 @@ void FreeGpus::set(ServerIndex server, GpuSet free, const ResourceVector& resour
   gpus_max_ = std::max(gpus_max_, gpus_total);
 }
 
-int FreeGpus::most_on_one_server() const {
-  int most = gpus_max_;
-  while (most > 0 && with_exactly(most).empty()) --most;
-  return most;
+bool FreeGpus::fits(const Allocation& gpus, Demand demand) const {
+  if (demand.is_zero()) return true;
+  bool fit = true;
+  for_each_share(gpus, demand, [&](const ServerGpus& part, const ResourceVector& share) {
+    fit = fit && share.fits_in(resources_[part.server]);
+  });
+  return fit;
+}
+
+bool FreeGpus::fits_more(const Allocation& from, const Allocation& to, Demand demand) const {
+  bool fit = true;
+  for_each_excess(from, to, demand, [&](ServerIndex server, const ResourceVector& excess) {
+    fit = fit && excess.fits_in(resources_[server]);
+  });
+  return fit;
 }
 
 void FreeGpus::take(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
-  SL_CHECK(slot.free.contains(gpus), "took GPUs that are not free");
+  SL_CHECK(slot.free.contains(gpus), "only free GPUs are taken");
   if (!demand.is_zero()) resources_[server] -= demand;
   move_to(slot, server, slot.free - gpus);
 }
 
 void FreeGpus::give(ServerIndex server, GpuSet gpus, const ResourceVector& demand) {
   Slot& slot = slots_[server];
-  SL_CHECK((slot.free & gpus).empty(), "gave back GPUs that are free already");
+  SL_CHECK((slot.free & gpus).empty(), "only GPUs in use are given back");
   if (!demand.is_zero()) resources_[server] += demand;
   move_to(slot, server, slot.free | gpus);
 }
 
-void Trial::change(const Allocation& gpus, const ResourceVector& demand, bool taken) {
-  const int whole = demand.is_zero() ? 0 : gpus.count();
-  for (const ServerGpus& part : gpus.parts()) {
-    const ResourceVector share = whole == 0 ? demand : demand * (static_cast<double>(part.gpus.count()) / whole);
-    taken ? free_.take(part.server, part.gpus, share) : free_.give(part.server, part.gpus, share);
-    log_.push_back({part.server, part.gpus, share, taken});
-  }
+void Trial::change(ServerIndex server, GpuSet gpus, const ResourceVector& demand, bool taken) {
+  taken ? free_.take(server, gpus, demand) : free_.give(server, gpus, demand);
+  log_.push_back({server, gpus, demand, taken});
 }
 
-void Trial::take(const Allocation& gpus, const ResourceVector& demand) { change(gpus, demand, true); }
-void Trial::give(const Allocation& gpus, const ResourceVector& demand) { change(gpus, demand, false); }
+void Trial::change(const Allocation& gpus, Demand demand, bool taken) {
+  for_each_share(gpus, demand, [&](const ServerGpus& part, const ResourceVector& share) {
+    change(part.server, part.gpus, share, taken);
+  });
+}
+
+void Trial::take(const Allocation& gpus, Demand demand) { change(gpus, demand, true); }
+void Trial::give(const Allocation& gpus, Demand demand) { change(gpus, demand, false); }
+
+void Trial::take_more(const Allocation& from, const Allocation& to, Demand demand) {
+  take(difference(to, from));
+  for_each_excess(from, to, demand,
+                  [&](ServerIndex server, const ResourceVector& excess) { change(server, {}, excess, true); });
+}
 
 void Trial::rewind(std::size_t mark) {
   while (log_.size() > mark) {

@@ -14,7 +14,7 @@ FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& hol
     resources_.push_back(free.resources(server));
     steps_.push_back({{snapshot.now, free.is_open(server) ? free.count(server) : 0}});
   }
-  std::vector<GpuSet> coming(steps_.size());  // GPUs with several tenants come back once
+  std::vector<GpuSet> coming(steps_.size());  // a GPU with several tenants becomes free once
   for (const Holding& holding : holdings) {
     for (const ServerGpus& part : holding.gpus.parts()) {
       const Server& server = snapshot.servers[part.server];
@@ -50,7 +50,7 @@ int FutureGpus::least(const Steps& steps, Instant from, Instant to) {
   return least;
 }
 
-// The earliest start of a window of that length with so many free throughout; nothing when there is none before
+// The earliest start of a window of that length with at least `gpus` free throughout; nothing if none starts before
 // `before`.
 std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Duration length, Instant before) {
   std::optional<Instant> since;
@@ -88,7 +88,7 @@ std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, in
   return best;
 }
 
-// Fullest servers first, the rest where it fits best; empty when they do not suffice.
+// Fullest servers first, the remainder where it fits best; empty if the free GPUs do not suffice.
 ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant from, Instant to) const {
   std::vector<ServerCount> free;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
@@ -99,7 +99,7 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   ServerCounts taken;
   for (std::size_t i = 0; i < free.size() && gpus > 0; ++i) {
     std::size_t pick = i;
-    if (free[i].gpus >= gpus) {  // the last one: the tightest that suffices
+    if (free[i].gpus >= gpus) {  // the remainder: the tightest server that suffices
       while (pick + 1 < free.size() && free[pick + 1].gpus >= gpus) ++pick;
     }
     const int part = std::min(gpus, free[pick].gpus);
@@ -142,31 +142,35 @@ bool FutureGpus::is_possible(const JobRequest& request, const Booking& booking) 
 
 namespace {
 
-int count_of(const ServerCounts& on) {
-  int count = 0;
-  for (const ServerCount& part : on) count += part.gpus;
-  return count;
+// visit(part, what the job needs there) for every server of a booking, as Demand divides it.
+template <typename Visit>
+void for_each_share(const ServerCounts& on, Demand demand, Visit visit) {
+  int whole = 0, first = 0;
+  for (const ServerCount& part : on) whole += part.gpus;
+  for (const ServerCount& part : on) {
+    visit(part, demand.is_zero() ? ResourceVector{} : demand.of_ranks(first, part.gpus, whole));
+    first += part.gpus;
+  }
 }
 
 }  // namespace
 
 bool FutureGpus::has_resources(const JobRequest& request, const ServerCounts& on) const {
   if (request.demand.is_zero()) return true;
-  const double count = count_of(on);
-  return std::all_of(on.begin(), on.end(), [&](const ServerCount& part) {
-    return (request.demand * (part.gpus / count)).fits_in(resources_[part.server.value]);
+  bool fit = true;
+  for_each_share(on, request, [&](const ServerCount& part, const ResourceVector& share) {
+    fit = fit && share.fits_in(resources_[part.server.value]);
   });
+  return fit;
 }
 
 void FutureGpus::change(const JobRequest& request, const Booking& booking, int sign) {
   const Instant to = booking.from + booking.length;
-  const double count = count_of(booking.on);
-  for (const ServerCount& part : booking.on) {
+  for_each_share(booking.on, request, [&](const ServerCount& part, const ResourceVector& share) {
     add(steps_[part.server.value], booking.from, to, sign * part.gpus);
     add(total_, booking.from, to, sign * part.gpus);
-    if (booking.from == snapshot_.now && !request.demand.is_zero())
-      resources_[part.server.value] += request.demand * (sign * part.gpus / count);
-  }
+    if (booking.from == snapshot_.now && !request.demand.is_zero()) resources_[part.server.value] += share * sign;
+  });
 }
 
 }  // namespace sl

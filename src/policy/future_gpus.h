@@ -1,6 +1,6 @@
 // How many GPUs of each server will be free over time (policies.md 1.4): a step function per server, from running jobs
-// and from bookings. Counts, not GPUs: those of one server are alike to the future. CPU and memory are followed for
-// what begins now, not for later.
+// and from bookings. It counts GPUs instead of naming them: the future GPUs of one server are interchangeable. CPU and
+// memory are checked for what begins now, not for later.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -11,12 +11,6 @@
 
 namespace sl {
 
-// So many GPUs of one server.
-struct ServerCount {
-  ServerIndex server;
-  int gpus = 0;
-  friend bool operator==(const ServerCount&, const ServerCount&) = default;
-};
 using ServerCounts = boost::container::small_vector<ServerCount, 1>;
 
 struct Booking {
@@ -29,7 +23,7 @@ class FutureGpus {
  public:
   FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings);
 
-  // The earliest time from now on at which the job finds so many GPUs throughout `length`, where they fit best.
+  // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best.
   // Nothing: never, on servers that are up.
   std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length) const;
   bool is_possible(const JobRequest& request, const Booking& booking) const;

@@ -1,5 +1,5 @@
-// Reads the finished jobs of a snapshot once each. The core drops the oldest from time to time; then everything that is
-// left is read again, so that what was gathered depends on the history as it stands and on nothing before.
+// Reads each finished job of a snapshot once. The core drops the oldest from time to time; then all that are left are
+// read again, so that the result depends on the current history and nothing else.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class HistoryReader {
 
  private:
   std::size_t seen_ = 0;
-  JobId first_, last_;  // of the history as it was seen: tells whether it has only grown
+  JobId first_, last_;  // of the history at the last reading: tell whether it has only grown
 };
 
 }  // namespace sl

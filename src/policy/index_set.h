@@ -1,5 +1,5 @@
-// A set of small integers that finds its least member, and the next above a given one, in a few machine words: 64-ary
-// levels of bits, three of them (262,144 members). Used for "servers with exactly n free GPUs".
+// A set of small integers that finds its least member, and the next one from a given number on, in a few machine words:
+// three 64-ary levels of bits (262,144 members). Used for "servers with exactly n free GPUs".
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ class IndexSet {
  private:
   static std::uint64_t bit(std::uint32_t i) { return std::uint64_t{1} << (i & 63); }
   static std::uint32_t trailing(std::uint64_t w) { return static_cast<std::uint32_t>(std::countr_zero(w)); }
-  // The members of `middle` (of block `block`) that stand for words >= `word`.
+  // The words of `middle` (of block `block`) from `word` on that have members.
   static std::uint64_t above(std::uint64_t middle, std::uint32_t word, std::uint32_t block) {
     return (word >> 6) != block ? 0 : middle >> (word & 63) << (word & 63);
   }

@@ -17,7 +17,7 @@ struct Tableau {
 
   std::vector<double>& objective() { return rows.back(); }
 
-  // Steepest first; Bland's rule (lowest index) once pivots stop helping, so that it cannot go round in circles.
+  // Steepest first; Bland's rule (lowest index) once pivots bring no improvement, so that the search cannot cycle.
   std::size_t entering(bool lowest_index) {
     std::size_t best = objective().size();
     for (std::size_t v = 0; v + 1 < objective().size(); ++v) {
@@ -59,7 +59,7 @@ struct Tableau {
 }  // namespace
 
 void LinearProgram::add_row(const std::vector<std::pair<std::size_t, double>>& terms, double bound) {
-  SL_CHECK(bound >= 0, "zero is allowed by every row");
+  SL_CHECK(bound >= 0, "zero satisfies every row");
   std::vector<double> row(objective_.size(), 0.0);
   for (const auto& [variable, coefficient] : terms) row[variable] += coefficient;
   rows_.push_back(std::move(row));
@@ -81,8 +81,8 @@ std::optional<std::vector<double>> LinearProgram::solve() const {
   for (std::size_t v = 0; v < n; ++v) last[v] = -objective_[v];
   tableau.rows.push_back(std::move(last));
 
-  // Every basis on the way is a solution that keeps all rows. Should rounding make the search go round in circles in
-  // spite of the rule, the one it has come to is nearly as good.
+  // Every basis on the way satisfies all rows. Should rounding make the search cycle in spite of the rule, its last
+  // solution is nearly as good.
   std::size_t pivots_left = 50 * (n + m);
   for (int idle = 0; pivots_left > 0; --pivots_left) {
     const std::size_t column = tableau.entering(idle > 20);

@@ -1,5 +1,5 @@
-// A small exact solver: maximize c*x subject to A*x <= b, x >= 0, with every b >= 0, so that x = 0 is allowed to begin
-// with. Dense simplex; for tens to a few hundred rows.
+// A small exact solver: maximize c*x subject to A*x <= b, x >= 0, with every b >= 0, so that x = 0 is a first solution.
+// Dense simplex; for tens to a few hundred rows.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ class LinearProgram {
   void set_objective(std::size_t variable, double coefficient) { objective_[variable] = coefficient; }
   // sum of coefficient * variable <= bound; bound >= 0.
   void add_row(const std::vector<std::pair<std::size_t, double>>& terms, double bound);
-  // The best x; nothing when it is unbounded.
+  // The best x; nothing if the objective is unbounded.
   std::optional<std::vector<double>> solve() const;
 
  private:

@@ -21,7 +21,7 @@ FactText text_of(Fact fact) {
       return {"run time estimates or limits", "have neither estimate nor time limit",
               "has neither estimate nor time limit"};
     case Fact::speedup:
-      return {"speed-ups", "have no known speed-up", "has no known speed-up"};
+      return {"speedups", "have no known speedup", "has no known speedup"};
     case Fact::checkpoint:
       return {"jobs that can stop at a checkpoint", "cannot stop at a checkpoint", "cannot stop at a checkpoint"};
     case Fact::resizable:
@@ -62,9 +62,9 @@ bool has_fact(const JobRequest& job, Fact fact) {
     case Fact::deadline:
       return !job.deadline.is_never();
     case Fact::run_time:
-      return job.estimate || job.time_limit || (model && !model->run_time_s.empty());
+      return job.estimate || job.time_limit;
     case Fact::speedup:
-      return job.gpus_max == 1 || (model && (!model->speedup.empty() || !model->run_time_s.empty()));
+      return job.gpus_max == 1 || job.speed_curve().is_measured();
     case Fact::checkpoint:
       return job.capability == Capability::checkpoint && job.preemptible;
     case Fact::resizable:

@@ -1,6 +1,6 @@
-// What a policy wants to know of jobs, and what it does about a job that does not say. "12 of 12 waiting jobs have no
-// deadline: they go last" is told by `policy set`, `policy show` and the API; `policy ls` and the guide tell the
-// general form, "deadlines (else they go last)".
+// What a policy wants to know about jobs, and what it does about jobs that do not state it. `policy set`, `policy show`
+// and the API print "12 of 12 waiting jobs have no deadline: they go last"; `policy ls` and the guide print the general
+// form, "deadlines (else they go last)".
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 
 namespace sl {
 
-// A fact that a job may give or lack. `none`: something that is not told by jobs one by one.
+// A fact that a job may state or lack. `none`: something that jobs do not state one by one.
 enum class Fact : std::uint8_t {
   none,
   deadline,
-  run_time,  // an estimate, a limit or measured run times
-  speedup,
-  checkpoint,  // it can stop and go on later
+  run_time,    // an estimate or a limit
+  speedup,     // its speed on several numbers of GPUs
+  checkpoint,  // it can stop and continue later
   resizable,   // it can change its number of GPUs while it runs
   suspendable,
   choice_of_gpus,  // it can start on several numbers of GPUs
@@ -33,8 +33,8 @@ constexpr std::size_t fact_count = 13;
 
 struct Need {
   Fact fact = Fact::none;
-  std::string otherwise;  // what becomes of jobs without it: "they go last"; empty: nothing to say
-  std::string what;       // instead of the fact's name; must be there for Fact::none
+  std::string otherwise;  // what happens to jobs without it: "they go last"; empty: nothing to say
+  std::string what;       // replaces the fact's name; required for Fact::none
 };
 
 // "deadlines (else they go last)".
@@ -42,12 +42,12 @@ std::string to_string(const Need& need);
 
 bool has_fact(const JobRequest& job, Fact fact);
 
-// How many of some jobs lack each fact. Counted once, told for any number of policies.
+// How many jobs lack each fact. Counted once, then reported for any number of policies.
 class MissingFacts {
  public:
-  void count(const JobRequest& job, std::size_t jobs = 1);  // so many like this one
-  // One sentence for each need that some of these jobs do not meet, in the order of the needs. `kind` says which jobs
-  // were counted: "waiting".
+  void count(const JobRequest& job, std::size_t jobs = 1);  // `jobs` jobs with this request
+  // One sentence for each need that some of the counted jobs do not meet, in the order of the needs. `kind` says which
+  // jobs were counted: "waiting".
   std::vector<std::string> sentences(std::span<const Need> needs, const std::string& kind) const;
 
  private:
@@ -55,15 +55,15 @@ class MissingFacts {
   std::array<std::size_t, fact_count> missing_{};
 };
 
-// ---- What several policies do alike ----
+// ---- Needs that several policies share ----
 
 inline Need run_time_or_history() {
   return {Fact::run_time, "the mean of finished jobs like them counts, or default_est_s where there is none", ""};
 }
 inline Need run_time_or_default() { return {Fact::run_time, "default_est_s counts", ""}; }
-inline Need speedup_or_linear() { return {Fact::speedup, "linear speed-up is assumed", ""}; }
+inline Need speedup_or_linear() { return {Fact::speedup, "linear speedup is assumed", ""}; }
 inline Need checkpoint_or_left_alone() { return {Fact::checkpoint, "once started they keep their GPUs", ""}; }
 inline Need resizable_or_rigid() { return {Fact::resizable, "they keep the number of GPUs they start with", ""}; }
-inline Need nothing_needed() { return {Fact::none, "", "nothing beside the number of GPUs"}; }
+inline Need nothing_needed() { return {Fact::none, "", "nothing besides the number of GPUs"}; }
 
 }  // namespace sl

@@ -1,4 +1,4 @@
-// What a policy assumes of jobs that do not say, counted and told.
+// What a policy assumes about jobs that lack a fact: counts and sentences.
 #include "policy/needs.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(Needs, nothing_is_told_where_all_jobs_give_what_is_needed_or_there_are_none
 TEST(Needs, the_general_form_names_the_fact_and_what_happens_without_it) {
   EXPECT_EQ(to_string(Need{Fact::deadline, "they go last", ""}), "deadlines (else they go last)");
   EXPECT_EQ(to_string(Need{Fact::none, "all count alike", "users"}), "users (else all count alike)");
-  EXPECT_EQ(to_string(nothing_needed()), "nothing beside the number of GPUs");
+  EXPECT_EQ(to_string(nothing_needed()), "nothing besides the number of GPUs");
 }
 
 TEST(Needs, a_time_limit_and_a_measured_run_time_count_as_estimates) {

@@ -1,6 +1,6 @@
 // Jobs in ascending order of a key, for policies that keep a queue: a sorted list in chunks, so that inserting and
-// erasing anywhere among many thousands moves a few entries only, and walking from the front reads memory in order. No
-// two jobs have the same key: it ends in their id.
+// erasing anywhere among many thousands moves only a few entries, and walking from the front reads memory in order. No
+// two jobs have the same key: each key ends in the job's id.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class OrderedJobs {
   };
 
  private:
-  // Sorted entries in a row with room at both ends, so that the first goes without moving the others and one in between
+  // Sorted entries in an array with room at both ends, so that removing the first moves no others, and an insertion
   // moves the fewer of those before and behind it.
   class Chunk {
    public:
@@ -47,7 +47,7 @@ class OrderedJobs {
     bool empty() const { return first_ == last_; }
     void clear() { first_ = last_ = 0; }
 
-    void insert(Entry* at, const Entry& entry) {  // there are fewer than max
+    void insert(Entry* at, const Entry& entry) {  // the chunk is not full
       const bool moves_front = last_ == max || (first_ > 0 && at - begin() < end() - at);
       if (moves_front) {
         std::move(begin(), at, begin() - 1);
@@ -68,7 +68,7 @@ class OrderedJobs {
         --last_;
       }
     }
-    // Gives up all entries from the nth on.
+    // Moves all entries from the nth on to `rest`.
     void split_off(std::uint32_t n, Chunk& rest) {
       std::move(begin() + n, end(), rest.entries_.data());
       rest.first_ = 0;
@@ -77,7 +77,7 @@ class OrderedJobs {
     }
 
    private:
-    // Member by member: reading the whole of what has just been written in parts would wait for the writes.
+    // Member by member: reading a whole entry right after its parts were written would wait for the writes.
     static void set(Entry& at, const Entry& entry) {
       at.key = entry.key;
       at.job = entry.job;
@@ -149,7 +149,7 @@ class OrderedJobs {
   }
 
  private:
-  // The chunk whose range the entry belongs to: the last one that begins at or before it.
+  // The chunk whose range contains the entry: the last one that begins at or before it.
   std::size_t chunk_for(const Entry& entry) const {
     if (chunks_.size() == 1 || !(entry < chunks_.back().front())) return chunks_.size() - 1;
     const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), entry,
@@ -173,7 +173,7 @@ class OrderedJobs {
     chunks_[at].split_off(keep, upper);
   }
 
-  std::vector<Chunk> chunks_;  // sorted, none empty but an only one
+  std::vector<Chunk> chunks_;  // sorted; none is empty, except a single one
   std::vector<Chunk> spare_;   // memory to use again
   std::size_t size_ = 0;
 };

@@ -1,6 +1,10 @@
 #include "policy/placer.h"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "policy/place_members.h"
 
 namespace sl {
 namespace {
@@ -14,7 +18,7 @@ bool accepts(const FreeGpus& free, const ServerTable& servers, const JobRequest&
   return free.fits(server, demand) && is_eligible(servers[server], request);
 }
 
-// The least server with exactly `n` free GPUs that accepts the job.
+// The first server with exactly `n` free GPUs that accepts the job.
 ServerIndex first_in_bucket(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                             const ResourceVector& demand, int n, bool constrained) {
   const IndexSet& bucket = free.with_exactly(n);
@@ -25,9 +29,11 @@ ServerIndex first_in_bucket(const FreeGpus& free, const ServerTable& servers, co
   return i == IndexSet::none ? ServerIndex::none() : ServerIndex(i);
 }
 
-ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
-                        const ResourceVector& demand, int count, Fit fit) {
+ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, int count,
+                        Fit fit) {
   const bool constrained = is_constrained(request);
+  ResourceVector demand;
+  if (constrained) demand = Demand(request).on(count);
   const int most = free.gpus_per_server_max();
   ServerIndex found;
   for (int step = count; step <= most; ++step) {
@@ -40,11 +46,12 @@ ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const 
   return found;
 }
 
+// What `part` of `count` GPUs need of the demand of a job without roles.
 ResourceVector share_of(const JobRequest& request, int part, int count) {
-  return request.demand.is_zero() ? request.demand : request.demand * (static_cast<double>(part) / count);
+  return request.demand.is_zero() ? request.demand : Demand(request).of_ranks(0, part, count);
 }
 
-// Takes whole servers in bucket order `from`..`to` until the rest fits on one; empty when the GPUs do not suffice.
+// Takes whole servers in bucket order `from`..`to` until the rest fits on one; empty if the GPUs do not suffice.
 std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerTable& servers,
                                              const JobRequest& request, int count, bool fullest_first) {
   Allocation result;
@@ -58,7 +65,7 @@ std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerT
       const ServerIndex server(i);
       const int part = std::min(n, rest);
       if (constrained && !accepts(free, servers, request, share_of(request, part, count), server)) continue;
-      if (fullest_first && rest < n) break;  // the remainder goes where it fits best, below
+      if (fullest_first && rest < n) break;  // below, the remainder goes where it fits best
       result.add(server, free.on(server).lowest(part));
       rest -= part;
     }
@@ -107,14 +114,15 @@ bool may_stay_on(const Snapshot& snapshot, const Job& job, const Allocation& gpu
 
 std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                        int count, Fit fit) {
-  const ServerIndex server = find_server(free, servers, request, request.demand, count, fit);
+  const ServerIndex server = find_server(free, servers, request, count, fit);
   if (!server.valid()) return std::nullopt;
   return Allocation(server, free.on(server).lowest(count));
 }
 
 std::optional<Allocation> place_on(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                    int count, ServerIndex server) {
-  if (!free.is_open(server) || free.count(server) < count || !accepts(free, servers, request, request.demand, server))
+  if (!free.is_open(server) || free.count(server) < count ||
+      !accepts(free, servers, request, Demand(request).on(count), server))
     return std::nullopt;
   return Allocation(server, free.on(server).lowest(count));
 }
@@ -123,12 +131,14 @@ std::optional<Allocation> place_consolidated(const FreeGpus& free, const ServerT
                                              const JobRequest& request, int count) {
   if (auto single = place_single(free, servers, request, count)) return single;
   if (free.total() < count) return std::nullopt;
+  if (has_unlike_members(request)) return place_members(free, servers, request, count, fullest_first(free));
   return place_over_buckets(free, servers, request, count, true);
 }
 
 std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                          int count) {
   if (free.total() < count) return std::nullopt;
+  if (has_unlike_members(request)) return place_members(free, servers, request, count, emptiest_first(free));
   return place_over_buckets(free, servers, request, count, false);
 }
 
@@ -138,13 +148,59 @@ std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers
                                : place_consolidated(free, servers, request, count);
 }
 
+bool may_be_suspended(const Job& job) {
+  if (!job.request.preemptible || job.request.capability == Capability::none) return false;
+  return job.request.capability == Capability::checkpoint || job.allocation.parts().size() == 1;
+}
+
+bool is_frozen(const Job& job) {
+  return job.state == JobState::suspended && job.request.capability == Capability::freeze;
+}
+
+std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const Job& job, int count) {
+  if (is_frozen(job)) return place_on(free, servers, job.request, count, job.last_server);
+  return place(free, servers, job.request, count);
+}
+
+Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const Allocation& has, int most) {
+  Allocation grown = has;
+  for (int count = allowed_gpus(request, most); count > has.count(); count = allowed_gpus(request, count - 1)) {
+    for (const ServerGpus& part : has.parts()) {
+      if (!free.is_open(part.server)) continue;
+      const int more = std::min(count - grown.count(), free.count(part.server));
+      if (more > 0) grown.add(part.server, free.on(part.server).lowest(more));
+    }
+    if (grown.count() == count && free.fits_more(has, grown, request)) return grown;
+    grown = has;
+  }
+  return grown;
+}
+
+namespace {
+
+// As if no job ran anywhere and every server were up.
+FreeGpus all_free(const ServerTable& servers) {
+  FreeGpus free;
+  for (std::uint32_t s = 0; s < servers.size(); ++s) {
+    const Server& server = servers[ServerIndex(s)];
+    free.set(ServerIndex(s), server.all(), server.description.limits(), true, server.description.gpus);
+  }
+  return free;
+}
+
+}  // namespace
+
 bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int count) {
+  if (!has_all_members(request)) return false;
+  if (!request.single_server && has_unlike_members(request))
+    return place_consolidated(all_free(servers), servers, request, count).has_value();
   int total = 0;
   for (const Server& server : servers) {
-    const ResourceVector& has = server.description.capacity;
     const int there = server.description.gpus;
     if (!is_eligible(server, request)) continue;
-    if (request.single_server && there >= count && (has.is_zero() || request.demand.fits_in(has))) return true;
+    if (request.single_server && there >= count &&
+        (request.demand.is_zero() || Demand(request).on(count).fits_in(server.description.limits())))
+      return true;
     total += there;
   }
   return !request.single_server && total >= count;

@@ -16,14 +16,13 @@ namespace sl {
 enum class DecisionKind : std::uint8_t {
   start,     // a waiting job (pending, or suspended: resume) gets `gpus`, all at once
   share,     // like start, and its GPUs may have other tenants, all of them shareable
-  resize,    // a running job goes on with `gpus`, another number
-  migrate,   // a running job goes on on `gpus`, as many as it has
+  resize,    // a running job continues on another number of GPUs, `gpus`
+  migrate,   // a running job continues on `gpus`, the same number as before
   suspend,   // a running job gives up its GPUs and keeps its state near them
   preempt,   // a running job is stopped at a checkpoint and goes back to the queue, keeping its submission time
   reject,    // a waiting job will never run: it ends as failed
-  reserve,   // `gpus` are meant for this waiting job from `at` on: advice, shown to users
-  annotate,  // note `value` about a job, for display
-  promote,   // remember that the job was promoted now: service and run time since then count anew
+  annotate,  // keep `value` with a job, across restarts
+  promote,   // remember that the job was promoted now: service and run time start again from zero
   defer,     // why this job waits
   dedicate,  // set the affinity of the server of `gpus` to `value` (Gandiva)
 };
@@ -32,8 +31,7 @@ struct Decision {
   DecisionKind kind = DecisionKind::start;
   JobIndex job;
   Allocation gpus;
-  Instant at;
-  Reason reason;
+  ReasonCode reason = ReasonCode::none;
   double value = 0;
 };
 
@@ -54,23 +52,20 @@ class Plan {
   void migrate(JobIndex job, Allocation gpus) { decisions_.push_back({DecisionKind::migrate, job, std::move(gpus)}); }
   void suspend(JobIndex job) { decisions_.push_back({DecisionKind::suspend, job}); }
   void preempt(JobIndex job) { decisions_.push_back({DecisionKind::preempt, job}); }
-  void reject(JobIndex job, Reason why) { decisions_.push_back({DecisionKind::reject, job, {}, {}, why}); }
-  void reserve(JobIndex job, Allocation gpus, Instant from) {
-    decisions_.push_back({DecisionKind::reserve, job, std::move(gpus), from});
-  }
-  void annotate(JobIndex job, double value) { decisions_.push_back({DecisionKind::annotate, job, {}, {}, {}, value}); }
+  void reject(JobIndex job, ReasonCode why) { decisions_.push_back({DecisionKind::reject, job, {}, why}); }
+  void annotate(JobIndex job, double value) { decisions_.push_back({DecisionKind::annotate, job, {}, {}, value}); }
   void promote(JobIndex job) { decisions_.push_back({DecisionKind::promote, job}); }
-  void defer(JobIndex job, Reason why) { decisions_.push_back({DecisionKind::defer, job, {}, {}, why}); }
+  void defer(JobIndex job, ReasonCode why) { decisions_.push_back({DecisionKind::defer, job, {}, why}); }
   void dedicate(ServerIndex server, int gpus_per_job) {
     decisions_.push_back(
-        {DecisionKind::dedicate, {}, Allocation(server, GpuSet::only(0)), {}, {}, static_cast<double>(gpus_per_job)});
+        {DecisionKind::dedicate, {}, Allocation(server, GpuSet::only(0)), {}, static_cast<double>(gpus_per_job)});
   }
 
-  // Ask me again then; instants that have passed count for nothing.
+  // Asks the policy again at that time. Instants in the past are ignored.
   void wake_at(Instant at) { wakes_.push_back(at); }
   const std::vector<Instant>& wakes() const { return wakes_; }
 
-  // What the core shall remember for the policy (PolicyMemory).
+  // What the core remembers for the policy (PolicyMemory).
   void remember_last_server(ServerIndex server) { last_server_ = server; }
   void remember(std::string blob) { blob_ = std::move(blob); }
   ServerIndex last_server() const { return last_server_; }

@@ -25,7 +25,7 @@ RC_GTEST_PROP(IndexSet, agrees_with_a_plain_set, (const std::vector<std::pair<st
   RC_ASSERT(set.empty() == plain.empty());
 }
 
-// Long enough for several chunks.
+// Enough jobs for several chunks.
 RC_GTEST_PROP(OrderedJobs, stays_sorted_whatever_comes_and_goes, (std::uint64_t seed)) {
   Random random(seed);
   OrderedJobs<std::int64_t> jobs;
@@ -89,6 +89,40 @@ TEST_F(Placing, a_server_that_is_closed_or_of_the_wrong_type_is_found_by_nobody)
   EXPECT_EQ(place_single(free, servers, request, 1)->parts().front().server, ServerIndex(2));
   request.gpu_memory_bytes = 1;
   EXPECT_FALSE(place_single(free, servers, request, 1));  // its memory is unknown
+}
+
+TEST_F(Placing, what_is_not_known_of_a_server_keeps_no_job_away) {
+  servers[ServerIndex(0)].description.capacity[Resource::cpu] = 8;
+  request.demand[Resource::memory] = 5;
+  EXPECT_TRUE(is_satisfiable(servers, request, 4));
+  request.demand[Resource::cpu] = 9;
+  EXPECT_TRUE(is_satisfiable(servers, request, 4));  // on server 2
+  servers[ServerIndex(2)].description.capacity[Resource::cpu] = 8;
+  EXPECT_FALSE(is_satisfiable(servers, request, 4));
+}
+
+TEST_F(Placing, a_job_with_roles_is_possible_where_every_member_fits_on_some_server) {
+  for (Server& server : servers) server.description.capacity[Resource::cpu] = 8;
+  JobModel model;
+  model.roles = {{"server", 1, 1, 0, {}}, {"worker", 4, 4, 1, {}}};
+  model.roles[0].demand[Resource::cpu] = 6;
+  model.roles[1].demand[Resource::cpu] = 2;
+  const auto asks = [&] {
+    request.gpus = request.gpus_min = request.gpus_max = 4;
+    request.model = std::make_shared<const JobModel>(model);
+    request.demand = Demand(request).of_ranks(0, 4, 4);
+  };
+  asks();
+  EXPECT_FALSE(is_satisfiable(servers, request, 4));  // on one server they need 14
+  request.single_server = false;
+  EXPECT_TRUE(is_satisfiable(servers, request, 4));
+  model.roles[0].demand[Resource::cpu] = 9;
+  asks();
+  EXPECT_FALSE(is_satisfiable(servers, request, 4));
+  model.roles[0].demand[Resource::cpu] = 1;
+  model.roles[0].count_wanted = 0;
+  asks();
+  EXPECT_FALSE(is_satisfiable(servers, request, 4));  // a required role has no member
 }
 
 TEST_F(Placing, a_trial_puts_everything_back) {

@@ -62,22 +62,28 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
 
 void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   QueuePolicy::notice(snapshot, kind, job);
-  const bool has_moved = kind != NoticeKind::running || snapshot.job(job).allocation != victims_.where(job);
-  if (has_moved) look_for_room(snapshot, job);
   switch (kind) {
     case NoticeKind::waiting:
     case NoticeKind::ended:
+      look_for_room(snapshot, job);
       victims_.remove(job);
       break;
     case NoticeKind::active:
+      if (snapshot.job(job).state == JobState::starting) started_.note(job);
       victims_.place(job, snapshot.job(job).allocation);
       break;
     case NoticeKind::running:
       ripens(snapshot, job);
-      victims_.place(job, snapshot.job(job).allocation);
+      if (const Allocation& gpus = snapshot.job(job).allocation; gpus != victims_.where(job)) {
+        look_for_room(snapshot, job);
+        victims_.place(job, gpus);
+      }
       [[fallthrough]];
-    case NoticeKind::stopping:
     case NoticeKind::edited:
+      rank_again(snapshot, job);
+      break;
+    case NoticeKind::stopping:
+      interrupted_.note(job);
       rank_again(snapshot, job);
   }
   set_timer(snapshot, job);
@@ -85,8 +91,8 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
 
 void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
   const bool ranks_differ = prepare(snapshot, plan);
-  if (ranks_differ) rekey_all(snapshot);
-  if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out(snapshot)) start_over(snapshot);
+  if (ranks_differ && waiting_ranks_differ()) rekey_all(snapshot);
+  if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out()) start_over(snapshot);
   started_.clear();
   interrupted_.clear();
   run_timers(snapshot, plan);
@@ -95,36 +101,27 @@ void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
   wake(snapshot, plan);
 }
 
-// The core may refuse a part of a plan.
-bool PreemptivePolicy::was_carried_out(const Snapshot& snapshot) const {
-  const auto waits = [&](JobIndex job) { return snapshot.job(job).is_waiting(); };
-  const auto runs = [&](JobIndex job) { return snapshot.job(job).state == JobState::running; };
-  return std::none_of(started_.begin(), started_.end(), waits) &&
-         std::none_of(interrupted_.begin(), interrupted_.end(), runs);
+// The core carries out what it accepts at once and in order, and gives notice of it; it skips what it refuses.
+void PreemptivePolicy::Ordered::note(JobIndex job) {
+  if (!is_carried_out() && jobs[carried_out] == job) ++carried_out;
 }
 
-// Nothing that was worked out before holds any more.
+// Forgets all earlier results.
 void PreemptivePolicy::start_over(const Snapshot& snapshot) {
   generation_ = snapshot.free.generation();
   for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
   victims_.touch_all();
   closed_.has_room();
-  free_.clear();
-  for (std::uint32_t s = 0; s < snapshot.free.servers(); ++s) free_.push_back(snapshot.free.on(ServerIndex(s)));
 }
 
-// Of a job that has given back what it had, or some of it. When it is being stopped it has not yet: what serve()
-// counted as free is not.
+// There is room if a job no longer holds what it had, unless all of it went directly to the next job.
 void PreemptivePolicy::look_for_room(const Snapshot& snapshot, JobIndex index) {
-  const Job& job = snapshot.job(index);
   const Allocation& had = victims_.where(index);
-  const bool holds_all = had.empty() || (is_active(job.state) && job.allocation == had);
-  if (!holds_all && !job.request.demand.is_zero()) closed_.has_room();
-  for (const ServerGpus& part : had.parts()) {
-    const GpuSet now = snapshot.free.on(part.server);
-    if (!free_[part.server].contains(now)) closed_.has_room();
-    free_[part.server] = now;
-  }
+  const bool asks_more = !had.empty() && !snapshot.job(index).request.demand.is_zero();
+  const bool has_left = asks_more || std::ranges::any_of(had.parts(), [&](const ServerGpus& part) {
+                          return !(snapshot.free.on(part.server) & part.gpus).empty();
+                        });
+  if (has_left) closed_.has_room();
 }
 
 void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
@@ -132,52 +129,39 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   leaves_room_ = false;
   Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
   if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
-  const auto may_be_free = [&](const Shape& shape) {
-    return shape.gpus <= snapshot.free.total() &&
-           (!shape.single_server || shape.gpus <= snapshot.free.most_on_one_server());
-  };
-  const auto is_hopeless = [&](std::uint32_t line, const Rank& wanted) {
-    return !may_be_free(lines_.shapes()[line]) && !may_give_way(context, line, wanted);
-  };
-  const auto& open = closed_.begin(
-      lines_, [&](const Rank& rank) { return claim(snapshot, rank); }, is_hopeless);
+  const auto& open = closed_.begin(lines_, [&](const Rank& rank) { return claim(snapshot, rank); });
   if (open.empty()) return;
   Walk walk(lines_, open);
-  {
-    Trial trial(snapshot.free);
-    while (!walk.done()) {
-      const Shape& shape = lines_.shapes()[walk.shape()];
-      if (!closed_.is_too_much(shape) && (start_on_free(snapshot, walk.job(), shape, trial, plan) ||
-                                          start_by_preempting(context, walk, trial, plan))) {
-        walk.next();
-      } else {
-        closed_.close(walk.shape(), walk.key(), shape);
-        walk.close_line();
-      }
+  Trial trial(snapshot.free);
+  while (!walk.done()) {
+    const Shape& shape = lines_.shapes()[walk.shape()];
+    if (start_on_free(snapshot, walk.job(), shape, trial, plan) || start_by_preempting(context, walk, trial, plan)) {
+      walk.next();
+    } else {
+      closed_.close(walk.shape(), walk.key());
+      walk.close_line();
     }
-    for (const ServerIndex server : changed_) free_[server] = trial.free().on(server);
   }
   if (!leaves_room_) return;
-  for (const ServerIndex server : changed_) victims_.touch(server);  // which has less room until they have stopped
+  for (const ServerIndex server : changed_) victims_.touch(server);  // it has less room until these jobs have stopped
 }
 
-// One that starts at once tells when it runs, but perhaps after the last decision at this instant.
+// A job that starts at once gives notice when it runs, but perhaps after the last decision at this instant.
 void PreemptivePolicy::expect_start(const Snapshot& snapshot, const Job& job, int gpus) {
   if (std::exchange(starting_at_, snapshot.now) != snapshot.now) first_change_ = Instant::never();
   first_change_ = std::min(first_change_, next_change(snapshot, job, gpus));
-  if (settings_.may_preempt && settings_.min_quantum.us > 0)
-    first_change_ = std::min(first_change_, snapshot.now + settings_.min_quantum);
+  if (settings_.may_preempt) first_change_ = std::min(first_change_, snapshot.now + settings_.min_quantum);
 }
 
 void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
   const Job& starting = snapshot.job(job);
-  trial.take(gpus, starting.request.demand);
+  trial.take(gpus, starting.request);
   expect_start(snapshot, starting, gpus.count());
   for (const ServerGpus& part : gpus.parts()) {
     victims_.touch(part.server);
     changed_.push_back(part.server);
   }
-  started_.push_back(job);
+  started_.jobs.push_back(job);
   plan.start(job, std::move(gpus));
 }
 
@@ -185,21 +169,21 @@ bool PreemptivePolicy::start_on_free(const Snapshot& snapshot, JobIndex job, con
                                      Plan& plan) {
   if (trial.free().total() < shape.gpus) return false;
   const Job& waiting = snapshot.job(job);
-  auto gpus = place(trial.free(), snapshot.servers, waiting.request, shape.gpus);
+  auto gpus = place(trial.free(), snapshot.servers, waiting, shape.gpus, shape.spread);
   if (!gpus) return false;
   start(snapshot, job, std::move(*gpus), trial, plan);
   return true;
 }
 
-// What a running job's rank must exceed to give way to this waiting one.
+// The rank that a running job must exceed to give way to this waiting one.
 Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) const {
   Rank claim = waiting;
   if (claim.minor < Rank::last / 2) claim.minor += ageing(snapshot) + settings_.margin.us;
   return claim;
 }
 
-// Where running jobs less urgent than `wanted` may make room for a job of this line: on that server, or (none) on
-// several, which only trying tells; nothing: nowhere.
+// Where running jobs less urgent than `wanted` may make room for a job of this line: on one server, or (none) on
+// several, which only a trial shows; nothing: nowhere.
 std::optional<ServerIndex> PreemptivePolicy::may_give_way(const Victims::Context& context, std::uint32_t line,
                                                           const Rank& wanted) {
   if (!settings_.may_preempt || !victims_.any_above(wanted)) return std::nullopt;
@@ -215,24 +199,26 @@ bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk
   const Shape& shape = context.shapes[walk.shape()];
   const auto victims =
       where->valid() ? victims_.on_server(context, walk.shape(), *where) : victims_.anywhere(context, shape, wanted);
-  return !victims.empty() && interrupt(context.snapshot, victims, walk, *where, shape.gpus, trial, plan);
+  return !victims.empty() && interrupt(context.snapshot, victims, walk, *where, trial, plan);
 }
 
-// Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those it turns out not to
-// need, most urgent first.
+// Stops as many of the victims, least urgent first, as the job needs to be placed, and spares those that turn out not
+// to be needed, most urgent first.
 bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk,
-                                 ServerIndex only_on, int gpus, Trial& trial, Plan& plan) {
-  const JobRequest& request = snapshot.job(walk.job()).request;
+                                 ServerIndex only_on, Trial& trial, Plan& plan) {
+  const Shape& shape = lines_.shapes()[walk.shape()];
+  const Job& waiting = snapshot.job(walk.job());
   const auto placed = [&]() -> std::optional<Allocation> {
-    if (trial.free().total() < gpus) return std::nullopt;
-    return only_on.valid() ? place_on(trial.free(), snapshot.servers, request, gpus, only_on)
-                           : place(trial.free(), snapshot.servers, request, gpus);
+    if (trial.free().total() < shape.gpus) return std::nullopt;
+    const bool one_server_will_do = only_on.valid() && !is_frozen(waiting);
+    return one_server_will_do ? place_on(trial.free(), snapshot.servers, waiting.request, shape.gpus, only_on)
+                              : place(trial.free(), snapshot.servers, waiting, shape.gpus, shape.spread);
   };
   const std::size_t before = trial.mark();
   std::optional<Allocation> found;
   Victims::Jobs stopped;
   for (std::size_t i = 0; i < victims.size() && !found; ++i) {
-    trial.give(snapshot.job(victims[i]).allocation, snapshot.job(victims[i]).request.demand);
+    trial.give(snapshot.job(victims[i]).allocation, snapshot.job(victims[i]).request);
     stopped.push_back(victims[i]);
     found = placed();
   }
@@ -240,9 +226,9 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
     trial.rewind(before);
     return false;
   }
-  for (std::size_t i = stopped.size() - 1; i-- > 0;) {  // without the last it would not have fitted
+  for (std::size_t i = stopped.size() - 1; i-- > 0;) {  // without the last one it would not have fitted
     const std::size_t mark = trial.mark();
-    trial.take(snapshot.job(stopped[i]).allocation, snapshot.job(stopped[i]).request.demand);
+    trial.take(snapshot.job(stopped[i]).allocation, snapshot.job(stopped[i]).request);
     if (auto without = placed()) {
       found = std::move(without);
       stopped.erase(stopped.begin() + static_cast<std::ptrdiff_t>(i));
@@ -250,7 +236,7 @@ bool PreemptivePolicy::interrupt(const Snapshot& snapshot, const Victims::Jobs& 
       trial.rewind(mark);
     }
   }
-  // What they leave is for less urgent jobs: a more urgent one could have stopped them itself.
+  // The rest of their GPUs is for less urgent jobs: a more urgent one could have stopped them itself.
   if (stop(snapshot, stopped, *found, plan))
     closed_.reopen(lines_, [&](std::uint32_t line) { return walk.join(line); });
   start(snapshot, walk.job(), std::move(*found), trial, plan);
@@ -263,7 +249,7 @@ bool PreemptivePolicy::stop(const Snapshot& snapshot, const Victims::Jobs& victi
   bool leave_room = false;
   for (const JobIndex victim : victims) {
     const Job& job = snapshot.job(victim);
-    interrupted_.push_back(victim);
+    interrupted_.jobs.push_back(victim);
     victims_.spare(victim);
     for (const ServerGpus& part : job.allocation.parts()) changed_.push_back(part.server);
     leave_room = leave_room || !job.request.demand.is_zero() || !difference(job.allocation, gpus).empty();
@@ -327,7 +313,7 @@ void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
     timer_of_[timer.job] = Instant::never();
     if (snapshot.job(timer.job).is_waiting()) {
       lines_.rekey(timer.job, RankKey::of(changed(snapshot, timer.job, plan), snapshot.job(timer.job)));
-      // It changes once; the next time is set when it has run.
+      // It changes only once; the next time is set when it has run.
     } else {
       rank_again(snapshot, timer.job);
       set_timer(snapshot, timer.job);

@@ -1,15 +1,16 @@
-// The one mechanism of policies that order all jobs, running and waiting, and let the most urgent ones run
+// The shared mechanism of policies that order all jobs, running and waiting, and let the most urgent ones run
 // (policies.md 4.1, preemptive_list):
 //
 //   1 in order of rank: a waiting job that fits among free GPUs starts
-//   2 one that does not fit takes the place of less urgent running jobs, if stopping them makes room for it; of the
-//     servers where that works, the one where the least urgent jobs go; as few of them as suffice
+//   2 one that does not fit takes the place of less urgent running jobs, if stopping them makes room for it; on the
+//     server where the least urgent jobs have to go, and as few of them as suffice
 //   3 one for which neither works is passed over
 //
 // A running job keeps its GPUs against waiting jobs of equal rank. It is stopped only for a job whose rank is lower by
-// more than `preempt_margin`, only after `min_quantum` of running, and only if it can go on from a checkpoint.
+// more than `preempt_margin`, only after running for `min_quantum`, and only if it can continue from a checkpoint. The
+// quantum is at least a microsecond: of the jobs that start at one instant, none is stopped at the same instant.
 //
-// The cost of a decision follows what changed since the last one, not how many jobs run or wait.
+// The cost of a decision depends on what changed since the last one, not on how many jobs run or wait.
 #pragma once
 
 #include <deque>
@@ -25,14 +26,16 @@ namespace sl {
 struct PreemptionSettings {
   Duration margin;          // by how much more urgent a job must be; only for ranks that are times (`ages`)
   Duration min_quantum;     // how long a job runs before it may be stopped
-  bool ages = false;        // Rank::minor of a running job falls by at least a microsecond a microsecond
+  bool ages = false;        // Rank::minor of a running job falls by at least a microsecond per microsecond
   bool ages_evenly = true;  // by exactly that
   bool may_preempt = true;  // false: ranks order the queue only
 };
 
 class PreemptivePolicy : public QueuePolicy<RankKey> {
  public:
-  explicit PreemptivePolicy(const PreemptionSettings& settings) : settings_(settings) {}
+  explicit PreemptivePolicy(const PreemptionSettings& settings) : settings_(settings) {
+    settings_.min_quantum = std::max(settings_.min_quantum, Duration{1});
+  }
   void attach(const Snapshot& snapshot) override;
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override;
   void decide(const Snapshot& snapshot, Plan& plan) override;
@@ -43,17 +46,19 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
  protected:
   virtual Rank waiting_rank(const Snapshot& snapshot, const Job& job) = 0;
   virtual Rank running_rank(const Snapshot& snapshot, const Job& job) = 0;
-  // When time alone changes the rank of a waiting job (`gpus` is 0), or raises that of one that runs on `gpus` GPUs or
-  // is about to (then: at the earliest); never() when it does not.
+  // When time alone changes the rank of a waiting job (`gpus` is 0), or raises the rank of one that runs or is about to
+  // run on `gpus` GPUs (then: at the earliest); never() if it does not.
   virtual Instant next_change(const Snapshot&, const Job&, int /*gpus*/) { return Instant::never(); }
-  // That instant has come for a waiting job. Returns its rank from now on.
+  // Called when that instant has come for a waiting job. Returns its rank from now on.
   virtual Rank changed(const Snapshot& snapshot, JobIndex job, Plan&) {
     return waiting_rank(snapshot, snapshot.job(job));
   }
-  // Before anything is decided. Returns whether ranks may differ from what was last known for other reasons than time.
+  // Called before anything is decided. Returns whether ranks may have changed for reasons other than time.
   virtual bool prepare(const Snapshot&, Plan&) { return false; }
+  // Asked after prepare() returned true: whether that goes for waiting jobs too. There may be thousands of them.
+  virtual bool waiting_ranks_differ() const { return true; }
   virtual void before_attach(const Snapshot&) {}
-  // The instant to be woken at, beside those of next_change().
+  // An instant to be woken at, in addition to those of next_change().
   virtual Instant wake_besides(const Snapshot&) { return Instant::never(); }
 
   RankKey key_of(const Snapshot& snapshot, const Job& job) override {
@@ -68,6 +73,18 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
     friend bool operator>(const Timer& a, const Timer& b) { return std::tie(a.at, a.id) > std::tie(b.at, b.id); }
   };
 
+  // The jobs of a plan, and how many of its decisions the core has carried out.
+  struct Ordered {
+    std::vector<JobIndex> jobs;
+    std::size_t carried_out = 0;
+    void note(JobIndex job);
+    bool is_carried_out() const { return carried_out == jobs.size(); }
+    void clear() {
+      jobs.clear();
+      carried_out = 0;
+    }
+  };
+
   Instant ripe_at(const Job& job) const { return job.last_start + settings_.min_quantum; }
   std::int64_t ageing(const Snapshot& snapshot) const { return settings_.ages ? snapshot.now.us : 0; }
   Rank aged_rank(const Snapshot& snapshot, const Job& job);
@@ -78,15 +95,15 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   bool is_current(const Snapshot& snapshot, const Timer& timer) const;
   bool will_be_ripe(const Snapshot& snapshot, const Timer& timer) const;
   void run_timers(const Snapshot& snapshot, Plan& plan);
-  bool was_carried_out(const Snapshot& snapshot) const;
+  bool was_carried_out() const { return started_.is_carried_out() && interrupted_.is_carried_out(); }
   void look_for_room(const Snapshot& snapshot, JobIndex index);
   void start_over(const Snapshot& snapshot);
   void serve(const Snapshot& snapshot, Plan& plan);
   bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);
   std::optional<ServerIndex> may_give_way(const Victims::Context& context, std::uint32_t line, const Rank& wanted);
   bool start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan);
-  bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, int gpus,
-                 Trial& trial, Plan& plan);
+  bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, Trial& trial,
+                 Plan& plan);
   bool stop(const Snapshot& snapshot, const Victims::Jobs& victims, const Allocation& gpus, Plan& plan);
   void expect_start(const Snapshot& snapshot, const Job& job, int gpus);
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
@@ -95,16 +112,16 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   PreemptionSettings settings_;
   Victims victims_;
   ClosedLines closed_;
-  IndexedVector<ServerIndex, GpuSet> free_;  // as closed_ knows it
   std::uint64_t generation_ = 0;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
-  IndexedVector<JobIndex, Instant> timer_of_;    // the valid one; others in timers_ are out of date
-  std::deque<Timer> ripening_;                   // running jobs, by when they may be stopped: as they have started
-  std::vector<JobIndex> started_, interrupted_;  // by the last plan
-  std::vector<ServerIndex> changed_;             // by it
-  bool leaves_room_ = false;                     // it stops jobs that hold more than those who come need
-  Instant starting_at_;                          // when jobs were last expected to start
-  Instant first_change_ = Instant::never();      // the earliest of theirs
+  IndexedVector<JobIndex, Instant> timer_of_;  // the valid timer; others in timers_ are out of date
+  std::deque<Timer> ripening_;     // running jobs in order of the time from which they may be stopped, which is that of
+                                   // their starts
+  Ordered started_, interrupted_;  // by the last plan
+  std::vector<ServerIndex> changed_;  // by the last plan
+  bool leaves_room_ = false;          // the last plan stops jobs that hold more than the jobs that replace them need
+  Instant starting_at_;               // when jobs were last expected to start
+  Instant first_change_ = Instant::never();  // the earliest of their changes
 };
 
 }  // namespace sl

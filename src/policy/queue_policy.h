@@ -1,5 +1,5 @@
-// What every policy with one waiting order shares: the lines, kept up by attach and notice. A policy of this kind says
-// which key a waiting job has and how many GPUs it would be given, and decides by walking the lines.
+// The base of policies with one waiting order: the lines, built by attach() and updated by notice(). Such a policy
+// defines the key of a waiting job and how many GPUs it would get, and decides by walking the lines.
 #pragma once
 
 #include "policy/policy.h"
@@ -20,7 +20,7 @@ class QueuePolicy : public Policy {
     if (kind == NoticeKind::active || kind == NoticeKind::ended) lines_.erase(job);
   }
 
-  std::vector<JobIndex> queue_order(const Snapshot&) const override {
+  std::vector<JobIndex> queue_order(const View&) const override {
     std::vector<JobIndex> order;
     order.reserve(lines_.size());
     for (Walk walk(lines_); !walk.done(); walk.next()) order.push_back(walk.job());
@@ -32,8 +32,9 @@ class QueuePolicy : public Policy {
 
   virtual Key key_of(const Snapshot& snapshot, const Job& job) = 0;
   virtual int gpus_of(const Job& job) const { return job.request.gpus; }
+  virtual Spread spread_of(const Job&) const { return Spread::few; }
 
-  // For keys that depend on estimates: brings every waiting job to where it belongs now.
+  // For keys that depend on estimates: moves every waiting job to where it belongs now.
   void rekey_all(const Snapshot& snapshot) {
     for (const JobIndex job : snapshot.waiting) lines_.rekey(job, key_of(snapshot, snapshot.job(job)));
   }
@@ -43,11 +44,11 @@ class QueuePolicy : public Policy {
  private:
   void enter(const Snapshot& snapshot, JobIndex job) {
     const Job& entered = snapshot.job(job);
-    lines_.insert(job, entered.request, gpus_of(entered), key_of(snapshot, entered));
+    lines_.insert(job, entered.request, gpus_of(entered), key_of(snapshot, entered), spread_of(entered));
   }
 };
 
-// By priority and arrival.
+// A queue ordered by priority and arrival.
 class ArrivalPolicy : public QueuePolicy<ArrivalKey> {
  protected:
   ArrivalKey key_of(const Snapshot&, const Job& job) override { return ArrivalKey::of(job); }

@@ -1,5 +1,5 @@
-// How urgent a job is to a policy: the smaller, the earlier it is served. Three numbers compared in turn; what they
-// mean is the policy's (tiresias: queue, index, first start).
+// How urgent a job is to a policy: jobs of lower rank are served earlier. Three numbers compared in turn; their meaning
+// is up to the policy (tiresias: queue, index, first start).
 #pragma once
 
 #include <compare>
@@ -22,7 +22,7 @@ struct Rank {
     return {first, first, first};
   }
   friend constexpr auto operator<=>(const Rank&, const Rank&) = default;
-  // What <=> says too, in fewer steps: most comparisons of a simulation are these.
+  // Same result as <=>, in fewer steps: most comparisons of a simulation are these.
   friend constexpr bool operator<(const Rank& a, const Rank& b) {
     if (a.major != b.major) return a.major < b.major;
     if (a.middle != b.middle) return a.middle < b.middle;

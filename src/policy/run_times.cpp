@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
+
 namespace sl {
 namespace {
 
@@ -22,11 +24,6 @@ void RunTimes::reset() {
   guessed_ = false;
 }
 
-void RunTimes::learn(const Snapshot& snapshot) {
-  reader_.read(
-      snapshot.history, [this] { forget(); }, [this](const FinishedJob& job) { add(job); });
-}
-
 void RunTimes::add(const FinishedJob& job) {
   if (!job.succeeded) return;
   const double run_s = job.run.to_seconds();
@@ -41,18 +38,20 @@ void RunTimes::add(const FinishedJob& job) {
   sorted_s_.insert(std::upper_bound(sorted_s_.begin(), sorted_s_.end(), run_s), run_s);
 }
 
-double RunTimes::guess_s(const Job& job) {
-  guessed_ = true;
+// Reads finished jobs only here, when a guess is needed: if all run times are known, it never is.
+RunTimes::Guess RunTimes::guess(const View& view, const Job& job) {
+  reader_.read(
+      view.history, [this] { forget(); }, [this](const FinishedJob& finished) { add(finished); });
   const JobRequest& request = job.request;
   if (request.family.valid()) {
     if (const auto at = by_user_.find(pair_key(request.user.value, request.family.value)); at != by_user_.end())
-      return at->second.sum_s / static_cast<double>(at->second.count);
+      return {at->second.value(), "by its user's finished jobs of its family"};
     const auto width = pair_key(static_cast<std::uint32_t>(request.gpus), request.family.value);
     if (const auto at = by_width_.find(width); at != by_width_.end())
-      return at->second.sum_s / static_cast<double>(at->second.count);
+      return {at->second.value(), "by finished jobs of its family on as many GPUs"};
   }
-  if (!sorted_s_.empty()) return sorted_s_[sorted_s_.size() / 2];
-  return default_.to_seconds();
+  if (!sorted_s_.empty()) return {sorted_s_[sorted_s_.size() / 2], "by the median of all finished jobs"};
+  return {default_.to_seconds(), "by the policy's default, as nothing is known"};
 }
 
 Duration RunTimes::bounded(double seconds) {
@@ -61,28 +60,24 @@ Duration RunTimes::bounded(double seconds) {
   return Duration::seconds(std::min(seconds, century_s));
 }
 
-// A job whose speed on that many GPUs is unknown counts as fast as on those it asks for.
-Duration RunTimes::total(const Snapshot& snapshot, const Job& job, int gpus) {
-  Figure known = snapshot.estimates.run_time_s(job, gpus);
-  if (!known.known() && gpus != job.request.gpus) known = snapshot.estimates.run_time_s(job, job.request.gpus);
-  return bounded(known.known() ? known.value : guess_s(job));
-}
-
-Duration RunTimes::remaining(const Snapshot& snapshot, const Job& job, int gpus) {
-  Figure known = snapshot.estimates.remaining_s(job, gpus, snapshot.now);
-  if (!known.known() && gpus != job.request.gpus)
-    known = snapshot.estimates.remaining_s(job, job.request.gpus, snapshot.now);
+Duration RunTimes::total(const View& view, const Job& job, int gpus) {
+  const Figure known = view.estimates.run_time_s(job, gpus);
   if (known.known()) return bounded(known.value);
-  const double ran_s = job.run_at(snapshot.now).to_seconds();
-  return bounded(std::max(guess_s(job) - ran_s, 0.1 * ran_s));  // not "about to finish" for ever
+  return bounded(guess_s(view, job) / view.estimates.speed_curve(job).speed_on(gpus, job.request.gpus));
 }
 
-Duration RunTimes::remaining_serial(const Snapshot& snapshot, const Job& job) {
-  const Figure serial = snapshot.estimates.remaining_s(job, 1, snapshot.now);
-  if (serial.known()) return bounded(serial.value);
-  const int gpus = job.request.gpus;
-  const double faster = snapshot.estimates.speedup(job, gpus).value_or(gpus);
-  return bounded(remaining(snapshot, job, gpus).to_seconds() * faster);
+Duration RunTimes::remaining(const View& view, const Job& job, int gpus) {
+  const Figure known = view.estimates.remaining_s(job, gpus, view.now);
+  if (known.known()) return bounded(known.value);
+  return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, job), gpus, view.now));
+}
+
+std::string RunTimes::standing(const View& view, const Job& job, int gpus) const {
+  RunTimes copy(*this);
+  const Duration left = copy.remaining(view, job, gpus);
+  const bool is_known = view.estimates.remaining_s(job, gpus, view.now).known();
+  return "about " + duration_text(left.to_seconds()) + " left on " + std::to_string(gpus) +
+         (gpus == 1 ? " GPU, " : " GPUs, ") + (is_known ? "by its own estimate" : copy.guess(view, job).from);
 }
 
 }  // namespace sl

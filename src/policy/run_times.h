@@ -1,10 +1,11 @@
-// Run times for policies that need one for every job: what the estimates know, else what finished jobs like it took
-// (policies.md 4.1): the mean of the same user and family, else of the same family and GPU count, else the median of
-// all that succeeded, else a default.
+// Run times for policies that need one for every job: the estimate if there is one, else what similar finished jobs
+// took (policies.md 4.1): the mean of the same user and family, else of the same family and GPU count, else the median
+// of all that succeeded, else a default.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "policy/history_reader.h"
@@ -15,14 +16,13 @@ class RunTimes {
  public:
   explicit RunTimes(Duration default_estimate = Duration::whole_seconds(300)) : default_(default_estimate) {}
 
-  // Takes in what has finished since the last call. Call before the others at every decision.
-  void learn(const Snapshot& snapshot);
-  // The whole run, and what is left of it, on `gpus` GPUs. Never negative, never NaN, at most a century.
-  Duration total(const Snapshot& snapshot, const Job& job, int gpus);
-  Duration remaining(const Snapshot& snapshot, const Job& job, int gpus);
-  // What is left on one GPU; where the speed-up is unknown it counts as linear.
-  Duration remaining_serial(const Snapshot& snapshot, const Job& job);
-  // Whether a figure has been asked for that only history could give; it changes whenever a job ends.
+  // The length of the whole run, and of what is left of it, on `gpus` GPUs (at least one). Never negative, never NaN,
+  // at most a century.
+  Duration total(const View& view, const Job& job, int gpus);
+  Duration remaining(const View& view, const Job& job, int gpus);
+  // For Policy::standing(): "about 4m 05s left on 2 GPUs, by its own estimate". Changes nothing.
+  std::string standing(const View& view, const Job& job, int gpus) const;
+  // Whether a figure was asked for that only history provides; such a figure changes whenever a job ends.
   bool has_guessed() const { return guessed_; }
   void reset();
 
@@ -30,11 +30,20 @@ class RunTimes {
   struct Mean {
     double sum_s = 0;
     std::int64_t count = 0;
+    double value() const { return sum_s / static_cast<double>(count); }
   };
   using Means = boost::unordered_flat_map<std::uint64_t, Mean>;
   void forget();
   void add(const FinishedJob& job);
-  double guess_s(const Job& job);
+  struct Guess {
+    double run_s;
+    const char* from;  // completes "about 4m 05s left, "
+  };
+  Guess guess(const View& view, const Job& job);
+  double guess_s(const View& view, const Job& job) {
+    guessed_ = true;
+    return guess(view, job).run_s;
+  }
   static Duration bounded(double seconds);
 
   Duration default_;

@@ -1,6 +1,6 @@
-// What a policy sees: the core's state, read where the core keeps it, so that showing it costs nothing. It is as it is
-// during one call. Live and simulated are the same. All facts of policies.md 13.1 are here or reachable from here; what
-// nobody supplies is unknown.
+// What a policy sees: the core's state, read in place, so that providing it costs nothing. A view or snapshot is valid
+// during one call, and is the same in the live cluster and in the simulator. Every fact that a policy may use
+// (policies.md 13.1) is reachable from here; what nobody provides is unknown.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct FinishedJob {
   Duration run;  // time spent running
   std::int64_t attained_gpu_us = 0;
   Instant ended;
+  double serial_s = 0;  // what its run would have taken on one GPU, according to its speed curve
 };
 
 // Why the policy is asked now.
@@ -38,24 +39,23 @@ enum class Trigger : std::uint8_t { arrival, ending, cluster, timer, policy, pro
 // What the core keeps for policies across decisions, restarts and hot swaps.
 struct PolicyMemory {
   ServerIndex last_server;  // round robin: where the last job went; none before the first
-  std::string blob;         // a policy's own, versioned by itself
+  std::string blob;         // a policy's own data, with its own version number
 };
 
-struct Snapshot {
-  const Instant& now;
-  const Trigger& trigger;
+// For questions: a view can change nothing.
+struct View {
+  Instant now;
+  Trigger trigger;
   const JobTable& jobs;
-  const std::vector<JobIndex>& waiting;  // pending and suspended, in no particular but reproducible order
-  const std::vector<JobIndex>& active;   // starting .. stopping, suspended excluded; likewise
+  const std::vector<JobIndex>& waiting;  // pending and suspended, in no particular but a reproducible order
+  const std::vector<JobIndex>& active;   // starting .. stopping, except suspended; likewise
   const ServerTable& servers;
-  FreeGpus& free;  // change it only inside a Trial
+  const FreeGpus& free;
   const Tenants& tenants;
   const Estimates& estimates;
   const std::vector<FinishedJob>& history;  // the latest, oldest first; bounded by the core
   const PolicyMemory& memory;
   const Names<UserIndex>& users;
-  Random& random;                                        // the only source of chance; the core owns the seed
-  Duration solver_budget = Duration::milliseconds(100);  // wall time a slow solver may use
 
   const Job& job(JobIndex index) const { return jobs[index]; }
   int gpus_total() const {  // on servers that take jobs
@@ -67,7 +67,13 @@ struct Snapshot {
   }
 };
 
-// The end of every comparison: earlier submitted first, then the lower id (policies.md 0.3.1).
+// For decisions: a view plus what a policy needs to try things out.
+struct Snapshot : View {
+  FreeGpus& free;  // the same GPUs; change them only inside a Trial
+  Random& random;  // the only source of randomness; the core owns the seed
+};
+
+// The last step of every comparison: earlier submitted first, then the lower id (policies.md 0.3.1).
 inline bool submitted_before(const Job& a, const Job& b) {
   if (a.request.submitted != b.request.submitted) return a.request.submitted < b.request.submitted;
   return a.request.id < b.request.id;

@@ -14,13 +14,13 @@ namespace sl {
 
 struct Tenancy {  // of one GPU
   OneOrMore<JobIndex> jobs;
-  JobIndex next;    // promised to, once they have gone
+  JobIndex next;    // the job that gets it once these have gone
   Instant started;  // when a job last started on it
   int count() const { return static_cast<int>(jobs.items().size()); }
 };
 
-// Of all servers' GPUs, in one row: where one stands follows from a small table, so a single look finds it among many
-// thousands of servers.
+// The GPUs of all servers, in one array: a small table gives each server's position, so a single lookup finds a GPU
+// among many thousands of servers.
 class Tenants {
  public:
   std::span<Tenancy> operator[](ServerIndex server) {
@@ -29,12 +29,12 @@ class Tenants {
   std::span<const Tenancy> operator[](ServerIndex server) const {
     return std::span(row_).subspan(places_[server].first, places_[server].gpus);
   }
-  // It has so many GPUs from now on. A server that is new is the next one.
+  // The server has `gpus` GPUs from now on. A new server is the next one.
   void resize(ServerIndex server, int gpus) {
     if (!places_.contains(server)) places_.push_back({});
     Place& place = places_[server];
     const auto count = static_cast<std::uint32_t>(gpus);
-    if (count > place.gpus) {  // to the end of the row; what it leaves lies fallow, which is rare
+    if (count > place.gpus) {  // moves to the end of the array; its old place stays unused, which is rare
       const Place before = std::exchange(place, {static_cast<std::uint32_t>(row_.size()), count});
       row_.resize(row_.size() + count);
       std::move(row_.begin() + before.first, row_.begin() + before.first + before.gpus, row_.begin() + place.first);

@@ -6,7 +6,7 @@ namespace sl {
 
 double Usage::decay(Duration by) const { return std::exp2(-by.to_seconds() / half_life_.to_seconds()); }
 
-// Service spread evenly over `run`, as it counts at its end: the integral of its rate times the decay.
+// Service spread evenly over `run`, as it counts at the end of the run: the integral of its rate times the decay.
 double Usage::decayed(double gpu_s, Duration run) const {
   const double lives = run.to_seconds() / half_life_.to_seconds();
   if (lives < 1e-6) return gpu_s;
@@ -18,9 +18,9 @@ void Usage::reset() {
   reader_.reset();
 }
 
-void Usage::learn(const Snapshot& snapshot) {
+void Usage::learn(const View& view) {
   reader_.read(
-      snapshot.history, [this] { finished_.clear(); }, [this](const FinishedJob& job) { add(job); });
+      view.history, [this] { finished_.clear(); }, [this](const FinishedJob& job) { add(job); });
 }
 
 void Usage::add(const FinishedJob& job) {
@@ -30,18 +30,18 @@ void Usage::add(const FinishedJob& job) {
   sum.at = job.ended;
 }
 
-std::map<UserIndex, double> Usage::by_user(const Snapshot& snapshot) const {
+std::map<UserIndex, double> Usage::by_user(const View& view) const {
   std::map<UserIndex, double> usage;
-  for (const auto& [user, sum] : finished_) usage[user] = sum.gpu_s * decay(snapshot.now - sum.at);
+  for (const auto& [user, sum] : finished_) usage[user] = sum.gpu_s * decay(view.now - sum.at);
   const auto add = [&](JobIndex index) {
-    const Job& job = snapshot.job(index);
-    const std::int64_t attained = job.attained_at(snapshot.now);
+    const Job& job = view.job(index);
+    const std::int64_t attained = job.attained_at(view.now);
     if (attained == 0) return;
-    const double service = decayed(static_cast<double>(attained) * 1e-6, job.run_at(snapshot.now));
-    usage[job.request.user] += service * (job.is_waiting() ? decay(snapshot.now - job.waiting_since) : 1.0);
+    const double service = decayed(static_cast<double>(attained) * 1e-6, job.run_at(view.now));
+    usage[job.request.user] += service * (job.is_waiting() ? decay(view.now - job.waiting_since) : 1.0);
   };
-  for (const JobIndex job : snapshot.active) add(job);
-  for (const JobIndex job : snapshot.waiting) add(job);
+  for (const JobIndex job : view.active) add(job);
+  for (const JobIndex job : view.waiting) add(job);
   return usage;
 }
 

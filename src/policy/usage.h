@@ -1,6 +1,6 @@
-// GPU time by user, halved every half-life (policies.md 12, fair share): worked out from the finished jobs the core
-// remembers and from those that are there, so that it survives a restart and a change of policy. A job's service counts
-// as given evenly over its run, right before it ended or until now.
+// GPU time by user, halved every half-life (policies.md 12, fair share), computed from the finished jobs the core
+// remembers and from the current ones, so that it survives a restart and a change of policy. A job's service counts as
+// spread evenly over its run, which ends when the job ended or now.
 #pragma once
 
 #include <map>
@@ -13,10 +13,10 @@ class Usage {
  public:
   explicit Usage(Duration half_life) : half_life_(half_life) {}
 
-  // Takes in what has finished. Call before by_user() at every decision.
-  void learn(const Snapshot& snapshot);
-  // Decayed GPU-seconds of every user who has any, at the time of the snapshot.
-  std::map<UserIndex, double> by_user(const Snapshot& snapshot) const;
+  // Reads what has finished. Call before by_user() at every decision.
+  void learn(const View& view);
+  // Decayed GPU-seconds of every user who has any, at the time of the view.
+  std::map<UserIndex, double> by_user(const View& view) const;
   void reset();
 
  private:

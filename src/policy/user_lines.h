@@ -1,5 +1,5 @@
-// Waiting jobs by user, each user's in order of arrival: for policies that share between users. Users of whom nothing
-// is known count as one.
+// Waiting jobs by user, each user's in order of arrival: for policies that share between users. All jobs without a
+// known user count as those of one user.
 #pragma once
 
 #include <map>
@@ -39,10 +39,10 @@ class UserLines {
 
  private:
   std::map<UserIndex, Lines> by_user_;
-  IndexedVector<JobIndex, std::optional<UserIndex>> user_of_;  // where a waiting job stands
+  IndexedVector<JobIndex, std::optional<UserIndex>> user_of_;  // the user in whose line a waiting job stands
 };
 
-// Keeps the lines up.
+// Keeps the lines up to date.
 class UserQueuePolicy : public Policy {
  public:
   void attach(const Snapshot& snapshot) override {

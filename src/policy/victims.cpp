@@ -29,7 +29,7 @@ void Victims::place(JobIndex job, const Allocation& gpus) {
   if (moves) touch(where);
 }
 
-// Among the candidates of the servers where it is.
+// Adds the job to the candidates of its servers.
 void Victims::enter(JobIndex job) {
   const auto& [where, rank] = known_[job];
   for (const ServerGpus& part : where.parts())
@@ -41,15 +41,6 @@ void Victims::leave(JobIndex job) {
     Candidates& kept = kept_on(part.server);
     kept.erase(std::find_if(kept.begin(), kept.end(), [&](const Candidate& one) { return one.job == job; }));
   }
-}
-
-void Victims::touch(ServerIndex server) {
-  if (!is_touched_.contains(server)) is_touched_.resize(server.value + 1);
-  if (!std::exchange(is_touched_[server], 1)) touched_.push_back(server);
-}
-
-void Victims::touch(const Allocation& gpus) {
-  for (const ServerGpus& part : gpus.parts()) touch(part.server);
 }
 
 void Victims::touch_all() {
@@ -65,7 +56,7 @@ void Victims::insert(Candidates& sorted, const Candidate& candidate) {
   sorted[at] = candidate;
 }
 
-// Those that may be stopped on a server, least urgent first.
+// The jobs that may be stopped on a server, least urgent first.
 const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server) {
   const Candidates& kept = kept_on(server);
   if (!context.rank_now) return kept;
@@ -76,14 +67,13 @@ const Victims::Candidates& Victims::candidates_on(const Context& context, Server
 
 namespace {
 
-// What would be free on a server if some of its jobs were gone.
+// What would be free on a server without some of its jobs.
 struct Room {
   int gpus;
   ResourceVector resources;
-  void add(const Job& job, int here) {
+  void add(const Job& job, int here, ServerIndex server) {
     gpus += here;
-    if (!job.request.demand.is_zero())
-      resources += job.request.demand * (static_cast<double>(here) / job.allocation.count());
+    if (!job.request.demand.is_zero()) resources += Demand(job.request).on(job.allocation, server);
   }
   bool holds(const Shape& shape) const {
     return gpus >= shape.gpus && (shape.demand.is_zero() || shape.demand.fits_in(resources));
@@ -101,13 +91,13 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
     return Rank::most_urgent();
   Room room{free.count(server), free.resources(server)};
   for (const Candidate& candidate : candidates) {
-    room.add(context.snapshot.job(candidate.job), candidate.gpus);
+    room.add(context.snapshot.job(candidate.job), candidate.gpus, server);
     if (room.holds(shape)) return candidate.rank;
   }
   return Rank::most_urgent();
 }
 
-// For shapes that ask for GPUs only, all of them at once: each gets what work_out would say.
+// For shapes that ask only for GPUs, all at once: each gets what work_out would return.
 void Victims::work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates) {
   auto next = plain_.begin();
   const auto offer_up_to = [&](int gpus, const Rank& rank) {
@@ -121,7 +111,7 @@ void Victims::work_out_plain(const Context& context, ServerIndex server, const C
 }
 
 void Victims::find_best(Offers& offers) {
-  const auto at = std::max_element(offers.by_server.begin(), offers.by_server.end());  // the first of equals
+  const auto at = std::max_element(offers.by_server.begin(), offers.by_server.end());  // the first among equals
   offers.best = ServerIndex(static_cast<std::uint32_t>(at - offers.by_server.begin()));
 }
 
@@ -150,7 +140,7 @@ void Victims::settle(const Context& context) {
 }
 
 void Victims::list(const Shapes& shapes, std::uint32_t shape) {
-  SL_CHECK(shapes[shape].single_server, "offers are of one server");
+  SL_CHECK(shapes[shape].single_server, "an offer is for one server");
   if (!shapes[shape].is_plain()) return demanding_.push_back(shape);
   const Plain plain{shapes[shape].gpus, shape};
   plain_.insert(std::lower_bound(plain_.begin(), plain_.end(), plain), plain);
@@ -177,7 +167,7 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
     const Rank before = offers.by_server[server.value];
     if (before == Rank::most_urgent()) return {};
     if (!context.rank_now) return {server, before};
-    // What is kept may be too good: jobs have become more urgent since. It is never too bad.
+    // The kept rank may be too good, because jobs have become more urgent since; it is never too bad.
     const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
     set(offers, server, now);
     if (now == before) return {server, now};
@@ -190,7 +180,7 @@ Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, Se
   Room room{context.free.count(server), context.free.resources(server)};
   for (const Candidate& candidate : candidates_on(context, server)) {
     if (room.holds(context.shapes[shape])) break;
-    room.add(context.snapshot.job(candidate.job), candidate.gpus);
+    room.add(context.snapshot.job(candidate.job), candidate.gpus, server);
     jobs.push_back(candidate.job);
   }
   return jobs;
@@ -209,14 +199,14 @@ Victims::Jobs Victims::anywhere(const Context& context, const Shape& shape, cons
   int missing = shape.gpus - context.free.total();
   boost::container::small_vector<Candidate, 64> candidates;
   for (const auto& [least, job] : by_rank_) {
-    if (least.key.rank <= than) break;  // nobody behind is less urgent: ranks only fall
+    if (least.key.rank <= than) break;  // no job behind it is less urgent: ranks only fall
     const Rank rank = context.rank_now ? context.rank_now(job) : least.key.rank;
     if (rank <= than) continue;
     candidates.push_back({rank, least.key.id, job, 0});
     for (const ServerGpus& part : known_[job].where.parts()) {
       if (context.free.is_open(part.server)) missing -= part.gpus.count();
     }
-    if (missing <= 0 && shape.is_plain() && !context.rank_now) break;
+    if (missing <= 0 && shape.is_plain() && shape.spread != Spread::fewest && !context.rank_now) break;
   }
   Jobs jobs;
   if (missing > 0) return jobs;

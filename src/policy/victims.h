@@ -1,8 +1,8 @@
-// Which running jobs would have to stop so that another fits, kept so that asking costs little: for every shape of
-// waiting job and every server, the most urgent job that would have to go (the least urgent go first). The best server
-// is the one where that job is the least urgent. Only servers where something changed are worked out again.
+// Which running jobs would have to stop so that another fits, kept so that asking is cheap: for every shape of waiting
+// job and every server, the most urgent job that would have to go (the least urgent go first). The best server is the
+// one where that job is the least urgent. Only servers where something changed are computed again.
 //
-// Ranks of running jobs may fall (become more urgent) without notice; what may make one rise must be told by
+// Ranks of running jobs may fall (become more urgent) without notice; anything that may raise one must be reported with
 // set_rank().
 #pragma once
 
@@ -22,40 +22,45 @@ class Victims {
   struct Context {
     const Snapshot& snapshot;
     const Shapes& shapes;
-    const FreeGpus& free;  // as far as the plan has come
-    // What a job's rank is now; empty when ranks only change when told.
+    const FreeGpus& free;  // after the plan so far
+    // A job's current rank; empty if ranks change only through set_rank().
     std::function<Rank(JobIndex)> rank_now;
   };
   struct Offer {
-    ServerIndex server;  // none: no server would do
+    ServerIndex server;  // none: no server works
     Rank rank = Rank::most_urgent();
   };
   using Jobs = boost::container::small_vector<JobIndex, 16>;
 
   void clear();
-  void place(JobIndex job, const Allocation& gpus);  // it is there now, and nowhere else
+  void place(JobIndex job, const Allocation& gpus);  // the job is there now, and nowhere else
   void remove(JobIndex job) {
     spare(job);
     place(job, {});
   }
   const Allocation& where(JobIndex job) { return known(job).where; }
-  // It may be stopped, and this is its rank, which may fall without notice.
+  // The job may be stopped and has this rank, which may fall without notice.
   void set_rank(JobIndex job, const RankKey& rank) { change_rank(job, rank); }
-  // It may not be stopped.
+  // The job may not be stopped.
   void spare(JobIndex job) {
     if (known_.contains(job) && known_[job].rank) change_rank(job, std::nullopt);
   }
-  void touch(ServerIndex server);
-  void touch_all();  // after servers have come or changed
+  void touch(ServerIndex server) {
+    if (!is_touched_.contains(server)) is_touched_.resize(server.value + 1);
+    if (!std::exchange(is_touched_[server], 1)) touched_.push_back(server);
+  }
+  void touch_all();  // after servers have joined or changed
 
-  // Whether any job that may be stopped can be less urgent than this.
+  // Whether any job that may be stopped can be less urgent than this rank.
   bool any_above(const Rank& rank) const { return !by_rank_.empty() && rank < by_rank_.begin()->key.key.rank; }
-  // The server where the most urgent job that would have to stop for `shape`, which wants one server, is the least
+  // The server on which the most urgent job that would have to stop for `shape`, which needs one server, is the least
   // urgent; ties: lowest index.
   Offer best(const Context& context, std::uint32_t shape);
-  // Jobs to stop on that server, least urgent first, more than may be needed: until the shape fits or they are all.
+  // Jobs to stop on that server, least urgent first, perhaps more than needed: until the shape fits or there are no
+  // more.
   Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server);
-  // Jobs less urgent than `than` to stop anywhere for `shape`, least urgent first: until it fits or they are all.
+  // Jobs less urgent than `than` to stop on any servers for `shape`, least urgent first: until it fits or there are no
+  // more.
   Jobs anywhere(const Context& context, const Shape& shape, const Rank& than) const;
 
  private:
@@ -63,7 +68,7 @@ class Victims {
     Rank rank;
     JobId id;
     JobIndex job;
-    int gpus;                                                        // here
+    int gpus;                                                        // on this server
     friend bool operator<(const Candidate& a, const Candidate& b) {  // least urgent first
       return a.rank != b.rank ? b.rank < a.rank : b.id < a.id;
     }
@@ -81,12 +86,14 @@ class Victims {
   struct Offers {        // of one shape
     bool known = false;  // and listed in plain_ or demanding_
     std::vector<Rank> by_server;
-    ServerIndex best;  // none: not known
+    ServerIndex best;  // none: unknown
   };
 
   void change_rank(JobIndex job, const std::optional<RankKey>& rank);
   static void insert(Candidates& sorted, const Candidate& candidate);
-  void touch(const Allocation& gpus);
+  void touch(const Allocation& gpus) {
+    for (const ServerGpus& part : gpus.parts()) touch(part.server);
+  }
   void enter(JobIndex job);
   void leave(JobIndex job);
   const Candidates& candidates_on(const Context& context, ServerIndex server);
@@ -99,7 +106,7 @@ class Victims {
 
   struct Known {  // of a job
     Allocation where;
-    std::optional<RankKey> rank;  // under which it stands in by_rank_
+    std::optional<RankKey> rank;  // its key in by_rank_
   };
   Known& known(JobIndex job) {
     if (!known_.contains(job)) known_.resize(job.value + 1);
@@ -109,13 +116,13 @@ class Victims {
     if (!kept_.contains(server)) kept_.resize(server.value + 1);
     return kept_[server];
   }
-  IndexedVector<ServerIndex, Candidates> kept_;  // those with a rank, as it was when told
-  Candidates now_;                               // of the server being worked out, where ranks fall without notice
+  IndexedVector<ServerIndex, Candidates> kept_;  // jobs with a rank, as last reported
+  Candidates now_;                               // of the server being computed, if ranks fall without notice
   IndexedVector<JobIndex, Known> known_;
   OrderedJobs<LeastUrgentFirst> by_rank_;
   std::vector<Offers> offers_;            // by shape
-  std::vector<Plain> plain_;              // known shapes that ask for nothing but GPUs, those that ask for fewer first
-  std::vector<std::uint32_t> demanding_;  // the other known ones
+  std::vector<Plain> plain_;              // known shapes that ask for nothing but GPUs, in ascending order of GPUs
+  std::vector<std::uint32_t> demanding_;  // the other known shapes
   std::vector<ServerIndex> touched_;
   IndexedVector<ServerIndex, std::uint8_t> is_touched_;
 };

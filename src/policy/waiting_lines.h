@@ -1,7 +1,7 @@
-// Waiting jobs in the order of a key, one line for each shape of job. A shape is all that decides where a job fits: how
-// many GPUs, on one server or several, of which type and memory, with which CPUs and memory. While free GPUs only
-// become fewer, the first job of a line that does not fit closes the line: those behind it would not fit either. So a
-// pass over thousands of waiting jobs costs what is started, plus one attempt for each shape.
+// Waiting jobs in the order of a key, one line for each shape of job. A shape is everything that decides where a job
+// fits: how many GPUs, on one server or several, of which type and memory, with which CPUs and memory. While free GPUs
+// only become fewer, the first job of a line that does not fit closes the line: those behind it would not fit either.
+// So a pass over thousands of waiting jobs costs only the starts, plus one attempt for each shape.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -11,33 +11,35 @@
 
 #include "policy/ordered_jobs.h"
 #include "policy/snapshot.h"
+#include "policy/spread.h"
 
 namespace sl {
 
 struct Shape {
   int gpus = 1;
   bool single_server = true;
+  Spread spread = Spread::few;
   std::optional<std::int64_t> gpu_memory_bytes;
   ResourceVector demand;
   std::vector<GpuTypeIndex> gpu_types;
+  std::vector<Role> roles;  // where members may be apart; on one server they need `demand`
 
-  static Shape of(const JobRequest& request, int gpus);
+  static Shape of(const JobRequest& request, int gpus, Spread spread);
   // Any GPUs will do, and nothing else is asked for.
   bool is_plain() const { return gpu_types.empty() && !gpu_memory_bytes && demand.is_zero(); }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-// Shapes as small integers. They are never forgotten: there are as many as users think of.
+// Shapes as small integers. They are never forgotten: their number is small.
 class Shapes {
  public:
-  std::uint32_t intern(const JobRequest& request, int gpus);
+  std::uint32_t intern(const JobRequest& request, int gpus, Spread spread);
   const Shape& operator[](std::uint32_t shape) const { return shapes_[shape]; }
   std::size_t size() const { return shapes_.size(); }
 
  private:
   std::vector<Shape> shapes_;
   boost::unordered_flat_map<std::size_t, std::uint32_t> by_hash_;
-  std::uint32_t latest_ = 0;  // often the next one too
 };
 
 template <typename Key>
@@ -46,13 +48,13 @@ class WaitingLines {
   static constexpr std::uint32_t no_line = ~std::uint32_t{0};
   using Line = OrderedJobs<Key>;
 
-  void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key) {
+  void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key, Spread spread = Spread::few) {
     while (!line_of_.contains(job)) {
       line_of_.push_back(no_line);
       key_of_.push_back({});
     }
     erase(job);
-    const std::uint32_t line = shapes_.intern(request, gpus);
+    const std::uint32_t line = shapes_.intern(request, gpus, spread);
     if (line >= lines_.size()) lines_.resize(line + 1);
     add(line, job, key);
     line_of_[job] = line;
@@ -66,7 +68,7 @@ class WaitingLines {
     --size_;
     return true;
   }
-  // Moves the job, if it stands here, to where `key` belongs.
+  // Moves the job, if it is here, to the position of `key`.
   void rekey(JobIndex job, const Key& key) {
     if (!contains(job)) return;
     Key& kept = key_of_[job];
@@ -81,7 +83,7 @@ class WaitingLines {
   const Shapes& shapes() const { return shapes_; }
   std::uint32_t lines() const { return static_cast<std::uint32_t>(lines_.size()); }
   const Line& operator[](std::uint32_t line) const { return lines_[line].jobs; }
-  // Lines whose first job has come or gone since forget_changes().
+  // Lines whose first job has arrived or left since forget_changes().
   const std::vector<std::uint32_t>& changed() const { return changed_; }
   void forget_changes() {
     for (const std::uint32_t line : changed_) lines_[line].has_changed = false;
@@ -97,7 +99,7 @@ class WaitingLines {
     size_ = 0;
   }
 
-  // One line each, from its first job, as long as the lines do not change.
+  // One line, from its first job on; valid as long as the lines do not change.
   struct View {
     typename OrderedJobs<Key>::Iterator at, end;
     std::uint32_t shape;
@@ -112,44 +114,41 @@ class WaitingLines {
     return all;
   }
 
-  // All jobs in order of key, as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
+  // All jobs in order of key; valid as long as the lines do not change. Usage: for (Walk w(lines); !w.done(); …)
   class Walk {
    public:
     explicit Walk(const WaitingLines& lines) : lines_(&lines) {
       for (std::uint32_t line = 0; line < lines.lines(); ++line) {
         if (!lines[line].empty()) cursors_.emplace_back(lines[line], line);
       }
-      std::make_heap(cursors_.begin(), cursors_.end());
+      find_first();
     }
-    // In these lines only, none of them empty.
+    // Only these lines, none of them empty.
     Walk(const WaitingLines& lines, const std::vector<std::uint32_t>& some) : lines_(&lines) {
       for (const std::uint32_t line : some) cursors_.emplace_back(lines[line], line);
-      std::make_heap(cursors_.begin(), cursors_.end());
+      find_first();
     }
-    // This line too from here on, unless its first job has been passed. Returns whether it has not.
+    // Adds this line from here on, unless its first job has been passed. Returns whether it was added.
     bool join(std::uint32_t line) {
       const Cursor cursor((*lines_)[line], line);
-      if (!(cursor < cursors_.front())) return false;
-      cursors_.push_back(cursor);
-      std::push_heap(cursors_.begin(), cursors_.end());
+      if (!(cursor < cursors_.back())) return false;
+      cursors_.insert(is_sorted_ ? place_of(cursor) : cursors_.begin(), cursor);
       return true;
     }
     bool done() const { return cursors_.empty(); }
-    JobIndex job() const { return cursors_.front().at->job; }
-    const Key& key() const { return cursors_.front().at->key; }
-    std::uint32_t shape() const { return cursors_.front().line; }
+    JobIndex job() const { return cursors_.back().at->job; }
+    const Key& key() const { return cursors_.back().at->key; }
+    std::uint32_t shape() const { return cursors_.back().line; }
     void next() {
-      std::pop_heap(cursors_.begin(), cursors_.end());
-      if (++cursors_.back().at == Iterator()) {
-        cursors_.pop_back();
-      } else {
-        std::push_heap(cursors_.begin(), cursors_.end());
-      }
+      Cursor cursor = cursors_.back();
+      cursors_.pop_back();
+      if (++cursor.at != Iterator()) cursors_.insert(is_sorted_ ? place_of(cursor) : cursors_.end(), cursor);
+      find_next();
     }
     // The rest of this job's line is not visited.
     void close_line() {
-      std::pop_heap(cursors_.begin(), cursors_.end());
       cursors_.pop_back();
+      find_next();
     }
 
    private:
@@ -158,16 +157,31 @@ class WaitingLines {
       Cursor(const Line& jobs, std::uint32_t of_line) : at(jobs.begin()), line(of_line) {}
       Iterator at;
       std::uint32_t line;
-      friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // least key on top
+      friend bool operator<(const Cursor& a, const Cursor& b) { return *b.at < *a.at; }  // the next one last
     };
+    // The first job is at the end, the others in any order: many walks end at their first job, and for few lines
+    // searching costs less than keeping them in order.
+    void find_first() {
+      if (!cursors_.empty()) std::iter_swap(std::max_element(cursors_.begin(), cursors_.end()), cursors_.end() - 1);
+    }
+    void find_next() {
+      if (is_sorted_) return;
+      if (cursors_.size() <= few) return find_first();
+      std::sort(cursors_.begin(), cursors_.end());
+      is_sorted_ = true;
+    }
+    auto place_of(const Cursor& cursor) { return std::upper_bound(cursors_.begin(), cursors_.end(), cursor); }
+
+    static constexpr std::size_t few = 16;
     const WaitingLines* lines_;
     boost::container::small_vector<Cursor, 16> cursors_;
+    bool is_sorted_ = false;
   };
 
  private:
   struct Kept {
     Line jobs;
-    bool has_changed = false;  // stands in changed_
+    bool has_changed = false;  // is in changed_
   };
   void add(std::uint32_t line, JobIndex job, const Key& key) {
     Line& jobs = lines_[line].jobs;
@@ -178,7 +192,7 @@ class WaitingLines {
     Line& jobs = lines_[line].jobs;
     if (jobs.begin()->job == job) note_change(line);
     const bool was_there = jobs.erase(job, key_of_[job]);
-    SL_CHECK(was_there, "a waiting job stands in its line with its key");
+    SL_CHECK(was_there, "a waiting job is in its line under its key");
   }
   void note_change(std::uint32_t line) {
     if (std::exchange(lines_[line].has_changed, true)) return;
@@ -188,7 +202,7 @@ class WaitingLines {
   Shapes shapes_;
   std::vector<Kept> lines_;  // by shape
   std::vector<std::uint32_t> changed_;
-  IndexedVector<JobIndex, std::uint32_t> line_of_;  // kept apart: asked of every job that ends
+  IndexedVector<JobIndex, std::uint32_t> line_of_;  // separate, because it is read for every job that ends
   IndexedVector<JobIndex, Key> key_of_;
   std::size_t size_ = 0;
 };

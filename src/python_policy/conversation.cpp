@@ -14,11 +14,11 @@ namespace json = boost::json;
 
 constexpr Duration longest_wait = Duration::whole_seconds(10L * 365 * 86400);
 
-// Anything but an object is garbage.
+// Anything but an object counts as garbage.
 std::optional<Fault> parse(const std::string& text, json::object& answer) {
   json::error_code error;
   json::value value = json::parse(text, error);
-  if (error || !value.is_object()) return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+  if (error || !value.is_object()) return Fault{"garbage", "its process wrote something that is not an answer", 0, ""};
   answer = std::move(value.get_object());
   const json::value* said = answer.if_contains("fault");
   if (!said) return std::nullopt;
@@ -26,11 +26,11 @@ std::optional<Fault> parse(const std::string& text, json::object& answer) {
     return Fault{said->at("kind").as_string().c_str(), said->at("message").as_string().c_str(),
                  said->at("line").to_number<int>(), said->at("function").as_string().c_str()};
   } catch (const std::exception&) {
-    return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+    return Fault{"garbage", "its process wrote something that is not an answer", 0, ""};
   }
 }
 
-// Where interruptions take no time, a policy that undoes what it did would never let time pass.
+// If interruptions take no time, a policy that keeps undoing its decisions would stop the clock.
 constexpr int asked_at_once_max = 2000;
 Fault endless() {
   return {"rules",
@@ -38,7 +38,7 @@ Fault endless() {
           ""};
 }
 
-// With the line itself, for who does not have the file open.
+// Includes the line itself, for readers who do not have the file open.
 Error told(const Fault& fault, const Script& script) {
   Error error = to_error(fault, script.file);
   std::istringstream text(script.source);
@@ -68,10 +68,10 @@ Result<std::unique_ptr<Worker>> start_script(const Script& script, const HostSet
   auto worker = Worker::start({.file = script.file, .sandbox = settings.sandbox});
   if (!worker.ok()) return worker;
   const json::object hello = {{"api", policy_text}, {"file", script.file}, {"source", script.source}};
-  auto answer = prepare(**worker, script, hello, "it is not read to its end within the time", settings);
+  auto answer = prepare(**worker, script, hello, "reading it takes longer than allowed", settings);
   if (!answer.ok()) return answer.error();
   const json::value* said = answer->if_contains("info");
-  if (!said || !said->is_object()) return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
+  if (!said || !said->is_object()) return to_error({"garbage", "its process is not a policy host", 0, ""}, script.file);
   info = said->get_object();
   return worker;
 }
@@ -81,7 +81,7 @@ Status begin_script(Worker& worker, const Script& script, const GivenParameters&
   json::object given;
   for (const auto& [name, value] : parameters) given[name] = value;
   const json::object begin = {{"parameters", std::move(given)}};
-  const auto answer = prepare(worker, script, begin, "its __init__ does not end within the time", settings);
+  const auto answer = prepare(worker, script, begin, "its __init__ takes longer than allowed", settings);
   return answer.ok() ? Status() : answer.error();
 }
 
@@ -93,7 +93,7 @@ Conversation::Conversation(Script script, GivenParameters parameters, Duration d
       settings_(std::move(settings)),
       worker_(std::move(begun)) {}
 
-// A process that has been told something is of no more use.
+// A process that has already received messages cannot be used again.
 void Conversation::attach() {
   if (!mirror_.knows_nothing()) worker_.reset();
   mirror_.forget();
@@ -132,7 +132,7 @@ std::optional<Fault> Conversation::exchange(const Snapshot& snapshot, json::obje
   for (const char* key : {"order", "actions"}) {
     if (const json::value* list = answer.if_contains(key); list && list->is_array()) return std::nullopt;
   }
-  return Fault{"garbage", "its process wrote something that is no answer", 0, ""};
+  return Fault{"garbage", "its process wrote something that is not an answer", 0, ""};
 }
 
 Status Conversation::start() {

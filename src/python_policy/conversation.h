@@ -1,5 +1,5 @@
-// What every policy written in Python does: keeps its process, tells it what changed, and asks it. The first fault ends
-// it; who set the policy may make a fresh one.
+// What all Python policies share: it keeps the process, sends it what changed, and asks it. The first fault ends the
+// conversation; whoever set the policy may make a new one.
 #pragma once
 
 #include <functional>
@@ -14,39 +14,39 @@
 namespace sl::python_policy {
 
 struct HostSettings {
-  Duration deadline = Duration::whole_seconds(10);        // of a decision, unless the parameter says otherwise
-  Duration start_deadline = Duration::whole_seconds(10);  // of reading the file, and of making its policy
-  int patience = 1;                                       // so many times all deadlines
+  Duration deadline = Duration::whole_seconds(10);  // for a decision, unless the policy's parameter says otherwise
+  Duration start_deadline = Duration::whole_seconds(10);  // for reading the file and making its policy
+  int patience = 1;                                       // multiplies all deadlines
   bool sandbox = false;
-  std::function<void(const Error&)> on_fault = {};  // may be empty; for a log
+  std::function<void(const Error&)> on_fault = {};  // for a log; may be empty
 };
 
 struct Script {
-  std::string file;  // its name, without folder
+  std::string file;  // file name without folder
   std::string source;
 };
 
-// A process that has read the script; `info` is what the script says of itself.
+// A process that has read the script; `info` is the script's description of itself.
 Result<std::unique_ptr<Worker>> start_script(const Script& script, const HostSettings& settings,
                                              boost::json::object& info);
-// Makes the policy in that process. It can be asked then.
+// Makes the policy in that process, which then answers questions.
 Status begin_script(Worker& worker, const Script& script, const GivenParameters& parameters,
                     const HostSettings& settings);
 
 class Conversation {
  public:
-  // `begun`: a process that can be asked; null: one is started when there is something to ask.
+  // `begun`: a process that is ready; null: one is started when there is something to ask.
   Conversation(Script script, GivenParameters parameters, Duration deadline, HostSettings settings,
                std::unique_ptr<Worker> begun = nullptr);
 
   void attach();
   void touch(JobIndex job) { mirror_.touch(job); }
-  // The answer with "order" or "actions", both checked to be lists; and its wake-up, put into the plan. Nothing: a
+  // The answer with "order" or "actions", both checked to be lists; its wake-up goes into the plan. Nothing after a
   // fault, now or earlier.
   std::optional<boost::json::object> ask(const Snapshot& snapshot, Plan& plan);
-  // What the answer says is not so: the same as a fault of the script.
+  // Reports an answer that is wrong, which counts as a fault of the script.
   void refuse(const Fault& fault);
-  // By its number in an answer; none for a job nobody told of.
+  // The job with this number in an answer; none if that number was never sent.
   JobIndex job(const boost::json::value& slot) const;
   const std::optional<Error>& failure() const { return failure_; }
 
@@ -60,9 +60,9 @@ class Conversation {
   Duration deadline_;
   HostSettings settings_;
   Mirror mirror_;
-  std::unique_ptr<Worker> worker_;  // null: to be started
+  std::unique_ptr<Worker> worker_;  // null: not started yet
   Instant asked_at_;
-  int times_asked_ = 0;  // at this instant
+  int times_asked_ = 0;  // at the current instant
   std::optional<Error> failure_;
 };
 

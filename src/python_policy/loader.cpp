@@ -32,9 +32,9 @@ ParameterInfo parameter_info(const json::value& told) {
   info.name = told.at("name").as_string().c_str();
   info.default_value = told.at("default").as_string().c_str();
   const std::string_view type = told.at("type").as_string();
-  info.type = type == "boolean"  ? ParameterType::boolean
-              : type == "choice" ? ParameterType::choice
-                                 : ParameterType::number;
+  for (const ParameterType known : {ParameterType::boolean, ParameterType::choice, ParameterType::ascending}) {
+    if (type == to_string(known)) info.type = known;
+  }
   if (const json::value* choices = told.as_object().if_contains("choices")) {
     for (const json::value& choice : choices->as_array()) info.choices.emplace_back(choice.as_string().c_str());
   }
@@ -85,7 +85,7 @@ struct ReadScript {
     try {
       return ReadScript{std::move(*worker), policy_info(script, settings, told), kind_of(told)};
     } catch (const std::exception&) {
-      return to_error({"garbage", "its process is no policy host", 0, ""}, script.file);
+      return to_error({"garbage", "its process is not a policy host", 0, ""}, script.file);
     }
   }
 };
@@ -95,7 +95,7 @@ Duration deadline_of(const Parameters& given) { return Duration::seconds(given.n
 Result<MadePolicy> make_own(const Script& script, const GivenParameters& given, const HostSettings& settings) {
   auto read = ReadScript::read(script, settings);
   if (!read.ok()) return read.error();
-  const auto parameters = Parameters::parse(read->info, given);
+  const auto parameters = parse_parameters(read->info, given);
   if (!parameters.ok()) return parameters.error();
   if (Status begun = begin_script(*read->worker, script, parameters->all(), settings); !begun.ok())
     return begun.error();

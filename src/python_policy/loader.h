@@ -1,5 +1,5 @@
-// From the text of a Python file to a policy: what the registry is for built-in ones. `app` and the commands hand the
-// loader or the maker to those who need it, so that neither the simulator nor the controller knows of processes.
+// Turns the text of a Python file into a policy, as the registry does for built-in ones. `app` and the commands pass on
+// the loader or the maker, so that neither the simulator nor the controller knows about processes.
 #pragma once
 
 #include "policy/policy.h"
@@ -10,17 +10,17 @@ namespace sl::python_policy {
 inline constexpr std::size_t source_bytes_max = 256 << 10;
 
 HostSettings simulation_settings();
-// Of a running cluster: 50 ms a decision, 2 s to read it, no rights. Faults go to standard error.
+// For a running cluster: 50 ms per decision, 2 s to read the file, no privileges. Faults go to standard error.
 HostSettings live_settings();
 
-// Reads the file to learn what it is; its policies start their processes at their first decisions.
+// Reads the file for its description; its policies start their processes at their first decision.
 PolicyLoader make_loader(HostSettings settings);
-// The process that reads the file is the one that decides: the first decision costs a round trip.
+// The process that reads the file also decides, so the first decision costs only a round trip.
 OwnPolicyMaker make_maker(HostSettings settings);
 
-// Whether this is the name of a file rather than that of a built-in policy.
+// Whether this names a file instead of a built-in policy.
 bool is_file_name(std::string_view name);
-// What is in the file, and its name without the folders. Errors: "no-such-file", "policy-too-large".
+// The contents of the file, and its name without folders. Errors: "no-such-file", "policy-too-large".
 Result<Script> read_script(const std::string& path);
 
 }  // namespace sl::python_policy

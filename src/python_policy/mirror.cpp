@@ -91,7 +91,7 @@ json::object Mirror::update(const Snapshot& snapshot) {
           {"servers", changed_servers(snapshot)}};
 }
 
-// A job that begins to move or to change its size does so without a notice.
+// The core gives no notice when a job begins to move or to resize.
 void Mirror::touch_changed(const Snapshot& snapshot) {
   for (const JobIndex index : snapshot.active) {
     const Job& job = snapshot.job(index);

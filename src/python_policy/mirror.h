@@ -1,5 +1,5 @@
-// What the Python side knows of jobs and servers, and the message that brings it up to date: only what changed since
-// the last one.
+// What the Python side knows about jobs and servers, and the message that updates it: only what changed since the last
+// message.
 #pragma once
 
 #include <boost/json.hpp>
@@ -11,20 +11,20 @@ namespace sl::python_policy {
 
 class Mirror {
  public:
-  // The other side knows nothing: the next message tells everything.
+  // The other side knows nothing: the next message contains everything.
   void forget();
   bool knows_nothing() const { return knows_nothing_; }
   void touch(JobIndex job);
   // The message of docs/formats/python-policy.md, "step".
   boost::json::object update(const Snapshot& snapshot);
-  // Whether the other side was told of the job.
+  // Whether the other side knows the job.
   bool knows(JobIndex job) const { return entries_.contains(job) && entries_[job].told; }
 
  private:
   struct Entry {
     bool told = false;
     bool touched = false;
-    JobState state = JobState::pending;  // as it was told
+    JobState state = JobState::pending;  // as last sent
     int gpus = 0;
   };
   struct Told {

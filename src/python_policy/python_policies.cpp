@@ -10,9 +10,9 @@ namespace {
 
 namespace json = boost::json;
 
-Fault no_such_job() { return {"garbage", "its process named a job that is not there", 0, ""}; }
+Fault no_such_job() { return {"garbage", "its process named a job that does not exist", 0, ""}; }
 
-// The jobs of an answer, in its order. Nothing: it names one that nobody told of.
+// The jobs of an answer, in its order. Nothing if it names a job that was never sent.
 std::optional<std::vector<JobIndex>> ordered(const Conversation& talk, const json::object& answer) {
   std::vector<JobIndex> jobs;
   const json::value* order = answer.if_contains("order");
@@ -34,7 +34,7 @@ class OrderPolicy : public Policy {
   std::optional<Error> failure() const override { return talk_.failure(); }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (snapshot.waiting.empty() || snapshot.free.total() == 0) return;  // whatever the order, nothing could start
+    if (snapshot.waiting.empty() || snapshot.free.total() == 0) return;  // nothing could start in any order
     const auto answer = talk_.ask(snapshot, plan);
     if (!answer) return;
     const auto jobs = ordered(talk_, *answer);
@@ -46,7 +46,7 @@ class OrderPolicy : public Policy {
       auto gpus = place(trial.free(), snapshot.servers, job.request, job.request.gpus);
       if (!gpus && blocking_) return;
       if (!gpus) continue;
-      trial.take(*gpus, job.request.demand);
+      trial.take(*gpus, job.request);
       plan.start(index, std::move(*gpus));
     }
   }
@@ -73,7 +73,7 @@ class PreemptiveOrderPolicy : public PreemptivePolicy {
 
  protected:
   Rank waiting_rank(const Snapshot&, const Job& job) override { return {.major = position(job, Rank::last)}; }
-  // One that the answer leaves out gives way to nobody.
+  // A job that the answer leaves out is never preempted.
   Rank running_rank(const Snapshot&, const Job& job) override {
     const std::int64_t at = position(job, -1);
     return at < 0 ? Rank::most_urgent() : Rank{.major = at};
@@ -81,7 +81,7 @@ class PreemptiveOrderPolicy : public PreemptivePolicy {
 
   bool prepare(const Snapshot& snapshot, Plan& plan) override {
     if (snapshot.waiting.empty()) return false;
-    lines_.clear();  // without an answer nobody is served
+    lines_.clear();  // without an answer no job is served
     const auto answer = talk_.ask(snapshot, plan);
     if (!answer) return false;
     const auto jobs = ordered(talk_, *answer);
@@ -137,7 +137,8 @@ class DecidePolicy : public Policy {
   }
 
  private:
-  // The Python side has checked all this and told the author's line; here it protects us from that side.
+  // The Python side has already checked this and reported the author's line; this check protects us from the Python
+  // side.
   std::optional<std::vector<Action>> read(const Snapshot& snapshot, const json::object& answer) const {
     std::vector<Action> actions;
     const json::value* list = answer.if_contains("actions");
@@ -146,8 +147,9 @@ class DecidePolicy : public Policy {
       if (!entry.is_array() || entry.get_array().size() != 3) return std::nullopt;
       const json::array& parts = entry.get_array();
       if (!parts[0].is_string() || !parts[2].is_int64()) return std::nullopt;
-      const Action action{parts[0].get_string(), talk_.job(parts[1]), static_cast<int>(parts[2].get_int64())};
+      Action action{parts[0].get_string(), talk_.job(parts[1]), static_cast<int>(parts[2].get_int64())};
       if (!action.job.valid() || !is_possible(snapshot.job(action.job), action)) return std::nullopt;
+      if (action.kind != "preempt") action.gpus = allowed_gpus(snapshot.job(action.job).request, action.gpus);
       actions.push_back(action);
     }
     return actions;
@@ -158,40 +160,48 @@ class DecidePolicy : public Policy {
     return job.state == JobState::running && (action.kind == "preempt" || (action.kind == "resize" && count_fits));
   }
 
+  // Without GPUs that have failed or that others use: their job may end there, and no other may start.
+  static Allocation usable(const Snapshot& snapshot, const Allocation& gpus) {
+    Allocation left;
+    for (const ServerGpus& part : gpus.parts()) {
+      const Server& server = snapshot.servers[part.server];
+      const GpuSet there = part.gpus - server.outside - server.unavailable;
+      if (!there.empty()) left.append(part.server, there);
+    }
+    return left;
+  }
   static void release(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
     const Job& job = snapshot.job(action.job);
     if (action.kind == "preempt") {
-      trial.give(job.allocation, job.request.demand);
+      trial.give(usable(snapshot, job.allocation), job.request);
       plan.preempt(action.job);
     } else if (action.kind == "resize" && action.gpus < job.allocation.count()) {
       Allocation kept = first(job.allocation, action.gpus);
-      if (!may_stay_on(snapshot, job, kept)) return;  // its server takes no jobs now: resizing it would start it there
-      trial.give(difference(job.allocation, kept));
+      // A resize would start it on a server that accepts no jobs now, or moves members to where they do not fit.
+      if (!may_stay_on(snapshot, job, kept) || !trial.free().fits_more(job.allocation, kept, job.request)) return;
+      trial.give(usable(snapshot, difference(job.allocation, kept)));
       plan.resize(action.job, std::move(kept));
     }
   }
   static void start(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
     if (action.kind != "start") return;
     const JobRequest& request = snapshot.job(action.job).request;
-    auto gpus = place(trial.free(), snapshot.servers, request, action.gpus);
+    auto gpus = place(trial.free(), snapshot.servers, snapshot.job(action.job), action.gpus);
     if (!gpus) return;
-    trial.take(*gpus, request.demand);
+    trial.take(*gpus, request);
     plan.start(action.job, std::move(*gpus));
   }
-  // Where it is first; elsewhere only if it may be on several servers. As much as there is room for, if not all.
+  // Grows on its own servers first, elsewhere only if it may span several. Takes as much as there is room for, if not
+  // all.
   static void grow(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
     const Job& job = snapshot.job(action.job);
     if (action.kind != "resize" || action.gpus <= job.allocation.count()) return;
-    Allocation grown = job.allocation;
-    for (const ServerGpus& part : job.allocation.parts()) {
-      if (!trial.free().is_open(part.server)) continue;
-      const GpuSet free = trial.free().on(part.server);
-      grown.add(part.server, free.lowest(std::min(free.count(), action.gpus - grown.count())));
-    }
+    Allocation grown = grown_in_place(trial.free(), job.request, job.allocation, action.gpus);
     const int missing = action.gpus - grown.count();
     if (missing > 0 && !job.request.single_server) add_elsewhere(snapshot, job, missing, grown, trial);
     if (grown.count() == job.allocation.count() || !may_stay_on(snapshot, job, job.allocation)) return;
-    trial.take(difference(grown, job.allocation));
+    if (!may_run_on(job.request, grown.count()) || !trial.free().fits_more(job.allocation, grown, job.request)) return;
+    trial.take_more(job.allocation, grown, job.request);
     plan.resize(action.job, std::move(grown));
   }
   static void add_elsewhere(const Snapshot& snapshot, const Job& job, int missing, Allocation& grown, Trial& trial) {
@@ -206,7 +216,7 @@ class DecidePolicy : public Policy {
     Allocation kept;
     for (const ServerGpus& part : gpus.parts()) {
       const int here = std::min(part.gpus.count(), count - kept.count());
-      if (here > 0) kept.add(part.server, part.gpus.lowest(here));
+      if (here > 0) kept.append(part.server, part.gpus.lowest(here));
     }
     return kept;
   }

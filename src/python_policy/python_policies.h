@@ -1,7 +1,7 @@
-// The three kinds of policies written in Python. What they share is the Conversation; what a plan becomes of their
-// answer is decided here, with our placer.
+// The three kinds of Python policies. They share the Conversation; this file decides how an answer becomes a plan, with
+// our placer.
 //
-//   order, not preemptive: jobs are started in the answer's order as they fit; a `blocking` one ends at the first that
+//   order, not preemptive: jobs start in the answer's order as they fit; a `blocking` policy ends at the first that
 //     does not
 //   order, preemptive: the answer's order is the rank of policy/preemptive_policy.h
 //   decide: its actions, in the order release, start, grow

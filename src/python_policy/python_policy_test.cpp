@@ -4,11 +4,11 @@
 #include <filesystem>
 
 #include "python_policy/loader.h"
-#include "sim/experiment.h"
-#include "sim/workloads.h"
+#include "study/experiment.h"
 #include "support/cluster.h"
 #include "support/random_history.h"
 #include "support/workload.h"
+#include "trace/workloads.h"
 
 namespace sl::python_policy {
 namespace {
@@ -29,9 +29,9 @@ Result<PolicyEntry> load(const std::string& source, HostSettings settings = {}) 
 
 std::unique_ptr<Policy> make(const std::string& source, HostSettings settings = {}, const GivenParameters& given = {}) {
   auto entry = load(source, settings);
-  SL_CHECK(entry.ok(), "a test's policy can be read");
-  const auto parameters = Parameters::parse(entry->info, given);
-  SL_CHECK(parameters.ok(), "a test's parameters are good");
+  SL_CHECK(entry.ok(), "the policies of tests can be read");
+  const auto parameters = parse_parameters(entry->info, given);
+  SL_CHECK(parameters.ok(), "the parameters of tests are valid");
   return entry->make(*parameters);
 }
 
@@ -40,7 +40,7 @@ std::string refused(const std::string& source) {
   return entry.ok() ? "fine" : entry.error().code + " " + entry.error().message;
 }
 
-// What is said of a policy that is asked once, with a job waiting and GPUs free.
+// The error of a policy that is asked once, with a job waiting and free GPUs.
 std::string fault_of(const std::string& source, HostSettings settings = {}) {
   Cluster cluster({4}, make(source, settings));
   cluster.submit(1, gpus(1));
@@ -48,11 +48,11 @@ std::string fault_of(const std::string& source, HostSettings settings = {}) {
   return failure ? failure->message : "none";
 }
 
-std::vector<double> starts(const sim::PolicyChoice& choice, const std::string& workload) {
-  const auto trace = sim::make_workload(workload, 3, {});
+std::vector<double> starts(const study::PolicyChoice& choice, const std::string& workload) {
+  const auto trace = trace::make_workload(workload, 3, {});
   sim::SimulationSettings settings;
   settings.cluster = sim::Cluster::uniform(4, 8);
-  const auto result = sim::simulate(*trace, std::move(*sim::make_policy(choice)), settings);
+  const auto result = sim::simulate(*trace, std::move(*study::make_policy(choice)), settings);
   std::vector<double> times;
   for (const sim::Outcome& outcome : result.outcomes) {
     times.push_back(outcome.started.to_seconds());
@@ -61,10 +61,10 @@ std::vector<double> starts(const sim::PolicyChoice& choice, const std::string& w
   return times;
 }
 
-sim::PolicyChoice example(const std::string& name) {
+study::PolicyChoice example(const std::string& name) {
   const auto script = read_script(examples + name);
   auto entry = make_loader(simulation_settings())(script->file, script->source);
-  SL_CHECK(entry.ok(), "an example can be read");
+  SL_CHECK(entry.ok(), "the examples can be read");
   return {name, {}, std::make_shared<const PolicyEntry>(std::move(*entry))};
 }
 
@@ -75,24 +75,24 @@ TEST(PythonPolicy, fifo_py_schedules_every_job_as_the_built_in_fifo_does) {
 
 TEST(PythonPolicy, las_py_schedules_every_job_as_the_built_in_tiresias_does) {
   const std::string workload = "poisson:jobs=400,cluster_gpus=32,load=1.5";
-  EXPECT_EQ(starts(example("las.py"), workload), starts({"tiresias", {}}, workload));
+  EXPECT_EQ(starts(example("las.py"), workload), starts({"tiresias", {{"thresholds_gpu_s", "3600"}}}, workload));
 }
 
 TEST(PythonPolicy, one_that_joins_late_decides_as_one_that_was_there) {
-  const auto trace = sim::make_workload("poisson:jobs=200,cluster_gpus=32,load=2", 5, {});
+  const auto trace = trace::make_workload("poisson:jobs=200,cluster_gpus=32,load=2", 5, {});
   sim::SimulationSettings settings;
   settings.cluster = sim::Cluster::uniform(4, 8);
-  const sim::PolicyChoice las = example("las.py");
+  const study::PolicyChoice las = example("las.py");
   std::vector<sim::PolicySwitch> again;
   for (int hour = 1; hour < 40; ++hour)
-    again.push_back({Instant::at_seconds(hour * 3600), "las.py", std::move(*sim::make_policy(las))});
-  const auto once = sim::simulate(*trace, std::move(*sim::make_policy(las)), settings);
-  const auto often = sim::simulate(*trace, std::move(*sim::make_policy(las)), settings, std::move(again));
+    again.push_back({Instant::at_seconds(hour * 3600), "las.py", std::move(*study::make_policy(las))});
+  const auto once = sim::simulate(*trace, std::move(*study::make_policy(las)), settings);
+  const auto often = sim::simulate(*trace, std::move(*study::make_policy(las)), settings, std::move(again));
   for (std::size_t i = 0; i < once.outcomes.size(); ++i)
     ASSERT_EQ(once.outcomes[i].finished, often.outcomes[i].finished) << i;
 }
 
-// Does whatever it may, with no sense.
+// Makes random decisions that are allowed.
 const std::string restless = R"(from schedulearn.policy import *
 class Restless(Policy):
     def decide(self, snapshot):
@@ -117,15 +117,15 @@ class Restless(Policy):
         return actions
 )";
 
-// Servers that come, fall silent and go, jobs of every kind: what an author is shown is never so wrong that following
-// it breaks a rule.
+// Servers join, fall silent and leave, with jobs of every kind: an author who relies on what the snapshot shows never
+// breaks a rule.
 TEST(PythonPolicy, the_examples_make_no_mistake_in_random_histories) {
-  std::vector<sim::PolicyChoice> choices = {example("fifo.py"), example("las.py"), example("elastic.py")};
+  std::vector<study::PolicyChoice> choices = {example("fifo.py"), example("las.py"), example("elastic.py")};
   choices.push_back({"restless.py", {}, std::make_shared<const PolicyEntry>(*load(restless))});
-  for (const sim::PolicyChoice& choice : choices) {
+  for (const study::PolicyChoice& choice : choices) {
     const std::string& name = choice.name;
     for (std::uint64_t seed = 1; seed <= 25; ++seed) {
-      test::RandomHistory history(seed, std::move(*sim::make_policy(choice)));
+      test::RandomHistory history(seed, std::move(*study::make_policy(choice)));
       for (int i = 0; i < 120; ++i) history.step();
       const Core& core = history.cluster.core;
       const auto failure = core.policy_failure();
@@ -180,19 +180,20 @@ TEST(PythonPolicy, actions_preempt_start_and_resize) {
 TEST(PythonPolicy, parameters_have_the_types_of_their_defaults_and_are_checked) {
   const std::string source =
       "from schedulearn.policy import *\nclass Mine(Policy):\n    \"\"\"Says so.\"\"\"\n"
-      "    parameters = {'count': 3, 'part': 0.5, 'on': True, 'how': ['fast', 'slow']}\n"
+      "    parameters = {'count': 3, 'part': 0.5, 'on': True, 'how': ['fast', 'slow'], 'at': [1, 2]}\n"
       "    def order(self, jobs, cluster):\n        raise ValueError(repr(sorted(self.parameters.items())))\n";
   const auto entry = load(source);
   ASSERT_TRUE(entry.ok());
   EXPECT_EQ(entry->info.summary, "Says so.");
-  EXPECT_FALSE(Parameters::parse(entry->info, {{"how", "otherwise"}}).ok());
-  EXPECT_FALSE(Parameters::parse(entry->info, {{"count", "many"}}).ok());
-  EXPECT_FALSE(Parameters::parse(entry->info, {{"deadline_ms", "0"}}).ok());
-  Cluster cluster({4}, make(source, {}, {{"count", "4"}, {"on", "false"}, {"how", "slow"}}));
+  EXPECT_FALSE(parse_parameters(entry->info, {{"how", "otherwise"}}).ok());
+  EXPECT_FALSE(parse_parameters(entry->info, {{"count", "many"}}).ok());
+  EXPECT_FALSE(parse_parameters(entry->info, {{"at", "2,1"}}).ok());
+  EXPECT_FALSE(parse_parameters(entry->info, {{"deadline_ms", "0"}}).ok());
+  Cluster cluster({4}, make(source, {}, {{"count", "4"}, {"on", "false"}, {"how", "slow"}, {"at", "3250,7200"}}));
   cluster.submit(1, gpus(1));
-  EXPECT_NE(
-      cluster.core.policy_failure()->message.find("[('count', 4), ('how', 'slow'), ('on', False), ('part', 0.5)]"),
-      std::string::npos);
+  EXPECT_NE(cluster.core.policy_failure()->message.find(
+                "[('at', [3250, 7200]), ('count', 4), ('how', 'slow'), ('on', False), ('part', 0.5)]"),
+            std::string::npos);
 }
 
 TEST(PythonPolicy, a_fault_tells_the_line) {
@@ -214,7 +215,9 @@ TEST(PythonPolicy, what_cannot_be_read_is_refused_with_its_line) {
   EXPECT_EQ(refused("from schedulearn.policy import *\nclass A(Policy):\n    def order(self): pass\n"),
             "policy-invalid mine.py:3: the method must be order(self, jobs, cluster)");
   EXPECT_EQ(refused(order + "        return jobs\n    parameters = {'x': None}\n"),
-            "policy-invalid mine.py:2: the default of parameter x must be a number, True or False, or a list of words");
+            "policy-invalid mine.py:2: the default of parameter x must be a number, True or False, a list of words, or "
+            "a list "
+            "of rising numbers");
   EXPECT_EQ(refused(std::string("x\0y", 3)), "policy-not-text mine.py is not UTF-8 text");
   EXPECT_EQ(refused(std::string(300'000, '#')), "policy-too-large mine.py is longer than 262144 bytes");
 }
@@ -258,7 +261,7 @@ TEST(PythonPolicy, one_that_cannot_be_made_with_its_parameters_is_refused_with_t
   };
   EXPECT_EQ(refused("1"), "fine");
   EXPECT_EQ(refused("0"), "mine.py:5: in __init__: ZeroDivisionError: division by zero");
-  EXPECT_EQ(refused("6"), "mine.py:6: in __init__: its __init__ does not end within the time");
+  EXPECT_EQ(refused("6"), "mine.py:6: in __init__: its __init__ takes longer than allowed");
   EXPECT_EQ(refused("many").substr(0, 14), "parameter most");
 }
 
@@ -275,7 +278,7 @@ TEST(PythonPolicy, jobs_have_the_names_of_their_users) {
 
 TEST(PythonPolicy, no_process_is_left_when_it_is_gone) {
   { fault_of(order + "        return jobs\n"); }
-  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child process is left";
 }
 
 }  // namespace

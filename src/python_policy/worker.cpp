@@ -24,7 +24,7 @@ namespace sl::python_policy {
 namespace {
 
 constexpr std::size_t answer_max = 16 << 20;
-constexpr int channel_fd = 3, trace_fd = 4, host_fd = 5;  // as policy_host.py knows them
+constexpr int channel_fd = 3, trace_fd = 4, host_fd = 5;  // as in policy_host.py
 constexpr uid_t nobody = 65534;
 constexpr const char* bootstrap = "import os;exec(compile(os.pread(5,1<<20,0),'policy_host.py','exec'))";
 
@@ -64,7 +64,7 @@ void confine(const WorkerSettings& settings) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, 64);
   if (!settings.sandbox) return;
-  ::unshare(CLONE_NEWNET);  // where we may not, it goes without
+  ::unshare(CLONE_NEWNET);  // without the permission it runs anyway
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
                            ::setresuid(nobody, nobody, nobody) != 0)) {
@@ -81,9 +81,9 @@ void confine(const WorkerSettings& settings) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   place_descriptors(channel, trace, host);
   confine(settings);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // last: a change of user forgets it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);  // last, since changing the user resets it
   if (::getppid() != parent) ::_exit(126);
-  // A fixed seed of hashes, so that sets have one order; nothing of our environment.
+  // A fixed hash seed, so that sets have a fixed order; nothing from our environment.
   const char* const environment[] = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "PYTHONHASHSEED=0",
                                      "PYTHONDONTWRITEBYTECODE=1", nullptr};
   const char* const arguments[] = {"python3", "-S", "-s", "-c", bootstrap, settings.file.c_str(), nullptr};
@@ -91,7 +91,7 @@ void confine(const WorkerSettings& settings) {
   ::_exit(127);
 }
 
-struct Descriptors {  // closes what is not taken
+struct Descriptors {  // closes those that were not handed over
   int channel[2] = {-1, -1}, trace[2] = {-1, -1}, host = -1;
   ~Descriptors() {
     for (const int fd : {channel[0], channel[1], trace[0], trace[1], host}) {
@@ -127,7 +127,7 @@ Result<std::unique_ptr<Worker>> Worker::start(WorkerSettings settings) {
   const pid_t parent = ::getpid(), pid = ::fork();
   if (pid == 0) become_python(settings, python, parent, made.channel[1], made.trace[1], made.host);
   if (pid < 0) return internal_error("no-process", std::string("cannot start Python: ") + std::strerror(errno));
-  ::setpgid(pid, pid);  // whoever is first
+  ::setpgid(pid, pid);  // parent and child both call it; whichever comes first wins
   return std::unique_ptr<Worker>(
       new Worker(std::move(settings), pid, std::exchange(made.channel[0], -1), std::exchange(made.trace[0], -1)));
 }
@@ -168,7 +168,7 @@ Worker::Step Worker::send(std::string_view& rest) const {
   return Step::done;
 }
 
-// Appends what is there; done when the frame is whole. Nobody has asked for more than one.
+// Appends what has arrived; done once the frame is complete. At most one frame is expected.
 Worker::Step Worker::receive(std::string& text) const {
   char buffer[65536];
   const ssize_t got = ::recv(channel_, buffer, sizeof buffer, MSG_DONTWAIT);
@@ -192,7 +192,7 @@ bool Worker::wait_for(short events, std::int64_t until_us) const {
 }
 
 Fault Worker::too_slow(Duration deadline) {
-  ::kill(pid_, SIGUSR1);  // the interpreter writes where it is, whatever it does
+  ::kill(pid_, SIGUSR1);  // makes the interpreter write its stack, whatever it is doing
   Fault fault{"too-slow", fmt::format("no decision within {:g} ms", static_cast<double>(deadline.us) / 1000), 0, ""};
   locate(fault, 20);
   end();
@@ -215,10 +215,10 @@ Fault Worker::ended() {
 
 Fault Worker::garbage() {
   end();
-  return {"garbage", "its process wrote something that is no answer", 0, ""};
+  return {"garbage", "its process wrote something that is not an answer", 0, ""};
 }
 
-// The first line like `  File "mine.py", line 12 in order`: the innermost of the author's.
+// Finds the first line like `  File "mine.py", line 12 in order`: the author's innermost frame.
 void Worker::locate(Fault& fault, int wait_ms) const {
   std::string text;
   char buffer[4096];
@@ -238,7 +238,7 @@ void Worker::locate(Fault& fault, int wait_ms) const {
     fault.function = text.substr(in + 4, stop - in - 4);
 }
 
-// One that is dying by itself closes its end before it can be waited for; its own status says more than our kill.
+// A dying process closes its end before it can be reaped; its own exit status says more than our kill.
 int Worker::end() {
   if (pid_ <= 0) return 0;
   siginfo_t info{};
@@ -246,7 +246,7 @@ int Worker::end() {
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid_) break;
     ::poll(nullptr, 0, 1);
   }
-  ::kill(-pid_, SIGKILL);  // with what it may have started
+  ::kill(-pid_, SIGKILL);  // with everything it may have started
   ::kill(pid_, SIGKILL);
   int status = 0;
   ::waitpid(pid_, &status, 0);

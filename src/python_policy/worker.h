@@ -1,6 +1,6 @@
-// A Python process that answers messages, each within a deadline. It has a process group, a memory limit and a socket
-// of its own and dies with us. Whatever it does (end, hang, write nonsense) is an answer of kind Fault; after one the
-// process is gone. One thread at a time; the process lives no longer than the thread that started it.
+// A Python process that answers messages, each within a deadline. It has its own process group, memory limit and socket
+// and dies with us. Whatever it does wrong (exit, hang, write nonsense) becomes a Fault, after which the process is
+// gone. Use it from one thread at a time; the process does not outlive the thread that started it.
 #pragma once
 
 #include <sys/types.h>
@@ -18,28 +18,28 @@ namespace sl::python_policy {
 struct Fault {
   std::string kind;  // exception, rules, invalid, too-slow, crashed, garbage
   std::string message;
-  int line = 0;  // 0: not known
+  int line = 0;  // 0: unknown
   std::string function;
 };
 // Code "policy-KIND"; the message begins with FILE:LINE.
 Error to_error(const Fault& fault, const std::string& file);
 
 struct WorkerSettings {
-  std::string file;  // the author's file, as it is named in tracebacks
+  std::string file;  // name of the author's file in tracebacks
   std::size_t memory_max_bytes = 512 << 20;
-  // For text that others sent us: no network, no child processes, and not as root.
+  // For files from other users: no network, no child processes, and not as root.
   bool sandbox = false;
 };
 
 class Worker {
  public:
-  // Error "no-python" where there is none.
+  // Error "no-python" if there is none.
   static Result<std::unique_ptr<Worker>> start(WorkerSettings settings);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Sends one message and waits for its answer. False: `fault` says why, and the process has ended.
+  // Sends one message and waits for its answer. On false, `fault` says why and the process has ended.
   bool exchange(std::string_view message, Duration deadline, std::string& answer, Fault& fault);
 
  private:
@@ -51,9 +51,9 @@ class Worker {
   Fault too_slow(Duration deadline);
   Fault ended();
   Fault garbage();
-  void locate(Fault& fault, int wait_ms) const;  // by what the interpreter wrote about where it was
-  int end();                                     // kills and reaps; the status of wait()
-  bool is_closed() const;                        // it has closed its end
+  void locate(Fault& fault, int wait_ms) const;  // from the interpreter's stack report
+  int end();                                     // kills and reaps; returns the status of wait()
+  bool is_closed() const;                        // the process has closed its end
 
   WorkerSettings settings_;
   pid_t pid_;

@@ -4,31 +4,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "base/csv.h"
+#include "base/statistics.h"
 #include "plot/cdf.h"
-#include "plot/csv.h"
-#include "plot/statistics.h"
 #include "plot/text.h"
 
 namespace sl::reproduce {
 namespace {
+
+constexpr std::size_t marked_points_max = 12;
 
 void widen(plot::Range& range, double value) {
   range.low = std::min(range.low, value);
   range.high = std::max(range.high, value);
 }
 
+const TimeUnit in_seconds = {1, "s"};  // of all published figures, and so of all charts
+
 std::string value_text(plot::Unit unit, double value) {
-  if (unit == plot::Unit::seconds) return plot::duration_text(value);
-  return plot::figure_text(value) + (unit == plot::Unit::percent ? " %" : "");
+  if (unit == plot::Unit::seconds) return number_text(value) + " " + in_seconds.name;
+  return number_text(value) + (unit == plot::Unit::percent ? " %" : "");
 }
 
 plot::Series series_of(const Line& line, int style) {
-  plot::Series series{line.name, style, {}};
-  series.marks_points = line.points.size() <= 12;
+  plot::Series series{line.name, line.style.value_or(style), {}};
+  series.marks_points = line.points.size() <= marked_points_max;
+  series.is_joined = line.is_joined;
+  series.tone = line.tone;
   bool has_interval = false;
   for (const LinePoint& point : line.points) {
-    const plot::Estimate e = plot::estimate(point.values);
+    const Estimate e = estimate(point.values);
     series.points.push_back({point.x, e.mean});
     series.spread.push_back({point.x, e.low, e.high});
     has_interval = has_interval || e.count > 1;
@@ -42,7 +49,7 @@ std::string bars_csv(const std::vector<plot::Panel>& panels) {
   std::string text = "panel,name,mean,low,high\n";
   for (const plot::Panel& panel : panels) {
     for (const plot::Bar& bar : panel.bars)
-      text += fmt::format("{},{},{:.9g},{},{}\n", plot::csv_field(panel.x.name), plot::csv_field(bar.name), bar.value,
+      text += fmt::format("{},{},{:.9g},{},{}\n", csv_field(panel.x.name), csv_field(bar.name), bar.value,
                           bar.whisker ? fmt::format("{:.9g}", bar.whisker->low) : "",
                           bar.whisker ? fmt::format("{:.9g}", bar.whisker->high) : "");
   }
@@ -62,6 +69,15 @@ std::string summary_of(const std::vector<plot::Panel>& panels) {
 
 }  // namespace
 
+std::string number_text(double value) {
+  if (std::abs(value) < 1e-9) return "0";
+  return std::abs(value) >= 1000 ? with_commas(value, 0) : fmt::format("{:.4g}", value);
+}
+
+Sample published(const std::string& name, double value) {
+  return {name + ", published", {value}, 0, plot::Tone::outlined};
+}
+
 plot::Panel cumulative_panel(const std::string& x_name, plot::Unit unit, const std::vector<Sample>& samples,
                              plot::Spacing spacing) {
   plot::Panel panel;
@@ -71,6 +87,7 @@ plot::Panel cumulative_panel(const std::string& x_name, plot::Unit unit, const s
   }
   if (spacing == plot::Spacing::linear) range.low = 0;
   panel.x = {x_name, unit, range, spacing};
+  panel.x.time_unit = in_seconds;
   panel.y = {"Share of jobs", plot::Unit::percent, {0, 100}};
   for (const Sample& sample : samples) {
     plot::JobSample sorted{sample.name, sample.values, sample.values.size()};
@@ -105,10 +122,12 @@ double highest(const Line& line) {
 plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<Line>& lines) {
   plot::Panel panel;
   plot::Range x_range{INFINITY, -INFINITY}, y_range{0, -INFINITY};
+  std::set<double> places;
   for (const Line& line : lines) {
     if (line.points.empty()) continue;
     plot::Series series = series_of(line, static_cast<int>(panel.series.size()));
-    for (const plot::Point& point : series.points) widen(x_range, point.x), widen(y_range, point.y);
+    for (const plot::Point& point : series.points)
+      widen(x_range, point.x), widen(y_range, point.y), places.insert(point.x);
     panel.series.push_back(std::move(series));
   }
   const bool is_share = y.unit == plot::Unit::percent && y_range.low >= 0 && y_range.high <= 100;
@@ -121,8 +140,10 @@ plot::Panel line_panel(const AxisName& x, const AxisName& y, const std::vector<L
   }
   panel.x = {x.name, x.unit, x_range, x.spacing};
   panel.x.whole = x.whole;
+  if (places.size() <= marked_points_max) panel.x.values.assign(places.begin(), places.end());
   panel.y = {y.name, y.unit, y_range};
   panel.y.rounds = !is_share;
+  panel.x.time_unit = panel.y.time_unit = in_seconds;
   return panel;
 }
 
@@ -131,16 +152,19 @@ plot::Panel bar_panel(const AxisName& x, const std::vector<Sample>& samples) {
   plot::Range range{0, 0};
   for (const Sample& sample : samples) {
     const int row = static_cast<int>(panel.bars.size());
-    const plot::Estimate e = plot::estimate(sample.values);
+    const Estimate e = estimate(sample.values);
     plot::Bar bar{sample.name, row, e.mean};
     if (e.count > 1) bar.whisker = plot::Range{e.low, e.high};
     bar.label = value_text(x.unit, e.mean);
+    bar.style = sample.style;
+    bar.tone = sample.tone;
     widen(range, e.low), widen(range, e.high);
     panel.y.rows.push_back({{static_cast<double>(row), row + 1.0}, sample.name});
     panel.bars.push_back(std::move(bar));
   }
   panel.x = {x.name, x.unit, range};
   panel.x.rounds = true;
+  panel.x.time_unit = in_seconds;
   panel.y.range = {0, static_cast<double>(samples.size())};
   panel.height = 13 * static_cast<double>(samples.size());
   return panel;

@@ -1,6 +1,6 @@
-// Gandiva's small version as the report states it (policies.md 8.2), a model of its own: the quantum is an epoch, the
-// master keeps a ring of unfinished jobs, and a free worker takes the first that is not running. A job that was
-// elsewhere before has its checkpoint fetched first.
+// The report's small version of Gandiva (policies.md 8.2), as a separate model: the quantum is an epoch, the master
+// keeps a ring of unfinished jobs, and a free worker takes the first that is not running. If the job last ran on
+// another worker, its checkpoint is fetched first.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ struct RingJob {
 };
 
 struct RingOutcome {
-  std::vector<double> finished_s;  // of each job; all come at 0
+  std::vector<double> finished_s;  // by job; all arrive at 0
   int fetches = 0;
 };
 

@@ -7,15 +7,15 @@ namespace {
 
 constexpr double efficiency_most = 2;
 
-void may_share(sim::Trace& trace) {
-  for (sim::TraceDetails& details : trace.details) details.gpu_share = 0.999;  // wants all of it, accepts company
+void may_share(trace::Trace& trace) {
+  for (trace::TraceDetails& details : trace.details) details.gpu_share = 0.999;  // wants all of it, accepts neighbours
 }
 
 }  // namespace
 
 Result<sim::Interference> fit_interference() {
   sim::Interference interference;
-  double low = 1, high = efficiency_most;  // the more they reach together, the shorter the makespan
+  double low = 1, high = efficiency_most;  // the faster they are together, the shorter the makespan
   for (int step = 0; step < 30; ++step) {
     interference.sharing_efficiency = (low + high) / 2;
     const auto simulated = simulate_all({three_resnets("fifo", interference)});
@@ -27,8 +27,9 @@ Result<sim::Interference> fit_interference() {
 
 std::string fitted_text(const sim::Interference& fitted) {
   return fmt::format(
-      "Fitted, to the FIFO makespan of the ResNet table: trainings on the same GPUs together reach {:.3f} of "
-      "what one alone would.",
+      "Fitted, to the FIFO makespan of the ResNet table: trainings on the same GPUs together reach {:.3f} times the "
+      "speed of "
+      "one alone.",
       fitted.sharing_efficiency);
 }
 

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "sim/trace_file.h"
+#include "trace/text_file.h"
 
 namespace sl::reproduce {
 namespace {
 
-constexpr double shortest_s = 0.001;  // clusters tell times in milliseconds
+constexpr double shortest_s = 0.001;  // clusters report times in milliseconds
 
-// With server `first` in front, the others behind it in their order.
+// Server `first` comes first, the others follow in their order.
 sim::Cluster cluster_of(const std::vector<plot::HistoryServer>& servers, int first) {
   sim::Cluster cluster;
   for (const plot::HistoryServer& server : servers) cluster.kinds.emplace_back().gpus = server.gpus;
@@ -19,7 +19,7 @@ sim::Cluster cluster_of(const std::vector<plot::HistoryServer>& servers, int fir
   return cluster;
 }
 
-// Speeds relative to the fewest GPUs it can run on; below them it never runs.
+// Speeds relative to the smallest number of GPUs it can run on; it never runs on fewer.
 std::string profile_of(const Lengths& lengths, int gpus_max) {
   std::string profile = "speedup:1";
   for (int g = 2; g <= gpus_max; ++g)
@@ -27,7 +27,7 @@ std::string profile_of(const Lengths& lengths, int gpus_max) {
   return profile;
 }
 
-// Policies that do not resize give the most, as the controller has it.
+// Policies that do not resize give the maximum, as the controller does.
 std::string trace_of(const Lengths& lengths, const LiveRun& run, const std::vector<double>& submitted_s) {
   std::string text = "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,profile\n";
   for (std::size_t j = 0; j < submitted_s.size(); ++j)
@@ -78,7 +78,7 @@ Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths
   Scenario scenario{name + ".trace.csv", cluster_of(setup.servers, first_server), run.policy};
   scenario.events_file = name + ".events.csv";
   scenario.like_live = true;
-  if (Status written = sim::write_text(scenario.trace, trace_of(lengths, run, submitted_s)); !written.ok())
+  if (Status written = trace::write_text(scenario.trace, trace_of(lengths, run, submitted_s)); !written.ok())
     return written.error();
   const auto simulated = simulate_all({scenario});
   if (!simulated.ok()) return simulated.error();
@@ -104,7 +104,7 @@ Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const Live
   count_from_first_submission(*real);
   std::vector<double> submitted_s;
   for (const LiveJob& job : *real) submitted_s.push_back(job.times.submitted_s);
-  // The live cluster's round robin goes on where it last was.
+  // The live cluster's round robin continues where it last was.
   const int first_server = run.policy == "round_robin" ? real->front().gpus.front().server : 0;
   auto simulated = simulate_live(setup, lengths, run, submitted_s, first_server);
   if (!simulated.ok()) return simulated.error();

@@ -1,6 +1,5 @@
-// Trainings on a live cluster and their twins: the same ones handed in at the same moments under the virtual clock,
-// each as long as it took alone. What differs is what the simulator leaves out. Who runs the real ones is the caller's
-// affair.
+// Trainings on a live cluster and their simulated twins: the same jobs submitted at the same moments under the virtual
+// clock, each as long as it took alone. The difference is what the simulator leaves out. The caller runs the real ones.
 #pragma once
 
 #include <functional>
@@ -17,20 +16,20 @@ struct LiveRun {
   std::string policy;
   wire::GpuRange gpus;  // of each training
   std::int64_t count = 1;
-  double interval_s = 0;  // between two
+  double interval_s = 0;  // between two submissions
 };
 
 struct LiveJob {
-  JobTimes times;                    // of any clock; all have finished
-  std::vector<plot::GpuPiece> gpus;  // empty: of a server that is not in the setup
+  JobTimes times;                    // by any clock; all jobs have finished
+  std::vector<plot::GpuPiece> gpus;  // empty: on a server that is not in the setup
 };
 using RunLive = std::function<Result<std::vector<LiveJob>>(const LiveRun&)>;  // in order of submission
 
 struct LiveSetup {
   std::vector<plot::HistoryServer> servers;
   std::string training;              // its name
-  wire::GpuRange gpus;               // it can run on; one server has as many
-  std::vector<std::int64_t> counts;  // of trainings: one run for each
+  wire::GpuRange gpus;               // that it can run on; one server has that many
+  std::vector<std::int64_t> counts;  // numbers of trainings, one run for each
   std::string folder;                // keeps traces and events of the twins
   RunLive run;
 
@@ -44,15 +43,15 @@ struct Lengths {
   std::vector<double> seconds;  // [0]: on gpus_min
   double on(int gpus) const { return seconds[static_cast<std::size_t>(gpus - gpus_min)]; }
 };
-inline constexpr int runs_alone = 3;  // their mean is the length
+inline constexpr int runs_alone = 3;  // the mean is the length
 Result<Lengths> measure_lengths(const LiveSetup& setup, wire::GpuRange gpus);
 
 struct Pair {
   std::vector<LiveJob> simulated, real;  // seconds since the first submission
 };
-// Errors: "cluster-changed", of the run, of writing the trace, and of the policy.
+// Errors: "cluster-changed", and those of the run, of writing the trace, and of the policy.
 Result<Pair> run_both(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run);
-// The jobs that a run has when they are handed in at these moments. Round robin begins with server `first_server`.
+// The jobs of a run if they are submitted at these moments. Round robin begins with server `first_server`.
 Result<std::vector<LiveJob>> simulate_live(const LiveSetup& setup, const Lengths& lengths, const LiveRun& run,
                                            const std::vector<double>& submitted_s, int first_server = 0);
 

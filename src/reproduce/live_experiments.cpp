@@ -7,15 +7,15 @@
 #include "plot/utilization.h"
 #include "reproduce/charts.h"
 #include "reproduce/scaling.h"
+#include "reproduce/thesis.h"
 
 namespace sl::reproduce {
 namespace {
 
-constexpr const char* policies[] = {"fifo", "round_robin", "elastic_fifo"};
-constexpr double interval_of_length = 10.0 / 157;  // the thesis: one every 10 s of a training of 157 s
-constexpr double resnets_of_length = 120.0 / 216;  // and its ResNets: every 120 s of one of 216 s
+constexpr double interval_of_length = 10.0 / 157;  // the thesis: one every 10 s, with trainings of 157 s
+constexpr double resnets_of_length = 120.0 / 216;  // the thesis's ResNets: one every 120 s, of 216 s
 
-// Elastic policies choose from the whole range, the others give one GPU, or as few as it can run on.
+// Elastic policies choose from the whole range; the others give one GPU, or as few as it can run on.
 wire::GpuRange gpus_under(const std::string& policy, const LiveSetup& setup) {
   return policy == "elastic_fifo" ? setup.gpus : wire::GpuRange{setup.gpus.min, setup.gpus.min};
 }
@@ -38,7 +38,7 @@ Error too_few_gpus(const LiveSetup& setup, int wanted) {
 // ---- on more GPUs ----
 
 Result<LiveResult> run_speedup(const LiveSetup& setup) {
-  const auto [least, most] = setup.gpus;
+  const int least = setup.gpus.min, most = setup.gpus.max;
   if (most == least) return too_few_gpus(setup, least + 1);
   const auto first = measure_lengths(setup, setup.gpus);
   if (!first.ok()) return first.error();
@@ -70,7 +70,7 @@ Result<LiveResult> run_scalability(const LiveSetup& setup) {
   const auto lengths = measure_lengths(setup, setup.gpus);
   if (!lengths.ok()) return lengths.error();
   LiveResult result{"Training", "GPUs", true};
-  Line ideal{"ideal", {}}, predicted{"simulated", {}}, measured{"real", {}};
+  Line ideal{"ideal", {}, 1}, predicted{"simulated", {}, 0, plot::Tone::pale}, measured{"real", {}, 0};
   for (int g = 1; g <= setup.gpus.max; ++g) {
     const double told = predicted_speedup(lengths->seconds, 2, g), truth = lengths->on(1) / lengths->on(g);
     if (g > 2) result.rows.push_back({setup.training, std::to_string(g), speedup_metric, told, truth});
@@ -78,9 +78,9 @@ Result<LiveResult> run_scalability(const LiveSetup& setup) {
     predicted.points.push_back({1.0 * g, {told}});
     measured.points.push_back({1.0 * g, {truth}});
   }
-  result.panels = {line_panel({"GPUs", plot::Unit::none, true}, {"Speed-up"}, {predicted, measured, ideal})};
+  result.panels = {line_panel({"GPUs", plot::Unit::none, true}, {"Speedup"}, {predicted, measured, ideal})};
   result.caption = fmt::format(
-      "alone on 1 to {} GPUs, {} times each (mean). Simulated: what the speed model says, told two durations, on 1 and "
+      "alone on 1 to {} GPUs, {} times each (mean). Simulated: the speed model, given only the durations on 1 and "
       "on 2 GPUs",
       setup.gpus.max, runs_alone);
   return result;
@@ -100,8 +100,10 @@ Result<LiveResult> run_submission(const LiveSetup& setup) {
     if (!pair.ok()) return pair.error();
     const std::string x = std::to_string(count);
     const std::string jobs = plot::counted(static_cast<std::size_t>(count), "job");
-    const Line simulated = in_system(jobs + ", simulated", times_of(pair->simulated));
-    const Line real = in_system(jobs + ", real", times_of(pair->real));
+    Line simulated = in_system(jobs + ", simulated", times_of(pair->simulated));
+    Line real = in_system(jobs + ", real", times_of(pair->real));
+    simulated.style = real.style = static_cast<int>(lines.size() / 2);
+    simulated.tone = plot::Tone::pale;
     result.rows.push_back({"fifo", x, most_metric, highest(simulated), highest(real)});
     result.rows.push_back({"fifo", x, last_end_metric, simulated.points.back().x, real.points.back().x});
     lines.insert(lines.end(), {simulated, real});
@@ -116,7 +118,7 @@ Result<LiveResult> run_turnaround(const LiveSetup& setup) {
   if (!lengths.ok()) return lengths.error();
   const double interval_s = lengths->on(setup.gpus.min) * interval_of_length;
   LiveResult result{"Policy", "Jobs", true};
-  for (const std::string policy : policies) {
+  for (const std::string policy : thesis_policies) {
     for (const std::int64_t count : setup.counts) {
       const auto pair = run_both(setup, *lengths, {policy, gpus_under(policy, setup), count, interval_s});
       if (!pair.ok()) return pair.error();
@@ -157,7 +159,7 @@ Result<std::vector<plot::Panel>> held_panels(const std::string& policy, const pl
   return std::move(figure->panels);
 }
 
-// As long as jobs come for all GPUs, as in the thesis: 12 GPUs, the first 120 s.
+// The time during which jobs arrive for all GPUs, as in the thesis: 12 GPUs, the first 120 s.
 Result<LiveResult> run_utilization(const LiveSetup& setup) {
   const auto lengths = measure_lengths(setup, setup.gpus);
   if (!lengths.ok()) return lengths.error();
@@ -165,7 +167,7 @@ Result<LiveResult> run_utilization(const LiveSetup& setup) {
   const int count = setup.gpus_total() / setup.gpus.min;
   const plot::Range beginning = {0, count * interval_s};
   LiveResult result{"Policy", "Server"};
-  for (const std::string policy : policies) {
+  for (const std::string policy : thesis_policies) {
     const auto pair = run_both(setup, *lengths, {policy, gpus_under(policy, setup), count, interval_s});
     if (!pair.ok()) return pair.error();
     const plot::History simulated = history_of(setup, pair->simulated), real = history_of(setup, pair->real);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "plot/csv.h"
+#include "base/csv.h"
 #include "reproduce/charts.h"
 
 namespace sl::reproduce {
@@ -31,25 +31,36 @@ std::vector<const LiveRow*> rows_of(const LiveResult& result, const std::string&
   return rows;
 }
 
+// The number of a series among those of the rows: its colour.
+int style_of(const std::vector<const LiveRow*>& rows, const std::string& series) {
+  std::vector<std::string> names;
+  for (const LiveRow* row : rows) {
+    if (std::find(names.begin(), names.end(), row->series) == names.end()) names.push_back(row->series);
+  }
+  return static_cast<int>(std::find(names.begin(), names.end(), series) - names.begin());
+}
+
 plot::Panel bars_of(const std::vector<const LiveRow*>& rows) {
   std::vector<Sample> bars;
   for (const LiveRow* row : rows) {
     const std::string name = row->series + (row->x.empty() ? "" : ", " + row->x);
-    bars.push_back({name + ", simulated", {row->simulated}});
-    bars.push_back({name + ", real", {row->real}});
+    const int style = style_of(rows, row->series);
+    bars.push_back({name + ", simulated", {row->simulated}, style, plot::Tone::pale});
+    bars.push_back({name + ", real", {row->real}, style, plot::Tone::full});
   }
   return bar_panel({rows.front()->metric.title, rows.front()->metric.unit}, bars);
 }
 
 plot::Panel lines_of(const std::vector<const LiveRow*>& rows, const std::string& x_name) {
   std::vector<Line> lines;
-  const auto line = [&](const std::string& name) -> Line& {
+  const auto line = [&](const LiveRow& row, const char* which, plot::Tone tone) -> Line& {
+    const std::string name = row.series + which;
     const auto at = std::find_if(lines.begin(), lines.end(), [&](const Line& known) { return known.name == name; });
-    return at == lines.end() ? lines.emplace_back(Line{name, {}}) : *at;
+    return at == lines.end() ? lines.emplace_back(Line{name, {}, style_of(rows, row.series), tone}) : *at;
   };
   for (const LiveRow* row : rows) {
-    line(row->series + ", simulated").points.push_back({std::stod(row->x), {row->simulated}});
-    line(row->series + ", real").points.push_back({std::stod(row->x), {row->real}});
+    line(*row, ", simulated", plot::Tone::pale).points.push_back({std::stod(row->x), {row->simulated}});
+    line(*row, ", real", plot::Tone::full).points.push_back({std::stod(row->x), {row->real}});
   }
   return line_panel({x_name, plot::Unit::none, true}, {rows.front()->metric.title, rows.front()->metric.unit}, lines);
 }
@@ -98,11 +109,11 @@ std::string live_table(const LiveResult& result) {
 }
 
 std::string live_csv(const LiveResult& result) {
-  const auto x_of = [&](const std::string& x) { return result.x_name.empty() ? "" : plot::csv_field(x) + ","; };
+  const auto x_of = [&](const std::string& x) { return result.x_name.empty() ? "" : csv_field(x) + ","; };
   std::string text =
       in_small(result.series_name) + "," + x_of(in_small(result.x_name)) + "figure,simulated,real,gap_pct\n";
   for (const LiveRow& row : result.rows)
-    text += fmt::format("{},{}{},{:.6g},{:.6g},{:.6g}\n", plot::csv_field(row.series), x_of(row.x), row.metric.name,
+    text += fmt::format("{},{}{},{:.6g},{:.6g},{:.6g}\n", csv_field(row.series), x_of(row.x), row.metric.name,
                         row.simulated, row.real, row.gap_pct());
   return text;
 }
@@ -126,7 +137,7 @@ boost::json::value live_json(const LiveResult& result) {
 plot::Figure live_figure(const LiveResult& result) {
   std::vector<plot::Panel> panels = result.panels.empty() ? row_panels(result) : result.panels;
   const bool stacked = panels.size() > panels_side_by_side_max;
-  return figure_of("Simulated beside real", result.caption, std::move(panels), stacked);
+  return figure_of("Simulated and real", result.caption, std::move(panels), stacked);
 }
 
 }  // namespace sl::reproduce

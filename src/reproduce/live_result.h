@@ -1,4 +1,4 @@
-// What a live experiment found: rows of simulated and real figures, as a table, CSV, JSON and a picture.
+// The result of a live experiment: rows of simulated and real figures, as a table, CSV, JSON and a picture.
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,7 +16,7 @@ struct LiveMetric {
   plot::Unit unit;
 };
 inline constexpr LiveMetric duration_metric = {"duration_s", "Duration", plot::Unit::seconds};
-inline constexpr LiveMetric speedup_metric = {"speedup", "Speed-up", plot::Unit::none};
+inline constexpr LiveMetric speedup_metric = {"speedup", "Speedup", plot::Unit::none};
 inline constexpr LiveMetric most_metric = {"most_at_once", "Most jobs in the system", plot::Unit::none};
 inline constexpr LiveMetric last_end_metric = {"last_end_s", "Last end", plot::Unit::seconds};
 inline constexpr LiveMetric makespan_metric = {"makespan_s", "Makespan", plot::Unit::seconds};
@@ -28,15 +28,15 @@ struct LiveRow {
   std::string x;
   LiveMetric metric;
   double simulated = 0, real = 0;
-  // Real against simulated in percent; of a percentage the difference in points.
+  // Real compared with simulated, in percent; for percentages the difference in points.
   double gap_pct() const;
 };
 
 struct LiveResult {
   std::string series_name = "Policy", x_name;  // no name: rows have no x
-  bool x_is_number = false;                    // rows are lines over it, else bars
+  bool x_is_number = false;                    // rows are points of lines over x; else bars
   std::vector<LiveRow> rows = {};
-  std::vector<plot::Panel> panels = {};  // of the picture; empty: the rows
+  std::vector<plot::Panel> panels = {};  // of the picture; empty: made from the rows
   std::string caption = {};              // what was run
 };
 

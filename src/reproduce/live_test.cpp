@@ -1,4 +1,4 @@
-// Real trainings beside their twins, with clusters that behave as written here.
+// Real trainings compared with their twins, on clusters that behave as described here.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Two servers of two GPUs, or one of four; a training of 12, 6, 4, 3 s, alone.
+// Two servers of two GPUs, or one of four; alone, a training takes 12, 6, 4, 3 s on 1 to 4 GPUs.
 class Live : public testing::Test {
  protected:
   Live() {
@@ -30,7 +30,8 @@ class Live : public testing::Test {
     return made;
   }
 
-  // A cluster that does what the simulator says, with trainings that take `slowdown_` as long beside others.
+  // A cluster that does what the simulator predicts, except that trainings next to others take `slowdown_` times as
+  // long.
   Result<std::vector<LiveJob>> as_simulated(const LiveRun& run) {
     Lengths lengths{1, lengths_};
     if (run.count > 1) {
@@ -41,8 +42,8 @@ class Live : public testing::Test {
     LiveSetup cluster = setup({1, 4});
     if (run.gpus.max > 2) cluster.servers = {{"a", 4, 0}};
     auto jobs = simulate_live(cluster, lengths, run, submitted_s, run.policy == "round_robin" ? round_robin_first_ : 0);
-    SL_CHECK(jobs.ok(), "a test's run can be simulated");
-    for (LiveJob& job : *jobs) {  // a clock of its own
+    SL_CHECK(jobs.ok(), "the runs of tests can be simulated");
+    for (LiveJob& job : *jobs) {  // the cluster has its own clock
       for (double* time : {&job.times.submitted_s, &job.times.started_s, &job.times.finished_s}) *time += 1e6;
     }
     return jobs;
@@ -50,7 +51,7 @@ class Live : public testing::Test {
 
   LiveResult run(const std::string& experiment, const LiveSetup& setup) {
     auto result = (*find_live_experiment(experiment))->run(setup);
-    SL_CHECK(result.ok(), "a test's experiment runs");
+    SL_CHECK(result.ok(), "the experiments of tests run");
     return std::move(*result);
   }
   std::string error_of(const std::string& experiment, const LiveSetup& setup) {
@@ -69,11 +70,11 @@ const LiveRow& row_of(const LiveResult& result, const std::string& series, const
   for (const LiveRow& row : result.rows) {
     if (row.series == series && row.x == x && row.metric.name == std::string(metric.name)) return row;
   }
-  SL_CHECK(false, "a test asks for a row there is");
+  SL_CHECK(false, "the rows that tests ask for exist");
 }
 
-// Two GPUs, three jobs of 10 s handed in at once: 20 s; what ran as simulated has no gap, what took 25 s one of a
-// quarter.
+// Two GPUs, three jobs of 10 s submitted at once: 20 s; a run as simulated has no gap, one that took 25 s has a gap of
+// a quarter.
 TEST_F(Live, real_times_stand_beside_those_of_the_same_jobs_simulated) {
   std::vector<LiveJob> jobs = {{{100, 100, 110, 0, true}, {{0, 0, 0}}},
                                {{100, 100, 110, 0, true}, {{0, 1, 1}}},
@@ -163,7 +164,7 @@ TEST_F(Live, scalability_predicts_from_one_and_two_gpus) {
   EXPECT_NEAR(result.rows[0].real, 2, 1e-3);
 }
 
-// One every 12 * 10 / 157 = 0.76 s on four GPUs: six are there before the first ends.
+// One every 12 * 10 / 157 = 0.76 s on four GPUs: six are in the system before the first ends.
 TEST_F(Live, submission_counts_the_jobs_in_the_system) {
   const LiveResult result = run("schedulearn-submission", setup({1, 2}));
   EXPECT_EQ(row_of(result, "fifo", "6", most_metric).real, 6);
@@ -171,8 +172,8 @@ TEST_F(Live, submission_counts_the_jobs_in_the_system) {
   EXPECT_NEAR(row_of(result, "fifo", "6", last_end_metric).real, 24 + 120.0 / 157, 1e-2);
 }
 
-// Four come 0.76 s apart, the last at 2.29 of 3.06 s. FIFO: 4 + 3 of 8 quarters on a, 2 + 1 on b; round robin the other
-// way round when it was last on a.
+// Four arrive 0.76 s apart, the last at 2.29 of 3.06 s. FIFO: 4 + 3 of 8 quarters on a, 2 + 1 on b; round robin the
+// other way round if its last job was on a.
 TEST_F(Live, utilization_begins_round_robin_where_the_cluster_does) {
   round_robin_first_ = 1;
   const LiveResult result = run("schedulearn-utilization", setup({1, 2}));
@@ -196,6 +197,24 @@ TEST_F(Live, other_experiments_are_answered_with_those_that_can) {
   ASSERT_FALSE(found.ok());
   for (const LiveExperiment& experiment : live_experiments())
     EXPECT_NE(found.error().notes.front().find(experiment.name), std::string::npos);
+}
+
+TEST(LiveResult, a_policy_has_one_colour_and_simulated_is_its_paler_shade) {
+  for (const bool has_lines : {false, true}) {
+    LiveResult result{"Policy", "Jobs", has_lines};
+    for (const char* policy : {"fifo", "round_robin"}) {
+      result.rows.push_back({policy, "1", makespan_metric, 1, 2});
+      result.rows.push_back({policy, "5", makespan_metric, 3, 4});
+    }
+    const plot::Panel panel = live_figure(result).panels.front();
+    const auto check = [](const auto& marks) {
+      for (const auto& mark : marks) {
+        EXPECT_EQ(mark.style, mark.name.starts_with("fifo") ? 0 : 1) << mark.name;
+        EXPECT_EQ(mark.tone == plot::Tone::pale, mark.name.ends_with("simulated")) << mark.name;
+      }
+    };
+    check(panel.bars), check(panel.series);
+  }
 }
 
 TEST(LiveResult, table_csv_and_json_show_the_same_rows) {

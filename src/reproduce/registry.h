@@ -10,10 +10,10 @@ namespace sl::reproduce {
 // In the order of the report.
 const std::vector<Experiment>& experiments();
 
-// Error "unknown-experiment", with all there are.
+// Error "unknown-experiment", listing all experiments.
 Result<const Experiment*> find_experiment(const std::string& name);
 
-// One function for each; their files say more.
+// One function per experiment; their files say more.
 Experiment tetris_vs_fifo();
 Experiment gandiva_ring();
 Experiment gang_vs_default();

@@ -1,5 +1,5 @@
-// How the Schedulearn thesis's trainings speed up on more GPUs: durations and speed-ups, and what could have been known
-// of them from fewer measurements.
+// How the Schedulearn thesis's trainings speed up on more GPUs: durations and speedups, and what fewer measurements
+// would have predicted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,15 +10,16 @@
 #include "reproduce/registry.h"
 #include "reproduce/scaling.h"
 #include "reproduce/simulations.h"
-#include "sim/profiles.h"
+#include "reproduce/thesis.h"
+#include "trace/profiles.h"
 
 namespace sl::reproduce {
 namespace {
 
 constexpr int gpus_most = 4;
 
-// One job alone on so many GPUs, through trace, queue, policy and virtual world.
-Result<double> simulated_duration(const sim::MeasuredProfile& profile, int gpus) {
+// One job alone on that many GPUs, through trace, queue, policy and virtual world.
+Result<double> simulated_duration(const trace::MeasuredProfile& profile, int gpus) {
   const auto simulated = simulate_all(
       {{fmt::format("thesis/{}:jobs=1,gpus={}", profile.name, gpus), sim::Cluster::uniform(3, 4), "fifo"}});
   if (!simulated.ok()) return simulated.error();
@@ -28,7 +29,7 @@ Result<double> simulated_duration(const sim::MeasuredProfile& profile, int gpus)
 Result<Findings> run_speedup(const Request&) {
   Findings findings;
   std::vector<Sample> durations, speedups;
-  for (const sim::MeasuredProfile& profile : sim::measured_profiles()) {
+  for (const trace::MeasuredProfile& profile : trace::measured_profiles()) {
     double alone = 0, error = 0;
     for (int gpus = 1; gpus <= gpus_most; ++gpus) {
       const auto seconds = simulated_duration(profile, gpus);
@@ -46,15 +47,15 @@ Result<Findings> run_speedup(const Request&) {
   }
   findings.charts.push_back(
       {"durations",
-       figure_of("Training duration and speed-up on 1 to 4 GPUs",
-                 "Training and number of GPUs. Speed-up: duration on one GPU / duration. The "
+       figure_of("Training duration and speedup on 1 to 4 GPUs",
+                 "Training and number of GPUs. Speedup: duration on one GPU / duration. The "
                  "thesis's five trainings, one run each.",
-                 {bar_panel({"Duration", plot::Unit::seconds}, durations), bar_panel({"Speed-up"}, speedups)})});
+                 {bar_panel({"Duration", plot::Unit::seconds}, durations), bar_panel({"Speedup"}, speedups)})});
   return findings;
 }
 
-double true_speedup(const sim::MeasuredProfile& profile, int gpus) {
-  return profile.run_time_s.front() / profile.run_time_s[static_cast<std::size_t>(gpus) - 1];
+double true_speedup(const trace::MeasuredProfile& profile, int gpus) {
+  return SpeedCurve::from_run_times(profile.run_time_s).speed_on(gpus);
 }
 
 Result<Findings> run_scalability(const Request&) {
@@ -63,7 +64,7 @@ Result<Findings> run_scalability(const Request&) {
   Line ideal{"ideal", {}};
   for (int gpus = 1; gpus <= gpus_most; ++gpus) ideal.points.push_back({static_cast<double>(gpus), {1.0 * gpus}});
   std::vector<Sample> errors;
-  for (const sim::MeasuredProfile& profile : sim::measured_profiles()) {
+  for (const trace::MeasuredProfile& profile : trace::measured_profiles()) {
     Line line{profile.title, {}};
     for (int gpus = 1; gpus <= gpus_most; ++gpus)
       line.points.push_back({static_cast<double>(gpus), {true_speedup(profile, gpus)}});
@@ -78,18 +79,16 @@ Result<Findings> run_scalability(const Request&) {
     findings.add(key, findings.mean(std::string("each.") + key));
   lines.push_back(std::move(ideal));
   findings.charts.push_back(
-      {"scalability", figure_of("Speed-up on more GPUs",
-                                "Speed-up: duration on one GPU / duration. Ideal: twice the GPUs, "
+      {"scalability", figure_of("Speedup on more GPUs",
+                                "Speedup: duration on one GPU / duration. Ideal: twice the GPUs, "
                                 "half the time.",
-                                {line_panel({"GPUs", plot::Unit::none, true}, {"Speed-up"}, lines)})});
+                                {line_panel({"GPUs", plot::Unit::none, true}, {"Speedup"}, lines)})});
   findings.charts.push_back(
-      {"prediction", figure_of("Speed-up on 4 GPUs as predicted from 1 and 2",
+      {"prediction", figure_of("Speedup on 4 GPUs as predicted from 1 and 2",
                                "Error of the speed model: (predicted - measured) / measured.",
                                {bar_panel({"Error of the prediction", plot::Unit::percent}, errors)})});
   return findings;
 }
-
-constexpr const char* source = "Schedulearn thesis, section 5 (code: bsraya/schedulearn)";
 
 }  // namespace
 
@@ -107,30 +106,30 @@ double predicted_speedup(const std::vector<double>& run_time_s, int known, int g
 Experiment schedulearn_speedup() {
   Experiment e;
   e.name = "schedulearn-speedup";
-  e.title = "Training duration and speed-up on 1 to 4 GPUs";
-  e.source = source;
+  e.title = "Training duration and speedup on 1 to 4 GPUs";
+  e.source = thesis_source;
   e.method =
       "Each of the five trainings alone on 1, 2, 3, 4 GPUs of an idle cluster of 3 servers of 4 GPUs, through trace, "
       "queue, policy and virtual world.";
   e.notes = {
-      "The durations are inputs: that they come out again tests the simulator, not the thesis. The speed-ups follow "
-      "from them, and one that the thesis prints does not."};
+      "The durations are inputs: getting them back tests the simulator, not the thesis. The speedups follow "
+      "from them; one that the thesis prints does not."};
   const auto both_ends = [&](const char* profile, const char* title, double one, double four) {
     e.measures.push_back(
         {fmt::format("{}.1.s", profile), fmt::format("{} on 1 GPU", title), "s", one, "", Basis::input, ""});
     e.measures.push_back(
         {fmt::format("{}.4.s", profile), fmt::format("{} on 4 GPUs", title), "s", four, "", Basis::input, ""});
   };
-  for (const sim::MeasuredProfile& profile : sim::measured_profiles())
+  for (const trace::MeasuredProfile& profile : trace::measured_profiles())
     both_ends(profile.name.c_str(), profile.title.c_str(), profile.run_time_s.front(), profile.run_time_s.back());
-  e.measures.push_back({"keras-mnist.4.speedup", "speed-up of Keras MNIST on 4 GPUs", "x", 2.16, "", Basis::predicted,
+  e.measures.push_back({"keras-mnist.4.speedup", "speedup of Keras MNIST on 4 GPUs", "x", 2.16, "", Basis::predicted,
                         "the thesis's own times, 107 s and 45 s, give 2.378"});
   e.claims = {{"every duration comes out of the simulator to the microsecond",
                [](const Findings& f) {
                  const auto& errors = f.sample("error_s");
                  return *std::max_element(errors.begin(), errors.end()) < 1e-6;
                }},
-              {"the printed speed-up of 2.16 for Keras follows from the printed times",
+              {"the printed speedup of 2.16 for Keras follows from the printed times",
                [](const Findings& f) { return std::abs(f.mean("keras-mnist.4.speedup") - 2.16) < 0.005; },
                "107 / 45 = 2.378; an arithmetic slip in the thesis"}};
   e.run = run_speedup;
@@ -141,25 +140,26 @@ Experiment schedulearn_speedup() {
 Experiment schedulearn_scalability() {
   Experiment e;
   e.name = "schedulearn-scalability";
-  e.title = "Scalability, and what two measurements tell of it";
-  e.source = source;
+  e.title = "Scalability, and how far two measurements predict it";
+  e.source = thesis_source;
   e.method =
-      "Speed-up of the five trainings against the ideal line; and the production speed model, given the durations on 1 "
+      "Speedup of the five trainings against the ideal line; and the production speed model, given the durations on 1 "
       "and "
       "2 GPUs only, asked for 4.";
-  e.notes = {"The thesis shows the lines; the prediction is ours, and what elastic policies rest on."};
-  e.measures = {{"speedup_4", "speed-up on 4 GPUs, mean of the five trainings", "x", 2.007, "", Basis::input,
+  e.choices = {{"durations on 1 and 2 GPUs are known, the speed on 4 is asked for", "the smallest number of points"}};
+  e.notes = {"The thesis shows the lines; the prediction is ours, and elastic policies use it."};
+  e.measures = {{"speedup_4", "speedup on 4 GPUs, mean of the five trainings", "x", 2.007, "", Basis::input,
                  "from the thesis's durations"},
-                {"part_of_ideal_pct", "part of the ideal speed-up on 4 GPUs, mean", "%", std::nullopt,
+                {"part_of_ideal_pct", "fraction of the ideal speedup on 4 GPUs, mean", "%", std::nullopt,
                  "far below ideal", Basis::predicted, "small networks, large communication"},
-                {"prediction_error_pct", "error of the speed-up predicted from 1 and 2 GPUs, mean", "%", std::nullopt,
+                {"prediction_error_pct", "error of the speedup predicted from 1 and 2 GPUs, mean", "%", std::nullopt,
                  "", Basis::predicted, "Amdahl's law through two points; communication grows on top of it"}};
-  e.claims = {{"none of the trainings reaches three quarters of the ideal speed-up on 4 GPUs",
+  e.claims = {{"none of the trainings reaches three quarters of the ideal speedup on 4 GPUs",
                [](const Findings& f) {
                  const auto& parts = f.sample("each.part_of_ideal_pct");
                  return *std::max_element(parts.begin(), parts.end()) < 75;
                }},
-              {"two measurements predict the speed-up on 4 GPUs within 15 %", [](const Findings& f) {
+              {"two measurements predict the speedup on 4 GPUs within 15 %", [](const Findings& f) {
                  const auto& errors = f.sample("each.prediction_error_pct");
                  return std::all_of(errors.begin(), errors.end(), [](double error) { return std::abs(error) < 15; });
                }}};

@@ -8,7 +8,8 @@
 #include "reproduce/charts.h"
 #include "reproduce/interference.h"
 #include "reproduce/registry.h"
-#include "sim/profiles.h"
+#include "reproduce/thesis.h"
+#include "trace/profiles.h"
 
 namespace sl::reproduce {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* frameworks[] = {"pytorch-mnist", "tf-mnist", "keras-mnist", "mxnet-mnist"};
 
 std::string title_of(const std::string& profile) {
-  for (const sim::MeasuredProfile& known : sim::measured_profiles()) {
+  for (const trace::MeasuredProfile& known : trace::measured_profiles()) {
     if (known.name == profile) return known.title;
   }
   return profile;
@@ -42,7 +43,7 @@ Status add_framework(Findings& findings, const std::string& framework, const sim
     makespans.push_back({line, {}});
     turnarounds.push_back({line, {}});
     for (std::size_t i = 0; i < counts.size(); ++i) {
-      const sim::Metrics& m = (*simulated)[i].metrics;
+      const study::Metrics& m = (*simulated)[i].metrics;
       makespans.back().points.push_back({1.0 * counts[i], {m.makespan_from_start_s}});
       turnarounds.back().points.push_back({1.0 * counts[i], {m.avg_turnaround_from_start_s}});
     }
@@ -104,26 +105,33 @@ Experiment schedulearn_turnaround() {
   Experiment e;
   e.name = "schedulearn-turnaround";
   e.title = "Makespan and turnaround of FIFO, round robin and elastic FIFO over 1 to 20 jobs";
-  e.source = "Schedulearn thesis, section 5 (code: bsraya/schedulearn)";
+  e.source = thesis_source;
   e.method =
-      "One training every 10 s on 3 servers of 4 GPUs, four frameworks, one GPU a job; and 30 jobs mixed of the five "
-      "trainings, as in the experiment databases of the thesis's repository. FIFO twice: one job a GPU, and by the "
+      "One training every 10 s on 3 servers of 4 GPUs, four frameworks, one GPU per job; and 30 jobs mixed from the "
+      "five "
+      "trainings, as in the experiment databases of the thesis's repository. FIFO twice: one job per GPU, and by the "
       "thesis's "
-      "rule, by which trainings share.";
+      "rule, under which trainings share GPUs.";
+  e.choices = {{"the speed that trainings on the same GPUs reach together",
+                "fitted to another experiment's figure, the makespan of three ResNets under FIFO"},
+               {"a GPU counts as below 90 % utilization from 15 s after its last job's start",
+                "the simulator knows no utilization"},
+               {"the 30 mixed jobs are drawn at random, once per seed", "which jobs the thesis drew is unknown"}};
   e.notes = {
-      "The thesis shows these curves as pictures; the numbers we have of this kind are the makespans of 30 mixed jobs "
+      "The thesis shows these curves as pictures; the only numbers we have of this kind are the makespans of 30 mixed "
+      "jobs "
       "in its "
       "repository's databases.",
       "Sharing FIFO is a bound: the simulator knows no utilization, so every GPU whose last job started 15 s ago or "
       "longer "
-      "counts as below 90 %. Four small networks on one GPU may well disturb each other less than the ResNets did."};
+      "counts as below 90 %. Four small networks on one GPU may well slow each other down less than the ResNets did."};
   e.measures = {
       {"fifo.mixed_s", "makespan of 30 mixed jobs, FIFO", "s", 560.5, "", Basis::predicted,
-       "mean over draws; which jobs theirs were is not known. No slowdown by neighbours is needed to get there"},
+       "mean over draws; which jobs the thesis drew is unknown. No slowdown by neighbours is needed to match it"},
       {"elastic_fifo.mixed_s", "makespan of 30 mixed jobs, elastic FIFO", "s", 779.9, "", Basis::predicted,
-       "theirs never changes a job's GPUs: it stops the job that started last and begins it again from nothing"}};
+       "theirs never changes a job's GPUs: it stops the job that started last and restarts it from scratch"}};
   e.measures.push_back({"elastic_mixed_change_pct", "makespan of 30 mixed jobs, elastic FIFO against FIFO", "%", 39.1,
-                        "", Basis::predicted, "theirs compares two draws of jobs, and restarts from nothing"});
+                        "", Basis::predicted, "theirs compares two draws of jobs, and restarts from scratch"});
   for (const char* framework : frameworks) {
     const std::string title = title_of(framework), key = framework;
     e.measures.push_back({key + ".sharing_change_pct",
@@ -132,7 +140,7 @@ Experiment schedulearn_turnaround() {
   }
   e.measures.push_back({"pytorch-mnist.change_pct", "turnaround of 20 PyTorch MNIST, round robin against FIFO", "%",
                         std::nullopt, "a picture", Basis::predicted,
-                        "one job a GPU: where it runs makes no difference"});
+                        "with one job per GPU it makes no difference where a job runs"});
   e.measures.push_back({"pytorch-mnist.elastic_change_pct", "turnaround of 20 PyTorch MNIST, elastic FIFO against FIFO",
                         "%", std::nullopt, "a picture", Basis::predicted, ""});
   e.claims = {
@@ -140,15 +148,20 @@ Experiment schedulearn_turnaround() {
        [](const Findings& f) {
          return std::all_of(std::begin(frameworks), std::end(frameworks),
                             [&](const std::string framework) { return f.mean(framework + ".sharing_change_pct") < 0; });
-       }},
-      {"round robin's turnaround is shorter than FIFO's also with one job a GPU",
+       },
+       {},
+       nullptr,
+       "our FIFO that shares GPUs is a bound, the most sharing that the rule allows"},
+      {"round robin's turnaround is shorter than FIFO's also with one job per GPU",
        [](const Findings& f) { return f.mean("pytorch-mnist.change_pct") < -1; },
-       "what separates the two in the thesis is, by all we can tell, that its FIFO shares GPUs"},
+       "as far as we can tell, the two differ in the thesis because its FIFO shares GPUs"},
       {"their makespan of 30 mixed jobs under FIFO is within 3 standard deviations of ours",
-       [](const Findings& f) { return std::abs(f.mean("fifo.mixed_s") - 560.5) <= 3 * f.deviation("fifo.mixed_s"); }},
+       [](const Findings& f) { return f.is_within_three_deviations("fifo.mixed_s", 560.5); },
+       {},
+       [](const Findings& f) { return fmt::format("± {:.0f} s", 3 * f.deviation("fifo.mixed_s")); }},
       {"elastic FIFO needs more time than FIFO for 30 mixed jobs, as theirs does",
        [](const Findings& f) { return f.mean("elastic_fifo.mixed_s") > f.mean("fifo.mixed_s"); },
-       "their slowdown is that of a defect, not of the idea"}};
+       "their slowdown comes from a defect, not from the idea"}};
   e.run = run_turnaround;
   e.seeds = 20;
   return e;

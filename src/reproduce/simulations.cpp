@@ -6,24 +6,24 @@
 #include <optional>
 #include <thread>
 
-#include "sim/results.h"
-#include "sim/workloads.h"
+#include "study/results.h"
+#include "trace/workloads.h"
 
 namespace sl::reproduce {
 namespace {
 
-JobTimes times_of(const sim::TraceJob& job, const sim::Outcome& outcome) {
+JobTimes times_of(const trace::TraceJob& job, const sim::Outcome& outcome) {
   JobTimes times;
   times.submitted_s = job.submitted.to_seconds();
-  times.started_s = outcome.started.happened() ? outcome.started.to_seconds() : sim::no_figure;
-  times.finished_s = outcome.finished.happened() ? outcome.finished.to_seconds() : sim::no_figure;
+  times.started_s = outcome.started.happened() ? outcome.started.to_seconds() : study::no_figure;
+  times.finished_s = outcome.finished.happened() ? outcome.finished.to_seconds() : study::no_figure;
   times.user = job.user;
   times.has_finished = outcome.finished.happened();
   return times;
 }
 
 Result<Simulated> simulate_one(const Scenario& scenario) {
-  Result<sim::Trace> trace = sim::open_trace(scenario.trace, scenario.seed, scenario.options);
+  Result<trace::Trace> trace = trace::open_trace(scenario.trace, scenario.seed, scenario.options);
   if (!trace.ok()) return trace.error();
   if (scenario.adapt) scenario.adapt(*trace);
   Result<std::unique_ptr<Policy>> policy = make_policy(scenario.policy, scenario.parameters);
@@ -32,9 +32,10 @@ Result<Simulated> simulate_one(const Scenario& scenario) {
   settings.cluster = scenario.cluster;
   settings.seed = scenario.seed;
   settings.like_live = scenario.like_live;
-  std::unique_ptr<sim::EventFile> events;
+  settings.knows_durations = scenario.knows_durations;
+  std::unique_ptr<study::EventFile> events;
   if (!scenario.events_file.empty()) {
-    auto file = sim::EventFile::create(scenario.events_file, *trace, scenario.cluster);
+    auto file = study::EventFile::create(scenario.events_file, *trace, scenario.cluster);
     if (!file.ok()) return file.error();
     events = std::move(*file);
     settings.observer = events.get();
@@ -43,7 +44,7 @@ Result<Simulated> simulate_one(const Scenario& scenario) {
   if (events) {
     if (Status closed = events->close(); !closed.ok()) return closed.error();
   }
-  Simulated simulated{sim::measure(*trace, result, scenario.cluster), {}};
+  Simulated simulated{study::measure(*trace, result, scenario.cluster), {}};
   for (std::size_t i = 0; i < trace->jobs.size(); ++i)
     simulated.jobs.push_back(times_of(trace->jobs[i], result.outcomes[i]));
   return simulated;

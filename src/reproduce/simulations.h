@@ -1,4 +1,4 @@
-// Many small simulations at once, each with the times of its jobs: what the experiments are made of.
+// Many small simulations at once, each with the times of its jobs: the building block of the experiments.
 #pragma once
 
 #include <functional>
@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "policies/registry.h"
-#include "sim/metrics.h"
 #include "sim/world.h"
+#include "study/metrics.h"
 
 namespace sl::reproduce {
 
@@ -17,10 +17,11 @@ struct Scenario {
   std::string policy;
   GivenParameters parameters = {};
   std::uint64_t seed = 1;
-  sim::TraceOptions options = {};
-  std::function<void(sim::Trace&)> adapt = {};  // changes the trace before it is run; may be empty
-  std::string events_file = {};                 // empty: events are not kept
-  bool like_live = false;                       // sim::SimulationSettings
+  trace::TraceOptions options = {};
+  std::function<void(trace::Trace&)> adapt = {};  // changes the trace before it runs; may be empty
+  std::string events_file = {};                   // empty: events are not kept
+  bool like_live = false;                         // sim::SimulationSettings
+  bool knows_durations = true;                    // the same
 };
 
 struct JobTimes {
@@ -30,13 +31,13 @@ struct JobTimes {
 };
 
 struct Simulated {
-  sim::Metrics metrics;
+  study::Metrics metrics;
   std::vector<JobTimes> jobs;  // in order of submission
   std::vector<double> jct_s() const;
 };
 
-// On all cores; results in the order of the scenarios, the same for the same scenarios. Errors: of a trace, a policy or
-// a file.
+// Runs on all cores; results are in the order of the scenarios, and equal for equal scenarios. Errors: those of a
+// trace, a policy or a file.
 Result<std::vector<Simulated>> simulate_all(const std::vector<Scenario>& scenarios);
 
 // The seeds 1 to `count`.

@@ -98,7 +98,8 @@ std::vector<ServerDescription> Cluster::descriptions() const {
     server.gpus = kind.gpus;
     server.gpu_memory_bytes = kind.gpu_memory_bytes;
     server.capacity = kind.capacity;
-    server.rack = kind.rack;
+    server.bandwidth_inside_bytes_per_s = kind.bandwidth_inside_bytes_per_s;
+    server.bandwidth_network_bytes_per_s = kind.bandwidth_network_bytes_per_s;
     server.simulated = true;
     for (int i = 0; i < kind.count; ++i) {
       server.name = fmt::format("{}{}", kind.name, numbers[kind.name]++);

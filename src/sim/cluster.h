@@ -14,39 +14,40 @@ namespace sl::sim {
 struct ServerKind {
   int count = 1;
   int gpus = 8;
-  std::string name = "gpu";  // servers are called gpu0, gpu1, … through all kinds of that name
+  std::string name = "gpu";  // servers are called gpu0, gpu1, …, counted over all kinds of that name
   std::string gpu_type;
   double speed = 1;  // of a training there, relative to the durations in the trace
   std::optional<std::int64_t> gpu_memory_bytes;
-  ResourceVector capacity;  // zero: unlimited
-  std::string rack;
+  ResourceVector capacity;                              // zero: unlimited
+  std::optional<double> bandwidth_inside_bytes_per_s;   // between its GPUs
+  std::optional<double> bandwidth_network_bytes_per_s;  // of its network card
 };
 
-// What it takes to interrupt a training. While it stops it still holds its GPUs; while it comes back it already does.
+// The cost of interrupting a training. It holds its GPUs while it stops and while it comes back.
 struct Costs {
   Duration stop, restart;    // stopped at a checkpoint, started again
   Duration suspend, resume;  // in place
   Duration migrate, resize;
 };
 
-// How trainings slow one another down. A training runs at the lowest speed of its servers.
+// How trainings slow each other down. A training runs at the lowest speed of its servers.
 struct Interference {
   double server_slowdown = 0;     // 1 / (1 + this * GPUs that others use on the server)
-  double sharing_efficiency = 1;  // what several trainings on one GPU reach together, of what one would
-  double spanning_speed = 1;      // of a training on several servers
+  double sharing_efficiency = 1;  // combined speed of several trainings on one GPU, relative to one alone
+  double spanning_speed = 1;      // speed of a training on several servers, relative to one
   bool any() const { return server_slowdown > 0 || sharing_efficiency != 1 || spanning_speed != 1; }
 };
 
 // Random faults, drawn from the seed. Times between them are exponential with these means; 0: never.
 struct Faults {
   Duration server_mtbf, server_repair = Duration::whole_seconds(3600);
-  Duration job_mtbf;    // of a training on one GPU; on n it fails n times as often
-  int job_retries = 3;  // then it has failed for good
+  Duration job_mtbf;    // of a training on one GPU; on n GPUs it fails n times as often
+  int job_retries = 3;  // after that many it has failed for good
   std::optional<Duration>
-      checkpoint_every;  // what was done since the last is done again; nothing: no work is ever lost
+      checkpoint_every;  // work since the last checkpoint is done again; nothing: no work is ever lost
 };
 
-struct ServerEvent {  // a loss or return by plan
+struct ServerEvent {  // a planned loss or return
   Instant at;
   std::string server;
   bool lost = true;
@@ -64,7 +65,7 @@ struct Cluster {
   int gpus() const;
   int gpus_per_server_max() const;
   double speed_max() const;
-  double gpu_speed_total() const;                       // GPUs weighed with their speed
+  double gpu_speed_total() const;                       // GPUs weighted by their speed
   std::vector<ServerDescription> descriptions() const;  // without GPU types, which a core interns
   bool is_uniform() const { return kinds.size() == 1 && kinds.front().speed == 1; }
 };

@@ -1,4 +1,4 @@
-// Cluster files: TOML, every key checked by name and range before anything is simulated.
+// Cluster files: TOML; every key is checked by name and range before the simulation begins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-// A table whose keys are read one by one; the first fault is kept, so that reading is a plain list.
+// A table whose keys are read one by one; it keeps the first error, so that reading is a plain list.
 class Table {
  public:
   Table(const json::object& object, std::string name) : object_(object), name_(std::move(name)) {}
@@ -78,7 +78,7 @@ class Table {
   void fail(const char* key, const std::string& what) {
     if (fault_.ok()) fault_ = invalid("bad-cluster", fmt::format("{}{} {}", name_, key, what));
   }
-  // The first fault, an unknown key included.
+  // The first error, unknown keys included.
   Status done() {
     if (!fault_.ok()) return fault_;
     for (const auto& [key, value] : object_) {
@@ -107,8 +107,12 @@ Status read_kind(const json::object& object, std::size_t number, ServerKind& kin
   table.count("gpus", 1, GpuSet::capacity, kind.gpus);
   table.text("name", kind.name);
   table.text("gpu_type", kind.gpu_type);
-  table.text("rack", kind.rack);
   table.number("speed", 1e-6, 1e6, [&](double x) { kind.speed = x; });
+  const auto bandwidth = [&](const char* key, std::optional<double>& to) {
+    table.number(key, 0, 1e6, [&](double gb_s) { to = gb_s > 0 ? std::optional(gb_s * 1e9) : std::nullopt; });
+  };
+  bandwidth("bandwidth_inside_gb_s", kind.bandwidth_inside_bytes_per_s);
+  bandwidth("bandwidth_network_gb_s", kind.bandwidth_network_bytes_per_s);
   table.number("cpus", 0, 1e6, [&](double x) { kind.capacity[Resource::cpu] = x; });
   table.bytes("memory", [&](std::int64_t n) { kind.capacity[Resource::memory] = static_cast<double>(n); });
   table.bytes("gpu_memory", [&](std::int64_t n) { kind.gpu_memory_bytes = n; });

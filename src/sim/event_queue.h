@@ -1,7 +1,7 @@
-// What is to come, least first: a radix heap, which needs time to go on and repays it. An event lies in the bucket of
-// the first digit in which its time differs from the last time taken; when its bucket's turn comes, the bucket's
-// events go to those of lower digits. So each is written a few times, one behind the other, instead of sinking through
-// the cache misses of a heap of all.
+// Future events, earliest first: a radix heap, which relies on time only moving forward. An event lies in the bucket of
+// the first digit in which its time differs from the last time taken; when a bucket's turn comes, its events move to
+// the buckets of lower digits. So each event is written a few times, sequentially, instead of sinking through the cache
+// misses of one large heap.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace sl::sim {
 
-// T: an event with an Instant `at`, and `>`, which compares that first. Events earlier than one already taken come in
-// order too, though slowly where there are many.
+// T: an event with an Instant `at`, and `>`, which compares that first. Events earlier than one already taken are also
+// returned in order, but slowly if there are many.
 template <typename T>
 class EventQueue {
  public:
@@ -38,7 +38,7 @@ class EventQueue {
     Bucket& bucket = at(level, digit);
     reached_ = bucket.least.at;
     if ((filled_[static_cast<std::size_t>(level)] &= ~(1ULL << digit)) == 0) levels_ &= ~(1U << level);
-    for (const T& event : bucket.others) push(event);  // to where lower digits differ
+    for (const T& event : bucket.others) push(event);  // into buckets of lower digits
     bucket.others.size() > most_kept ? std::vector<T>().swap(bucket.others) : bucket.others.clear();
   }
 
@@ -46,7 +46,7 @@ class EventQueue {
   static constexpr int digit_bits = 6;  // so that one word tells which buckets of a level are filled
   static constexpr std::size_t digits = std::size_t{1} << digit_bits;
   static constexpr std::size_t levels = (64 + digit_bits - 1) / digit_bits;
-  static constexpr std::size_t most_kept = 256;  // events of an empty bucket for which it keeps the memory
+  static constexpr std::size_t most_kept = 256;  // an emptied bucket keeps memory for this many events
 
   struct Bucket {
     T least{};
@@ -77,11 +77,11 @@ class EventQueue {
     bucket.others.push_back(event);
   }
 
-  std::vector<Bucket> buckets_ = std::vector<Bucket>(levels * digits);  // of level 0, those of 1, ...
-  std::array<std::uint64_t, levels> filled_{};                          // its buckets that hold events
-  std::uint32_t levels_ = 0;                                            // that have such buckets
+  std::vector<Bucket> buckets_ = std::vector<Bucket>(levels * digits);  // of level 0, then of level 1, ...
+  std::array<std::uint64_t, levels> filled_{};                          // by level: the buckets that hold events
+  std::uint32_t levels_ = 0;                                            // the levels that have such buckets
   Instant reached_{0};                                                  // the latest time taken
-  std::vector<T> due_;  // a heap of those that are no later; all others are
+  std::vector<T> due_;  // a heap of the events that are no later; all others are in buckets
 };
 
 }  // namespace sl::sim

@@ -14,7 +14,7 @@ struct Event {
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.number > b.number; }
 };
 
-// Against a heap: the same events in the same order, at whatever distances, with ties, and some in the past.
+// Compared with a heap: the same events in the same order, at any distance, with ties, and some in the past.
 RC_GTEST_PROP(EventQueue, gives_what_a_heap_gives, ()) {
   EventQueue<Event> queue;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap;

@@ -30,7 +30,7 @@ void FaultSchedule::draw(std::size_t server, bool lost, Instant from) {
   events_.push({from + std::max(after, Duration{1}), server, lost, false, epoch_[server]});
 }
 
-// Leaves out what changes nothing, and draws that a plan has overtaken.
+// Skips events that change nothing and drawn ones that a planned event has overtaken.
 void FaultSchedule::skip() {
   const auto is_void = [this](const Event& event) {
     return (is_down_[event.server] != 0) == event.lost || (!event.planned && event.epoch != epoch_[event.server]);

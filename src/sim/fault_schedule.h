@@ -1,5 +1,5 @@
-// When servers are lost and come back: by plan and, with a mean time between failures, by chance. Draws come from its
-// own stream, so that what the policy does changes no fault.
+// When servers are lost and come back: as planned and, with a mean time between failures, at random. Draws come from a
+// separate stream, so that what the policy does changes no fault.
 #pragma once
 
 #include <queue>
@@ -17,14 +17,14 @@ class FaultSchedule {
     std::size_t server;
     bool lost;
     bool planned;
-    std::uint32_t epoch;  // of the server when this was drawn; a server's epoch is how often it has gone or come
+    std::uint32_t epoch;  // the server's epoch when this was drawn: how often it has gone or come back
     friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.server > b.server; }
   };
 
   FaultSchedule(const Cluster& cluster, Random random, Instant from);
 
   Instant next() const { return events_.empty() ? Instant::never() : events_.top().at; }
-  // The next event; call when next() has come. Losses of what is lost already are left out.
+  // The next event; call when next() has come. Losses of servers that are already lost are left out.
   Event take();
   bool all_up() const { return down_ == 0; }
   bool any_planned() const { return planned_ > 0; }

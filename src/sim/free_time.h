@@ -1,5 +1,5 @@
-// How many GPUs nobody holds and how they lie, integrated over time (policies.md 14, fragmentation). Each change costs
-// constant time: servers are counted by how many GPUs they have free.
+// How many GPUs are free and how they are spread, integrated over time (policies.md 14, fragmentation). Each change
+// costs constant time: servers are counted by how many free GPUs they have.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ class FreeTime {
  public:
   static constexpr std::size_t most = GpuSet::capacity;
 
-  // `wider[n]`: the part of the trace's jobs that ask one server for more than n GPUs.
+  // `wider[n]`: the fraction of the trace's jobs that ask one server for more than n GPUs.
   explicit FreeTime(const std::array<double, most + 1>& wider) : wider_(wider) {}
 
   void set(std::size_t server, int free) {

@@ -1,16 +1,36 @@
-// What a job of a trace asks a cluster for, as policies see it.
+// What a job of a trace asks for, as policies see it.
 #pragma once
 
+#include <map>
+
+#include "model/names.h"
 #include "policy/needs.h"
 #include "sim/cluster.h"
-#include "sim/trace.h"
+#include "trace/trace.h"
 
 namespace sl::sim {
 
-// Without what a core interns: id, user, family, GPU types.
-JobRequest request_of(const Trace& trace, const TraceJob& job, const Cluster& cluster);
+// The request without what a core interns (id, user, family, GPU types) and without its model.
+JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster);
 
-// What policies would like to know of the jobs and are not told. With `knows_durations` they are told every run time.
-MissingFacts missing_facts(const Trace& trace, const Cluster& cluster, bool knows_durations);
+// Sets what follows from the model's roles: what all members need, and that they may be on several servers: they talk over
+// the network anyway. Does nothing without roles that need more than GPUs.
+void take_roles(JobRequest& request);
+
+// What policies are told about the trainings of a trace: what users state and, with `measurements`, what was measured.
+// Jobs that are told the same share one model.
+class ToldModels {
+ public:
+  explicit ToldModels(bool measurements) : measurements_(measurements) {}
+  std::shared_ptr<const JobModel> of(const trace::TraceDetails& details, Names<GpuTypeIndex>& gpu_types);
+
+ private:
+  bool measurements_;
+  std::map<std::pair<const JobModel*, const wire::TrainingProfile*>, std::shared_ptr<const JobModel>> known_;
+};
+
+// Facts about the jobs that policies need and the trace does not state. With `knows_durations` every run time counts as
+// stated.
+MissingFacts missing_facts(const trace::Trace& trace, const Cluster& cluster, bool knows_durations);
 
 }  // namespace sl::sim

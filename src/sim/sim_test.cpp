@@ -4,20 +4,17 @@
 #include <map>
 
 #include "policies/registry.h"
-#include "sim/metrics.h"
+#include "study/metrics.h"
+#include "support/trace_rows.h"
 
 namespace sl::sim {
 namespace {
 
-Trace trace_of(const std::string& rows) {
-  auto trace = parse_trace("job_id,submit_time_s,gpus,duration_s\n" + rows, {});
-  SL_CHECK(trace.ok(), "a test's trace is good");
-  return std::move(*trace);
-}
+using test::trace_of;
 
 Cluster uniform(int servers, int gpus) { return Cluster::uniform(servers, gpus); }
 
-SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster,
+SimulationResult run(const trace::Trace& trace, const std::string& policy, const Cluster& cluster,
                      Duration restart_cost = {}) {
   SimulationSettings settings;
   settings.cluster = cluster;
@@ -28,8 +25,8 @@ SimulationResult run(const Trace& trace, const std::string& policy, const Cluste
 // Two jobs on one GPU, both at 0, 10 s each, FIFO: makespan 20, mean JCT 15, mean wait 5, allocation 1 (policies.md
 // 14).
 TEST(Simulation, two_jobs_on_one_gpu_by_hand) {
-  const Trace trace = trace_of("a,0,1,10\nb,0,1,10\n");
-  const Metrics m = measure(trace, run(trace, "fifo", uniform(1, 1)), uniform(1, 1));
+  const trace::Trace trace = trace_of("a,0,1,10\nb,0,1,10\n");
+  const study::Metrics m = study::measure(trace, run(trace, "fifo", uniform(1, 1)), uniform(1, 1));
   EXPECT_DOUBLE_EQ(m.makespan_s, 20);
   EXPECT_DOUBLE_EQ(m.avg_jct_s, 15);
   EXPECT_DOUBLE_EQ(m.avg_wait_s, 5);
@@ -37,19 +34,19 @@ TEST(Simulation, two_jobs_on_one_gpu_by_hand) {
 }
 
 TEST(Simulation, fifo_lets_the_head_block_and_first_fit_does_not) {
-  const Trace trace = trace_of("a,0,3,10\nb,1,2,10\nc,2,1,10\n");
+  const trace::Trace trace = trace_of("a,0,3,10\nb,1,2,10\nc,2,1,10\n");
   EXPECT_EQ(run(trace, "fifo", uniform(1, 4)).outcomes[2].started, Instant::at_seconds(10));
   EXPECT_EQ(run(trace, "fifo_first_fit", uniform(1, 4)).outcomes[2].started, Instant::at_seconds(2));
 }
 
 TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one) {
-  const Trace trace = trace_of("a,0,6,10\nb,0,4,10\n");
+  const trace::Trace trace = trace_of("a,0,6,10\nb,0,4,10\n");
   EXPECT_EQ(run(trace, "fifo", uniform(2, 4)).outcomes[1].started,
             Instant::at_seconds(10));  // 2 free, but not on one server
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
-Trace random_trace(Random& random) {
+trace::Trace random_trace(Random& random) {
   std::string rows;
   for (int i = 0; i < 60; ++i) {
     rows += std::to_string(i) + "," + std::to_string(random.integer(0, 300)) + "," +
@@ -60,12 +57,12 @@ Trace random_trace(Random& random) {
 
 RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_bound_is_beaten, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
-  const Trace trace = random_trace(random);
+  const trace::Trace trace = random_trace(random);
   const Cluster cluster = uniform(2, 8);
-  const LowerBounds bounds = lower_bounds(trace, cluster);
+  const study::LowerBounds bounds = study::lower_bounds(trace, cluster);
   for (const PolicyEntry& entry : policies()) {
     const SimulationResult result = run(trace, entry.info.name, cluster);
-    const Metrics m = measure(trace, result, cluster);
+    const study::Metrics m = study::measure(trace, result, cluster);
     RC_ASSERT(m.jobs == static_cast<std::int64_t>(trace.jobs.size()));
     RC_ASSERT(result.unfinished == 0);
     RC_ASSERT(m.makespan_s >= bounds.makespan_s - 1e-6);
@@ -77,11 +74,11 @@ RC_GTEST_PROP(SimulationProperty, every_policy_runs_every_job_to_its_end_and_no_
       RC_ASSERT(result.outcomes[i].finished - result.outcomes[i].started >= trace.jobs[i].duration);
     }
     RC_ASSERT(std::abs(result.gpu_s_allocated - static_cast<double>(work) / 1e6) <
-              1e-3);  // GPU-seconds are conserved: interruption is free here
+              1e-3);  // GPU-seconds are conserved: interruptions cost nothing here
   }
 }
 
-// Where a policy's rule alone says who goes first, the order of rows that come at once does not matter.
+// If a policy's rule alone decides who goes first, the order of rows with the same time does not matter.
 RC_GTEST_PROP(SimulationProperty, rows_of_one_instant_may_stand_in_any_order, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   std::vector<std::string> rows;
@@ -92,7 +89,7 @@ RC_GTEST_PROP(SimulationProperty, rows_of_one_instant_may_stand_in_any_order, ()
   const auto finishes = [&](const std::string& policy) {
     std::string text;
     for (const std::string& row : rows) text += row;
-    const Trace trace = trace_of(text);
+    const trace::Trace trace = trace_of(text);
     const SimulationResult result = run(trace, policy, uniform(2, 8));
     std::map<std::string, Instant> by_id;
     for (std::size_t i = 0; i < trace.jobs.size(); ++i)
@@ -109,7 +106,7 @@ RC_GTEST_PROP(SimulationProperty, rows_of_one_instant_may_stand_in_any_order, ()
 
 RC_GTEST_PROP(SimulationProperty, equal_inputs_give_equal_results, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
-  const Trace trace = random_trace(random);
+  const trace::Trace trace = random_trace(random);
   for (const PolicyEntry& entry : policies()) {
     const SimulationResult a = run(trace, entry.info.name, uniform(2, 8), Duration::whole_seconds(3)),
                            b = run(trace, entry.info.name, uniform(2, 8), Duration::whole_seconds(3));

@@ -1,35 +1,38 @@
-// How fast a training goes where it is: the GPUs it has, their servers, and what else runs there.
+// How fast a training runs where it is: depends on its GPUs, their servers, and what else runs there.
 #pragma once
 
 #include <vector>
 
 #include "core/core.h"
-#include "sim/cluster.h"
-#include "sim/trace.h"
+#include "sim/behaviour.h"
+#include "trace/trace.h"
 
 namespace sl::sim {
 
 class Speeds {
  public:
-  // All must outlive it.
-  Speeds(const Trace& trace, const Cluster& cluster, const Core& core);
+  // All arguments must outlive it.
+  Speeds(const trace::Trace& trace, const Cluster& cluster, const Behaviours& behaviours, const Core& core);
 
-  // Whether trainings slow one another down, so that speeds change while they run.
+  // Whether trainings slow each other down, so that speeds change while they run.
   bool depend_on_others() const { return depends_; }
   // 1: as on the GPUs it asked for, alone, on a server of speed 1.
   float of(const Job& job, const Allocation& gpus) const;
 
-  static bool depend_on_others(const Trace& trace, const Cluster& cluster);
+  static bool depend_on_others(const trace::Trace& trace, const Cluster& cluster);
 
  private:
-  float undisturbed(const Job& job, const ServerGpus& part) const;
+  float of_measured(const Behaviour& known, const Job& job, const Allocation& gpus) const;
+  double undisturbed(const Job& job, const ServerGpus& part) const;
+  double kept_in_company(const Job& job, JobIndex neighbour, double others_share, std::size_t kind) const;
   double share_of(const Job& job) const;
 
-  const Trace& trace_;
-  const Interference& interference_;
+  const trace::Trace& trace_;
+  const Cluster& cluster_;
+  const Behaviours& behaviours_;
   const Core& core_;
   bool depends_;
-  std::vector<float> of_server_;
+  std::vector<std::size_t> kind_of_server_;
 };
 
 }  // namespace sl::sim

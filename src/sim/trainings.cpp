@@ -3,25 +3,35 @@
 namespace sl::sim {
 namespace {
 
-// A length on the GPUs asked for, on `gpus`.
+// Converts a length on the GPUs asked for to one on `gpus`.
 Figure on_gpus(const Job& job, int gpus, double seconds) {
   if (gpus == job.request.gpus) return {seconds, Confidence::high};
-  const double speed = speed_on(job.request.model.get(), gpus) / speed_on(job.request.model.get(), job.request.gpus);
-  return speed > 0 ? Figure{seconds / speed, Confidence::high} : Figure::unknown();
+  if (gpus < 1) return Figure::unknown();
+  return {seconds / job.request.speed_curve().speed_on(gpus, job.request.gpus), Confidence::high};
 }
 
 }  // namespace
+
+Duration restart_cost(const trace::Trace& trace, std::size_t job, const Costs& costs) {
+  const trace::TraceDetails* details = trace.details_of(trace.jobs[job]);
+  if (details && details->model && details->model->restart_cost) return *details->model->restart_cost;
+  if (details && details->profile && details->profile->restart_s)
+    return Duration::seconds(*details->profile->restart_s);
+  return costs.restart;
+}
 
 Figure KnownDurations::run_time_s(const Job& job, int gpus) const {
   return on_gpus(job, gpus, trace_.jobs[index_of(job.request.id)].duration.to_seconds());
 }
 
 Figure KnownDurations::remaining_s(const Job& job, int gpus, Instant now) const {
-  const Training* training = trainings_.find(index_of(job.request.id));
+  const std::size_t index = index_of(job.request.id);
+  const Training* training = trainings_.find(index);
   if (!training) return run_time_s(job, gpus);  // it has not started
   const Figure left = on_gpus(job, gpus, training->left_at(now).to_seconds());
-  const Duration still_coming_back = training->runs() && training->since > now ? training->since - now : Duration{0};
-  return {left.value + still_coming_back.to_seconds(), left.confidence};
+  Duration owed = job.state == JobState::suspended ? costs_.resume : restart_cost(trace_, index, costs_);
+  if (training->runs()) owed = training->since > now ? training->since - now : Duration{0};
+  return {left.value + owed.to_seconds(), left.confidence};
 }
 
 }  // namespace sl::sim

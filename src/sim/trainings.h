@@ -1,27 +1,28 @@
-// How far the trainings are and how fast they go. Whoever changes a training's speed settles it first.
+// How far the trainings have come and how fast they run. Code that changes a training's speed settles it first.
 #pragma once
 
 #include <vector>
 
 #include "estimate/estimates.h"
-#include "sim/profiles.h"
-#include "sim/trace.h"
+#include "sim/cluster.h"
+#include "trace/trace.h"
 
 namespace sl::sim {
 
 struct Training {
   static constexpr std::uint32_t no_job = UINT32_MAX;
 
-  Duration left;                // to run at full speed on the GPUs it asked for
-  Duration left_at_checkpoint;  // what it falls back to when it is lost
-  Instant since;    // `left` is of this instant, which lies ahead while it comes back; never happened: stands still
-  Instant ends;     // at its present speed; a completion of another time is out of date
-  Instant awaited;  // when the completion that counts comes, perhaps before it ends; never happened: none does
+  Duration left;                // run time left at full speed on the GPUs it asked for
+  Duration left_at_checkpoint;  // what it falls back to if it is lost
+  Instant checkpoint;           // time of that checkpoint; one in every interval of running, whatever the speed
+  Instant since;    // the time `left` refers to; in the future while it comes back; never happened: it stands still
+  Instant ends;     // at its current speed; a completion with another time is out of date
+  Instant awaited;  // when the completion that counts comes, perhaps before it ends; never happened: there is none
   float speed = 0;  // 1: as on the GPUs it asked for, alone
   std::uint32_t job = no_job;  // in the trace
 
   bool runs() const { return since.happened(); }
-  // What is left at `now`, exactly at full speed.
+  // What is left at `now`, exact at full speed.
   Duration left_at(Instant now) const {
     if (!runs() || now <= since) return left;
     const Duration passed = now - since;
@@ -29,13 +30,19 @@ struct Training {
         speed == 1.0F ? passed : Duration{static_cast<std::int64_t>(static_cast<double>(passed.us) * speed)};
     return done < left ? left - done : Duration{0};
   }
-  void settle(Instant now) {
+  // `checkpoint_every`: time between checkpoints; 0: it makes none.
+  void settle(Instant now, Duration checkpoint_every) {
     if (now <= since) return;
+    if (checkpoint_every.us > 0 && now - checkpoint >= checkpoint_every) {
+      checkpoint = now - Duration{(now - checkpoint).us % checkpoint_every.us};
+      left_at_checkpoint = left_at(checkpoint);
+    }
     left = left_at(now);
     since = now;
   }
   void go_on(Instant from, float at_speed) {
-    since = from;
+    since = checkpoint = from;
+    left_at_checkpoint = left;
     set_speed(at_speed);
   }
   void set_speed(float at_speed) {
@@ -47,13 +54,13 @@ struct Training {
   void stand_still() { since = ends = {}; }
 };
 
-// Of the jobs that have started and not yet left, where the core keeps them: as many as there are at a time, not as the
-// trace has.
+// The trainings of jobs that have started and not yet left, at the core's indexes: as many as there are at a time, not
+// as many as the trace has.
 class Trainings {
  public:
   explicit Trainings(std::size_t jobs) { places_.reserve(jobs); }
 
-  // The trace's `job` starts for the first time.
+  // Job number `job` of the trace starts for the first time.
   Training& enter(JobIndex place, std::size_t job, Duration length) {
     if (job >= places_.size()) places_.resize(job + 1);
     places_[job] = place;
@@ -70,32 +77,39 @@ class Trainings {
   const Training* find(std::size_t job) const {
     return job < places_.size() ? const_cast<Trainings&>(*this).find(places_[job], job) : nullptr;
   }
-  // For whoever fetches it before it is needed.
+  // For callers that prefetch it.
   const Training* address(JobIndex place) const { return &trainings_[place]; }
 
  private:
   IndexedVector<JobIndex, Training> trainings_;
-  LargeVector<JobIndex> places_;  // by job: where it was last
+  LargeVector<JobIndex> places_;  // by job: its latest index
 };
 
 inline std::size_t index_of(JobId id) { return static_cast<std::size_t>(id.value - 1); }
 
-// What policies are told of lengths: the truth.
+// The time a training takes to continue from its checkpoint: its own figure, else its profile's, else the cluster's.
+Duration restart_cost(const trace::Trace& trace, std::size_t job, const Costs& costs);
+
+// What policies are told about lengths: the truth. The time left includes what a job still owes for its last
+// interruption if it runs, and what it will owe for continuing if it waits. So a job that was stopped for another is
+// never ahead of it just because it was stopped (policies.md 14a.2).
 class KnownDurations : public Estimates {
  public:
-  // `steady`: trainings go at the speed of their GPUs, whatever else runs.
-  KnownDurations(const Trace& trace, const Trainings& trainings, bool steady, bool knows_speeds)
-      : trace_(trace), trainings_(trainings), steady_(steady), knows_speeds_(knows_speeds) {}
+  // `steady`: trainings run at the speed of their GPUs, whatever else runs.
+  KnownDurations(const trace::Trace& trace, const Trainings& trainings, const Costs& costs, bool steady,
+                 bool knows_speeds)
+      : trace_(trace), trainings_(trainings), costs_(costs), steady_(steady), knows_speeds_(knows_speeds) {}
   Figure run_time_s(const Job& job, int gpus) const override;
   Figure remaining_s(const Job& job, int gpus, Instant now) const override;
-  Figure speedup(const Job& job, int gpus) const override {
-    return knows_speeds_ ? RequestEstimates().speedup(job, gpus) : Figure::unknown();
+  const SpeedCurve& speed_curve(const Job& job) const override {
+    return knows_speeds_ ? job.request.speed_curve() : unmeasured_speed_curve;
   }
   bool steady() const override { return steady_; }
 
  private:
-  const Trace& trace_;
+  const trace::Trace& trace_;
   const Trainings& trainings_;
+  const Costs& costs_;
   bool steady_, knows_speeds_;
 };
 

@@ -3,9 +3,12 @@
 #include <algorithm>
 
 #include "engine/engine.h"
+#include "engine/progress.h"
+#include "policy/placer.h"
 #include "sim/event_queue.h"
 #include "sim/fault_schedule.h"
 #include "sim/free_time.h"
+#include "sim/reports.h"
 #include "sim/requests.h"
 #include "sim/speeds.h"
 #include "sim/trainings.h"
@@ -13,10 +16,10 @@
 namespace sl::sim {
 namespace {
 
-std::array<double, FreeTime::most + 1> wider_than(const Trace& trace, int gpus_per_server) {
+std::array<double, FreeTime::most + 1> wider_than(const trace::Trace& trace, int gpus_per_server) {
   std::array<double, FreeTime::most + 1> wider{};
   double jobs = 0;
-  for (const TraceJob& job : trace.jobs) {
+  for (const trace::TraceJob& job : trace.jobs) {
     if (job.gpus > gpus_per_server) continue;
     ++jobs;
     ++wider[static_cast<std::size_t>(job.gpus)];
@@ -28,17 +31,21 @@ std::array<double, FreeTime::most + 1> wider_than(const Trace& trace, int gpus_p
 
 class World : private Journal, private Fleet {
  public:
-  World(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
+  World(const trace::Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
         std::vector<PolicySwitch> switches)
       : trace_(trace),
         settings_(settings),
         cluster_(settings.cluster),
         switches_(std::move(switches)),
         trainings_(trace.jobs.size()),
-        known_(trace, trainings_, !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform(),
+        behaviours_(trace, cluster_),
+        told_models_(settings.knows_durations),
+        known_(trace, trainings_, cluster_.costs,
+               !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform() && !behaviours_.any(),
                !settings.like_live),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
-        speeds_(trace, cluster_, core_),
+        speeds_(trace, cluster_, behaviours_, core_),
+        reports_(trace, behaviours_, cluster_, core_, settings.seed),
         engine_(core_, *this, *this),
         free_time_(wider_than(trace, cluster_.gpus_per_server_max())),
         gpus_per_server_(cluster_.gpus_per_server_max()),
@@ -48,17 +55,18 @@ class World : private Journal, private Fleet {
     result_.finished.reserve(trace.jobs.size());
     now_ = trace.jobs.front().submitted;
     for (const std::string& user : trace.users) users_.push_back(core_.users().intern(user));
-    for (const TraceDetails& details : trace.details) intern(details);
+    for (const trace::TraceDetails& details : trace.details) intern(details);
     join_servers();
     core_.set_policy(std::move(policy), now_, engine_.effects());
   }
 
   SimulationResult run() {
-    while (ended_ < trace_.jobs.size()) {
+    while (ended_ < trace_.jobs.size() && result_.standstill.empty()) {
       const Instant next = next_event();
       if (next.is_never() || is_cancelled() || waits_in_vain()) break;
       pass_time(next);
       finish_due();
+      report_due();
       tell_due();
       fault_due();
       submit_due();
@@ -72,17 +80,17 @@ class World : private Journal, private Fleet {
   struct Completion {  // small, since there is one for every training
     Instant at;
     std::uint32_t training;  // index in the trace
-    JobIndex job;            // another's by now, if that one has gone
+    JobIndex job;            // another training's by now if this one has gone
     friend bool operator>(const Completion& a, const Completion& b) {
       return a.at != b.at ? a.at > b.at : a.training > b.training;
     }
   };
-  struct Answer {  // what the core hears once a stop, a suspension is over, or when a training breaks
+  struct Answer {  // what the core hears once a stop or suspension is over, or when a training breaks
     enum class Kind : std::uint8_t { released, suspended, broke } kind;
     Instant at;
     JobId job;
     int attempt;
-    Instant ends;  // broke: of the training as it was then; else nothing
+    Instant ends;  // broke: when the training would have ended as of then; else unused
     friend bool operator>(const Answer& a, const Answer& b) { return a.at != b.at ? a.at > b.at : a.job > b.job; }
   };
 
@@ -92,9 +100,10 @@ class World : private Journal, private Fleet {
     core.seed = settings.seed;
     return core;
   }
-  void intern(const TraceDetails& details) {
+  void intern(const trace::TraceDetails& details) {
     auto& types = gpu_types_.emplace_back();
     for (const std::string& type : details.gpu_types) types.push_back(core_.gpu_types().intern(type));
+    models_.push_back(told_models_.of(details, core_.gpu_types()));
     families_.push_back(details.family.empty() ? FamilyIndex() : core_.families().intern(details.family));
   }
 
@@ -115,6 +124,7 @@ class World : private Journal, private Fleet {
           .count = descriptions_[server].gpus,
           .name = descriptions_[server].name});
     free_time_.set(server, descriptions_[server].gpus);
+    progress_.restart();
     engine_.feed(ServerJoined{descriptions_[server]}, now_);
   }
 
@@ -126,7 +136,7 @@ class World : private Journal, private Fleet {
     result_.fragmented_gpu_s = free_time_.fragmented_s();
     result_.fragmented_demand_gpu_s = free_time_.useless_s();
     result_.cancelled = is_cancelled();
-    result_.outcomes.resize(trace_.jobs.size());  // those that were not submitted any more
+    result_.outcomes.resize(trace_.jobs.size());  // also for jobs that were not submitted any more
     return std::move(result_);
   }
 
@@ -139,19 +149,33 @@ class World : private Journal, private Fleet {
   Instant next_event() const {
     Instant next = completions_.empty() ? Instant::never() : completions_.top().at;
     if (!answers_.empty()) next = std::min(next, answers_.top().at);
+    next = std::min(next, reports_.next());
     if (next_arrival_ < trace_.jobs.size()) next = std::min(next, trace_.jobs[next_arrival_].submitted);
     next = std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
     if (next_switch_ < switches_.size()) next = std::min(next, std::max(switches_[next_switch_].at, now_));
-    // Servers that come and go help nobody when all are there and still nothing runs and nothing is to come.
+    // Servers that come and go help no job if all are up, nothing runs and no event is to come.
     const bool hopeless = next.is_never() && faults_.all_up() && !faults_.any_planned();
     return hopeless ? next : std::min(next, std::max(faults_.next(), now_));
   }
 
-  // Some policies ask to be woken for ever, and there are jobs that no cluster of these servers can run.
+  // Nothing runs, no event is to come, and the policy only asks to be woken again. It may have its reasons to wait, but
+  // not for ever, nor for jobs that these servers cannot run.
   bool waits_in_vain() {
+    constexpr std::int64_t looked_at_every = 10'000;
     const bool idle = core_.ledger().gpus_in_use() == 0 && next_arrival_ == trace_.jobs.size() && faults_.all_up();
-    idle_steps_ = idle ? idle_steps_ + 1 : 0;
-    return idle_steps_ > most_idle_steps;
+    idle_wakes_ = idle ? idle_wakes_ + 1 : 0;
+    if (idle_wakes_ == 1) idle_since_ = now_;
+    if (!idle || idle_wakes_ % looked_at_every != 0) return false;
+    const Duration idle_for = now_ - idle_since_;
+    if (idle_for < idle_most && idle_wakes_ < settings_.idle_wakes_most && any_can_run()) return false;
+    result_.idle_at_end = idle_for;
+    return true;
+  }
+  bool any_can_run() const {
+    return std::any_of(core_.waiting().begin(), core_.waiting().end(), [&](JobIndex index) {
+      const JobRequest& request = core_.job(index).request;
+      return is_satisfiable(core_.servers(), request, request.gpus_min);
+    });
   }
 
   void pass_time(Instant next) {
@@ -161,8 +185,8 @@ class World : private Journal, private Fleet {
     now_ = next;
   }
 
-  // ---- what happens ----
-  // With tens of thousands of trainings the next that ends is in no cache: it is fetched while this one ends.
+  // ---- events ----
+  // With tens of thousands of trainings the next one to end is in no cache: it is prefetched while this one ends.
   void fetch(const Completion& next) const {
     core_.fetch(next.job);
     __builtin_prefetch(trainings_.address(next.job));
@@ -176,7 +200,7 @@ class World : private Journal, private Fleet {
       Training* training = trainings_.find(done.job, done.training);
       if (!training || training->awaited != done.at) continue;
       training->awaited = {};
-      if (training->ends != done.at) {  // it stood still, or went slower, meanwhile
+      if (training->ends != done.at) {  // it stood still or ran slower in between
         if (training->runs()) await_end(done.job, *training);
         continue;
       }
@@ -191,13 +215,20 @@ class World : private Journal, private Fleet {
     }
   }
 
-  // For good: finished, failed or turned away.
+  void report_due() {
+    while (const auto report = reports_.take(trainings_, now_)) engine_.feed(*report, now_);
+  }
+
+  // The job leaves for good: finished, failed or rejected.
   void leave(JobIndex place, std::size_t job) {
+    progress_.restart();
+    progress_.forget(id_of(job));
     trainings_.leave(place, job);
+    reports_.forget(job);
     ++ended_;
   }
 
-  // The attempt ends here, for good or not: what it held is touched, what it did is noted.
+  // The attempt ends, for good or not: its servers' speeds are checked again, what it did is recorded.
   void end(JobIndex index, WorldEventKind how) {
     const Job& job = core_.job(index);
     const std::size_t at = index_of(job.request.id);
@@ -229,7 +260,7 @@ class World : private Journal, private Fleet {
 
   void let_go(JobIndex index, bool suspended) {
     const Job& job = core_.job(index);
-    if (job.state != JobState::stopping) return;  // its server was lost meanwhile
+    if (job.state != JobState::stopping) return;  // its server was lost in between
     end(index, suspended ? WorldEventKind::suspend : WorldEventKind::stop);
     suspended ? engine_.feed(AttemptSuspended{job.request.id, job.attempt}, now_)
               : engine_.feed(AttemptReleased{job.request.id, job.attempt, index}, now_);
@@ -248,18 +279,16 @@ class World : private Journal, private Fleet {
     if (!again) leave(index, index_of(answer.job));
   }
 
-  // What it did since its last checkpoint is lost.
+  // The work since its last checkpoint is lost.
   void fall_back(JobIndex index) {
     const Job& job = core_.job(index);
     Training* training = trainings_.find(index, index_of(job.request.id));
     if (!training || !training->runs()) return;
-    training->settle(now_);
+    settle(*training);
     forget_overhead(*training, job);
-    if (const auto every = cluster_.faults.checkpoint_every) {
-      const Duration done = training->left_at_checkpoint - training->left;
-      const Duration lost = every->us > 0 ? Duration{done.us % every->us} : done;
-      training->left += lost;
-      result_.gpu_s_lost += lost.to_seconds() * job.request.gpus;
+    if (cluster_.faults.checkpoint_every && now_ > training->checkpoint) {
+      training->left = training->left_at_checkpoint;
+      result_.gpu_s_lost += (now_ - training->checkpoint).to_seconds() * job.allocation.count();
     }
     training->stand_still();
   }
@@ -273,6 +302,7 @@ class World : private Journal, private Fleet {
   void lose(std::size_t server) {
     const auto at = ServerIndex(static_cast<std::uint32_t>(server));
     ++result_.server_losses;
+    progress_.restart();
     for (const JobIndex index : core_.active()) {
       const Job& job = core_.job(index);
       if (job.allocation.on(at).empty() && job.target.on(at).empty()) continue;
@@ -290,21 +320,24 @@ class World : private Journal, private Fleet {
 
   void submit_due() {
     for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
-      const TraceJob& job = trace_.jobs[next_arrival_];
+      const trace::TraceJob& job = trace_.jobs[next_arrival_];
       result_.outcomes.emplace_back();
+      progress_.restart();
       tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
       engine_.feed(JobSubmitted{request_of(job)}, now_);
     }
   }
 
-  JobRequest request_of(const TraceJob& job) const {
+  JobRequest request_of(const trace::TraceJob& job) const {
     JobRequest request = sim::request_of(trace_, job, cluster_);
     request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
     request.user = users_[job.user];
     request.preemptible = !settings_.like_live;
-    if (job.details == TraceJob::nothing_more) return request;
+    if (job.details == trace::TraceJob::nothing_more) return request;
     request.gpu_types = gpu_types_[job.details];
     request.family = families_[job.details];
+    request.model = models_[job.details];
+    take_roles(request);
     return request;
   }
 
@@ -316,10 +349,10 @@ class World : private Journal, private Fleet {
   }
 
   // ---- decisions ----
-  // Decides, and obeys until nothing more happens at this instant.
+  // Decides, and carries out commands until nothing more happens at this instant.
   void turn() {
     decide();
-    while (!orders_.empty()) {
+    while (!orders_.empty() && result_.standstill.empty()) {
       obeyed_.swap(orders_);
       for (const Command& order : obeyed_) obey(order);
       obeyed_.clear();
@@ -337,13 +370,13 @@ class World : private Journal, private Fleet {
   }
 
   void obey(const Command& order) {
-    if (order.kind == CommandKind::set_timer) return;
     Training* training = trainings_.find(order.index, index_of(order.job));
-    if (training && training->runs()) {  // stopped, or moved and then started anew
-      training->settle(now_);
+    if (training && training->runs()) {  // stopped, or moved and then started again
+      settle(*training);
       forget_overhead(*training, core_.job(order.index));
       touch(core_.job(order.index).allocation);
       training->stand_still();
+      if (!progress_.interrupt(order.job, training->left)) result_.standstill = describe_standstill(order);
     }
     switch (order.kind) {
       case CommandKind::stop:
@@ -351,21 +384,48 @@ class World : private Journal, private Fleet {
       case CommandKind::suspend:
         return stop(order, cluster_.costs.suspend, Answer::Kind::suspended);
       case CommandKind::start:
-        return start(order, order.resume ? restart_cost(order) : Duration{0});
+        return start(order, order.resume ? restart_cost(trace_, index_of(order.job), cluster_.costs) : Duration{0});
       case CommandKind::resume:
         return start(order, cluster_.costs.resume);
       case CommandKind::migrate:
         return start(order, cluster_.costs.migrate);
       case CommandKind::resize:
         return start(order, cluster_.costs.resize);
-      case CommandKind::set_timer:
-        return;
     }
   }
 
-  Duration restart_cost(const Command& order) const {
-    const auto& model = core_.job(order.index).request.model;
-    return model && model->restart_cost ? *model->restart_cost : cluster_.costs.restart;
+  // "job a (about 4m 05s left on 2 GPUs, by its own estimate) was preempted 1000 times in a row before any of its work
+  // was done; likewise b, c"
+  std::string describe_standstill(const Command& order) const {
+    constexpr std::size_t named_most = 5;
+    std::string others;
+    std::size_t named = 0;
+    for (const JobId job : progress_.stuck()) {
+      if (job == order.job || ++named > named_most) continue;
+      others += (others.empty() ? "" : ", ") + name_of(job);
+    }
+    if (named > named_most) others += " and " + std::to_string(named - named_most) + " more";
+    const std::string rule = core_.standing(order.index, now_);
+    return "job " + name_of(order.job) + (rule.empty() ? "" : " (" + rule + ")") + " was " + interruption(order.kind) +
+           " " + std::to_string(Progress::fruitless_most) + " times in a row before any of its work was done" +
+           (others.empty() ? "" : "; likewise " + others);
+  }
+  std::string name_of(JobId job) const { return std::string(trace_.jobs[index_of(job)].id()); }
+  static JobId id_of(std::size_t job) { return JobId(static_cast<std::int64_t>(job) + 1); }
+  static const char* interruption(CommandKind kind) {
+    switch (kind) {
+      case CommandKind::suspend:
+        return "suspended";
+      case CommandKind::migrate:
+        return "moved";
+      case CommandKind::resize:
+        return "resized";
+      case CommandKind::stop:
+      case CommandKind::start:
+      case CommandKind::resume:
+        return "preempted";
+    }
+    return "";
   }
 
   void stop(const Command& order, Duration takes, Answer::Kind kind) {
@@ -384,12 +444,12 @@ class World : private Journal, private Fleet {
     if (first) outcome.started = now_;
     tell({.kind = kind_of(order.kind, first), .at = now_, .job = job, .gpus = &order.gpus});
     touch(order.gpus);
-    training.left_at_checkpoint = training.left;
     training.go_on(now_ + takes, speeds_.of(core_.job(order.index), order.gpus));
     result_.gpu_s_lost += takes.to_seconds() * order.gpus.count();
     await_end(order.index, training);
     if (cluster_.faults.job_mtbf.us > 0) await_fault(order, training);
     engine_.feed(AttemptStarted{order.job, order.attempt, order.index}, now_);
+    reports_.start(order.index, training);
   }
   static WorldEventKind kind_of(CommandKind kind, bool first) {
     return kind == CommandKind::migrate  ? WorldEventKind::migrate
@@ -398,8 +458,8 @@ class World : private Journal, private Fleet {
                                          : WorldEventKind::resume;
   }
 
-  // A training has one completion that counts, which may come early: then it is awaited anew. So those that are stopped
-  // and started again a hundred times leave nothing behind.
+  // A training has one completion that counts. It may come too early; then another is scheduled. So a training that is
+  // stopped and started a hundred times leaves nothing behind in the queue.
   void await_end(JobIndex job, Training& training) {
     if (training.awaited.happened() && training.awaited <= training.ends) return;
     training.awaited = training.ends;
@@ -411,7 +471,11 @@ class World : private Journal, private Fleet {
     if (at < training.ends) answers_.push({Answer::Kind::broke, at, order.job, order.attempt, training.ends});
   }
 
-  // It was interrupted while it still came back: that part of the cost was never paid.
+  void settle(Training& training) const {
+    training.settle(now_, cluster_.faults.checkpoint_every.value_or(Duration{}));
+  }
+
+  // It was interrupted while it still came back: that part of the cost was not paid.
   void forget_overhead(const Training& training, const Job& job) {
     if (training.since > now_) result_.gpu_s_lost -= (training.since - now_).to_seconds() * job.allocation.count();
   }
@@ -423,16 +487,18 @@ class World : private Journal, private Fleet {
 
   void change_speeds(ServerIndex server) {
     core_.servers()[server].all().for_each([&](int gpu) {
-      core_.ledger().for_each_tenant(server, gpu, [&](JobIndex index) {
+      for (const JobIndex index : core_.ledger().tenants()[server][static_cast<std::size_t>(gpu)].jobs.items()) {
         const Job& job = core_.job(index);
         Training* training = trainings_.find(index, index_of(job.request.id));
-        if (job.state != JobState::running || !training || !training->runs()) return;
+        if (job.state != JobState::running || !training || !training->runs()) continue;
         const float speed = speeds_.of(job, job.allocation);
-        if (speed == training->speed) return;
-        training->settle(now_);
-        training->set_speed(speed);
-        await_end(index, *training);
-      });
+        if (speed != training->speed) {
+          settle(*training);
+          training->set_speed(speed);
+          await_end(index, *training);
+        }
+        reports_.change(index, *training, now_);
+      }
     });
   }
 
@@ -454,39 +520,45 @@ class World : private Journal, private Fleet {
     orders_.insert(orders_.end(), commands.begin(), commands.end());
   }
 
-  const Trace& trace_;
+  const trace::Trace& trace_;
   const SimulationSettings& settings_;
   const Cluster& cluster_;
   std::vector<PolicySwitch> switches_;
   Trainings trainings_;
+  Behaviours behaviours_;
+  ToldModels told_models_;
   KnownDurations known_;
   RequestEstimates estimates_;
   Core core_;
   Speeds speeds_;
+  Reports reports_;
   Engine engine_;
   FreeTime free_time_;
   int gpus_per_server_;
   Random random_;
   FaultSchedule faults_;
+  Progress progress_;
   SimulationResult result_;
   EventQueue<Completion> completions_;
   EventQueue<Answer> answers_;
   std::vector<Command> orders_, obeyed_;
   std::vector<ServerIndex> touched_;
-  std::vector<UserIndex> users_;  // by the trace's
+  std::vector<UserIndex> users_;  // by the trace's index
   std::vector<std::vector<GpuTypeIndex>> gpu_types_;
   std::vector<FamilyIndex> families_;
+  std::vector<std::shared_ptr<const JobModel>> models_;
   std::vector<ServerDescription> descriptions_;
-  static constexpr int most_idle_steps = 10'000;
-  int idle_steps_ = 0;
+  static constexpr Duration idle_most = Duration::whole_seconds(30 * 86'400);
+  std::int64_t idle_wakes_ = 0;
+  Instant idle_since_;
   std::size_t next_arrival_ = 0, next_switch_ = 0;
-  std::size_t ended_ = 0;  // jobs: finished, failed for good or turned away
+  std::size_t ended_ = 0;  // jobs that finished, failed for good or were rejected
   Instant now_;
 };
 
 }  // namespace
 
-SimulationResult simulate(const Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
+SimulationResult simulate(const trace::Trace& trace, std::unique_ptr<Policy> policy, const SimulationSettings& settings,
                           std::vector<PolicySwitch> switches) {
   return World(trace, std::move(policy), settings, std::move(switches)).run();
 }

@@ -4,18 +4,16 @@
 #include <gtest/gtest.h>
 
 #include "policies/registry.h"
-#include "sim/metrics.h"
+#include "study/metrics.h"
+#include "support/trace_rows.h"
 
 namespace sl::sim {
 namespace {
 
-Trace trace_of(const std::string& rows, const std::string& more_columns = "") {
-  auto trace = parse_trace("job_id,submit_time_s,gpus,duration_s" + more_columns + "\n" + rows, {});
-  SL_CHECK(trace.ok(), "a test's trace is good");
-  return std::move(*trace);
-}
+using test::trace_of;
 
-SimulationResult run(const Trace& trace, const std::string& policy, const Cluster& cluster, bool like_live = false) {
+SimulationResult run_on(const trace::Trace& trace, const std::string& policy, const Cluster& cluster,
+                        bool like_live = false) {
   SimulationSettings settings;
   settings.cluster = cluster;
   settings.like_live = like_live;
@@ -24,15 +22,15 @@ SimulationResult run(const Trace& trace, const std::string& policy, const Cluste
 
 double finish_s(const SimulationResult& result, std::size_t job) { return result.outcomes[job].finished.to_seconds(); }
 
-// A long job, then a short one that srtf lets before it at 100 s.
+// A long job, then a short one that srtf runs before it at 100 s.
 constexpr const char* one_interrupts = "long,0,1,1000\nshort,100,1,20\n";
 
 TEST(Costs, coming_back_takes_the_restart_cost_on_the_gpus_it_has_again) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.costs.restart = Duration::whole_seconds(7);
-  const SimulationResult result = run(trace_of(one_interrupts), "srtf", cluster);
+  const SimulationResult result = run_on(trace_of(one_interrupts), "srtf", cluster);
   EXPECT_EQ(finish_s(result, 1), 120);
-  EXPECT_EQ(finish_s(result, 0), 1027);  // 100 done, 20 of the other, 7 to come back, 900 left
+  EXPECT_EQ(finish_s(result, 0), 1027);  // 100 done, 20 for the other, 7 to come back, 900 left
   EXPECT_EQ(result.outcomes[0].preemptions, 1);
   EXPECT_DOUBLE_EQ(result.gpu_s_lost, 7);
   EXPECT_DOUBLE_EQ(result.gpu_s_allocated, 1027);
@@ -41,20 +39,20 @@ TEST(Costs, coming_back_takes_the_restart_cost_on_the_gpus_it_has_again) {
 TEST(Costs, stopping_holds_the_gpus_meanwhile) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.costs.stop = Duration::whole_seconds(5);
-  const SimulationResult result = run(trace_of(one_interrupts), "srtf", cluster);
+  const SimulationResult result = run_on(trace_of(one_interrupts), "srtf", cluster);
   EXPECT_EQ(finish_s(result, 1), 125);
   EXPECT_EQ(finish_s(result, 0), 1025);
   EXPECT_DOUBLE_EQ(result.gpu_s_lost, 5);
 }
 
 TEST(Costs, of_time_slices_are_paid_each_time) {
-  const Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\n");
+  const trace::Trace trace = trace_of("a,0,1,1000\nb,0,1,1000\n");
   Cluster cluster = Cluster::uniform(1, 1);
-  const SimulationResult gratis = run(trace, "gandiva", cluster);
+  const SimulationResult gratis = run_on(trace, "gandiva", cluster);
   EXPECT_EQ(std::max(finish_s(gratis, 0), finish_s(gratis, 1)), 2000);
   EXPECT_GT(gratis.outcomes[0].preemptions, 5);
   cluster.costs.restart = cluster.costs.resume = Duration::whole_seconds(1);
-  const SimulationResult charged = run(trace, "gandiva", cluster);
+  const SimulationResult charged = run_on(trace, "gandiva", cluster);
   EXPECT_DOUBLE_EQ(std::max(finish_s(charged, 0), finish_s(charged, 1)), 2000 + charged.gpu_s_lost);
   EXPECT_EQ(charged.gpu_s_lost, charged.outcomes[0].preemptions + charged.outcomes[1].preemptions);
 }
@@ -62,19 +60,19 @@ TEST(Costs, of_time_slices_are_paid_each_time) {
 TEST(Speed, of_the_servers_gpu_divides_the_length) {
   Cluster cluster = Cluster::uniform(1, 4);
   cluster.kinds.front().speed = 2;
-  EXPECT_EQ(finish_s(run(trace_of("a,0,2,100\n"), "fifo", cluster), 0), 50);
+  EXPECT_EQ(finish_s(run_on(trace_of("a,0,2,100\n"), "fifo", cluster), 0), 50);
 }
 
 TEST(Speed, of_an_elastic_job_follows_its_gpus) {
-  // elastic_fifo gives the only job all four GPUs: linear, half the time.
-  const Trace trace = trace_of("a,0,2,100,1,4\n", ",gpus_min,gpus_max");
-  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 4)), 0), 50);
+  // elastic_fifo gives the only job all four GPUs: linear speedup, half the time.
+  const trace::Trace trace = trace_of("a,0,2,100,1,4\n", ",gpus_min,gpus_max");
+  EXPECT_EQ(finish_s(run_on(trace, "elastic_fifo", Cluster::uniform(1, 4)), 0), 50);
 }
 
 TEST(LikeLive, a_job_keeps_the_gpus_it_started_with) {
-  const Trace trace = trace_of("a,0,4,1000,1,4\nb,500,4,1000,1,4\n", ",gpus_min,gpus_max");
-  EXPECT_GT(run(trace, "elastic_fifo", Cluster::uniform(1, 4)).outcomes[0].resizes, 0);
-  const SimulationResult live = run(trace, "elastic_fifo", Cluster::uniform(1, 4), true);
+  const trace::Trace trace = trace_of("a,0,4,1000,1,4\nb,500,4,1000,1,4\n", ",gpus_min,gpus_max");
+  EXPECT_GT(run_on(trace, "elastic_fifo", Cluster::uniform(1, 4)).outcomes[0].resizes, 0);
+  const SimulationResult live = run_on(trace, "elastic_fifo", Cluster::uniform(1, 4), true);
   EXPECT_EQ(live.outcomes[0].resizes, 0);
   EXPECT_EQ(finish_s(live, 0), 1000);
   EXPECT_EQ(finish_s(live, 1), 2000);
@@ -82,17 +80,17 @@ TEST(LikeLive, a_job_keeps_the_gpus_it_started_with) {
 }
 
 TEST(LikeLive, a_policy_does_not_know_that_more_gpus_make_a_job_slower) {
-  const Trace trace = trace_of("a,0,2,100,1,2,speedup:1|0.5\n", ",gpus_min,gpus_max,profile");
-  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 2)), 0), 50);  // on one
-  EXPECT_EQ(finish_s(run(trace, "elastic_fifo", Cluster::uniform(1, 2), true), 0), 100);
+  const trace::Trace trace = trace_of("a,0,2,100,1,2,speedup:1|0.5\n", ",gpus_min,gpus_max,profile");
+  EXPECT_EQ(finish_s(run_on(trace, "elastic_fifo", Cluster::uniform(1, 2)), 0), 50);  // on one server
+  EXPECT_EQ(finish_s(run_on(trace, "elastic_fifo", Cluster::uniform(1, 2), true), 0), 100);
 }
 
 TEST(Interference, slows_jobs_on_the_same_server_and_no_others) {
   Cluster cluster = Cluster::uniform(2, 2);
   cluster.interference.server_slowdown = 0.5;
-  // a and b share a server until one ends: 1 / (1 + 0.5) of the speed; c has the other alone.
-  const Trace trace = trace_of("c,0,2,100\na,1,1,100\nb,1,1,100\n");
-  const SimulationResult result = run(trace, "fifo", cluster);
+  // a and b share a server until one ends: 1 / (1 + 0.5) of the speed; c has the other server alone.
+  const trace::Trace trace = trace_of("c,0,2,100\na,1,1,100\nb,1,1,100\n");
+  const SimulationResult result = run_on(trace, "fifo", cluster);
   EXPECT_EQ(finish_s(result, 0), 100);
   EXPECT_NEAR(finish_s(result, 1), 151, 1e-3);
   EXPECT_NEAR(finish_s(result, 2), 151, 1e-3);
@@ -102,7 +100,7 @@ TEST(Interference, ends_when_the_other_does) {
   Cluster cluster = Cluster::uniform(1, 2);
   cluster.interference.server_slowdown = 1;
   // Both at half speed until a's 50 s are done at 100; b has 100 - 50 left, alone.
-  const SimulationResult result = run(trace_of("a,0,1,50\nb,0,1,100\n"), "fifo", cluster);
+  const SimulationResult result = run_on(trace_of("a,0,1,50\nb,0,1,100\n"), "fifo", cluster);
   EXPECT_NEAR(finish_s(result, 0), 100, 1e-3);
   EXPECT_NEAR(finish_s(result, 1), 150, 1e-3);
 }
@@ -110,24 +108,46 @@ TEST(Interference, ends_when_the_other_does) {
 TEST(Interference, of_a_job_on_several_servers) {
   Cluster cluster = Cluster::uniform(2, 2);
   cluster.interference.spanning_speed = 0.8;
-  EXPECT_NEAR(finish_s(run(trace_of("a,0,4,100\n"), "fifo", cluster), 0), 125, 1e-3);
+  EXPECT_NEAR(finish_s(run_on(trace_of("a,0,4,100\n"), "fifo", cluster), 0), 125, 1e-3);
 }
 
 TEST(Faults, a_lost_server_costs_what_was_done_since_the_last_checkpoint) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.faults.checkpoint_every = Duration::whole_seconds(30);
   cluster.events = {{Instant::at_seconds(50), "gpu0", true}, {Instant::at_seconds(80), "gpu0", false}};
-  const SimulationResult result = run(trace_of("a,0,1,100\n"), "fifo", cluster);
-  EXPECT_EQ(finish_s(result, 0), 150);  // 30 of the 50 s are kept; back at 80 with 70 to go
+  const SimulationResult result = run_on(trace_of("a,0,1,100\n"), "fifo", cluster);
+  EXPECT_EQ(finish_s(result, 0), 150);  // 30 of the 50 s are kept; back at 80 with 70 left
   EXPECT_EQ(result.outcomes[0].failures, 1);
   EXPECT_EQ(result.server_losses, 1);
   EXPECT_DOUBLE_EQ(result.gpu_s_lost, 20);
 }
 
+// Four GPUs do 400 s of its work between two checkpoints: the one at 100 s is kept, 50 s on four GPUs are lost.
+TEST(Faults, checkpoints_come_with_the_clock_and_what_is_lost_counts_on_the_gpus_that_were_held) {
+  Cluster cluster = Cluster::uniform(1, 4);
+  cluster.faults.checkpoint_every = Duration::whole_seconds(100);
+  cluster.events = {{Instant::at_seconds(150), "gpu0", true}, {Instant::at_seconds(160), "gpu0", false}};
+  const trace::Trace trace = trace_of("a,0,1,4000,1,4\n", ",gpus_min,gpus_max");
+  const SimulationResult result = run_on(trace, "elastic_fifo", cluster);
+  EXPECT_EQ(finish_s(result, 0), 1060);
+  EXPECT_DOUBLE_EQ(result.gpu_s_lost, 200);
+}
+
+// Half as fast next to another job from 60 s to 80 s: 90 s of its work are done at the checkpoint at 100 s.
+TEST(Faults, a_change_of_speed_does_not_move_the_checkpoints) {
+  Cluster cluster = Cluster::uniform(1, 2);
+  cluster.interference.server_slowdown = 1;
+  cluster.faults.checkpoint_every = Duration::whole_seconds(100);
+  cluster.events = {{Instant::at_seconds(130), "gpu0", true}, {Instant::at_seconds(200), "gpu0", false}};
+  const SimulationResult result = run_on(trace_of("a,0,1,1000\nb,60,1,10\n"), "fifo", cluster);
+  EXPECT_NEAR(finish_s(result, 0), 1110, 1e-3);
+  EXPECT_NEAR(result.gpu_s_lost, 30, 1e-3);
+}
+
 TEST(Faults, jobs_wait_for_a_server_that_is_to_come_back_and_no_longer) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.events = {{Instant::at_seconds(5), "gpu0", true}};
-  const SimulationResult result = run(trace_of("a,0,1,100\n"), "fifo", cluster);
+  const SimulationResult result = run_on(trace_of("a,0,1,100\n"), "fifo", cluster);
   EXPECT_EQ(result.unfinished, 1);
 }
 
@@ -137,7 +157,7 @@ TEST(Faults, are_the_same_for_every_policy_and_differ_with_the_seed) {
   cluster.faults.server_repair = Duration::whole_seconds(50);
   std::string rows;
   for (int i = 0; i < 50; ++i) rows += std::to_string(i) + "," + std::to_string(i * 10) + ",1,100\n";
-  const Trace trace = trace_of(rows);
+  const trace::Trace trace = trace_of(rows);
   std::vector<std::int64_t> finishes;
   for (const std::uint64_t seed : {1, 1, 2}) {
     SimulationSettings settings;
@@ -157,15 +177,56 @@ TEST(Faults, a_job_that_breaks_too_often_has_failed) {
   Cluster cluster = Cluster::uniform(1, 1);
   cluster.faults.job_mtbf = Duration::whole_seconds(1);
   cluster.faults.job_retries = 2;
-  const SimulationResult result = run(trace_of("a,0,1,100000\n"), "fifo", cluster);
+  const SimulationResult result = run_on(trace_of("a,0,1,100000\n"), "fifo", cluster);
   EXPECT_EQ(result.failed, 1);
   EXPECT_EQ(result.outcomes[0].failures, 3);
   EXPECT_FALSE(result.outcomes[0].finished.happened());
 }
 
+// The policy starts no job before its penalty for using the cluster is outweighed by how long jobs have waited, and
+// asks ten times a second: far more often than 10,000 times, but it does start them.
+constexpr const char* patient = "lyapunov";
+const GivenParameters patience = {{"penalty", "absolute"}, {"v", "10000"}, {"slot_s", "0.1"}};
+
+TEST(IdleCluster, waits_for_a_policy_that_takes_its_time) {
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(1, 8);
+  const trace::Trace trace = trace_of("a,0,1,100\nb,0,2,100\n");
+  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_GT(result.decisions, 20'000U);
+}
+
+TEST(IdleCluster, is_given_up_where_no_waiting_job_could_ever_run) {
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(1, 8);
+  const trace::Trace trace = trace_of("wide,0,9,100\n");
+  const SimulationResult result = simulate(trace, std::move(*make_policy(patient, patience)), settings);
+  EXPECT_EQ(result.unfinished, 1);
+  EXPECT_LT(result.idle_at_end, Duration::whole_seconds(3600));
+}
+
+// Asks to be woken for ever and starts nothing.
+class Idler : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    plan.wake_at(snapshot.now + Duration::whole_seconds(1));
+  }
+};
+
+TEST(IdleCluster, is_given_up_after_a_month) {
+  SimulationSettings settings;
+  settings.cluster = Cluster::uniform(1, 8);
+  const SimulationResult result = simulate(trace_of("a,0,1,100\n"), std::make_unique<Idler>(), settings);
+  EXPECT_EQ(result.unfinished, 1);
+  EXPECT_NEAR(result.idle_at_end.to_seconds() / 86'400, 30, 0.2);
+}
+
 TEST(Switches, of_the_policy_take_effect_at_their_time) {
-  // fifo until 150: the short one waits; srtf from then: it goes first.
-  const Trace trace = trace_of(one_interrupts);
+  // fifo until 150: the short job waits; then srtf: it goes first.
+  const trace::Trace trace = trace_of(one_interrupts);
   SimulationSettings settings;
   settings.cluster = Cluster::uniform(1, 1);
   std::vector<PolicySwitch> switches;
@@ -181,11 +242,14 @@ TEST(Clusters, are_read_from_a_shape_or_a_file) {
   for (const char* wrong : {"", "8", "x", "0x8", "8x0", "8x65", "-1x8", "8x8+", "8x8x8"})
     EXPECT_EQ(read_cluster(wrong).error().code, "bad-servers") << wrong;
   const auto cluster = parse_cluster_file(
-      "[[servers]]\ncount = 2\ngpus = 4\ngpu_type = \"a100\"\nspeed = 2.0\n[costs]\nrestart = \"30s\"\n"
+      "[[servers]]\ncount = 2\ngpus = 4\ngpu_type = \"a100\"\nspeed = 2.0\nbandwidth_network_gb_s = "
+      "1.25\n[costs]\nrestart = \"30s\"\n"
       "[faults]\ncheckpoint_every = \"10m\"\n[[events]]\nat = \"1h\"\nserver = \"gpu1\"\nevent = \"lost\"\n",
       "lab.toml");
   ASSERT_TRUE(cluster.ok()) << cluster.error().message;
   EXPECT_EQ(cluster->gpus(), 8);
+  EXPECT_EQ(cluster->descriptions().front().bandwidth_network_bytes_per_s, 1.25e9);
+  EXPECT_FALSE(cluster->descriptions().front().bandwidth_inside_bytes_per_s);
   EXPECT_EQ(cluster->costs.restart, Duration::whole_seconds(30));
   EXPECT_EQ(cluster->events.front().at, Instant::at_seconds(3600));
   const auto message = [](const char* text) { return parse_cluster_file(text, "lab.toml").error().message; };

@@ -1,127 +1,23 @@
-// The store in one SQLite file through SOCI. Write-ahead log, synchronous = FULL: a commit that returned survives a
+// The store in one SQLite file through SOCI. Write-ahead log, synchronous = FULL: a commit that has returned survives a
 // power cut. SOCI's exceptions end here.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
-
-#include <soci/soci.h>
-#include <soci/sqlite3/soci-sqlite3.h>
+#include <initializer_list>
+#include <sstream>
+#include <utility>
 
 #include "store/migrations.h"
-#include "store/store.h"
+#include "store/sqlite.h"
 
 namespace sl::store {
 namespace {
-
-using Number = std::optional<std::int64_t>;
-
-// The columns of a job row, numbers and texts, each in one order for writing and reading.
-constexpr std::array job_numbers = {
-    "submitted_us",     "state_since_us", "first_start_us", "last_start_us",   "finished_us", "attempt",  "run_us",
-    "attained_gpu_us",  "preemptions",    "migrations",     "resizes",         "failures",    "priority", "held",
-    "cancel_requested", "exit_code",      "signal",         "annotation_micro"};
-constexpr std::array job_texts = {"user_name", "name",         "spec_json",       "state",         "server",
-                                  "gpus",      "failure_kind", "failure_message", "progress_json", "extra_json"};
-
-std::array<Number, job_numbers.size()> numbers_of(const JobRow& r) {
-  return {r.submitted_us,     r.state_since_us,
-          r.first_start_us,   r.last_start_us,
-          r.finished_us,      r.attempt,
-          r.run_us,           r.attained_gpu_us,
-          r.preemptions,      r.migrations,
-          r.resizes,          r.failures,
-          r.priority,         r.held,
-          r.cancel_requested, r.exit_code,
-          r.signal,           std::llround(r.annotation * 1e6)};
-}
-
-void set_numbers(JobRow& r, const std::array<Number, job_numbers.size()>& n) {
-  const auto whole = [&](std::size_t i) { return static_cast<int>(n[i].value_or(0)); };
-  const auto small = [&](std::size_t i) { return n[i] ? std::optional(static_cast<int>(*n[i])) : std::nullopt; };
-  r.submitted_us = n[0].value_or(0), r.state_since_us = n[1].value_or(0);
-  r.first_start_us = n[2], r.last_start_us = n[3], r.finished_us = n[4];
-  r.attempt = whole(5), r.run_us = n[6].value_or(0), r.attained_gpu_us = n[7].value_or(0);
-  r.preemptions = whole(8), r.migrations = whole(9), r.resizes = whole(10), r.failures = whole(11),
-  r.priority = whole(12);
-  r.held = whole(13) != 0, r.cancel_requested = whole(14) != 0;
-  r.exit_code = small(15), r.signal = small(16);
-  r.annotation = static_cast<double>(n[17].value_or(0)) * 1e-6;
-}
-
-template <typename Row>  // JobRow or const JobRow
-auto texts_of(Row& r) {
-  return std::array{&r.user, &r.name,         &r.spec_json,       &r.state,         &r.server,
-                    &r.gpus, &r.failure_kind, &r.failure_message, &r.progress_json, &r.extra_json};
-}
-
-std::string join_names(const char* before, bool placeholders) {
-  std::string text;
-  for (const auto* name : job_numbers) text += std::string(", ") + before + name;
-  for (const auto* name : job_texts) text += std::string(", ") + before + name;
-  (void)placeholders;
-  return text;
-}
-
-// Buffers a prepared statement is bound to: fill, then execute.
-struct Slot {
-  long long number = 0;
-  std::string text;
-  soci::indicator state = soci::i_ok;
-  void set(const Number& n) {
-    state = n ? soci::i_ok : soci::i_null;
-    number = n.value_or(0);
-  }
-  Number get() const { return state == soci::i_ok ? Number(number) : std::nullopt; }
-};
-
-Error translate(const std::exception& e) {
-  const std::string text = e.what();
-  if (text.find("full") != std::string::npos || text.find("disk I/O") != std::string::npos) {
-    return unavailable("disk-full", "the disk of the data directory is full")
-        .hint("make room; submissions are accepted again by themselves");
-  }
-  return internal_error("store-failed", "the database failed: " + text);
-}
-
-// One prepared INSERT with `numbers` number columns and `texts` text columns, in this order.
-class Insert {
- public:
-  Insert(soci::session& sql, const std::string& query, std::size_t numbers, std::size_t texts)
-      : slots_(numbers + texts), numbers_(numbers), statement_(sql) {
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (i < numbers) {
-        statement_.exchange(soci::use(slots_[i].number, slots_[i].state));
-      } else {
-        statement_.exchange(soci::use(slots_[i].text));
-      }
-    }
-    statement_.alloc();
-    statement_.prepare(query);
-    statement_.define_and_bind();
-  }
-  void number(std::size_t i, const Number& value) { slots_[i].set(value); }
-  void text(std::size_t i, const std::string& value) { slots_[numbers_ + i].text = value; }
-  void run() { statement_.execute(true); }
-
- private:
-  std::vector<Slot> slots_;
-  std::size_t numbers_;
-  soci::statement statement_;
-};
-
-std::string insert_query(const std::string& verb, const std::string& table, const std::string& columns,
-                         std::size_t count) {
-  std::string marks;
-  for (std::size_t i = 0; i < count; ++i) marks += (i ? ", :v" : ":v") + std::to_string(i);
-  return verb + " INTO " + table + "(" + columns + ") VALUES(" + marks + ")";
-}
 
 class SqliteStore : public Store {
  public:
@@ -138,33 +34,32 @@ class SqliteStore : public Store {
 
   Status commit(const Batch& batch) override;
   Result<Loaded> load(std::int64_t now_us, std::size_t finished_max) override;
-  Result<std::optional<JobRow>> job(std::int64_t id) override;
-  Result<std::vector<EventRow>> events(std::int64_t after_seq, std::size_t limit,
-                                       std::optional<std::int64_t> job_id) override;
 
  private:
-  void write(const JobRow& row);
-  void write(const EventRow& row);
-  std::vector<JobRow> jobs_where(const std::string& where);
+  void write(const Batch& batch);
+  void remove(const Removal& removal);
   int lock_;
   soci::session sql_;
-  std::unique_ptr<Insert> insert_job_, insert_event_, insert_policy_, insert_key_, insert_server_, insert_setting_;
+  std::unique_ptr<Write> write_job_, write_placement_, write_event_, write_policy_, write_key_, write_server_,
+      write_setting_, write_profile_, write_removed_, remove_job_, remove_placements_, remove_events_;
 };
+
+// The version of the schema, which this program must know.
+Result<std::int64_t> schema_version(soci::session& sql) {
+  const std::int64_t version = select_number(sql, "SELECT max(version) FROM schema_version");
+  const auto known = static_cast<std::int64_t>(migrations().size());
+  if (version <= known) return version;
+  return conflict("newer-schema", "the data directory was written by a newer version of schedulearn")
+      .note("its schema is version " + std::to_string(version) + ", this program knows up to " + std::to_string(known))
+      .hint("use the newer schedulearn, or another --data directory");
+}
 
 Status SqliteStore::migrate() {
   sql_ << "CREATE TABLE IF NOT EXISTS schema_version(version BIGINT NOT NULL)";
-  long long version = 0;
-  soci::indicator state = soci::i_null;
-  sql_ << "SELECT max(version) FROM schema_version", soci::into(version, state);
-  if (state != soci::i_ok) version = 0;
-  const auto known = static_cast<long long>(migrations().size());
-  if (version > known) {
-    return conflict("newer-schema", "the data directory was written by a newer version of schedulearn")
-        .note("its schema is version " + std::to_string(version) + ", this program knows up to " +
-              std::to_string(known))
-        .hint("use the newer schedulearn, or another --data directory");
-  }
-  for (long long next = version; next < known; ++next) {
+  const auto version = schema_version(sql_);
+  if (!version.ok()) return version.error();
+  const auto known = static_cast<std::int64_t>(migrations().size());
+  for (std::int64_t next = *version; next < known; ++next) {
     soci::transaction transaction(sql_);
     auto* backend = static_cast<soci::sqlite3_session_backend*>(sql_.get_backend());
     char* message = nullptr;
@@ -174,81 +69,54 @@ Status SqliteStore::migrate() {
       sqlite_api::sqlite3_free(message);
       return internal_error("store-failed", "migration " + std::to_string(next + 1) + " failed: " + why);
     }
-    sql_ << "INSERT INTO schema_version(version) VALUES(:v)", soci::use(next + 1);
+    sql_ << "INSERT INTO schema_version(version) VALUES(:v)", soci::use(static_cast<long long>(next + 1));
     transaction.commit();
   }
   return {};
 }
 
+// A job's row is replaced in place: the schema counts finished jobs when a row is updated.
+std::string job_query() {
+  std::string query = insert_query("INSERT", "jobs", job_columns, job_number_count + job_text_count) +
+                      " ON CONFLICT(id) DO UPDATE SET ";
+  std::istringstream names(job_columns);
+  bool is_first = true;
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    if (name != "id") query += (std::exchange(is_first, false) ? "" : ", ") + name + "=excluded." + name;
+  }
+  return query;
+}
+
 void SqliteStore::prepare() {
-  const std::size_t job_columns = 1 + job_numbers.size() + job_texts.size();
-  insert_job_ =
-      std::make_unique<Insert>(sql_, insert_query("REPLACE", "jobs", "id" + join_names("", false), job_columns),
-                               1 + job_numbers.size(), job_texts.size());
-  insert_event_ = std::make_unique<Insert>(
-      sql_,
-      insert_query("INSERT", "events",
-                   "seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json",
-                   11),
-      3, 8);
-  insert_policy_ = std::make_unique<Insert>(
-      sql_, insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom, source", 5), 1, 4);
-  insert_key_ = std::make_unique<Insert>(
-      sql_, insert_query("REPLACE", "idempotency_keys", "job_id, at_us, key, body_hash", 4), 2, 2);
-  insert_server_ =
-      std::make_unique<Insert>(sql_,
-                               "INSERT INTO servers(last_contact_us, name, agent_id, description_json) VALUES(:a, :b, "
-                               ":c, :d) ON CONFLICT(name) DO UPDATE SET last_contact_us=excluded.last_contact_us, "
-                               "agent_id=excluded.agent_id, description_json=excluded.description_json",
-                               1, 3);
-  insert_setting_ = std::make_unique<Insert>(sql_, insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
-}
-
-void SqliteStore::write(const JobRow& row) {
-  insert_job_->number(0, row.id);
-  const auto numbers = numbers_of(row);
-  for (std::size_t i = 0; i < numbers.size(); ++i) insert_job_->number(1 + i, numbers[i]);
-  const auto texts = texts_of(row);
-  for (std::size_t i = 0; i < texts.size(); ++i) insert_job_->text(i, *texts[i]);
-  insert_job_->run();
-}
-
-void SqliteStore::write(const EventRow& row) {
-  insert_event_->number(0, row.seq);
-  insert_event_->number(1, row.at_us);
-  insert_event_->number(2, row.job_id);
-  const std::array texts = {&row.kind, &row.server, &row.actor_type, &row.actor_name,
-                            &row.from, &row.to,     &row.text,       &row.data_json};
-  for (std::size_t i = 0; i < texts.size(); ++i) insert_event_->text(i, *texts[i]);
-  insert_event_->run();
+  const auto prepared = [this](const std::string& query, std::size_t numbers, std::size_t texts) {
+    return std::make_unique<Write>(sql_, query, numbers, texts);
+  };
+  write_job_ = prepared(job_query(), job_number_count, job_text_count);
+  write_placement_ =
+      prepared(insert_query("REPLACE", "placements", placement_columns, placement_number_count + placement_text_count),
+               placement_number_count, placement_text_count);
+  write_event_ = prepared(insert_query("INSERT", "events", event_columns, event_number_count + event_text_count),
+                          event_number_count, event_text_count);
+  write_policy_ =
+      prepared(insert_query("INSERT", "policies", "since_us, name, parameters_json, by_whom, source, reason", 6), 1, 5);
+  write_key_ = prepared(insert_query("REPLACE", "keys_of_jobs", "job_id, at_us, key, body_hash", 4), 2, 2);
+  write_server_ = prepared(
+      "INSERT INTO servers(last_contact_us, name, agent_id, description_json) VALUES(:a, :b, :c, :d) ON CONFLICT(name) "
+      "DO UPDATE SET last_contact_us=excluded.last_contact_us, agent_id=excluded.agent_id, "
+      "description_json=excluded.description_json",
+      1, 3);
+  write_setting_ = prepared(insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
+  write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json", 3), 1, 2);
+  write_removed_ = prepared(insert_query("REPLACE", "removed_jobs", "first_id, last_id, at_us, rule", 4), 3, 1);
+  remove_job_ = prepared("DELETE FROM jobs WHERE id = :v0 AND finished_us IS NOT NULL", 1, 0);
+  remove_placements_ = prepared("DELETE FROM placements WHERE job_id = :v0", 1, 0);
+  remove_events_ = prepared("DELETE FROM events WHERE job_id = :v0", 1, 0);
 }
 
 Status SqliteStore::commit(const Batch& batch) {
   try {
     soci::transaction transaction(sql_);
-    for (const JobRow& row : batch.jobs) write(row);
-    for (const EventRow& row : batch.events) write(row);
-    for (const PolicyRow& row : batch.policies) {
-      insert_policy_->number(0, row.since_us);
-      insert_policy_->text(0, row.name), insert_policy_->text(1, row.parameters_json), insert_policy_->text(2, row.by);
-      insert_policy_->text(3, row.source);
-      insert_policy_->run();
-    }
-    for (const IdempotencyRow& row : batch.keys) {
-      insert_key_->number(0, row.job_id), insert_key_->number(1, row.at_us);
-      insert_key_->text(0, row.key), insert_key_->text(1, row.body_hash);
-      insert_key_->run();
-    }
-    for (const ServerRow& row : batch.servers) {
-      insert_server_->number(0, row.last_contact_us);
-      insert_server_->text(0, row.name), insert_server_->text(1, row.agent_id),
-          insert_server_->text(2, row.description_json);
-      insert_server_->run();
-    }
-    for (const SettingRow& row : batch.settings) {
-      insert_setting_->text(0, row.key), insert_setting_->text(1, row.value);
-      insert_setting_->run();
-    }
+    write(batch);
     transaction.commit();
     return {};
   } catch (const std::exception& e) {
@@ -256,104 +124,143 @@ Status SqliteStore::commit(const Batch& batch) {
   }
 }
 
-std::vector<JobRow> SqliteStore::jobs_where(const std::string& where) {
-  Slot id;
-  std::array<Slot, job_numbers.size()> numbers;
-  JobRow row;
-  soci::statement statement(sql_);
-  statement.exchange(soci::into(id.number));
-  for (Slot& slot : numbers) statement.exchange(soci::into(slot.number, slot.state));
-  for (std::string* text : texts_of(row)) statement.exchange(soci::into(*text));
-  statement.alloc();
-  statement.prepare("SELECT id" + join_names("", false) + " FROM jobs " + where);
-  statement.define_and_bind();
-  statement.execute();
-  std::vector<JobRow> rows;
-  while (statement.fetch()) {
-    std::array<Number, job_numbers.size()> values;
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = numbers[i].get();
-    set_numbers(row, values);
-    row.id = id.number;
-    rows.push_back(row);
+void SqliteStore::write(const Batch& batch) {
+  const auto texts = [](Write& write, std::initializer_list<const std::string*> all) {
+    std::size_t i = 0;
+    for (const std::string* text : all) write.text(i++, *text);
+    write.run();
+  };
+  for (const JobRow& row : batch.jobs) fill(*write_job_, row), write_job_->run();
+  for (const PlacementRow& row : batch.placements) fill(*write_placement_, row), write_placement_->run();
+  for (const EventRow& row : batch.events) fill(*write_event_, row), write_event_->run();
+  for (const PolicyRow& row : batch.policies) {
+    write_policy_->number(0, row.since_us);
+    texts(*write_policy_, {&row.name, &row.parameters_json, &row.by, &row.source, &row.reason});
   }
+  for (const IdempotencyRow& row : batch.keys) {
+    write_key_->number(0, row.job_id), write_key_->number(1, row.at_us);
+    texts(*write_key_, {&row.key, &row.body_hash});
+  }
+  for (const ServerRow& row : batch.servers) {
+    write_server_->number(0, row.last_contact_us);
+    texts(*write_server_, {&row.name, &row.agent_id, &row.description_json});
+  }
+  for (const SettingRow& row : batch.settings) texts(*write_setting_, {&row.key, &row.value});
+  if (const long long last = batch.forget_keys_to; last > 0)
+    sql_ << "DELETE FROM keys_of_jobs WHERE job_id <= :last", soci::use(last);
+  for (const ProfileRow& row : batch.profiles) {
+    write_profile_->number(0, row.at_us);
+    texts(*write_profile_, {&row.family, &row.profile_json});
+  }
+  for (const Removal& removal : batch.removals) remove(removal);
+}
+
+void SqliteStore::remove(const Removal& removal) {
+  std::vector<std::int64_t> jobs;
+  for (const FinishedJob& job : removal.jobs) jobs.push_back(job.id);
+  std::sort(jobs.begin(), jobs.end());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    for (Write* remove : {remove_events_.get(), remove_placements_.get(), remove_job_.get()})
+      remove->number(0, jobs[i]), remove->run();
+    if (i + 1 < jobs.size() && jobs[i + 1] == jobs[i] + 1) continue;
+    std::size_t first = i;  // of the ids without a gap that end here
+    while (first > 0 && jobs[first - 1] == jobs[first] - 1) --first;
+    write_removed_->number(0, jobs[first]), write_removed_->number(1, jobs[i]);
+    write_removed_->number(2, removal.at_us), write_removed_->text(0, removal.rule);
+    write_removed_->run();
+  }
+  if (const long long until = removal.events_until_us; until > 0)
+    sql_ << "DELETE FROM events WHERE seq IN (SELECT seq FROM events WHERE job_id IS NULL AND at_us < :t "
+            "ORDER BY at_us LIMIT 1000)",
+        soci::use(until);
+}
+
+// ---- what a controller starts with ----
+
+std::vector<ServerRow> servers(soci::session& sql) {
+  std::vector<ServerRow> rows;
+  Select s(sql,
+           "SELECT last_contact_us, name, agent_id, description_json FROM servers WHERE description_json <> '' ORDER "
+           "BY rowid",
+           1, 3);
+  while (s.next()) rows.push_back({s.text(0), s.text(1), s.text(2), s.whole(0)});
   return rows;
+}
+
+std::vector<PolicyRow> policies(soci::session& sql) {
+  std::vector<PolicyRow> rows;
+  Select s(sql,
+           "SELECT since_us, name, parameters_json, by_whom, source, reason FROM policies ORDER BY rowid DESC "
+           "LIMIT 100",
+           1, 5);
+  while (s.next()) rows.push_back({s.whole(0), s.text(0), s.text(1), s.text(2), s.text(3), s.text(4)});
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+std::vector<SettingRow> settings(soci::session& sql) {
+  std::vector<SettingRow> rows;
+  Select s(sql, "SELECT key, value FROM settings WHERE value <> ''", 0, 2);
+  while (s.next()) rows.push_back({s.text(0), s.text(1)});
+  return rows;
+}
+
+std::vector<ProfileRow> profiles(soci::session& sql) {
+  std::vector<ProfileRow> rows;
+  Select s(sql, "SELECT at_us, family, profile_json FROM profiles WHERE profile_json <> '' ORDER BY family", 1, 2);
+  while (s.next()) rows.push_back({s.text(0), s.text(1), s.whole(0)});
+  return rows;
+}
+
+std::vector<IdempotencyRow> young_keys(soci::session& sql, std::int64_t now_us) {
+  const long long oldest = now_us - 24LL * 3600 * 1'000'000;
+  sql << "DELETE FROM keys_of_jobs WHERE at_us < :t", soci::use(oldest);
+  std::vector<IdempotencyRow> rows;
+  Select s(sql, "SELECT job_id, at_us, key, body_hash FROM keys_of_jobs ORDER BY job_id", 2, 2);
+  while (s.next()) rows.push_back({s.text(0), s.text(1), s.whole(0), s.whole(1)});
+  return rows;
+}
+
+std::vector<TotalRow> totals(soci::session& sql) {
+  std::vector<TotalRow> rows;
+  Select s(sql, "SELECT jobs, state FROM finished_totals ORDER BY state", 1, 1);
+  while (s.next()) rows.push_back({s.text(0), s.whole(0)});
+  return rows;
+}
+
+// Everything but the keys.
+Loaded load(soci::session& sql, std::size_t finished_max) {
+  Loaded loaded;
+  loaded.unfinished_jobs = select_jobs(sql, "WHERE finished_us IS NULL ORDER BY id");
+  const std::string latest =
+      "WHERE finished_us IS NOT NULL ORDER BY finished_us DESC LIMIT " + std::to_string(finished_max);
+  loaded.finished_jobs = select_jobs(sql, latest);
+  std::reverse(loaded.finished_jobs.begin(), loaded.finished_jobs.end());
+  loaded.finished_totals = totals(sql);
+  loaded.placements = select_placements(
+      sql, "WHERE job_id IN (SELECT id FROM jobs WHERE finished_us IS NULL) OR job_id IN (SELECT id FROM jobs " +
+               latest + ") ORDER BY job_id, incarnation, rank");
+  loaded.servers = servers(sql);
+  loaded.policies = policies(sql);
+  loaded.settings = settings(sql);
+  loaded.profiles = profiles(sql);
+  loaded.next_event_seq = select_number(sql, "SELECT max(seq) FROM events") + 1;
+  loaded.last_event_us = select_number(sql, "SELECT at_us FROM events ORDER BY seq DESC LIMIT 1");
+  // Ids are never used again, not even those of jobs that have been removed.
+  loaded.next_job_id = std::max(select_number(sql, "SELECT max(id) FROM jobs"),
+                                select_number(sql, "SELECT last_id FROM removed_jobs ORDER BY first_id DESC LIMIT 1")) +
+                       1;
+  return loaded;
 }
 
 Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) {
   try {
-    Loaded loaded;
-    loaded.unfinished_jobs = jobs_where("WHERE finished_us IS NULL ORDER BY id");
-    loaded.finished_jobs =
-        jobs_where("WHERE finished_us IS NOT NULL ORDER BY finished_us DESC LIMIT " + std::to_string(finished_max));
-    std::reverse(loaded.finished_jobs.begin(), loaded.finished_jobs.end());
-    long long number = 0;
-    std::string a, b, c, d;
-    {
-      soci::statement s =
-          (sql_.prepare << "SELECT last_contact_us, name, agent_id, description_json FROM servers ORDER BY rowid",
-           soci::into(number), soci::into(a), soci::into(b), soci::into(c));
-      for (s.execute(); s.fetch();) loaded.servers.push_back({a, b, c, number});
-    }
-    {
-      soci::statement s =
-          (sql_.prepare
-               << "SELECT since_us, name, parameters_json, by_whom, source FROM policies ORDER BY rowid DESC LIMIT 100",
-           soci::into(number), soci::into(a), soci::into(b), soci::into(c), soci::into(d));
-      for (s.execute(); s.fetch();) loaded.policies.insert(loaded.policies.begin(), {number, a, b, c, d});
-    }
-    {
-      soci::statement s = (sql_.prepare << "SELECT key, value FROM settings", soci::into(a), soci::into(b));
-      for (s.execute(); s.fetch();) loaded.settings.push_back({a, b});
-    }
-    {
-      const long long oldest = now_us - 24LL * 3600 * 1'000'000;
-      sql_ << "DELETE FROM idempotency_keys WHERE at_us < :t", soci::use(oldest);
-      long long at = 0;
-      soci::statement s = (sql_.prepare << "SELECT key, body_hash, job_id, at_us FROM idempotency_keys", soci::into(a),
-                           soci::into(b), soci::into(number), soci::into(at));
-      for (s.execute(); s.fetch();) loaded.keys.push_back({a, b, number, at});
-    }
-    soci::indicator state = soci::i_null;
-    sql_ << "SELECT max(seq) FROM events", soci::into(number, state);
-    loaded.next_event_seq = state == soci::i_ok ? number + 1 : 1;
-    sql_ << "SELECT max(at_us) FROM events WHERE seq = (SELECT max(seq) FROM events)", soci::into(number, state);
-    loaded.last_event_us = state == soci::i_ok ? number : 0;
-    sql_ << "SELECT max(id) FROM jobs", soci::into(number, state);
-    loaded.next_job_id = state == soci::i_ok ? number + 1 : 1;
+    sql_ << "DELETE FROM servers WHERE description_json = ''";
+    sql_ << "DELETE FROM settings WHERE value = ''";
+    sql_ << "DELETE FROM profiles WHERE profile_json = ''";
+    Loaded loaded = store::load(sql_, finished_max);
+    loaded.keys = young_keys(sql_, now_us);
     return loaded;
-  } catch (const std::exception& e) {
-    return translate(e);
-  }
-}
-
-Result<std::optional<JobRow>> SqliteStore::job(std::int64_t id) {
-  try {
-    auto rows = jobs_where("WHERE id = " + std::to_string(id));
-    return rows.empty() ? std::optional<JobRow>() : std::optional<JobRow>(std::move(rows.front()));
-  } catch (const std::exception& e) {
-    return translate(e);
-  }
-}
-
-Result<std::vector<EventRow>> SqliteStore::events(std::int64_t after_seq, std::size_t limit,
-                                                  std::optional<std::int64_t> job_id) {
-  try {
-    std::vector<EventRow> rows;
-    long long seq = 0, at = 0;
-    Slot job;
-    EventRow row;
-    const std::string of_job = job_id ? " AND job_id = " + std::to_string(*job_id) : "";
-    soci::statement s = (sql_.prepare << "SELECT seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, "
-                                         "to_state, text, data_json FROM events WHERE seq > "
-                                      << after_seq << of_job << " ORDER BY seq LIMIT " << limit,
-                         soci::into(seq), soci::into(at), soci::into(job.number, job.state), soci::into(row.kind),
-                         soci::into(row.server), soci::into(row.actor_type), soci::into(row.actor_name),
-                         soci::into(row.from), soci::into(row.to), soci::into(row.text), soci::into(row.data_json));
-    for (s.execute(); s.fetch();) {
-      row.seq = seq, row.at_us = at, row.job_id = job.get();
-      rows.push_back(row);
-    }
-    return rows;
   } catch (const std::exception& e) {
     return translate(e);
   }
@@ -371,7 +278,6 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
   std::error_code failed;
   std::filesystem::create_directories(data_dir, failed);
   if (failed) return not_writable(data_dir, failed.value());
-  ::chmod(data_dir.c_str(), 0700);
   const int lock = ::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock < 0) return not_writable(data_dir, errno);
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0) {
@@ -380,12 +286,31 @@ Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir) {
         .hint("stop it, or choose another: --data DIR");
   }
   try {
-    const std::string path = data_dir + "/schedulearn.db";
+    const std::string path = database_path(data_dir);
     ::close(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     auto store = std::make_unique<SqliteStore>(lock, path);
     if (Status migrated = store->migrate(); !migrated.ok()) return migrated.error();
     store->prepare();
     return std::unique_ptr<Store>(std::move(store));
+  } catch (const std::exception& e) {
+    return translate(e);
+  }
+}
+
+Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max) {
+  const std::string path = database_path(data_dir);
+  if (::access(path.c_str(), R_OK) != 0)
+    return not_found("no-database",
+                     "there is no data of a controller in " + data_dir + ": " + path + ": " + std::strerror(errno));
+  try {
+    soci::session sql(soci::sqlite3, "db=" + path + " timeout=10");
+    sql << "PRAGMA query_only=1";
+    const auto version = schema_version(sql);
+    if (!version.ok()) return version.error();
+    if (*version < static_cast<std::int64_t>(migrations().size()))
+      return conflict("older-schema", data_dir + " was written by an older version of schedulearn")
+          .hint("bring it up to date: schedulearn up --data " + data_dir);
+    return load(sql, finished_max);
   } catch (const std::exception& e) {
     return translate(e);
   }

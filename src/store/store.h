@@ -1,10 +1,13 @@
-// What survives a restart, and nothing of how: jobs, events, policies, servers. No SQL outside this folder.
+// What survives a restart (jobs, events, policies, servers), independently of how it is stored. No SQL outside this
+// folder.
 //
-// A Batch is one transaction: all of it is durable or none. Rows are complete: writing a job row replaces the older
-// one.
+// A Batch is one transaction: all of it becomes durable or none of it. Rows are complete: a job row that is written
+// replaces the previous one. A Store writes, and loads what a controller starts with; Readers read the past at the same
+// time.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,16 +27,32 @@ struct JobRow {
   int attempt = 0;
   std::int64_t run_us = 0, attained_gpu_us = 0;
   int preemptions = 0, migrations = 0, resizes = 0, failures = 0;
-  std::string server;  // of the present or last attempt
-  std::string gpus;    // "0,1"
+  int quick_requeues = 0;  // consecutive requests to be restarted that came soon after a start
+  std::string server;      // of the current or last attempt
+  std::string gpus;        // "0,1"
   int priority = 0;
   bool held = false, cancel_requested = false;
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;
-  std::string progress_json;
-  double annotation = 0;   // kept to a millionth
-  std::string extra_json;  // why it is being stopped: "cancelled", "preempted", "time_limit"
+  std::string progress_json;   // the last report of its metrics file
+  std::string telemetry_json;  // controller/telemetry.h
+  double annotation = 0;       // kept to a millionth
+  std::string extra_json;      // why it is being stopped: "cancelled", "preempted", "time_limit"
   friend bool operator==(const JobRow&, const JobRow&) = default;
+};
+
+// Where an incarnation runs or ran: one row per server.
+struct PlacementRow {
+  std::int64_t job_id = 0;
+  int attempt = 0;
+  std::int64_t incarnation = 0;  // its number; 0: begun by a version without incarnations
+  std::string cluster;           // empty then
+  std::string server;
+  int rank = 0;           // of the server among those of the incarnation
+  std::string gpus;       // "0,1"
+  std::string gpu_uuids;  // "GPU-…,GPU-…"; empty: unknown
+  std::optional<std::int64_t> ended_us;
+  friend bool operator==(const PlacementRow&, const PlacementRow&) = default;
 };
 
 struct EventRow {
@@ -47,7 +66,8 @@ struct EventRow {
 struct PolicyRow {
   std::int64_t since_us = 0;
   std::string name, parameters_json, by;
-  std::string source = {};  // of a policy that a user wrote; empty: a built-in one
+  std::string source = {};  // of a user's own policy; empty: a built-in one
+  std::string reason = {};  // why it replaced the previous one; empty: a user chose it
   friend bool operator==(const PolicyRow&, const PolicyRow&) = default;
 };
 
@@ -57,30 +77,66 @@ struct IdempotencyRow {
 };
 
 struct ServerRow {
-  std::string name, agent_id, description_json;  // wire::Hello
+  std::string name, agent_id;
+  std::string description_json;  // wire::Hello; empty: it is not part of the cluster any more
   std::int64_t last_contact_us = 0;
 };
 
+struct ProfileRow {
+  std::string family;
+  std::string profile_json;  // wire::TrainingProfile; empty: deleted
+  std::int64_t at_us = 0;
+};
+
 struct SettingRow {
-  std::string key, value;
+  std::string key;
+  std::string value;  // empty: none any more
+};
+
+// How many jobs have ended in this state and are still kept.
+struct TotalRow {
+  std::string state;
+  std::int64_t jobs = 0;
+  friend bool operator==(const TotalRow&, const TotalRow&) = default;
+};
+
+struct FinishedJob {
+  std::int64_t id = 0;
+  std::string state;
+};
+
+// Finished jobs, and events that concern no job, to be removed for good with all that belongs to them. The database
+// remembers which jobs were removed, when and by which rule.
+struct Removal {
+  std::int64_t at_us = 0;
+  std::string rule;  // "age", "number" or "size"
+  std::vector<FinishedJob> jobs;
+  std::int64_t events_until_us = 0;  // the oldest events of no job from before this time, up to a thousand; 0: none
 };
 
 struct Batch {
-  std::vector<JobRow> jobs;  // inserted or replaced, the last of an id wins
+  std::vector<JobRow> jobs;              // inserted or replaced, the last of an id wins
+  std::vector<PlacementRow> placements;  // likewise, by job, incarnation and server
   std::vector<EventRow> events;
   std::vector<PolicyRow> policies;  // appended to the history
   std::vector<IdempotencyRow> keys;
   std::vector<ServerRow> servers;
   std::vector<SettingRow> settings;
+  std::int64_t forget_keys_to = 0;   // the keys of this job and of earlier ones are deleted; 0: none
+  std::vector<ProfileRow> profiles;  // one per family, the last one wins
+  std::vector<Removal> removals;
 };
 
 struct Loaded {
-  std::vector<JobRow> unfinished_jobs;  // by id
-  std::vector<JobRow> finished_jobs;    // the latest, oldest first
-  std::vector<ServerRow> servers;       // in the order they joined
-  std::vector<PolicyRow> policies;      // the latest, oldest first
+  std::vector<JobRow> unfinished_jobs;    // by id
+  std::vector<JobRow> finished_jobs;      // the latest, oldest first
+  std::vector<TotalRow> finished_totals;  // one per state
+  std::vector<PlacementRow> placements;   // of these jobs, in the order they began
+  std::vector<ServerRow> servers;         // in the order they joined
+  std::vector<PolicyRow> policies;        // the latest, oldest first
   std::vector<SettingRow> settings;
-  std::vector<IdempotencyRow> keys;  // younger than a day
+  std::vector<ProfileRow> profiles;  // by family
+  std::vector<IdempotencyRow> keys;  // younger than a day, by job
   std::int64_t last_event_us = 0;
   std::int64_t next_event_seq = 1;
   std::int64_t next_job_id = 1;
@@ -92,14 +148,57 @@ class Store {
   // Errors: "disk-full" (unavailable), "store-failed".
   virtual Status commit(const Batch& batch) = 0;
   virtual Result<Loaded> load(std::int64_t now_us, std::size_t finished_max) = 0;
-  virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;
-  // Ascending seq, after `after_seq`, of one job if given.
-  virtual Result<std::vector<EventRow>> events(std::int64_t after_seq, std::size_t limit,
-                                               std::optional<std::int64_t> job_id) = 0;
 };
 
-// The database of a data directory, made if it is not there (directory 0700). Errors: "newer-schema",
-// "data-directory-not-writable", "data-directory-in-use", "store-failed".
+// The database of a data directory, created if missing. Errors: "newer-schema", "data-directory-not-writable",
+// "data-directory-in-use", "store-failed".
 Result<std::unique_ptr<Store>> open_sqlite(const std::string& data_dir);
+
+// What a controller would start with, from a database that none writes; only reads it. Without `keys`.
+// Errors: "no-database", "older-schema", "newer-schema", "store-failed".
+Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max);
+
+// Which finished jobs to read. Empty fields exclude nothing.
+struct JobQuery {
+  std::int64_t before = INT64_MAX;  // ids below this one
+  std::vector<std::string> states;
+  std::string user, word;  // `word`: some part of the name
+  std::size_t limit = 100;
+};
+
+struct EventQuery {
+  std::optional<std::int64_t> job;    // only events of this job
+  std::optional<std::int64_t> after;  // events after this sequence number; none: the latest
+  std::size_t limit = 100;
+};
+
+struct RemovedJob {
+  std::int64_t at_us = 0;
+  std::string rule;  // as in Removal
+};
+
+// Sees what is durable at the time of each call, while a Store commits. Only one thread at a time may use it. Errors:
+// "store-failed".
+class Reader {
+ public:
+  virtual ~Reader() = default;
+  virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;                // finished or not
+  virtual Result<std::vector<PlacementRow>> placements(std::int64_t job) = 0;    // in the order they began
+  virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first
+  virtual Result<std::int64_t> count_finished(const JobQuery& query) = 0;        // ignores the limit of `query`
+  virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;     // oldest first
+  virtual Result<std::optional<RemovedJob>> removed(std::int64_t job) = 0;       // nothing if it has not been removed
+
+  // ---- for retention rules ----
+  // When these jobs ended; those that the database does not have are missing, unfinished ones have no time.
+  virtual Result<std::map<std::int64_t, std::optional<std::int64_t>>> ends(const std::vector<std::int64_t>& jobs) = 0;
+  virtual Result<std::int64_t> bytes_used() = 0;  // of the file, without the free space that removed rows have left
+  // Jobs that ended before `before_us`, in the order in which they ended.
+  virtual Result<std::vector<FinishedJob>> oldest_finished(std::int64_t before_us, std::size_t limit) = 0;
+  virtual Result<bool> has_events_of_no_job(std::int64_t before_us) = 0;
+};
+
+// Reads the database that open_sqlite() has made.
+Result<std::unique_ptr<Reader>> open_reader(const std::string& data_dir);
 
 }  // namespace sl::store

@@ -8,7 +8,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
+#include <soci/soci.h>
+#include <soci/sqlite3/soci-sqlite3.h>
+
+#include "store/migrations.h"
 #include "store/writer.h"
 
 namespace sl::store {
@@ -26,20 +31,25 @@ class StoreTest : public testing::Test {
     EXPECT_TRUE(store.ok()) << store.error().message;
     return std::move(*store);
   }
+  std::unique_ptr<Reader> read() {
+    auto reader = open_reader(dir_);
+    EXPECT_TRUE(reader.ok()) << reader.error().message;
+    return std::move(*reader);
+  }
   std::string dir_;
 };
 
 JobRow full_row(std::int64_t id) {
-  constexpr std::int64_t big = 5'000'000'000;  // SOCI reads INTEGER columns as 32 bits: no column may
+  constexpr std::int64_t big = 5'000'000'000;  // SOCI reads INTEGER columns as 32 bits: there must be none
   JobRow row;
   row.id = id;
   row.user = "u", row.name = "n", row.spec_json = "{}", row.state = "running";
   row.submitted_us = big, row.state_since_us = big + 1, row.first_start_us = big + 2, row.last_start_us = big + 3;
   row.attempt = 3, row.run_us = big + 4, row.attained_gpu_us = big + 5;
-  row.preemptions = 1, row.migrations = 2, row.resizes = 4, row.failures = 5;
+  row.preemptions = 1, row.migrations = 2, row.resizes = 4, row.failures = 5, row.quick_requeues = 6;
   row.server = "s", row.gpus = "0,1", row.priority = -7, row.held = true, row.cancel_requested = true;
   row.exit_code = 9, row.failure_kind = "exit", row.failure_message = "it's \"broken\"\n",
-  row.progress_json = "{\"a\":1}", row.annotation = 2.5, row.extra_json = "x";
+  row.progress_json = "{\"a\":1}", row.annotation = 2.5, row.extra_json = "x", row.telemetry_json = "{\"t\":1}";
   return row;
 }
 
@@ -48,10 +58,13 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   batch.jobs = {full_row(5'000'000'001)};
   batch.events = {
       {1, 5'000'000'002, "job.state", 5'000'000'001, "s", "user", "mei", "pending", "running", "text", "{}"}};
-  batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei", "class Mine:\n  pass\n"}};
+  batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei", "class Mine:\n  pass\n", "undo of srtf"}};
   batch.keys = {{"k", "h", 5'000'000'001, 5'000'000'004}};
   batch.servers = {{"s", "id", "{}", 5'000'000'005}};
+  batch.placements = {{5'000'000'001, 2, 5'000'000'006, "c", "s", 0, "1", "GPU-a", 5'000'000'007},
+                      {5'000'000'001, 3, 5'000'000'008, "c", "s", 0, "0,1", "", {}}};
   batch.settings = {{"last_server", "s"}};
+  batch.profiles = {{"cnn", "{}", 5'000'000'006}, {"gone", "", 5'000'000'006}};
   ASSERT_TRUE(open()->commit(batch).ok());
   auto store = open();
   const auto loaded = store->load(5'000'000'004, 100);
@@ -59,13 +72,114 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   EXPECT_EQ(loaded->unfinished_jobs, batch.jobs);
   EXPECT_EQ(loaded->policies, batch.policies);
   EXPECT_EQ(loaded->servers.front().last_contact_us, 5'000'000'005);
-  EXPECT_EQ(loaded->settings.front().value, "s");
+  EXPECT_EQ(loaded->placements, batch.placements);
+  EXPECT_EQ(loaded->settings.back().value, "s");
+  ASSERT_EQ(loaded->profiles.size(), 1U) << "an empty one has been removed";
+  EXPECT_EQ(loaded->profiles.front().family, "cnn");
+  EXPECT_EQ(loaded->profiles.front().profile_json, "{}");
+  EXPECT_EQ(loaded->profiles.front().at_us, 5'000'000'006);
   EXPECT_EQ(loaded->keys.front().job_id, 5'000'000'001);
   EXPECT_EQ(loaded->next_event_seq, 2);
   EXPECT_EQ(loaded->next_job_id, 5'000'000'002);
-  EXPECT_EQ(*store->events(0, 10, {}), batch.events);
-  EXPECT_EQ(store->events(0, 10, 1)->size(), 0u);
-  EXPECT_EQ(**store->job(5'000'000'001), batch.jobs.front());
+  const auto reader = read();
+  EXPECT_EQ(*reader->events({}), batch.events);
+  EXPECT_EQ(reader->events({.job = 1})->size(), 0u);
+  EXPECT_EQ(**reader->job(5'000'000'001), batch.jobs.front());
+  EXPECT_EQ(*reader->placements(5'000'000'001), batch.placements);
+}
+
+TEST_F(StoreTest, keys_are_forgotten_up_to_the_job_that_is_named) {
+  ASSERT_TRUE(open()->commit({.keys = {{"b", "h", 1, 10}, {"a", "h", 2, 20}, {"c", "h", 3, 30}}}).ok());
+  ASSERT_TRUE(open()->commit({.forget_keys_to = 2}).ok());
+  const auto loaded = open()->load(40, 100);
+  ASSERT_EQ(loaded->keys.size(), 1u);
+  EXPECT_EQ(loaded->keys.front().key, "c");
+}
+
+// What the program made whose schema had this version: with one waiting job and one that failed.
+void write_version(soci::session& sql, std::size_t version) {
+  for (std::size_t step = 0; step < version; ++step) {
+    std::istringstream text(migrations()[step]);
+    std::string statement;
+    for (std::string line; std::getline(text, line);) {
+      statement += line + "\n";
+      if (!line.ends_with(';')) continue;
+      sql << statement;
+      statement.clear();
+    }
+  }
+  sql << "CREATE TABLE schema_version(version BIGINT NOT NULL)";
+  sql << "INSERT INTO schema_version(version) VALUES(" << version << ")";
+  const std::string insert =
+      "INSERT INTO jobs(id, finished_us, state, submitted_us, state_since_us, attempt, run_us, attained_gpu_us, "
+      "preemptions, migrations, resizes, failures, priority, held, cancel_requested, annotation_micro, user_name, "
+      "name, spec_json, server, gpus, failure_kind, failure_message, progress_json, extra_json) ";
+  sql << insert + "VALUES(7,NULL,'pending',1,1,0,0,0,0,0,0,0,0,0,0,0,'mei','mnist','{}','','','','','','')";
+  sql << insert + "VALUES(6,5,'failed',1,1,0,0,0,0,0,0,0,0,0,0,0,'mei','mnist','{}','','','','','','')";
+}
+
+TEST_F(StoreTest, a_database_of_each_older_version_opens_and_keeps_its_jobs) {
+  for (std::size_t version = 1; version < migrations().size(); ++version) {
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directory(dir_);
+    {
+      soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+      write_version(sql, version);
+    }
+    EXPECT_EQ(load_past(dir_, 10).error().code, "older-schema");
+    const auto loaded = open()->load(0, 10);
+    ASSERT_TRUE(loaded.ok());
+    ASSERT_EQ(loaded->unfinished_jobs.size(), 1U) << version;
+    EXPECT_EQ(loaded->unfinished_jobs.front().name, "mnist");
+    EXPECT_EQ(loaded->unfinished_jobs.front().telemetry_json, "");
+    EXPECT_TRUE(loaded->profiles.empty());
+    EXPECT_EQ(loaded->finished_totals, (std::vector<TotalRow>{{"failed", 1}})) << version;
+    EXPECT_EQ((*read()->job(6))->state, "failed");
+  }
+}
+
+TEST_F(StoreTest, a_database_can_be_read_without_being_changed) {
+  Batch batch;
+  batch.jobs = {full_row(7)};
+  batch.servers = {{"kept", "a", "{}", 1}, {"removed", "b", "", 1}};
+  batch.keys = {{"k", "h", 7, 1}};
+  ASSERT_TRUE(open()->commit(batch).ok());
+  const auto past = load_past(dir_, 10);
+  ASSERT_TRUE(past.ok()) << past.error().message;
+  EXPECT_EQ(past->unfinished_jobs, batch.jobs);
+  ASSERT_EQ(past->servers.size(), 1U);
+  EXPECT_EQ(past->servers.front().name, "kept");
+  soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+  int servers = 0, keys = 0;
+  sql << "SELECT count(*) FROM servers", soci::into(servers);
+  sql << "SELECT count(*) FROM keys_of_jobs", soci::into(keys);
+  EXPECT_EQ(servers, 2);
+  EXPECT_EQ(keys, 1);
+  sql << "UPDATE schema_version SET version = 1000";
+  EXPECT_EQ(load_past(dir_, 10).error().code, "newer-schema");
+}
+
+TEST_F(StoreTest, what_an_older_version_was_running_has_a_placement_with_the_number_0) {
+  {
+    soci::session sql(soci::sqlite3, "db=" + dir_ + "/schedulearn.db");
+    write_version(sql, 5);
+    sql << "UPDATE jobs SET attempt = 2, state = 'running', server = 's', gpus = '0,1' WHERE id = 7";
+  }
+  const auto loaded = open()->load(0, 10);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ(loaded->placements, (std::vector<PlacementRow>{{7, 2, 0, "", "s", 0, "0,1", "", {}}}));
+}
+
+TEST_F(StoreTest, each_database_has_a_cluster_id_of_its_own) {
+  const auto id = [&] {
+    std::filesystem::remove_all(dir_);
+    const auto loaded = open()->load(0, 10);
+    EXPECT_EQ(loaded->settings.size(), 1U);
+    return loaded->settings.front().value;
+  };
+  const std::string first = id();
+  EXPECT_EQ(first.size(), 16U);
+  EXPECT_NE(first, id());
 }
 
 TEST_F(StoreTest, a_later_row_of_a_job_replaces_the_earlier_one) {
@@ -77,14 +191,137 @@ TEST_F(StoreTest, a_later_row_of_a_job_replaces_the_earlier_one) {
   ASSERT_TRUE(store->commit({.jobs = {full_row(1), row}}).ok());
   const auto loaded = store->load(0, 10);
   EXPECT_TRUE(loaded->unfinished_jobs.empty());
-  EXPECT_EQ(loaded->finished_jobs, std::vector{row});
+  EXPECT_EQ(*read()->finished_jobs({}), std::vector{row});
+}
+
+JobRow ended(std::int64_t id, const std::string& state, const std::string& user = "u") {
+  JobRow row = full_row(id);
+  row.state = state, row.user = user, row.name = "n" + std::to_string(id), row.finished_us = 1'000 * id;
+  return row;
+}
+std::vector<std::int64_t> ids(const Result<std::vector<JobRow>>& rows) {
+  std::vector<std::int64_t> ids;
+  for (const JobRow& row : *rows) ids.push_back(row.id);
+  return ids;
+}
+using Ids = std::vector<std::int64_t>;
+
+TEST_F(StoreTest, finished_jobs_are_counted_by_state_however_often_they_are_written) {
+  auto store = open();
+  ASSERT_TRUE(store->commit({.jobs = {full_row(1), full_row(2), ended(3, "failed")}}).ok());
+  ASSERT_TRUE(store->commit({.jobs = {ended(1, "succeeded"), ended(1, "succeeded"), ended(2, "failed")}}).ok());
+  ASSERT_TRUE(store->commit({.jobs = {ended(2, "failed")}, .removals = {{5, "age", {{3, "failed"}}}}}).ok());
+  EXPECT_EQ(store->load(0, 10)->finished_totals, (std::vector<TotalRow>{{"failed", 1}, {"succeeded", 1}}));
+}
+
+TEST_F(StoreTest, finished_jobs_are_listed_newest_first_by_state_user_and_part_of_the_name) {
+  auto store = open();
+  ASSERT_TRUE(store
+                  ->commit({.jobs = {ended(1, "failed", "mei"), ended(2, "succeeded", "o'neil"), full_row(3),
+                                     ended(4, "cancelled", "mei"), ended(15, "failed", "mei")}})
+                  .ok());
+  const auto reader = read();
+  EXPECT_EQ(ids(reader->finished_jobs({})), (Ids{15, 4, 2, 1})) << "one that runs is not of the past";
+  EXPECT_EQ(ids(reader->finished_jobs({.before = 4, .limit = 1})), Ids{2});
+  EXPECT_EQ(ids(reader->finished_jobs({.states = {"failed"}})), (Ids{15, 1}));
+  EXPECT_EQ(ids(reader->finished_jobs({.states = {"failed", "cancelled"}})), (Ids{15, 4, 1}));
+  EXPECT_EQ(ids(reader->finished_jobs({.user = "o'neil"})), Ids{2});
+  EXPECT_EQ(ids(reader->finished_jobs({.states = {"failed"}, .user = "mei", .word = "1"})), (Ids{15, 1}));
+  EXPECT_EQ(ids(reader->finished_jobs({.word = std::string("5\0", 2)})), Ids{15});
+  EXPECT_EQ(*reader->count_finished({.limit = 1}), 4);
+  EXPECT_EQ(*reader->count_finished({.user = "mei"}), 3);
+  EXPECT_EQ(*reader->count_finished({.states = {"failed"}, .user = "mei", .word = "5"}), 1);
+}
+
+TEST_F(StoreTest, events_are_read_from_any_point_or_the_latest) {
+  auto store = open();
+  ASSERT_TRUE(store
+                  ->commit({.events = {{.seq = 1, .kind = "a", .job_id = 7},
+                                       {.seq = 2, .kind = "b"},
+                                       {.seq = 3, .kind = "c", .job_id = 7}}})
+                  .ok());
+  const auto seqs = [&](const EventQuery& query) {
+    Ids all;
+    const auto rows = read()->events(query);
+    for (const EventRow& row : *rows) all.push_back(row.seq);
+    return all;
+  };
+  EXPECT_EQ(seqs({.limit = 2}), (Ids{2, 3}));
+  EXPECT_EQ(seqs({.after = 0, .limit = 2}), (Ids{1, 2}));
+  EXPECT_EQ(seqs({.job = 7, .after = 1}), Ids{3});
+  EXPECT_EQ(seqs({.job = 7}), (Ids{1, 3}));
+}
+
+TEST_F(StoreTest, what_was_removed_is_gone_with_its_events_and_it_is_known_when_and_why) {
+  auto store = open();
+  ASSERT_TRUE(store
+                  ->commit({.jobs = {ended(1, "failed"), ended(2, "failed"), full_row(3), ended(4, "failed")},
+                            .events = {{.seq = 1, .kind = "a", .job_id = 1},
+                                       {.seq = 2, .at_us = 5, .kind = "b"},
+                                       {.seq = 3, .at_us = 9, .kind = "c"}}})
+                  .ok());
+  EXPECT_TRUE(*read()->has_events_of_no_job(6));
+  ASSERT_TRUE(store->commit({.removals = {{77, "age", {{4, "failed"}, {2, "failed"}, {1, "failed"}}, 6}}}).ok());
+  const auto reader = read();
+  EXPECT_FALSE(reader->job(1)->has_value());
+  EXPECT_TRUE(reader->job(3)->has_value());
+  EXPECT_EQ(reader->events({})->size(), 1u);
+  EXPECT_FALSE(*reader->has_events_of_no_job(6));
+  for (const std::int64_t id : {1, 2, 4}) {
+    ASSERT_TRUE(reader->removed(id)->has_value()) << id;
+    EXPECT_EQ((*reader->removed(id))->at_us, 77);
+    EXPECT_EQ((*reader->removed(id))->rule, "age");
+  }
+  EXPECT_FALSE(reader->removed(3)->has_value());
+  EXPECT_FALSE(reader->removed(5)->has_value());
+  EXPECT_EQ(store->load(0, 10)->next_job_id, 5) << "ids are not used again";
+}
+
+TEST_F(StoreTest, it_is_known_which_jobs_have_ended_and_when) {
+  ASSERT_TRUE(open()->commit({.jobs = {ended(1, "failed"), full_row(3)}}).ok());
+  using Ends = std::map<std::int64_t, std::optional<std::int64_t>>;
+  EXPECT_EQ(*read()->ends({3, 2, 1}), (Ends{{1, 1'000}, {3, std::nullopt}}));
+  EXPECT_EQ(*read()->ends({}), Ends());
+}
+
+TEST_F(StoreTest, those_that_ended_first_are_the_first_to_go) {
+  auto store = open();
+  JobRow late = ended(1, "failed");
+  late.finished_us = 9'999;
+  ASSERT_TRUE(store->commit({.jobs = {late, ended(2, "failed"), ended(3, "cancelled"), full_row(4)}}).ok());
+  const auto oldest = read()->oldest_finished(INT64_MAX, 2);
+  ASSERT_EQ(oldest->size(), 2u);
+  EXPECT_EQ((*oldest)[0].id, 2);
+  EXPECT_EQ((*oldest)[1].state, "cancelled");
+  EXPECT_EQ(read()->oldest_finished(3'000, 9)->size(), 1u);
+}
+
+TEST_F(StoreTest, room_that_was_freed_is_not_counted_as_used) {
+  auto store = open();
+  Batch batch;
+  for (std::int64_t id = 1; id <= 2'000; ++id) batch.jobs.push_back(ended(id, "failed"));
+  ASSERT_TRUE(store->commit(batch).ok());
+  const std::int64_t before = *read()->bytes_used();
+  Removal removal{1, "size", {}};
+  for (std::int64_t id = 1; id <= 1'900; ++id) removal.jobs.push_back({id, "failed"});
+  ASSERT_TRUE(store->commit({.removals = {removal}}).ok());
+  EXPECT_LT(*read()->bytes_used(), before / 2);
+}
+
+TEST_F(StoreTest, a_reader_sees_each_commit_of_the_store_beside_it) {
+  auto store = open();
+  const auto reader = read();
+  for (std::int64_t id = 1; id <= 50; ++id) {
+    ASSERT_TRUE(store->commit({.jobs = {ended(id, "failed")}}).ok());
+    ASSERT_EQ(reader->finished_jobs({.limit = 100})->size(), static_cast<std::size_t>(id));
+  }
 }
 
 TEST_F(StoreTest, a_batch_is_written_whole_or_not_at_all) {
   auto store = open();
   ASSERT_TRUE(store->commit({.events = {{.seq = 1, .kind = "a"}}}).ok());
   EXPECT_FALSE(store->commit({.jobs = {full_row(1)}, .events = {{.seq = 1, .kind = "twice"}}}).ok());
-  EXPECT_FALSE(store->job(1)->has_value());
+  EXPECT_FALSE(read()->job(1)->has_value());
   EXPECT_TRUE(store->commit({.jobs = {full_row(1)}}).ok());
 }
 
@@ -109,7 +346,7 @@ TEST_F(StoreTest, what_was_committed_survives_a_kill) {
   ::close(pipe_ends[0]);
   const auto loaded = open()->load(0, 10);
   EXPECT_GE(loaded->unfinished_jobs.size(), static_cast<std::size_t>(2 * reported));
-  EXPECT_EQ(loaded->unfinished_jobs.size() % 2, 0u);  // no half batch
+  EXPECT_EQ(loaded->unfinished_jobs.size() % 2, 0u);  // no partial batch
 }
 
 TEST_F(StoreTest, refuses_what_it_cannot_use_and_says_why) {

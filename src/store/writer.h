@@ -1,4 +1,4 @@
-// Commits on a thread of its own, in order, so that nobody waits for a disk who has something else to do.
+// Commits in order on a separate thread, so that the core never waits for the disk.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +13,13 @@ namespace sl::store {
 
 class Writer {
  public:
-  // `store` must outlive the writer; nobody else may commit to it meanwhile.
+  // `store` must outlive the writer; no one else may commit to it meanwhile.
   explicit Writer(Store& store);
   ~Writer();  // writes what is queued, then ends
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // Any thread. `done` is called on the writer's thread.
+  // May be called from any thread. `done` runs on the writer's thread.
   void submit(Batch batch, std::function<void(Status)> done);
 
  private:
@@ -34,7 +34,7 @@ class Writer {
   std::condition_variable changed_;
   std::deque<Item> queue_;
   bool stopping_ = false;
-  std::thread thread_;  // last: starts when the rest is ready
+  std::thread thread_;  // last, so that it starts when everything else is ready
 };
 
 }  // namespace sl::store

@@ -1,5 +1,6 @@
 #include "wire/agent_protocol.h"
 
+#include "wire/job_spec_text.h"
 #include "wire/json.h"
 
 namespace sl::wire {
@@ -18,6 +19,8 @@ constexpr const char* type_name<Telemetry> = "telemetry";
 template <>
 constexpr const char* type_name<LogChunk> = "log_chunk";
 template <>
+constexpr const char* type_name<JobFilesQuery> = "job_files_query";
+template <>
 constexpr const char* type_name<Welcome> = "welcome";
 template <>
 constexpr const char* type_name<Refused> = "refused";
@@ -30,6 +33,8 @@ constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
 template <>
 constexpr const char* type_name<LogRead> = "log_read";
 template <>
+constexpr const char* type_name<JobFilesAnswer> = "job_files_answer";
+template <>
 constexpr const char* type_name<Ping> = "ping";
 
 template <typename Message>
@@ -39,6 +44,10 @@ std::string encode_message(const Message& message) {
         boost::json::object object;
         object["type"] = type_name<std::decay_t<decltype(m)>>;
         boost::json::value fields = to_value(m);
+        if constexpr (std::is_same_v<std::decay_t<decltype(m)>, StartAttempt>) {
+          boost::json::value& spec = fields.get_object()["spec"];
+          spec = stated(std::move(spec.get_object()));
+        }
         for (auto& [key, value] : fields.as_object()) object[key] = std::move(value);
         return boost::json::serialize(object);
       },

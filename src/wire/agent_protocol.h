@@ -1,13 +1,14 @@
 // Messages between controller and agent: JSON text frames over one WebSocket on the controller's port, path
-// /api/v1/agent, opened by the agent. Version 1 (docs/formats/agent-protocol.md).
+// /api/v1/agent, opened by the agent. Version 2 (docs/formats/agent-protocol.md).
 //
 // Every frame is {"type": "...", ...fields}. Reports of the agent and orders of the controller carry `seq`, counted per
-// direction and session from 1: what comes twice is ignored, and when one is missing the session is given up. The next
-// one begins with Hello, which tells all the agent holds, so both sides agree again whatever was lost. Orders are keyed
-// by (job, attempt) and may be sent again.
+// direction and session from 1: duplicates are ignored, and if one is missing the session is given up. The next session
+// begins with Hello, which lists everything the agent holds, so both sides agree again whatever was lost. Orders and
+// reports are about one incarnation (model/incarnation.h); an order may be sent again.
 //
-// The lease: an agent may count on it for `lease_s` from the moment a ping (or Hello) left that was answered. Attempts
-// with on_partition "stop" end with it; the controller starts them elsewhere only when it has surely run out.
+// The lease: an agent may rely on it for `lease_s` from the moment it sent a ping (or Hello) that was answered.
+// Attempts with on_partition "stop" end with it; the controller starts them elsewhere only when it has certainly run
+// out.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -17,11 +18,17 @@
 #include <variant>
 #include <vector>
 
+#include "model/incarnation.h"
 #include "wire/job_spec.h"
+#include "wire/retention.h"
+
+namespace sl {
+BOOST_DESCRIBE_STRUCT(Incarnation, (), (cluster, job, attempt, number))
+}  // namespace sl
 
 namespace sl::wire {
 
-inline constexpr int agent_protocol_version = 1;
+inline constexpr int agent_protocol_version = 2;
 
 struct GpuReport {
   int index = 0;
@@ -29,49 +36,58 @@ struct GpuReport {
   std::string name;
   std::int64_t memory_total_bytes = 0;
   std::int64_t memory_used_bytes = 0;
-  std::optional<double> utilization_pct;  // unknown when the driver cannot tell
+  std::optional<double> utilization_pct;  // unknown if the driver cannot tell
   std::optional<double> temperature_celsius;
   std::optional<double> power_watts;
-  std::vector<std::int64_t> outside_pids;  // processes on it that no attempt of ours owns
+  std::vector<std::int64_t> outside_pids;  // processes on it that belong to none of our attempts
+  bool missing = false;                    // was here before but is gone
 };
 BOOST_DESCRIBE_STRUCT(GpuReport, (),
                       (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
-                       power_watts, outside_pids))
+                       power_watts, outside_pids, missing))
 
-// How an attempt stands on the agent. state: starting | running | stopping | exited.
+// The state of an attempt on the agent. state: starting | running | stopping | exited.
 struct AttemptReport {
-  std::int64_t job_id = 0;
-  int attempt = 0;
+  Incarnation incarnation;
   std::string state;
   std::int64_t pid = 0;
   std::vector<int> gpus;                   // indexes on this server
   std::optional<std::int64_t> started_us;  // UTC, microseconds
   std::optional<std::int64_t> ended_us;
-  std::optional<int> exit_code;                // set when it exited by itself
-  std::optional<int> signal;                   // set when a signal ended it
-  std::optional<std::string> failure_kind;     // "setup" when it never ran, "lost" when the exit status is unknowable
-  std::optional<std::string> failure_message;  // "no such command: pyton"
+  std::optional<int> exit_code;  // set if it exited by itself
+  std::optional<int> signal;     // set if a signal ended it
+  // "setup" if it never ran, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
+  // one of its GPUs is gone, "lost" if the exit status cannot be known.
+  std::optional<std::string> failure_kind;
+  std::optional<std::string> failure_message;    // "no such command: pyton"
+  std::optional<std::string> stopped_by;         // who asked it to end before it did: "order", "lease"
+  std::optional<std::int64_t> checkpoint_bytes;  // once exited: size of its checkpoint folder
+  std::optional<double> checkpoint_s;            // from being asked to stop to its end, with a checkpoint written
 };
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
-                      (job_id, attempt, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind,
-                       failure_message))
+                      (incarnation, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind,
+                       failure_message, stopped_by, checkpoint_bytes, checkpoint_s))
 
 // ---- agent -> controller ----
 struct Hello {  // first frame of a session
   int protocol = agent_protocol_version;
   std::string agent_version;
-  std::string server;    // its name, unique in the cluster
-  std::string agent_id;  // random, kept in the agent's data directory: tells two servers of one name apart
+  std::string server;     // its name, unique in the cluster
+  std::string agent_id;   // random, kept in the agent's data directory: distinguishes two servers of one name
+  std::int64_t call = 0;  // greater than in every Hello of this agent before: what arrives late is not taken for news
   bool simulated = false;
   int cpus = 0;
   std::int64_t memory_total_bytes = 0;
   std::string driver_version;
   std::vector<GpuReport> gpus;
-  std::vector<AttemptReport> attempts;  // all it holds, exited ones it was not told to forget included
+  std::vector<AttemptReport> attempts;  // all it holds, including exited ones that it was not told to forget
+  std::string cluster;                  // the cluster that last welcomed it; empty: none yet
+  std::int64_t last_job = 0;            // the highest job number of that cluster that it has heard of
+  std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (protocol, agent_version, server, agent_id, simulated, cpus, memory_total_bytes, driver_version,
-                       gpus, attempts))
+                      (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
+                       driver_version, gpus, attempts, cluster, last_job, keep))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -79,26 +95,30 @@ struct AttemptChanged {
 };
 BOOST_DESCRIBE_STRUCT(AttemptChanged, (), (seq, report))
 
-struct Progress {  // the last line of the metrics file, at most a few times a second per attempt; lost ones do not
-                   // matter
-  std::int64_t job_id = 0;
-  int attempt = 0;
-  std::optional<double> done;  // epochs or steps
-  std::optional<double> total;
-  std::string unit;  // "epoch" | "step" | ""
-  std::optional<double> loss;
-  std::optional<double> accuracy;
-  std::int64_t at_us = 0;
+// The latest content of the metrics file, at most once a second per attempt; a lost report does not matter. Steps and
+// epochs are counted separately, and only the loss of a whole epoch is `epoch_loss`.
+struct Progress {
+  Incarnation incarnation;
+  std::optional<double> epoch, epochs;   // finished, and in total
+  std::optional<double> step, steps;     // finished, and in total
+  std::optional<double> epoch_loss;      // of the last whole epoch with a loss
+  std::optional<double> loss, accuracy;  // the latest, of a step or an epoch
+  std::int64_t epoch_at_us = 0;          // when `epoch` was reported; 0: never
+  std::int64_t step_at_us = 0;           // when `step` was
+  std::int64_t at_us = 0;                // when the last line was read
 };
-BOOST_DESCRIBE_STRUCT(Progress, (), (job_id, attempt, done, total, unit, loss, accuracy, at_us))
+BOOST_DESCRIBE_STRUCT(Progress, (),
+                      (incarnation, epoch, epochs, step, steps, epoch_loss, loss, accuracy, epoch_at_us, step_at_us,
+                       at_us))
 
 struct Telemetry {
   std::int64_t at_us = 0;
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
+  std::optional<std::int64_t> job_files_bytes;  // disk space that the files of jobs occupied at the last look
   std::vector<GpuReport> gpus;
 };
-BOOST_DESCRIBE_STRUCT(Telemetry, (), (at_us, cpu_utilization_pct, memory_used_bytes, gpus))
+BOOST_DESCRIBE_STRUCT(Telemetry, (), (at_us, cpu_utilization_pct, memory_used_bytes, job_files_bytes, gpus))
 
 struct LogChunk {  // answer to LogRead of the same request
   std::int64_t request = 0;
@@ -110,13 +130,33 @@ struct LogChunk {  // answer to LogRead of the same request
 };
 BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error))
 
+// A job as the names of its folders on the agent tell it.
+struct StoredJob {
+  std::string cluster;  // empty: its folders were made by a version without incarnations
+  std::int64_t job = 0;
+  friend auto operator<=>(const StoredJob&, const StoredJob&) = default;
+};
+BOOST_DESCRIBE_STRUCT(StoredJob, (), (cluster, job))
+
+// Asks what has become of jobs that have files here. With a limit, the agent also announces that it will remove the
+// files of those that have ended: the answer comes once the controller has recorded that. A lost query does not matter.
+struct JobFilesQuery {
+  std::int64_t request = 0;
+  std::string limit;  // of the agent's retention rule: "age", "number", "size"; empty: nothing is going to be removed
+  std::vector<StoredJob> jobs;
+};
+BOOST_DESCRIBE_STRUCT(JobFilesQuery, (), (request, limit, jobs))
+
 // ---- controller -> agent ----
 struct Welcome {
   std::string controller_version;
   std::int64_t session = 0;
   double lease_s = 30;
+  std::string cluster;        // the database's id
+  std::int64_t last_job = 0;  // the highest job number that is durable in the database
+  int query_jobs_max = 0;     // that a JobFilesQuery may name; 0: an older controller, which knows no such query
 };
-BOOST_DESCRIBE_STRUCT(Welcome, (), (controller_version, session, lease_s))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (controller_version, session, lease_s, cluster, last_job, query_jobs_max))
 
 struct Refused {
   std::string code;
@@ -124,52 +164,75 @@ struct Refused {
 };  // then the controller closes: wrong token, protocol, duplicate name
 BOOST_DESCRIBE_STRUCT(Refused, (), (code, message))
 
+// The part of an incarnation that runs on the server the order goes to.
+struct Placement {
+  int rank = 0;                        // of this server among those of the incarnation
+  std::vector<int> gpus;               // indexes on this server
+  std::vector<std::string> gpu_uuids;  // of the same GPUs in the same order; empty: the controller does not know them
+};
+BOOST_DESCRIBE_STRUCT(Placement, (), (rank, gpus, gpu_uuids))
+
 struct StartAttempt {
   std::int64_t seq = 0;
-  std::int64_t job_id = 0;
-  int attempt = 0;
-  bool resume = false;    // an earlier attempt was preempted or lost: SCHEDULEARN_RESUME=1
-  std::vector<int> gpus;  // indexes on this server
+  Incarnation incarnation;
+  std::int64_t first = 0;  // number of the job's first incarnation: distinguishes its folder from those of other jobs
+  bool resume = false;     // an earlier attempt was preempted or lost: SCHEDULEARN_RESUME=1
+  Placement placement;
+  std::vector<Incarnation> neighbours;  // share these GPUs with it: it does not wait for them to leave
   JobSpec spec;
 };
-BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, job_id, attempt, resume, gpus, spec))
+BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec))
 
 struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | time_limit | stranger
   std::int64_t seq = 0;
-  std::int64_t job_id = 0;
-  int attempt = 0;
+  Incarnation incarnation;
   std::string reason;
   std::string signal = "TERM";
   double grace_s = 30;
 };
-BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, job_id, attempt, reason, signal, grace_s))
+BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, incarnation, reason, signal, grace_s))
 
 struct ForgetAttempt {
   std::int64_t seq = 0;
-  std::int64_t job_id = 0;
-  int attempt = 0;
-};  // its end is durable: keep the output only
-BOOST_DESCRIBE_STRUCT(ForgetAttempt, (), (seq, job_id, attempt))
+  Incarnation incarnation;
+};  // its end is durable: keep only the output
+BOOST_DESCRIBE_STRUCT(ForgetAttempt, (), (seq, incarnation))
 
 struct LogRead {
   std::int64_t request = 0;
-  std::int64_t job_id = 0;
-  int attempt = 0;
+  Incarnation incarnation;
   std::int64_t offset = 0;  // negative: that many bytes before the end
   std::int64_t limit = 65536;
-  double wait_s = 0;  // with nothing to read yet, answer when there is or after this long
+  double wait_s = 0;  // if there is nothing to read yet, answer when there is or after this long
 };
-BOOST_DESCRIBE_STRUCT(LogRead, (), (request, job_id, attempt, offset, limit, wait_s))
+BOOST_DESCRIBE_STRUCT(LogRead, (), (request, incarnation, offset, limit, wait_s))
+
+// What the controller knows of a job. state: "unfinished", "ended", "removed" (by the controller's retention rule),
+// "unknown" (of another cluster, or of a time that a restored database has lost).
+struct JobFate {
+  std::string state;
+  std::int64_t ended_us = 0;  // with "ended", by the controller's clock
+};
+BOOST_DESCRIBE_STRUCT(JobFate, (), (state, ended_us))
+
+struct JobFilesAnswer {  // answer to JobFilesQuery of the same request
+  std::int64_t request = 0;
+  std::int64_t now_us = 0;     // the controller's clock, the only one by which files are judged too old
+  std::vector<JobFate> fates;  // in the order of the query's jobs
+};
+BOOST_DESCRIBE_STRUCT(JobFilesAnswer, (), (request, now_us, fates))
 
 // ---- both ----
 struct Ping {
-  std::int64_t at_us = 0;     // the agent's clock, sent back as it came: renews the lease from that moment
-  std::int64_t last_seq = 0;  // of the sender in this session: tells whether something was lost
+  std::int64_t at_us = 0;     // the agent's clock, returned unchanged: renews the lease from that moment
+  std::int64_t last_seq = 0;  // of the sender in this session: shows whether something was lost
+  std::int64_t last_job = 0;  // of the controller: as in Welcome
 };
-BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq))
+BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
-using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, Ping>;
-using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, Ping>;
+using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, Ping>;
+using ControllerMessage =
+    std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, JobFilesAnswer, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

@@ -13,7 +13,9 @@ int http_status(const Error& error) {
              : error.code == "media-type"                                                                    ? 415
                                                                                                              : 422;
     case ErrorKind::not_found:
-      return error.code == "method-not-allowed" ? 405 : 404;
+      return error.code == "method-not-allowed" ? 405
+             : error.code.ends_with("-removed") ? 410  // it was there, and will not come back
+                                                : 404;
     case ErrorKind::denied:
       return error.code == "token-required" ? 401 : 403;
     case ErrorKind::conflict:
@@ -99,6 +101,7 @@ ErrorKind kind_of_status(int status) {
       return ErrorKind::denied;
     case 404:
     case 405:
+    case 410:
       return ErrorKind::not_found;
     case 409:
     case 412:
@@ -106,7 +109,7 @@ ErrorKind kind_of_status(int status) {
     case 413:
       return ErrorKind::too_large;
     case 429:
-    case 502:  // something between us and the controller
+    case 502:  // a proxy between us and the controller
     case 503:
     case 504:
       return ErrorKind::unavailable;
@@ -135,6 +138,11 @@ std::string error_text(const Error& error) {
   for (const std::string& note : error.notes) text += "  note: " + note + "\n";
   for (const std::string& hint : error.hints) text += "  hint: " + hint + "\n";
   return text;
+}
+
+Error in_file(Error error, const std::string& path) {
+  error.notes.push_back("in " + path + (error.pointer.empty() ? "" : " at " + error.pointer));
+  return error;
 }
 
 }  // namespace sl::wire

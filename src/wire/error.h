@@ -1,4 +1,4 @@
-// One error, three forms: problem+json of REST, the fixed lines of the command line, and its exit status.
+// One error in three forms: REST's problem+json, the fixed lines of the command line, and the exit status.
 #pragma once
 
 #include <string>
@@ -13,10 +13,13 @@ int exit_status(const Error& error);
 
 // application/problem+json (docs/guide/rest.md).
 std::string problem_json(const Error& error, std::string_view instance = "");
-// What a controller answered, as the error it was. Text that is no problem document: code "http-STATUS".
+// The error in a controller's answer. Text that is not a problem document gets the code "http-STATUS".
 Error error_from_problem(int status, std::string_view body);
 
-// "error: … [code]", "  note: …", "  hint: …", each line ended.
+// "error: … [code]", "  note: …", "  hint: …", one per line.
 std::string error_text(const Error& error);
+
+// The error of a document, with a note that says in which file it is and where in it.
+Error in_file(Error error, const std::string& path);
 
 }  // namespace sl::wire

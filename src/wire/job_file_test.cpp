@@ -68,7 +68,7 @@ struct BadFile {
   friend std::ostream& operator<<(std::ostream& out, const BadFile& file) { return out << file.toml; }
 };
 
-// The name of the case, for the list of tests.
+// The name of the case in the list of tests.
 std::string place_of(const testing::TestParamInfo<BadFile>& info) {
   std::string name = std::to_string(info.index);
   for (const char c : std::string(info.param.code) + info.param.pointer)
@@ -102,7 +102,39 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\ngpus = nan", "wrong-type", "/gpus"},
     {"command = \"x\"\ngpus = 1.5", "wrong-type", "/gpus"},
     {"command = \"x\"\ngpus = true", "wrong-type", "/gpus"},
-    {"command = \"x\"\ngpus = [1]", "wrong-type", "/gpus"},
+    {"command = \"x\"\ngpus = []", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = [1, 2, 2]", "bad-gpus", "/gpus"},
+    {"command = \"x\"\ngpus = [1, \"a\"]", "wrong-type", "/gpus/1"},
+    {"command = \"x\"\ngpus = \"1,x\"", "bad-gpus", "/gpus"},
+    {"command = \"x\"\n[[roles]]\nname = \"a b\"", "bad-roles", "/roles/0/name"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\n[[roles]]\nname = \"a\"", "bad-roles", "/roles/1/name"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\ncount = 0", "bad-roles", "/roles/0/count"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\ncount = 2\ncount_min = 3", "bad-roles", "/roles/0/count_min"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\ngpus = 2", "bad-roles", "/roles/0/gpus"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\ngpus = 0", "bad-roles", "/roles"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\nmembers = 2", "unknown-key", "/roles/0/members"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\nresources = {memory = \"much\"}", "bad-size",
+     "/roles/0/resources/memory"},
+    {"command = \"x\"\n[[roles]]\nname = \"a\"\nresources = {cpus = -1}", "bad-roles", "/roles/0/resources"},
+    {"command = \"x\"\n[[roles]]\nname = \"w\"\n[[roles]]\nname = \"s\"\ngpus = 0\ncount = 2\ncount_min = 1",
+     "bad-roles", "/roles/1/count_min"},
+    {"command = \"x\"\ngpus = 3\n[[roles]]\nname = \"a\"", "bad-roles", "/gpus"},
+    {"command = \"x\"\nlaunch = \"torchrun\"\n[[roles]]\nname = \"a\"", "bad-roles", "/launch"},
+    {"command = \"x\"\n[resources]\ncpus = 3\n[[roles]]\nname = \"a\"", "bad-roles", "/resources/cpus"},
+    {"command = \"x\"\nroles = 3", "wrong-type", "/roles"},
+    {"command = \"x\"\nweight = 0", "bad-weight", "/weight"},
+    {"command = \"x\"\nweight = \"heavy\"", "wrong-type", "/weight"},
+    {"command = \"x\"\n[training]\nepochs = 0", "bad-training", "/training/epochs"},
+    {"command = \"x\"\n[training]\nepochs = 1.5", "wrong-type", "/training/epochs"},
+    {"command = \"x\"\n[training]\nepcohs = 1", "unknown-key", "/training/epcohs"},
+    {"command = \"x\"\n[training]\ntarget_loss = nan", "bad-training", "/training/target_loss"},
+    {"command = \"x\"\n[training]\ntarget_loss = \"low\"", "bad-training", "/training/target_loss"},
+    {"command = \"x\"\n[training]\nmodel_bytes = \"big\"", "bad-size", "/training/model_bytes"},
+    {"command = \"x\"\n[training]\nmode = \"all_reduced\"", "bad-training", "/training/mode"},
+    {"command = \"x\"\n[training]\nfamily = \"\"", "bad-training", "/training/family"},
+    {"command = \"x\"\n[training]\nbatch_size_max = 8", "not-supported-yet", "/training/batch_size_max"},
+    {"command = \"x\"\n[training]\nmodel_bytes = 1\nlargest_tensor_bytes = 2", "bad-training",
+     "/training/largest_tensor_bytes"},
     {"command = \"x\"\ngpus = \"many\"", "bad-gpus", "/gpus"},
     {"command = \"x\"\ngpus = \"4..1\"", "bad-gpus", "/gpus"},
     {"command = \"x\"\ngpus = 0", "not-supported-yet", "/gpus"},
@@ -129,7 +161,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\n[progress]\npattern = \"a\"", "not-supported-yet", "/progress"},
     {"command = \"x\"\n[resources]\non = [\"a\"]", "not-supported-yet", "/resources/on"},
     {"command = \"x\"\n[resources]\nnot_on = [\"a\"]", "not-supported-yet", "/resources/not_on"},
-    {"command = \"x\"\n[resources]\nshare = true", "not-supported-yet", "/resources/share"},
+    {"command = \"x\"\n[resources]\nshare = 1", "wrong-type", "/resources/share"},
     {"command = \"x\"\n[time]\nnot_before = \"18:00\"", "not-supported-yet", "/time/not_before"},
     {"command = \"x\"\n[checkpoint]\nevery = \"5m\"", "not-supported-yet", "/checkpoint/every"},
     {"command = \"x\"\n[retry]\nbackoff = \"5m\"", "not-supported-yet", "/retry/backoff"},
@@ -211,12 +243,105 @@ RC_GTEST_PROP(JobFile, any_job_is_read_back_from_its_json_as_itself,
   RC_ASSERT(write_json(*back) == write_json(spec));
 }
 
-// Whatever bytes arrive, the answer is a job or an error that says where.
+// Whatever bytes arrive, the result is a job or an error that says where.
 RC_GTEST_PROP(JobFile, no_text_makes_the_readers_fall, (const std::string& text)) {
   const auto toml = parse_job_toml(text, "/");
   RC_ASSERT(toml.ok() || !toml.error().code.empty());
   const auto json = parse_job_json(text, "/");
   RC_ASSERT(json.ok() || !json.error().code.empty());
+}
+
+TEST(JobFile, what_is_said_of_a_training_means_the_same_as_number_and_as_text_and_reaches_the_model) {
+  const auto file = parse_job_toml(R"(command = "x"
+weight = 2
+gpus = "1..4"
+[resources]
+share = true
+[training]
+family = "cnn"
+epochs = 10
+steps = 4690
+batch_size = 128
+target_loss = 0.3
+budget = 12.5
+mode = "all_reduce"
+model_bytes = "4MiB"
+largest_tensor_bytes = "1MiB"
+checkpoint_bytes = "12MiB"
+restart_s = "1m"
+)",
+                                   "/");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto flags = parse_job_json(R"({"command": "x", "weight": "2", "gpus": "1..4", "resources": {"share": true},
+    "training": {"family": "cnn", "epochs": "10", "steps": "4690", "batch_size": "128",
+    "target_loss": "0.3", "budget": "12.5", "mode": "all_reduce", "model_bytes": 4194304,
+    "largest_tensor_bytes": 1048576, "checkpoint_bytes": 12582912, "restart_s": 60}})",
+                                    "/");
+  ASSERT_TRUE(flags.ok()) << flags.error().message;
+  EXPECT_EQ(write_json(*file), write_json(*flags));
+  EXPECT_EQ(write_json(*parse_job_json(write_json(*file), "/")), write_json(*file)) << "reads back as itself";
+  JobModel expected;
+  expected.epochs_total = 10, expected.steps_total = 4690, expected.batch_size = 128;
+  expected.target_loss = 0.3, expected.budget = 12.5, expected.mode = TrainingMode::all_reduce;
+  expected.parameter_bytes = 4 << 20, expected.largest_tensor_bytes = 1 << 20, expected.checkpoint_bytes = 12 << 20;
+  expected.restart_cost = Duration::whole_seconds(60);
+  JobModel model;
+  tell(file->training, model);
+  EXPECT_EQ(model, expected);
+}
+
+TEST(JobFile, the_numbers_of_gpus_a_job_may_have_are_a_list_or_its_text) {
+  const auto file = parse_job_toml("command = \"x\"\ngpus = [1, 4, 2]", "/");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->gpus.min, 1);
+  EXPECT_EQ(file->gpus.max, 4);
+  EXPECT_EQ(file->gpus.allowed, (std::vector<int>{1, 2, 4}));
+  EXPECT_EQ(write_json(*parse_job_json(R"({"command": "x", "workdir": "/", "gpus": "1,2,4"})", "/")),
+            write_json(*parse_job_json(write_json(*file), "/")));
+}
+
+TEST(JobFile, what_a_job_asks_for_follows_from_its_roles) {
+  const auto file = parse_job_toml(R"(command = "x"
+[[roles]]
+name = "scheduler"
+gpus = 0
+[[roles]]
+name = "server"
+count = 2
+gpus = 0
+resources = {cpus = 4, memory = "8GiB"}
+[[roles]]
+name = "worker"
+count = 4
+count_min = 1
+resources = {cpus = 2}
+)",
+                                   "/");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->gpus.min, 1);
+  EXPECT_EQ(file->gpus.max, 4);
+  EXPECT_EQ(file->resources.cpus, 16);
+  EXPECT_EQ(file->resources.memory_bytes, std::int64_t{16} << 30);
+  EXPECT_EQ(file->launch, "ranks");
+  EXPECT_EQ(write_json(*parse_job_json(write_json(*file), "/")), write_json(*file)) << "is read back as itself";
+  const std::vector<Role> roles = to_model(file->roles);
+  ASSERT_EQ(roles.size(), 3u);
+  EXPECT_EQ(roles[0].count_min, 1);
+  EXPECT_EQ(roles[1].count_min, 2);
+  EXPECT_EQ(roles[1].gpus, 0);
+  EXPECT_EQ(roles[1].demand[Resource::memory], static_cast<double>(std::int64_t{8} << 30));
+  EXPECT_EQ(roles[2].count_min, 1);
+  EXPECT_EQ(roles[2].count_wanted, 4);
+}
+
+TEST(JobFile, every_fact_of_a_training_is_described_by_one_key) {
+  std::vector<std::string> members, keys;
+  boost::mp11::mp_for_each<detail::Members<TrainingSpec>>([&](auto member) { members.emplace_back(member.name); });
+  for (const TrainingKey& key : training_keys()) {
+    keys.emplace_back(key.name);
+    EXPECT_FALSE(key.meaning.empty()) << key.name;
+  }
+  EXPECT_EQ(keys, members);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ boost::json::value convert(const toml::node& node) {
   if (const auto* number = node.as_integer()) return number->get();
   if (const auto* number = node.as_floating_point()) return number->get();
   if (const auto* truth = node.as_boolean()) return truth->get();
-  std::ostringstream text;  // dates and times: as they are written
+  std::ostringstream text;  // dates and times: as written
   node.visit([&](const auto& value) { text << value; });
   return boost::json::string(text.str());
 }

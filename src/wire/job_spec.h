@@ -1,5 +1,5 @@
-// A submission, normalised: what the job file, the flags and POST /api/v1/jobs all become, and what the store keeps as
-// JSON. Keys and meaning: docs/guide/job-file.md. Quantities carry their unit in the name.
+// A normalised submission: job files, flags and POST /api/v1/jobs are all converted to it, and the store keeps it as
+// JSON. Keys and their meaning: docs/guide/jobs.md. Quantities carry their unit in the name.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -11,17 +11,22 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/roles.h"
+#include "wire/training.h"
 
 namespace sl::wire {
 
-// A string runs as `bash -c` with pipefail, an array is executed as it is.
+// A string runs as `bash -c` with pipefail; an array is executed directly.
 using CommandLine = std::variant<std::string, std::vector<std::string>>;
 
+// In files: 2, "2", "1..4", [1, 2, 4], "1,2,4".
 struct GpuRange {
-  int min = 1;
-  int max = 1;
-};  // in files: 2, "2", "1..4"
-BOOST_DESCRIBE_STRUCT(GpuRange, (), (min, max))
+  int min;
+  int max;
+  std::vector<int> allowed;  // ascending, from min to max: it runs only on these numbers of GPUs; empty: on any number
+  GpuRange(int least = 1, int most = 1) : min(least), max(most) {}
+};
+BOOST_DESCRIBE_STRUCT(GpuRange, (), (min, max, allowed))
 
 struct ResourceSpec {
   std::optional<int> cpus;
@@ -29,11 +34,12 @@ struct ResourceSpec {
   std::optional<std::int64_t> gpu_memory_bytes;  // of each GPU
   std::vector<std::string> gpu_type;
   std::optional<std::int64_t> shm_bytes;
+  bool share = false;  // it may share its GPUs with other jobs that allow it
 };
-BOOST_DESCRIBE_STRUCT(ResourceSpec, (), (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes))
+BOOST_DESCRIBE_STRUCT(ResourceSpec, (), (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes, share))
 
 struct CheckpointSpec {
-  std::optional<std::string> dir;  // given: the job can be stopped, moved and resized
+  std::optional<std::string> dir;  // set: the job can be stopped, moved and resized
   std::string signal = "TERM";
   double grace_s = 120;
 };
@@ -59,6 +65,7 @@ struct JobSpec {
   std::map<std::string, std::string> env;
   std::map<std::string, std::string> labels;
   int priority = 0;
+  double weight = 1;  // of its user's share, relative to other users'
   bool hold = false;
   std::optional<double> time_limit_s;
   std::optional<double> estimate_s;
@@ -67,25 +74,28 @@ struct JobSpec {
   RetrySpec retry;
   bool preemptible = true;
   bool migratable = true;
-  // When its server is cut off from the controller: "continue" where it is, or "stop" there and start elsewhere.
+  // If its server is cut off from the controller: "continue" there, or "stop" there and start elsewhere.
   std::string on_partition = "continue";
-  std::optional<std::int64_t> output_limit_bytes;  // of an attempt; of more the middle goes. Default: the agent's
+  std::optional<std::int64_t> output_limit_bytes;  // per attempt; beyond it the middle is dropped. Default: the agent's
+  TrainingSpec training;
+  // Empty: one process per GPU, or as `launch` says. Otherwise gpus and resources follow from the roles.
+  std::vector<RoleSpec> roles;
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
-                       priority, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible, migratable,
-                       on_partition, output_limit_bytes))
+                       priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
+                       migratable, on_partition, output_limit_bytes, training, roles))
 
-// The documents users write. Errors name the key (JSON pointer) or line and column (TOML), unknown keys get
-// did-you-mean. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
+// Parse the documents that users write. Errors name the key (JSON pointer) or line and column (TOML); unknown keys get
+// a suggestion. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir);
 Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_dir);
 
-// What is wrong with the values whatever the cluster looks like: names with control characters, counts below 0 or
-// absurd, empty command, unsupported image or launch (said plainly).
+// Checks the values independently of the cluster: names with control characters, counts below 0 or absurdly large,
+// empty command, unsupported image or launch.
 Status validate(const JobSpec& spec);
 
-// "90s" "15m" "1h30m" "2d" "HH:MM:SS"; "16GiB" "4GB" "2G" (GiB); "2" "1..4".
+// "90s" "15m" "1h30m" "2d" "HH:MM:SS"; "16GiB" "4GB" "2G" (GiB); "2" "1..4" "1,2,4".
 Result<double> parse_duration_s(std::string_view text);
 Result<std::int64_t> parse_bytes(std::string_view text);
 Result<GpuRange> parse_gpus(std::string_view text);

@@ -27,7 +27,7 @@ Result<boost::json::value> parse_json(std::string_view text) {
     used = parser.write_some(text.data(), text.size(), error);
     if (!error && used < text.size()) {
       const bool only_space = text.find_first_not_of(" \t\r\n", used) == std::string_view::npos;
-      if (!only_space) return malformed(text, used, "something follows the document");
+      if (!only_space) return malformed(text, used, "there is more text after the document");
     }
     if (!error) parser.finish(error);
     if (!error) return parser.release();

@@ -1,7 +1,7 @@
-// Structs described with Boost.Describe to JSON and back. The reader is made for what people send: a missing key keeps
-// the default of the struct, null empties an optional, an unknown key is refused with the nearest known one (or
-// tolerated, for messages of a newer peer), and every error names the place as a JSON pointer. A member whose name ends
-// in `_` because C++ keeps the word for itself stands for the key without it: `default_` is "default".
+// Converts structs described with Boost.Describe to JSON and back. The reader is made for input from people: a missing
+// key keeps the default of the struct, null empties an optional, an unknown key is refused with the nearest known one
+// (or tolerated, for messages of a newer peer), and every error names the place as a JSON pointer. A member with a
+// trailing `_`, because the word is reserved in C++, stands for the key without it: `default_` is "default".
 #pragma once
 
 #include <algorithm>
@@ -26,13 +26,13 @@ namespace sl::wire {
 
 enum class Unknown { reject, ignore };
 
-// The text as a document. Error "malformed-json" with line and column.
+// Parses the text. Error "malformed-json" with line and column.
 Result<boost::json::value> parse_json(std::string_view text);
 
 namespace detail {
 
 Error wrong_type(const std::string& pointer, std::string_view expected);
-// The pointer to `key` below `pointer`, escaped as RFC 6901 says.
+// The pointer to `key` below `pointer`, escaped as in RFC 6901.
 std::string pointer_to(const std::string& pointer, std::string_view key);
 constexpr std::string_view key_of(std::string_view member) {
   if (member.ends_with('_')) member.remove_suffix(1);
@@ -67,9 +67,9 @@ Status read_integer(const boost::json::value& value, T& into, const std::string&
              std::abs(value.get_double()) < 9e15) {
     number = static_cast<std::int64_t>(value.get_double());
   } else {
-    return wrong_type(at, value.is_number() && !value.is_double() ? "a number of a sensible size" : "a whole number");
+    return wrong_type(at, value.is_number() && !value.is_double() ? "a number in the allowed range" : "a whole number");
   }
-  if (!std::in_range<T>(number)) return wrong_type(at, "a number of a sensible size");
+  if (!std::in_range<T>(number)) return wrong_type(at, "a number in the allowed range");
   into = static_cast<T>(number);
   return {};
 }
@@ -180,7 +180,7 @@ boost::json::value to_value(const T& from) {
   } else if constexpr (std::is_same_v<T, bool>) {
     return from;
   } else if constexpr (std::is_floating_point_v<T>) {
-    return std::isfinite(from) ? boost::json::value(from) : boost::json::value(nullptr);  // JSON has no other word
+    return std::isfinite(from) ? boost::json::value(from) : boost::json::value(nullptr);  // JSON has no infinity or NaN
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<std::int64_t>(from);
   } else if constexpr (std::is_same_v<T, std::string>) {

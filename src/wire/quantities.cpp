@@ -1,4 +1,5 @@
 // Durations, sizes and GPU counts as people write them.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -7,7 +8,7 @@
 namespace sl::wire {
 namespace {
 
-// Takes a number off the front of `text`. False when there is none.
+// Takes a number off the front of `text`. False if there is none.
 bool take_number(std::string_view& text, double& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc() || !std::isfinite(number)) return false;
@@ -95,17 +96,40 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   return invalid("bad-size", "not a size: " + std::string(text)).hint("write 512MiB, 4GB or 2G (GiB)");
 }
 
+namespace {
+
+std::optional<int> whole_number(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
+
+// "1,2,4"
+Result<GpuRange> parse_gpu_list(std::string_view text) {
+  GpuRange range;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto number = whole_number(text.substr(begin, end - begin));
+    if (!number) return invalid("bad-gpus", "not a list of numbers of GPUs: " + std::string(text)).hint("write 1,2,4");
+    range.allowed.push_back(*number);
+    begin = end + 1;
+  }
+  std::ranges::sort(range.allowed);
+  range.min = range.allowed.front();
+  range.max = range.allowed.back();
+  return range;
+}
+
+}  // namespace
+
 Result<GpuRange> parse_gpus(std::string_view text) {
-  const auto whole = [](std::string_view part) -> std::optional<int> {
-    int number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    return error == std::errc() && end == part.data() + part.size() ? std::optional(number) : std::nullopt;
-  };
+  if (text.find(',') != std::string_view::npos) return parse_gpu_list(text);
   const std::size_t dots = text.find("..");
-  const auto min = whole(text.substr(0, dots));
-  const auto max = dots == std::string_view::npos ? min : whole(text.substr(dots + 2));
+  const auto min = whole_number(text.substr(0, dots));
+  const auto max = dots == std::string_view::npos ? min : whole_number(text.substr(dots + 2));
   if (!min || !max)
-    return invalid("bad-gpus", "not a number of GPUs: " + std::string(text)).hint("write 2, or a range like 1..4");
+    return invalid("bad-gpus", "not a number of GPUs: " + std::string(text))
+        .hint("write 2, a range like 1..4, or the numbers it may have: 1,2,4");
   return GpuRange{*min, *max};
 }
 

@@ -1,4 +1,4 @@
-// Errors in a text somebody wrote: where it is, and that line with a caret below the place.
+// Errors in a user's text: the position, and the line with a caret below it.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ struct Place {
 
 std::string place_text(Place place);  // "line 2, column 7"
 
-// The error with two notes: the line as it stands there and the caret. A line that is long, empty or holds control
-// characters is not shown.
+// The error with two notes: the line of the text and the caret. A line that is long, empty or has control characters is
+// not shown.
 Error with_source_line(Error error, std::string_view text, Place place);
 
 }  // namespace sl::wire

@@ -3,7 +3,7 @@
 namespace sl::wire {
 namespace {
 
-// The bytes of the character that begins here, 0 when none does.
+// The number of bytes of the character that begins here, 0 if none does.
 std::size_t character_length(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = at(0);

@@ -1,10 +1,11 @@
-// What is wrong with the values of a submission whatever the cluster looks like.
+// Checks the values of a submission independently of the cluster.
 #include <algorithm>
 #include <charconv>
 #include <functional>
 
 #include "base/suggest.h"
 #include "wire/job_spec.h"
+#include "wire/torchrun_command.h"
 #include "wire/utf8.h"
 
 namespace sl::wire {
@@ -42,7 +43,7 @@ Status validate_name(const JobSpec& spec) {
 // Text that JSON and a program's arguments can carry: UTF-8 without zero bytes.
 Status validate_text(std::string_view text, const char* pointer) {
   if (is_utf8(text) && text.find('\0') == std::string_view::npos) return {};
-  return invalid("bad-text", std::string(pointer + 1) + " is not UTF-8 text without zero bytes").at(pointer);
+  return invalid("bad-text", std::string(pointer + 1) + " must be UTF-8 text without zero bytes").at(pointer);
 }
 
 Status validate_texts(const JobSpec& spec) {
@@ -86,9 +87,16 @@ Status validate_start(const JobSpec& spec) {
   if (spec.launch != "none" && spec.launch != "torchrun" && spec.launch != "ranks")
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
                            {"none", "torchrun", "ranks"});
+  if (spec.launch == "torchrun" && !with_torchrun(spec.command, ""))
+    return invalid("bad-launch", "torchrun starts Python programs, and this command starts none")
+        .hint("command = \"python train.py\"")
+        .hint("launch = \"ranks\" starts any command once per GPU")
+        .at("/launch");
   for (const auto& [name, value] : spec.env) {
-    if (name.empty() || name.find('=') != std::string::npos || has_control_characters(name))
-      return invalid("bad-env", "an environment variable needs a name without = and control characters").at("/env");
+    if (name.empty() || name.find_first_of("= ") != std::string::npos || has_control_characters(name))
+      return invalid("bad-env", "'" + name + "' is no name of an environment variable")
+          .hint("a name without spaces, = and control characters: --env LEARNING_RATE=0.1")
+          .at("/env");
   }
   return {};
 }
@@ -98,6 +106,14 @@ Status validate_gpus(const JobSpec& spec) {
   if (spec.gpus.min > gpus_max || spec.gpus.max > gpus_max)
     return invalid("bad-gpus", "gpus is more than " + std::to_string(gpus_max)).at("/gpus");
   if (spec.gpus.min > spec.gpus.max) return invalid("bad-gpus", "the range of gpus ends before it begins").at("/gpus");
+  const std::vector<int>& allowed = spec.gpus.allowed;
+  if (!allowed.empty() && (std::ranges::adjacent_find(allowed, std::greater_equal()) != allowed.end() ||
+                           allowed.front() != spec.gpus.min || allowed.back() != spec.gpus.max))
+    return invalid("bad-gpus", "the numbers of GPUs must be ascending and differ, from the least to the most")
+        .hint("gpus = [1, 2, 4]")
+        .at("/gpus");
+  if (!(spec.weight > 0 && spec.weight <= 1e6))
+    return invalid("bad-weight", "the weight must be above zero, at most a million").at("/weight");
   if (spec.gpus.min == 0)
     return invalid("not-supported-yet", "jobs without a GPU are not supported yet")
         .hint("ask for one: --gpus 1")
@@ -116,7 +132,7 @@ Status validate_times(const JobSpec& spec) {
   if (is_bad(spec.estimate_s)) return invalid("bad-time", "the estimate must be above zero").at("/time/estimate");
   if (is_bad(spec.deadline_s)) return invalid("bad-time", "the deadline must be in the future").at("/time/deadline");
   if (!(spec.checkpoint.grace_s >= 0 && spec.checkpoint.grace_s <= 86'400))
-    return invalid("bad-time", "the grace must be 0 s to 1 day").at("/checkpoint/grace");
+    return invalid("bad-time", "the grace period must be 0 s to 1 day").at("/checkpoint/grace");
   return {};
 }
 
@@ -136,7 +152,7 @@ Status validate_interruptions(const JobSpec& spec) {
     return with_suggestion(invalid("bad-signal", "unknown signal " + spec.checkpoint.signal).at("/checkpoint/signal"),
                            signal, signals);
   if (spec.output_limit_bytes && *spec.output_limit_bytes < 65'536)
-    return invalid("bad-output-limit", "the output's limit must be at least 64 KiB").at("/output_limit");
+    return invalid("bad-output-limit", "the output limit must be at least 64 KiB").at("/output_limit");
   if (spec.on_partition != "continue" && spec.on_partition != "stop")
     return with_suggestion(invalid("bad-on-partition", "unknown on_partition " + spec.on_partition).at("/on_partition"),
                            spec.on_partition, {"continue", "stop"});
@@ -165,6 +181,8 @@ Status validate(const JobSpec& spec) {
        {validate_name, validate_texts, validate_start, validate_gpus, validate_times, validate_interruptions}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
+  if (Status status = validate(spec.training); !status.ok()) return status;
+  if (Status status = validate_roles(spec); !status.ok()) return status;
   return validate_resources(spec.resources);
 }
 

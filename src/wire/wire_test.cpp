@@ -81,14 +81,18 @@ TEST(Json, a_syntax_error_shows_its_line_with_a_caret) {
 
 TEST(AgentProtocol, messages_survive_the_wire_and_unknown_keys_are_tolerated) {
   StartAttempt order;
-  order.job_id = 7;
-  order.attempt = 2;
-  order.gpus = {1, 3};
+  order.incarnation = {"c", 7, 2, 1'700'000};
+  order.placement.gpus = {1, 3};
   order.spec.command = std::vector<std::string>{"a", "b"};
   const auto back = decode_controller_message(encode(ControllerMessage(order)));
   ASSERT_TRUE(back.ok());
-  EXPECT_EQ(std::get<StartAttempt>(*back).gpus, order.gpus);
+  EXPECT_EQ(std::get<StartAttempt>(*back).placement.gpus, order.placement.gpus);
+  EXPECT_EQ(std::get<StartAttempt>(*back).incarnation, order.incarnation);
   EXPECT_EQ(std::get<StartAttempt>(*back).spec.command, order.spec.command);
+  // What an agent of version 1 holds: it is refused, not misread.
+  EXPECT_TRUE(decode_agent_message(
+                  R"({"type": "hello", "protocol": 1, "server": "s", "attempts": [{"job_id": 7, "attempt": 1}]})")
+                  .ok());
   EXPECT_TRUE(decode_agent_message(R"({"type": "ping", "at_us": 5, "new_key": 1})").ok());
   EXPECT_EQ(decode_agent_message(R"({"type": "pong"})").error().code, "unknown-message");
   EXPECT_EQ(decode_agent_message("[]").error().code, "bad-message");

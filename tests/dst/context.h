@@ -13,13 +13,16 @@
 
 namespace sl::dst {
 
+constexpr int gpus_per_server = 4;
+inline std::string server_name(int number) { return fmt::format("server{}", number); }
+
 struct Context {
   Heap heap;
   Random random;
   Faults faults;
-  Judge judge;
+  Judge judge{heap};
   Plant plant = Plant::none;
-  bool calm = false;  // no more faults: what is broken heals
+  bool calm = false;  // no more faults: everything broken heals
   bool keep_history = false;
   std::vector<std::string> history;
 
@@ -27,7 +30,7 @@ struct Context {
 
   bool chance(double probability) { return !calm && random.chance(probability); }
   Duration between(double low_s, double high_s) { return Duration::seconds(random.uniform(low_s, high_s)); }
-  // Where a process may die: before and after whatever the world sees of it.
+  // A point where a process may die: before and after everything that the world sees of it.
   void crash_point() {
     if (chance(faults.crash)) throw Crash{};
   }

@@ -3,7 +3,7 @@
 namespace sl::dst {
 namespace {
 
-// Stands for a policy that a user wrote: a built-in one whose process dies now and then.
+// Stands for a policy that a user wrote: a built-in one whose process dies occasionally.
 class MortalPolicy : public Policy {
  public:
   MortalPolicy(Context& context, std::unique_ptr<Policy> policy) : context_(context), policy_(std::move(policy)) {}
@@ -29,6 +29,7 @@ void ControllerNode::boot() {
   node_.come_alive();
   armed_ = Instant::never();
   policies_made_at_ = context_.heap.now();
+  context_.judge.controller_starts();
   context_.note("controller", "starts, {} jobs in the database", disk_.jobs.size());
   logic_ = std::make_unique<controller::Logic>(controller::LogicSettings{}, static_cast<Outside&>(*this), load(),
                                                context_.heap.now());
@@ -41,10 +42,11 @@ store::Loaded ControllerNode::load() const {
     (row.finished_us ? loaded.finished_jobs : loaded.unfinished_jobs).push_back(row);
     loaded.next_job_id = id + 1;
   }
+  for (const auto& [key, row] : disk_.placements) loaded.placements.push_back(row);
   loaded.servers = disk_.servers;
   loaded.policies = disk_.policies;
   for (const auto& [key, value] : disk_.settings) loaded.settings.push_back({key, value});
-  for (const auto& [key, row] : disk_.keys) loaded.keys.push_back(row);
+  for (const auto& [job, row] : disk_.keys) loaded.keys.push_back(row);
   loaded.next_event_seq = disk_.next_event;
   loaded.last_event_us = disk_.last_event_us;
   return loaded;
@@ -52,10 +54,11 @@ store::Loaded ControllerNode::load() const {
 
 void ControllerNode::died() {
   context_.note("controller", "dies");
-  // A transaction under way is whole or not there.
+  // A transaction in progress is either complete or absent.
   if (in_flight_ && context_.random.chance(0.5)) write(*in_flight_);
   in_flight_.reset();
   unsynced_.clear();
+  unanswered_ = 0;
   sessions_.clear();
   network_.node_died(node_);
   logic_.reset();
@@ -65,24 +68,28 @@ void ControllerNode::died() {
 void ControllerNode::turn() {
   logic_->turn(context_.heap.now());
   logic_->core().check_invariants();
+  context_.judge.controller_turns(context_.calm);
   arm();
 }
 
-// One alarm at a time, at the earliest moment asked for; half a second at most, as the live one does.
+// One alarm at a time, at the earliest requested moment; after half a second at most, as in the live controller.
 void ControllerNode::arm() {
   const Instant now = context_.heap.now();
   const Instant when = std::clamp(logic_->next_wake(), now + Duration{1}, now + Duration::milliseconds(500));
   if (!armed_.is_never() && armed_ <= when && armed_ > now) return;
   armed_ = when;
   node_.post(when - now, [this, when] {
-    if (armed_ != when) return;  // an earlier one came after it
+    if (armed_ != when) return;  // an earlier one was set after it
     armed_ = Instant::never();
     turn();
   });
 }
 
-bool ControllerNode::is_quiet() const {
-  return logic_ && logic_->core().unfinished() == 0 && logic_->core().ledger().gpus_in_use() == 0 && !in_flight_;
+std::string ControllerNode::why_not_quiet() const {
+  if (!logic_) return "is dead";
+  if (logic_->core().unfinished() != 0 || logic_->core().ledger().gpus_in_use() != 0) return "has unfinished jobs";
+  if (in_flight_) return "writes";
+  return unanswered_ == 0 ? "" : fmt::format("has {} unanswered requests", unanswered_);
 }
 
 // ---- Outside ----
@@ -112,11 +119,14 @@ void ControllerNode::commit(store::Batch batch) {
 
 void ControllerNode::write(const store::Batch& batch) {
   for (const store::JobRow& row : batch.jobs) {
-    context_.judge.durable(row);
     context_.note("database", "job {} {} attempt {} {}", row.id, row.state, row.attempt, row.server);
     disk_.jobs[row.id] = row;
   }
-  for (const store::IdempotencyRow& row : batch.keys) disk_.keys[row.key] = row;
+  for (const store::PlacementRow& row : batch.placements)
+    disk_.placements[{row.job_id, row.incarnation, row.server}] = row;
+  context_.judge.durable(batch);
+  for (const store::IdempotencyRow& row : batch.keys) disk_.keys[row.job_id] = row;
+  disk_.keys.erase(disk_.keys.begin(), disk_.keys.upper_bound(batch.forget_keys_to));
   for (const store::ServerRow& row : batch.servers) {
     const auto known = std::find_if(disk_.servers.begin(), disk_.servers.end(),
                                     [&](const store::ServerRow& other) { return other.name == row.name; });
@@ -136,11 +146,12 @@ void ControllerNode::send(controller::SessionId session, const wire::ControllerM
   const auto at = sessions_.find(session);
   if (at == sessions_.end()) return;
   if (const auto* start = std::get_if<wire::StartAttempt>(&message))
-    context_.note("controller", "orders {}.{} to start on server {}", start->job_id, start->attempt,
-                  at->second->server);
+    context_.note("controller", "orders {}.{} to start on server {}", start->incarnation.job,
+                  start->incarnation.attempt, at->second->server);
   if (const auto* stop = std::get_if<wire::StopAttempt>(&message))
-    context_.note("controller", "orders {}.{} to stop ({}) on server {}", stop->job_id, stop->attempt, stop->reason,
-                  at->second->server);
+    context_.note("controller", "orders {}.{} to stop ({}) on server {}", stop->incarnation.job,
+                  stop->incarnation.attempt, stop->reason, at->second->server);
+  context_.judge.orders(server_name(at->second->server), message);
   network_.send(at->second, message);
   context_.crash_point();
 }
@@ -153,14 +164,14 @@ void ControllerNode::close(controller::SessionId session, const std::string& why
   sessions_.erase(at);
 }
 
-// One after the other, seconds each.
+// One after the other; each takes seconds.
 void ControllerNode::make_policy(const controller::PolicyChange& change) {
   policies_made_at_ = std::max(policies_made_at_, context_.heap.now()) + context_.between(0.03, 2);
   node_.post(policies_made_at_ - context_.heap.now(), [this, change] {
     const PolicyEntry& entry = *find_policy(change.source);
-    Result<MadePolicy> made = unavailable("policy-too-slow", "it is not read to its end");
+    Result<MadePolicy> made = unavailable("policy-too-slow", "reading it takes longer than allowed");
     if (!context_.chance(0.2)) {
-      auto policy = std::make_unique<MortalPolicy>(context_, entry.make(*Parameters::parse(entry.info, {})));
+      auto policy = std::make_unique<MortalPolicy>(context_, entry.make(*parse_parameters(entry.info, {})));
       made = MadePolicy{{.name = change.name}, std::move(policy)};
     }
     context_.note("controller", "{} is {}", change.name, made.ok() ? "made" : "not made");
@@ -173,7 +184,13 @@ void ControllerNode::make_policy(const controller::PolicyChange& change) {
 
 void ControllerNode::accept(const Network::SessionPtr& session) {
   sessions_[session->id] = session;
-  session->to_controller = [this, id = session->id](const wire::AgentMessage& message) {
+  // What comes before the hello, when that was lost, is not heard, and a hello that comes twice is heard once.
+  session->to_controller = [this, id = session->id, server = session->server,
+                            greeted = false](const wire::AgentMessage& message) mutable {
+    const bool is_hello = std::holds_alternative<wire::Hello>(message);
+    const bool is_heard = greeted != is_hello;
+    greeted = greeted || is_hello;
+    if (is_heard) context_.judge.controller_hears(server_name(server), message, gpus_per_server);
     logic_->on_agent_message(id, message, context_.heap.now());
     turn();
   };
@@ -186,22 +203,39 @@ void ControllerNode::accept(const Network::SessionPtr& session) {
 
 // ---- clients ----
 
-// A client knows only what it was answered: without an answer it tries again, with the same key.
+void ControllerNode::ask(std::function<void()> what) {
+  node_.post(context_.between(0.001, 0.02), [this, what = std::move(what)] {
+    what();
+    turn();
+  });
+}
+
+template <typename Answer>
+std::function<void(Answer)> ControllerNode::answer_to(std::function<void(const Answer&)> client) {
+  ++unanswered_;
+  return [this, client = std::move(client)](const Answer& answer) {
+    if (--unanswered_ < 0) throw Violation("a request is answered twice");
+    context_.crash_point();
+    client(answer);
+  };
+}
+
+// A client knows only the answers it got: without an answer it tries again with the same key.
 void ControllerNode::submit(const std::string& key, wire::JobSpec spec) {
+  context_.judge.submits(key, spec);
   auto answered = std::make_shared<bool>(false);
   auto attempt = std::make_shared<std::function<void()>>();
   *attempt = [this, key, spec = std::move(spec), answered, weak = std::weak_ptr(attempt)] {
     if (*answered) return;
     if (alive()) {
-      node_.post(context_.between(0.001, 0.02), [this, key, spec, answered] {
-        logic_->submit({spec, key, key}, context_.heap.now(), [this, key, answered](const Result<JobId>& job) {
-          if (!job.ok()) return;
-          context_.crash_point();
-          *answered = true;
-          context_.note("client", "{} is accepted as job {}", key, job->value);
-          context_.judge.accepted(key, job->value);
-        });
-        turn();
+      ask([this, key, spec, answered] {
+        logic_->submit({spec, key, key}, context_.heap.now(),
+                       answer_to<Result<JobId>>([this, key, answered](const Result<JobId>& job) {
+                         if (!job.ok()) return;
+                         *answered = true;
+                         context_.note("client", "{} is accepted as job {}", key, job->value);
+                         context_.judge.accepted(key, job->value);
+                       }));
       });
     }
     if (const auto again = weak.lock()) context_.heap.after(context_.between(1, 5), [again] { (*again)(); });
@@ -209,24 +243,77 @@ void ControllerNode::submit(const std::string& key, wire::JobSpec spec) {
   (*attempt)();
 }
 
+const store::JobRow* ControllerNode::any_job() {
+  if (!alive() || disk_.jobs.empty()) return nullptr;
+  return &std::next(disk_.jobs.begin(), context_.random.integer(0, static_cast<std::int64_t>(disk_.jobs.size()) - 1))
+              ->second;
+}
+
 void ControllerNode::cancel_some() {
-  if (!alive() || disk_.jobs.empty()) return;
-  const auto pick =
-      std::next(disk_.jobs.begin(), context_.random.integer(0, static_cast<std::int64_t>(disk_.jobs.size()) - 1));
-  node_.post(context_.between(0.001, 0.02), [this, id = pick->first] {
-    context_.note("client", "cancels job {}", id);
-    logic_->cancel(JobId(id), "client", context_.heap.now(), [](const Result<JobId>&) {});
-    turn();
+  if (const store::JobRow* job = any_job()) cancel(job->id);
+}
+
+void ControllerNode::cancel(std::int64_t job) {
+  if (!alive()) return;
+  ask([this, job] {
+    context_.note("client", "cancels job {}", job);
+    context_.judge.asks_to_cancel(job);
+    logic_->cancel(JobId(job), "client", context_.heap.now(), answer_to<Result<JobId>>([this, job](const auto& answer) {
+                     context_.judge.cancel_answered(job, answer);
+                   }));
   });
 }
 
+void ControllerNode::release_held(bool also_waiting) {
+  if (!alive()) return;
+  for (const auto& [id, row] : disk_.jobs) {
+    if (row.state != "held" || (row.attempt > 0 && !also_waiting)) continue;
+    ask([this, job = id] {
+      context_.note("client", "releases job {}", job);
+      context_.judge.asks_to_release(job);
+      logic_->release(
+          JobId(job), "client", context_.heap.now(),
+          answer_to<Result<JobId>>([this, job](const auto& answer) { context_.judge.release_answered(job, answer); }));
+    });
+  }
+}
+
 void ControllerNode::switch_policy(const std::string& name) {
-  node_.post(context_.between(0.001, 0.02), [this, name] {
+  if (!alive()) return;
+  ask([this, name] {
     context_.note("client", "switches to {}", name);
     controller::PolicyChange change{name};
     if (name.ends_with(".py")) change.source = name.substr(0, name.size() - 3);
-    logic_->set_policy(std::move(change), "client", context_.heap.now(), [](const Status&) {});
-    turn();
+    logic_->set_policy(std::move(change), "client", context_.heap.now(),
+                       answer_to<Status>([this, name](const Status& status) {
+                         if (status.ok()) context_.judge.policy_answered(name);
+                       }));
+  });
+}
+
+void ControllerNode::declare_lost(int server) {
+  if (!alive()) return;
+  ask([this, server] {
+    context_.note("admin", "says that server {} is lost", server);
+    context_.judge.server_given_up(server_name(server));
+    logic_->declare_lost(server_name(server), "admin", context_.heap.now(), answer_to<Status>([](const Status&) {}));
+  });
+}
+
+void ControllerNode::read_some_output() {
+  const store::JobRow* job = any_job();
+  if (!job || job->attempt == 0) return;
+  const AttemptKey key{job->id, static_cast<int>(context_.random.integer(1, job->attempt))};
+  const std::int64_t offset = context_.random.integer(-100, 1000);
+  const double wait_s = context_.random.chance(0.5) ? context_.random.uniform(0, 10) : 0;
+  ask([this, key, offset, wait_s] {
+    context_.note("client", "reads the output of {}", to_string(key));
+    const controller::JobEntry* entry = logic_->book().find(JobId(key.job));
+    if (!entry) throw Violation(fmt::format("job {} is in the database and the controller does not know it", key.job));
+    logic_->logs().read(controller::output_of(*entry, key.attempt), offset, 100, wait_s,
+                        answer_to<Result<controller::LogPiece>>([this, key](const auto& piece) {
+                          if (piece.ok()) context_.judge.output_read(key, piece->offset, piece->bytes);
+                        }));
   });
 }
 

@@ -1,4 +1,4 @@
-// Virtual time: what happens next, in order of time and then of being asked for. Deterministic.
+// Virtual time: future events in order of time, then of request. Deterministic.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ class Heap {
   Instant now() const { return now_; }
   void at(Instant when, std::function<void()> what) { events_.push({std::max(when, now_), ++order_, std::move(what)}); }
   void after(Duration delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
-  // Runs the next event. False when there is none.
+  // Runs the next event. False if there is none.
   bool step() {
     if (events_.empty()) return false;
     Item item = std::move(const_cast<Item&>(events_.top()));

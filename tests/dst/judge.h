@@ -1,15 +1,22 @@
-// What must never happen, watched from outside: it sees processes, durable rows and answers, not what the daemons
-// think.
+// Checks from outside that what must never happen does not: the judge sees processes, durable rows and events, orders
+// and answers, not what the daemons think. It records the truth (truth.h) and checks every statement against it.
+//
+//   judge.cpp          processes, orders, answers, ends
+//   judge_history.cpp  every durable change of a job must be explained by what really happened
 #pragma once
 
+#include <fmt/format.h>
+
 #include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
+#include "base/result.h"
+#include "dst/heap.h"
+#include "dst/truth.h"
 #include "store/store.h"
+#include "wire/agent_protocol.h"
 
 namespace sl::dst {
 
@@ -17,36 +24,115 @@ struct Violation : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+template <typename... Arguments>
+void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  if (!holds) throw Violation(fmt::format(text, std::forward<Arguments>(arguments)...));
+}
+
+inline bool is_active(const std::string& state) {
+  return state == "starting" || state == "running" || state == "stopping";
+}
+
 class Judge {
  public:
-  struct Running {
-    std::int64_t job;
-    int attempt;
-    int server;
-    std::vector<int> gpus;
-  };
-  // ---- processes ----
-  void started(std::int64_t process, Running running);
-  void ended(std::int64_t process) { running_.erase(process); }
-  // The launcher has its exit status on disk, and the process ended by itself.
-  void exit_known(std::int64_t job, int attempt, int exit_code) { exits_[{job, attempt}] = exit_code; }
-  bool anything_runs() const { return !running_.empty(); }
+  explicit Judge(const Heap& heap) : heap_(heap) {}
 
-  // ---- the database ----
-  void durable(const store::JobRow& row);
+  // ---- processes ----
+  void started(std::int64_t leader, Running running);
+  void ended(std::int64_t leader) { truth_.running.erase(leader); }  // with everything it has started
+  void setup_failed(const std::string& key) { truth_.attempts[attempt_of(key)].setup_failed = true; }
+  // The launcher asks or forces it to end.
+  void signalled(const std::string& key, bool by_order);
+  // The process that saw others of this server end, and had not recorded it yet, is dead.
+  // The agent reports that it failed because a GPU it had is not among these.
+  void gpu_is_blamed(const std::string& key, const std::set<int>& present) const;
+  void memory_lost(const std::string& server);
+
+  // ---- the agent ----
+  // It counts its lease from then on, or starts an attempt: the controller must have heard it since, or at most a lease ago.
+  void counts_lease(const std::string& server, Instant from) const;
+  void launches(const std::string& server, const std::string& key) const;
+
+  // ---- the launcher ----
+  void writes_end(const agent::LauncherState& state) const;  // not yet for good
+  void wrote_end(const agent::LauncherState& state) { truth_.attempts[attempt_of(state.key)].end = state; }
+  void launcher_tells(const agent::LauncherState& state) const;
+  void launcher_forgets(const std::string& key) const { must_be_over(attempt_of(key), "is forgotten"); }
+
+  // ---- what the controller hears, orders and records ----
+  void controller_starts() { truth_.controller_started = heap_.now(); }
+  // It takes a turn after all that it has heard; `calm`: nothing keeps it from writing down what it decides.
+  void controller_turns(bool calm);
+  void controller_hears(const std::string& server, const wire::AgentMessage& message, int gpus);
+  void progress_sent(const wire::Progress& progress);
+  void orders(const std::string& server, const wire::ControllerMessage& message) const;
+  void durable(const store::Batch& batch);
 
   // ---- clients ----
+  void submits(const std::string& key, const wire::JobSpec& spec) { truth_.submissions[key] = spec; }
   void accepted(const std::string& key, std::int64_t job);
+  void asks_to_cancel(std::int64_t job) { truth_.cancels.insert(job); }
+  void cancel_answered(std::int64_t job, const Result<JobId>& answer);
+  void server_given_up(const std::string& server) { truth_.servers[server].given_up = heap_.now(); }
+  void asks_to_release(std::int64_t job) { truth_.releases.insert(job); }
+  void release_answered(std::int64_t job, const Result<JobId>& answer) const;
+  // A change of policy that was answered is in force, unless another one came later.
+  void policy_answered(const std::string& name) const;
+  void output_read(AttemptKey key, std::int64_t offset, const std::string& bytes) const;
+
+  // ---- the end ----
   std::size_t accepted_count() const { return accepted_.size(); }
-  // Every accepted job has ended, with what its process said.
-  bool all_ended(const std::map<std::int64_t, store::JobRow>& rows) const;
-  void check_ends(const std::map<std::int64_t, store::JobRow>& rows) const;
+  bool all_ended() const;
+  void check_ends() const;
 
  private:
-  std::map<std::int64_t, Running> running_;
-  std::map<std::pair<std::int64_t, int>, int> exits_;
+  // A job as its durable rows and events have told it.
+  struct Life {
+    wire::JobSpec spec;
+    store::JobRow row;
+    std::string state;  // by its events
+    int attempt = 0;
+    int preempted_in = 0;     // the attempt that was last preempted
+    int over_time_in = 0;     // the attempt that was last stopped by its time limit
+    int retried = 0;          // attempts whose failure was the only reason for another attempt
+    int lost = 0;             // attempts that were lost, which may have counted as failures
+    int waits = 0;            // times it was held before another attempt
+    int progress_events = 0;  // of this attempt
+    Instant since;            // of the state
+    bool cancel_is_promised = false;
+  };
+
+  const Life* find(std::int64_t job) const;
+  const AttemptTruth& truth_of(AttemptKey key) const;
+  void hear_of_end(const wire::AttemptReport& report);
+  void hear_of_gpus(ServerTruth& server, const std::vector<wire::GpuReport>& gpus, int count) const;
+  void must_be_over(AttemptKey key, const char* what) const;
+
+  // ---- judge_history.cpp ----
+  struct Step {  // a change of state that is durable now
+    Life& life;
+    const store::EventRow& event;
+    const store::JobRow& row;  // at the end of the same transaction
+  };
+  void check_event(const store::EventRow& event, const store::JobRow& row);
+  void check_step(const Step& step);
+  void check_start(const Step& step);
+  void check_stop(const Step& step);
+  void check_requeue(const Step& step);
+  void check_final(const Step& step) const;
+  void check_failure(const Step& step) const;
+  void check_row(Life& life, const store::JobRow& row) const;
+  void check_progress(const Life& life, const store::JobRow& row) const;
+  bool is_lost(const Step& step) const;
+  bool is_server_fault(const Step& step) const;
+  bool was_interrupted(const Life& life) const;
+
+  const Heap& heap_;
+  Truth truth_;
+  std::map<std::int64_t, Life> lives_;
   std::map<std::string, std::int64_t> accepted_;
-  std::map<std::int64_t, std::string> final_;
+  std::map<std::string, std::int64_t> keys_;  // durable ones
+  std::vector<store::PolicyRow> policies_;    // durable ones
 };
 
 }  // namespace sl::dst

@@ -14,16 +14,18 @@ Network::SessionPtr Network::open(int server, Node& agent, Node& controller) {
 
 void Network::send(const SessionPtr& session, const wire::AgentMessage& message) {
   if (!session->agent.open) return;
-  transmit(session, session->controller, [session, message] { session->to_controller(message); });
+  transmit(session, session->controller, !std::holds_alternative<wire::LogChunk>(message),
+           [session, message] { session->to_controller(message); });
 }
 
 void Network::send(const SessionPtr& session, const wire::ControllerMessage& message) {
   if (!session->controller.open) return;
-  transmit(session, session->agent, [session, message] { session->to_agent(message); });
+  transmit(session, session->agent, !std::holds_alternative<wire::LogRead>(message),
+           [session, message] { session->to_agent(message); });
 }
 
-// In order, unless a frame fault says otherwise. What is sent into a cut is lost with the session or comes afterwards.
-void Network::transmit(const SessionPtr& session, End& to, const std::function<void()>& deliver) {
+// In order, unless there is a frame fault. Frames sent into a cut are lost with the session or arrive afterwards.
+void Network::transmit(const SessionPtr& session, End& to, bool may_be_lost, const std::function<void()>& deliver) {
   Instant when = context_.heap.now() + context_.between(0.0002, 0.02);
   if (is_cut(session->server)) {
     if (context_.chance(0.3)) {
@@ -34,7 +36,7 @@ void Network::transmit(const SessionPtr& session, End& to, const std::function<v
   }
   int copies = 1;
   if (context_.chance(context_.faults.frame)) {
-    copies = static_cast<int>(context_.random.integer(0, 2));  // lost, only late, doubled
+    copies = static_cast<int>(context_.random.integer(may_be_lost ? 0 : 1, 2));  // lost, only late, doubled
     when = when + context_.between(0, 2);
   } else {
     when = std::max(when, to.last_delivery + Duration{1});
@@ -56,7 +58,7 @@ void Network::close(const SessionPtr& session, bool by_controller) {
   tell_closed(session, other);
 }
 
-// Frames that were sent before arrive first. Over a cut nobody hears anything until it is mended, or a timeout tells.
+// Frames sent earlier arrive first. During a cut neither side notices anything until it heals or times out.
 void Network::tell_closed(const SessionPtr& session, End& end) {
   if (!end.open) return;
   Duration delay = context_.between(0.001, 0.2);
@@ -67,6 +69,12 @@ void Network::tell_closed(const SessionPtr& session, End& end) {
     end.open = false;
     if (end.on_close) end.on_close();
   });
+}
+
+void Network::node_vanished(const Node& node) {
+  for (const auto& [id, session] : sessions_) {
+    for (End* end : {&session->agent, &session->controller}) end->open = end->open && end->node != &node;
+  }
 }
 
 void Network::node_died(Node& node) {

@@ -1,5 +1,6 @@
-// Sessions between agents and the controller: two ordered streams of frames that are late, and break. With frame
-// faults on, frames are also lost, doubled and overtaken, which a real stream never does.
+// Sessions between agents and the controller: two ordered streams of frames that are delayed and can break. With frame
+// faults on, frames are also lost, duplicated and reordered, which never happens in a real stream. Requests for output
+// are not lost: they have no sequence numbers that would reveal it.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,10 @@ class Network {
   SessionPtr open(int server, Node& agent, Node& controller);
   void send(const SessionPtr& session, const wire::AgentMessage& message);
   void send(const SessionPtr& session, const wire::ControllerMessage& message);
-  // One end hangs up; the other hears of it later, or much later.
+  // One end hangs up; the other notices later, or much later.
   void close(const SessionPtr& session, bool by_controller);
+  // The machine at one end has lost its power: the other end is never told.
+  void node_vanished(const Node& node);
   // The process at one end has died.
   void node_died(Node& node);
 
@@ -45,7 +48,7 @@ class Network {
   }
 
  private:
-  void transmit(const SessionPtr& session, End& to, const std::function<void()>& deliver);
+  void transmit(const SessionPtr& session, End& to, bool may_be_lost, const std::function<void()>& deliver);
   void tell_closed(const SessionPtr& session, End& end);
 
   Context& context_;

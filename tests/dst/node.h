@@ -1,5 +1,5 @@
-// A process of the simulated world that can die at any moment, be frozen and thawed. What was under way for one that
-// has died is lost.
+// A process of the simulated world that can die at any moment, be frozen and thawed. Messages on their way to a process
+// that dies are lost.
 #pragma once
 
 #include <functional>
@@ -23,11 +23,11 @@ class Node {
   void come_alive() { alive_ = true, frozen_until_ = heap_.now(); }
   std::function<void()> on_death;
 
-  // After the delay the process does this, unless it has died by then; later when it is frozen.
+  // The process does this after the delay, unless it has died by then; later if it is frozen.
   void post(Duration delay, std::function<void()> what) {
     heap_.after(delay, [this, life = life_, what = std::move(what)]() mutable { arrive(life, std::move(what)); });
   }
-  // Now, in the process.
+  // Runs now, in the process.
   void run(const std::function<void()>& what) {
     if (!alive_) return;
     try {
@@ -56,7 +56,7 @@ class Node {
   }
   void thaw(std::uint64_t life) {
     if (life != life_) return;
-    if (frozen()) {  // again, meanwhile
+    if (frozen()) {  // frozen again in the meantime
       heap_.at(frozen_until_, [this, life] { thaw(life); });
       return;
     }
@@ -70,7 +70,7 @@ class Node {
   bool alive_ = false;
   std::uint64_t life_ = 0;
   Instant frozen_until_;
-  std::vector<std::function<void()>> backlog_;  // what came while it was frozen
+  std::vector<std::function<void()>> backlog_;  // what arrived while it was frozen
 };
 
 }  // namespace sl::dst

@@ -1,119 +1,34 @@
-#include "dst/server_node.h"
-
+#include <algorithm>
 #include <csignal>
+
+#include "dst/server_worlds.h"
 
 namespace sl::dst {
 namespace {
 
-std::vector<int> parse_list(const std::string& text) {
-  std::vector<int> numbers;
-  for (std::size_t at = 0; at < text.size();
-       at = text.find(',', at) == std::string::npos ? text.size() : text.find(',', at) + 1)
-    numbers.push_back(std::atoi(text.c_str() + at));
-  return numbers;
+int exited(int code) { return code << 8; }  // as from waitpid
+
+// What a job's command says of itself (World::draw_job).
+struct JobPlan {
+  double seconds;    // how long an attempt runs
+  int code;          // how the last one ends
+  int again_until;   // attempts up to this one end with "start me again"
+  std::string kind;  // plain, trains, missing (no such program)
+};
+
+JobPlan plan_of(const agent::LaunchOrder& order) {
+  const agent::Fields& words = order.arguments;
+  return {std::atof(words.at(0).c_str()), std::atoi(words.at(1).c_str()), std::atoi(words.at(2).c_str()), words.at(3)};
 }
 
-int exited(int code) { return code << 8; }  // as waitpid gives it
-
-// What the job's command says of itself: "SECONDS CODE", how long it runs and how it ends.
-std::pair<double, int> plan_of(const agent::LaunchOrder& order) {
-  return {std::atof(order.arguments.at(0).c_str()), std::atoi(order.arguments.at(1).c_str())};
+// The GPUs that its environment names (server_worlds.h), by their place on the bus.
+std::vector<int> visible_gpus(const agent::LaunchOrder& order) {
+  std::vector<int> gpus;
+  for (const std::string& uuid : order.environment) gpus.push_back(place_of(uuid));
+  return gpus;
 }
 
 }  // namespace
-
-// ---- what the launcher's logic asks for ----
-
-class ServerNode::LauncherWorld : public agent::LauncherPorts {
- public:
-  explicit LauncherWorld(ServerNode& server) : server_(server) {}
-
-  Result<std::int64_t> spawn(const agent::LaunchOrder& order) override {
-    server_.context_.crash_point();
-    const std::int64_t pid = server_.spawn(order);
-    server_.context_.crash_point();
-    return pid;
-  }
-  void signal(std::int64_t pid, int number) override {
-    server_.signal_process(pid, number);
-    server_.context_.crash_point();
-  }
-  void write_end(const agent::LauncherState& state) override {
-    server_.disk_.unsynced_ends[state.key] = state;
-    server_.context_.crash_point();
-  }
-  void write_forgotten(const std::string& key) override {
-    server_.disk_.forgotten.insert(key);
-    server_.disk_.started.erase(key);
-    server_.disk_.over.insert(key);
-    server_.context_.crash_point();
-  }
-  void sync() override {
-    server_.context_.crash_point();
-    server_.sync_ends();
-    server_.context_.crash_point();
-  }
-  void write_lease(Instant until) override {
-    server_.disk_.lease = until;
-    server_.disk_.lease_boot = server_.boots_;
-    server_.context_.crash_point();
-  }
-  bool was_started(const std::string& key) override {
-    return server_.disk_.started.count(key) != 0 || server_.disk_.over.count(key) != 0;
-  }
-  void tell(const agent::Fields& message) override {
-    server_.context_.crash_point();
-    if (!server_.pipe_open_) return;
-    Instant& last = server_.last_to_agent_;
-    last = std::max(server_.context_.heap.now() + server_.context_.between(0.00002, 0.002), last + Duration{1});
-    server_.agent_node_.post(last - server_.context_.heap.now(), [this, message, pipe = server_.pipe_] {
-      if (pipe == server_.pipe_ && server_.pipe_open_) server_.agent_hears(message);
-    });
-  }
-  std::int64_t wall_us() override { return server_.context_.heap.now().us; }
-
- private:
-  ServerNode& server_;
-};
-
-// ---- what the agent's logic asks for ----
-
-class ServerNode::AgentWorld : public agent::AgentPorts {
- public:
-  explicit AgentWorld(ServerNode& server) : server_(server) {}
-
-  void send(const wire::AgentMessage& message) override {
-    server_.context_.crash_point();
-    if (server_.session_) server_.network_.send(server_.session_, message);
-    server_.context_.crash_point();
-  }
-  void launch(const std::string& key, const wire::StartAttempt& order) override {
-    agent::LaunchOrder launch;
-    launch.key = key;
-    launch.fenced = order.spec.on_partition == "stop";
-    for (const int gpu : order.gpus) launch.gpus += (launch.gpus.empty() ? "" : ",") + std::to_string(gpu);
-    launch.arguments = std::get<std::vector<std::string>>(order.spec.command);
-    server_.to_launcher(agent::to_fields(launch));
-  }
-  void signal(const std::string& key, int number) override {
-    server_.to_launcher({"signal", key, std::to_string(number)});
-  }
-  void forget(const std::string& key) override { server_.to_launcher({"forget", key}); }
-  void renew(Instant until) override {
-    if (server_.context_.plant == Plant::no_lease) until = until + Duration::whole_seconds(100'000);
-    server_.to_launcher({"lease", std::to_string(until.us)});
-  }
-  void disconnect() override {
-    if (!server_.session_) return;
-    server_.note("agent gives up its session");
-    server_.network_.close(server_.session_, false);
-    server_.session_.reset();
-    server_.retry();
-  }
-
- private:
-  ServerNode& server_;
-};
 
 // ---- power ----
 
@@ -142,246 +57,175 @@ Instant ServerNode::boot_clock() const {
   return Instant{1} + Duration::seconds((context_.heap.now() - booted_).to_seconds() * drift_);
 }
 
+Instant ServerNode::world_time(Instant boot_time) const {
+  return booted_ + Duration::seconds((boot_time - Instant{1}).to_seconds() / drift_);
+}
+
 void ServerNode::boot() {
   note("boots");
   has_power_ = true;
+  stays_away_ = {};
   ++boots_;
   booted_ = context_.heap.now();
+  next_pid_ = number_ * 1'000'000 + 1'000;
+  strangers_.clear();
+  for (const auto& [key, started] : disk_.launcher.journal.started) {
+    if (context_.random.chance(0.5)) strangers_.insert(started.pid);
+  }
   start_agent();
 }
 
-void ServerNode::cut_power() {
+void ServerNode::kill_both(Duration away) {
+  stays_away_ = context_.heap.now() + away;
+  agent_node_.die();
+  launcher_node_.die();
+}
+
+void ServerNode::fill_disk(Duration time) {
+  note(fmt::format("has a full disk for {:.1f} s", time.to_seconds()));
+  full_until_ = context_.heap.now() + time;
+}
+
+void ServerNode::cut_power(Duration time) {
   if (!has_power_) return;
   note("loses power");
   has_power_ = false;
-  for (const auto& [pid, process] : processes_) context_.judge.ended(pid);
-  processes_.clear();
+  context_.judge.memory_lost(server_name(number_));
+  for (const auto& [pid, tree] : trees_) context_.judge.ended(pid);
+  trees_.clear();
+  unseen_ends_.clear();
   disk_.unsynced_ends.clear();
+  strangers_.clear();
   launcher_node_.die();
+  network_.node_vanished(agent_node_);
   agent_node_.die();
-  context_.heap.after(context_.between(10, 150), [this] { boot(); });
+  context_.heap.after(time, [this] { boot(); });
+}
+
+void ServerNode::lose_gpu(Duration time) {
+  const auto gpu = static_cast<int>(context_.random.integer(0, gpus_ - 1));
+  note(fmt::format("GPU {} falls off the bus for {:.1f} s", gpu, time.to_seconds()));
+  missing_gpus_[gpu] = context_.heap.now() + time;
+  for (const auto& [pid, tree] : trees_) {
+    const bool has_it = std::find(tree.gpus.begin(), tree.gpus.end(), gpu) != tree.gpus.end();
+    if (!has_it || context_.random.chance(0.5)) continue;
+    later(context_.between(0.001, 5), [this, pid = pid] { leader_ends(pid, exited(3)); });
+  }
 }
 
 std::string ServerNode::why_not_quiet() const {
   std::string why = session_ ? "holds" : "without a session holds";
-  for (const auto& [pid, process] : processes_) why += " the process of " + process.key;
+  for (const auto& [pid, tree] : trees_) why += " processes of " + tree.key;
   if (!agent_) return why + " and has no agent";
   for (const auto& [key, attempt] : agent_->attempts()) why += " " + key + " " + attempt.report.state;
+  if (!launcher_) return why + " and has no launcher";
+  for (const auto& [key, attempt] : launcher_->attempts()) why += " " + key + " (launcher)";
   return why;
 }
 
 // ---- processes ----
 
-std::int64_t ServerNode::spawn(const agent::LaunchOrder& order) {
-  const std::int64_t pid = number_ * 1'000'000 + next_pid_++;
-  const auto [seconds, code] = plan_of(order);
-  const std::size_t dot = order.key.find('.');
+Result<std::int64_t> ServerNode::spawn(const agent::LaunchOrder& order) {
+  const JobPlan plan = plan_of(order);
+  disk_.outputs.insert(order.key);
+  if (plan.kind == "missing") {
+    context_.judge.setup_failed(order.key);
+    return invalid("setup", "no such command");
+  }
+  while (strangers_.count(next_pid_) != 0) ++next_pid_;
+  const std::int64_t pid = next_pid_++;
+  const AttemptKey key = attempt_of(order.key);
   note(fmt::format("process {} of {} starts on GPUs {}", pid, order.key, order.gpus));
-  processes_[pid] = {order.key, parse_list(order.gpus), order.fenced};
-  disk_.started[order.key] = pid;
-  context_.judge.started(
-      pid, {std::atoll(order.key.c_str()), std::atoi(order.key.c_str() + dot + 1), number_, parse_list(order.gpus)});
-  context_.heap.after(Duration::seconds(seconds), [this, pid, status = exited(code)] { process_ends(pid, status); });
+  Tree& tree = trees_[pid];
+  tree.key = order.key, tree.gpus = visible_gpus(order), tree.fenced = order.fenced;
+  tree.trains = plan.kind == "trains";
+  tree.has_stray = context_.random.chance(0.3);
+  disk_.launcher.journal.started[order.key] = {order.key, pid, 1, 1, order.gpus, order.fenced, boot_id(), ""};
+  context_.judge.started(pid, {key, server_name(number_), tree.gpus});
+  const int status = exited(key.attempt <= plan.again_until ? 75 : plan.code);
+  later(Duration::seconds(plan.seconds), [this, pid, status] { leader_ends(pid, status); });
   return pid;
 }
 
-void ServerNode::signal_process(std::int64_t pid, int number) {
-  const auto at = processes_.find(pid);
-  if (at == processes_.end() || number == SIGCONT) return;
-  if (number == SIGKILL) return process_ends(pid, SIGKILL);
-  if (std::exchange(at->second.signalled, true)) return;
-  if (context_.random.chance(0.2)) return;  // it does not listen
-  const int status = context_.random.chance(0.5) ? number : exited(context_.random.chance(0.5) ? 0 : 75);
-  context_.heap.after(context_.between(0.01, 5), [this, pid, status] { process_ends(pid, status); });
+void ServerNode::later(Duration delay, std::function<void()> what) {
+  context_.heap.after(delay, [this, boot = boots_, what = std::move(what)] {
+    if (boot == boots_) what();
+  });
 }
 
-void ServerNode::process_ends(std::int64_t pid, int status) {
-  const auto at = processes_.find(pid);
-  if (at == processes_.end()) return;
-  note(fmt::format("process {} of {} ends with {:#x}", pid, at->second.key, status));
-  const bool is_child = at->second.is_child;
-  context_.judge.ended(pid);
-  processes_.erase(at);
-  launcher_node_.post(context_.between(0.00002, 0.001), [this, pid, is_child, status] {
-    launcher_input([&] { launcher_->on_ended(pid, is_child ? status : agent::LauncherLogic::unknown_status); });
+ServerNode::Tree* ServerNode::find_tree(const std::string& key) {
+  const auto at = std::find_if(trees_.begin(), trees_.end(), [&](const auto& item) { return item.second.key == key; });
+  return at == trees_.end() ? nullptr : &at->second;
+}
+
+std::optional<std::int64_t> ServerNode::target_of(const std::string& key) const {
+  const auto started = disk_.launcher.journal.started.find(key);
+  if (started == disk_.launcher.journal.started.end()) return std::nullopt;
+  const std::int64_t pid = started->second.pid;
+  require(strangers_.count(pid) == 0, "the process {} is signalled for {}, and no attempt has started it", pid, key);
+  const auto tree = trees_.find(pid);
+  if (tree == trees_.end()) return std::nullopt;
+  require(tree->second.key == key, "the process {} is signalled for {}, and is of {}", pid, key, tree->second.key);
+  return pid;
+}
+
+void ServerNode::signal_leader(const std::string& key, int number) {
+  const auto pid = target_of(key);
+  if (!pid || number == SIGCONT || std::exchange(trees_.at(*pid).signalled, true)) return;
+  if (context_.random.chance(0.2)) return;  // it ignores the signal
+  const int status = context_.random.chance(0.5) ? number : exited(context_.random.chance(0.5) ? 0 : 75);
+  later(context_.between(0.01, 5), [this, pid = *pid, status] { leader_ends(pid, status); });
+}
+
+// The leader at once, what else there is when the kernel gets to it: a process may hang in it for long.
+void ServerNode::kill_tree(const std::string& key) {
+  const auto pid = target_of(key);
+  if (!pid) return;
+  const bool hangs = !trees_.at(*pid).fenced && context_.chance(0.05);
+  later(context_.between(0.0001, hangs ? 20 : 0.05), [this, pid = *pid] { stray_ends(pid); });
+  leader_ends(*pid, SIGKILL);
+}
+
+// The launcher signals an attempt whose end it has not seen.
+void ServerNode::note_signal(const std::string& key) {
+  const Tree* tree = find_tree(key);
+  if ((tree && tree->leads) || unseen_ends_.count(key) != 0) context_.judge.signalled(key, obeys_signal_);
+}
+
+void ServerNode::leader_ends(std::int64_t pid, int status) {
+  const auto at = trees_.find(pid);
+  if (at == trees_.end() || !at->second.leads) return;
+  Tree& tree = at->second;
+  note(fmt::format("process {} of {} ends with {:#x}{}", pid, tree.key, status, tree.has_stray ? ", not alone" : ""));
+  tree.leads = false;
+  unseen_ends_.insert(tree.key);
+  launcher_node_.post(context_.between(0.00002, 0.001), [this, tree, status] {
+    unseen_ends_.erase(tree.key);
+    launcher_input(
+        [&] { launcher_->on_ended(tree.key, tree.is_child ? status : agent::LauncherLogic::unknown_status); });
   });
+  drop_if_gone(pid);
+}
+
+void ServerNode::stray_ends(std::int64_t pid) {
+  const auto at = trees_.find(pid);
+  if (at == trees_.end() || !std::exchange(at->second.has_stray, false)) return;
+  note(fmt::format("the last process of {} ends", at->second.key));
+  drop_if_gone(pid);
+}
+
+void ServerNode::drop_if_gone(std::int64_t pid) {
+  if (trees_[pid].leads || trees_[pid].has_stray) return;
+  context_.judge.ended(pid);
+  trees_.erase(pid);
 }
 
 void ServerNode::sync_ends() {
   for (const auto& [key, state] : disk_.unsynced_ends) {
-    disk_.ends[key] = state;
-    if (state.exit_code)
-      context_.judge.exit_known(std::atoll(key.c_str()), std::atoi(key.c_str() + key.find('.') + 1), *state.exit_code);
+    disk_.launcher.journal.ends[key] = state;
+    context_.judge.wrote_end(state);
   }
   disk_.unsynced_ends.clear();
-}
-
-// ---- launcher ----
-
-void ServerNode::start_launcher() {
-  note("launcher starts");
-  launcher_node_.come_alive();
-  launcher_armed_ = Instant::never();
-  launcher_ = std::make_unique<agent::LauncherLogic>(*launcher_world_);
-  launcher_node_.run([this] { recover_launcher(); });
-}
-
-// As launcher.cpp reads what its predecessor left.
-void ServerNode::recover_launcher() {
-  if (disk_.lease_boot == boots_) launcher_->restore_lease(disk_.lease);
-  sync_ends();
-  for (const auto& [key, state] : disk_.ends) {
-    if (disk_.forgotten.count(key) == 0) launcher_->restore_ended(state);
-  }
-  for (const auto& [key, pid] : disk_.started) {
-    if (disk_.ends.count(key) != 0) continue;
-    agent::LauncherState state;
-    state.key = key;
-    state.state = "running";
-    state.pid = pid;
-    state.started_us = 1;
-    const auto process = processes_.find(pid);
-    if (process == processes_.end()) {
-      launcher_->adopt_gone(state);
-      continue;
-    }
-    for (const int gpu : process->second.gpus) state.gpus += (state.gpus.empty() ? "" : ",") + std::to_string(gpu);
-    launcher_->adopt(state, process->second.fenced);
-  }
-  launcher_->settle(boot_clock());
-  arm_launcher();
-}
-
-void ServerNode::launcher_died() {
-  note("launcher dies");
-  launcher_.reset();
-  pipe_open_ = false;
-  ++pipe_;
-  const auto processes = processes_;
-  for (const auto& [pid, process] : processes) {
-    processes_[pid].is_child = false;
-    if (process.fenced) process_ends(pid, SIGKILL);  // as its parent's death makes the kernel do
-  }
-  if (!agent_node_.alive()) return;
-  agent_node_.post(context_.between(0.001, 0.01), [this] {
-    if (launcher_node_.alive() && pipe_open_) return;
-    agent_->on_launcher_lost();
-    open_pipe();
-  });
-}
-
-void ServerNode::launcher_input(const std::function<void()>& input) {
-  input();
-  launcher_->settle(boot_clock());
-  arm_launcher();
-}
-
-void ServerNode::arm_launcher() {
-  const Instant wake = launcher_->next_wake();
-  if (wake.is_never() || wake == launcher_armed_) return;
-  launcher_armed_ = wake;
-  const double wait_s = std::max(0.0, (wake - boot_clock()).to_seconds()) / drift_ + 0.001;
-  launcher_node_.post(Duration::seconds(wait_s), [this, wake] {
-    if (launcher_armed_ == wake) launcher_armed_ = Instant::never();
-    launcher_input([] {});
-  });
-}
-
-// ---- agent ----
-
-void ServerNode::start_agent() {
-  if (!has_power_ || agent_node_.alive()) return;
-  note("agent starts");
-  agent_node_.come_alive();
-  back_off_s_ = 0.1;
-  agent_ = std::make_unique<agent::AgentLogic>(*agent_world_);
-  agent_node_.run([this] {
-    open_pipe();
-    tick();
-    connect();
-  });
-}
-
-void ServerNode::agent_died() {
-  note("agent dies");
-  network_.node_died(agent_node_);
-  session_.reset();
-  agent_.reset();
-  pipe_open_ = false;
-  ++pipe_;
-  if (has_power_) context_.heap.after(context_.between(0.1, 10), [this] { start_agent(); });
-}
-
-void ServerNode::open_pipe() {
-  if (!launcher_node_.alive()) start_launcher();
-  if (!launcher_node_.alive()) {  // died while it started
-    agent_node_.post(Duration::milliseconds(500), [this] {
-      if (!pipe_open_) open_pipe();
-    });
-    return;
-  }
-  ++pipe_;
-  pipe_open_ = true;
-  to_launcher({"list"});
-}
-
-void ServerNode::to_launcher(const agent::Fields& fields) {
-  context_.crash_point();
-  if (!pipe_open_) return;
-  last_to_launcher_ = std::max(context_.heap.now() + context_.between(0.00002, 0.002), last_to_launcher_ + Duration{1});
-  launcher_node_.post(last_to_launcher_ - context_.heap.now(), [this, fields, pipe = pipe_] {
-    if (pipe == pipe_) launcher_input([&] { launcher_->obey(fields, boot_clock()); });
-  });
-}
-
-void ServerNode::agent_hears(const agent::Fields& fields) {
-  if (const auto state = agent::to_state(fields)) agent_->on_launcher_state(*state);
-  if (fields.front() != "listed" || agent_->launcher_ready()) return;
-  agent_->on_launcher_listed();
-  say_hello();
-}
-
-void ServerNode::connect() {
-  if (session_) return;
-  agent_node_.post(context_.between(0.001, 0.05), [this] {
-    if (session_) return;
-    if (network_.is_cut(number_) || !controller_.alive() || controller_.node().frozen()) return retry();
-    session_ = network_.open(number_, agent_node_, controller_.node());
-    session_->to_agent = [this, session = std::weak_ptr(session_)](const wire::ControllerMessage& message) {
-      if (session.lock() != session_) return;
-      if (std::holds_alternative<wire::Welcome>(message)) back_off_s_ = 0.1;
-      agent_->on_message(message, boot_clock());
-    };
-    session_->agent.on_close = [this, session = std::weak_ptr(session_)] {
-      if (session.lock() != session_) return;
-      session_.reset();
-      agent_->on_session_closed();
-      retry();
-    };
-    controller_.accept(session_);
-    say_hello();
-  });
-}
-
-void ServerNode::retry() {
-  const double wait_s = back_off_s_ * context_.random.uniform(0.5, 1.0);
-  back_off_s_ = std::min(5.0, back_off_s_ * 2);
-  agent_node_.post(Duration::seconds(wait_s), [this] { connect(); });
-}
-
-void ServerNode::say_hello() {
-  if (!session_ || !agent_->launcher_ready()) return;
-  wire::Hello hello;
-  hello.server = fmt::format("server{}", number_);
-  hello.agent_id = hello.server;
-  hello.gpus.resize(static_cast<std::size_t>(gpus_));
-  for (int gpu = 0; gpu < gpus_; ++gpu) hello.gpus[static_cast<std::size_t>(gpu)].index = gpu;
-  agent_->on_session_opened(std::move(hello), boot_clock());
-}
-
-void ServerNode::tick() {
-  agent_->tick(boot_clock());
-  agent_node_.post(Duration::milliseconds(250), [this] { tick(); });
 }
 
 }  // namespace sl::dst

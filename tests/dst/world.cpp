@@ -1,12 +1,14 @@
 #include "dst/world.h"
 
 #include "dst/server_node.h"
+#include "wire/json.h"
 
 namespace sl::dst {
 namespace {
 
-constexpr double stormy_s = 240;  // faults happen this long, then everything heals
+constexpr double stormy_s = 240;  // faults happen for this long, then everything heals
 constexpr double patience_s = 4 * 3600;
+constexpr double endless_s = 1e8;
 
 class World {
  public:
@@ -16,7 +18,7 @@ class World {
     context_.keep_history = keep_history;
     const auto servers = static_cast<int>(context_.random.integer(1, 4));
     for (int i = 0; i < servers; ++i)
-      servers_.push_back(std::make_unique<ServerNode>(context_, network_, controller_, i, 4));
+      servers_.push_back(std::make_unique<ServerNode>(context_, network_, controller_, i, gpus_per_server));
   }
 
   Outcome run() {
@@ -44,10 +46,11 @@ class World {
     context_.heap.at(heals, [this] {
       context_.note("world", "heals");
       context_.calm = true;
+      clean_up();
     });
     while (context_.heap.step()) {
       if (!context_.calm) continue;
-      if (is_over()) return context_.judge.check_ends(controller_.durable_jobs());
+      if (is_over()) return context_.judge.check_ends();
       if (context_.heap.now() > end) throw Violation(why_not_over());
     }
   }
@@ -57,12 +60,13 @@ class World {
     for (const auto& server : servers_) {
       if (!server->is_quiet()) return false;
     }
-    return context_.judge.all_ended(controller_.durable_jobs());
+    return context_.judge.all_ended();
   }
 
   std::string why_not_over() {
     std::string why = fmt::format("after {} h of peace it is not over:", patience_s / 3600);
     if (context_.judge.accepted_count() < submissions_) why += " submissions are not accepted;";
+    if (!controller_.is_quiet()) why += " the controller " + controller_.why_not_quiet() + ";";
     for (const auto& [id, row] : controller_.durable_jobs()) {
       if (!row.finished_us) why += fmt::format(" job {} {} attempt {} {};", id, row.state, row.attempt, row.server);
     }
@@ -73,25 +77,37 @@ class World {
   }
 
   // ---- what people do ----
+  // How an attempt runs is in its command (server_node.cpp).
   wire::JobSpec draw_job() {
     Random& random = context_.random;
     wire::JobSpec job;
-    const int code = random.chance(0.8) ? 0 : random.chance(0.3) ? 75 : 3;
-    const double seconds = random.chance(0.3) ? random.uniform(0, 0.5) : random.exponential(25);
-    // Exit 75 asks to run again: then it must not do so for ever.
-    job.command = std::vector<std::string>{fmt::format("{:.3f}", seconds), std::to_string(code == 75 ? 3 : code)};
+    const bool is_endless = random.chance(0.05);
+    const double seconds = is_endless           ? endless_s
+                           : random.chance(0.3) ? random.uniform(0, 0.5)
+                                                : random.exponential(25);
+    const int code = random.chance(0.8) ? 0 : 3;
+    // Quick ones may ask for ever: they are told to stop. Long ones would never end.
+    const auto again_until = random.chance(0.1) ? random.integer(1, seconds < 0.5 ? 15 : 3) : 0;
+    const char* kind = random.chance(0.04) ? "missing" : random.chance(0.2) ? "trains" : "plain";
+    job.command = std::vector<std::string>{fmt::format("{:.3f}", seconds), std::to_string(code),
+                                           std::to_string(again_until), kind};
     job.name = "job";
-    job.user = "u";
+    job.user = fmt::format("user{}", random.integer(0, 3));
     job.workdir = "/";
-    const auto gpus = static_cast<int>(random.integer(1, 4));
+    const auto gpus = static_cast<int>(random.integer(1, gpus_per_server));
     job.gpus = {gpus, gpus};
     job.priority = static_cast<int>(random.integer(0, 3));
+    if (random.chance(0.1)) job.hold = true;
     if (random.chance(0.5)) job.on_partition = "stop";
     if (random.chance(0.6)) job.checkpoint.dir = "c";
     job.checkpoint.grace_s = random.uniform(1, 10);
-    if (random.chance(0.5)) job.estimate_s = std::max(0.1, seconds);
-    if (random.chance(0.1)) job.time_limit_s = random.uniform(1, 60);
-    if (random.chance(0.3)) job.retry.max = 1;
+    if (random.chance(0.5)) job.estimate_s = std::clamp(seconds, 0.1, 1000.0);
+    if (random.chance(is_endless ? 0.5 : 0.1)) job.time_limit_s = random.uniform(1, 60);
+    if (random.chance(0.4)) {
+      static const std::vector<std::string> reasons = {"any", "server_lost", "exit", "exit:3", "signal", "setup"};
+      job.retry.max = static_cast<int>(random.integer(1, 2));
+      job.retry.on = {reasons[static_cast<std::size_t>(random.integer(0, 5))]};
+    }
     return job;
   }
 
@@ -101,15 +117,29 @@ class World {
     for (std::size_t i = 0; i < submissions_; ++i)
       context_.heap.at(at(random.uniform(0, stormy_s * 0.8)),
                        [this, i] { controller_.submit(fmt::format("submission-{}", i), draw_job()); });
-    for (std::int64_t i = random.integer(0, 6); i > 0; --i)
-      context_.heap.at(at(random.uniform(0, stormy_s)), [this] { controller_.cancel_some(); });
-    for (std::int64_t i = random.integer(0, 4); i > 0; --i) {
+    const auto some = [&](std::int64_t most, auto what) {
+      for (std::int64_t i = random.integer(0, most); i > 0; --i)
+        context_.heap.at(at(random.uniform(0, stormy_s)), what);
+    };
+    some(6, [this] { controller_.cancel_some(); });
+    some(4, [this] { controller_.release_held(true); });
+    some(8, [this] { controller_.read_some_output(); });
+    some(4, [this] {
       static const std::vector<std::string> names = {"fifo", "srtf",    "tiresias", "priority",   "round_robin",
                                                      "edf",  "fifo.py", "srtf.py",  "tiresias.py"};
-      context_.heap.at(
-          at(random.uniform(0, stormy_s)),
-          [this, name = names[static_cast<std::size_t>(random.integer(0, 8))]] { controller_.switch_policy(name); });
+      controller_.switch_policy(names[static_cast<std::size_t>(context_.random.integer(0, 8))]);
+    });
+  }
+
+  // In the end every job that a user holds is released and every endless one cancelled.
+  void clean_up() {
+    controller_.release_held(false);
+    for (const auto& [id, row] : controller_.durable_jobs()) {
+      const auto spec = wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore);
+      if (!row.finished_us && std::stod(std::get<std::vector<std::string>>(spec->command).front()) >= endless_s)
+        controller_.cancel(id);
     }
+    context_.heap.after(Duration::whole_seconds(60), [this] { clean_up(); });
   }
 
   // ---- what goes wrong ----
@@ -136,11 +166,13 @@ class World {
       network_.cut(server, time);
     });
     often(faults.kills, 60, [this] {
-      switch (context_.random.integer(0, 2)) {
+      switch (context_.random.integer(0, 3)) {
         case 0:
           return controller_.node().die();
         case 1:
           return any_server().kill_agent();
+        case 2:
+          return any_server().kill_both(context_.between(1, 100));
         default:
           return any_server().kill_launcher();
       }
@@ -154,12 +186,28 @@ class World {
         case 1:
           return any_server().freeze_agent(time);
         default:
-          // Frozen it cannot keep a lease: no longer than the controller's margin allows.
+          // A frozen launcher cannot keep a lease: no longer than the controller's margin allows.
           return any_server().freeze_launcher(context_.between(0.1, 4));
       }
     });
-    often(faults.power_cuts, 120, [this] { any_server().cut_power(); });
+    often(faults.power_cuts, 120, [this] {
+      ServerNode& server = any_server();
+      const Duration time = context_.between(10, 150);
+      server.cut_power(time);
+      // Now and then an admin says so: then it is true.
+      if (context_.random.chance(0.5))
+        context_.heap.after(context_.between(1, 9), [this, &server] { admin_gives_up(server); });
+    });
+    often(faults.missing_gpus, 60, [this] { any_server().lose_gpu(context_.between(1, 100)); });
+    often(faults.full_servers, 60, [this] { any_server().fill_disk(context_.between(1, 100)); });
     often(faults.full_disks, 60, [this] { controller_.fill_disk(context_.between(0.1, 20)); });
+  }
+
+  // The controller refuses while it believes that the server is there.
+  void admin_gives_up(ServerNode& server) {
+    if (server.has_power()) return;
+    controller_.declare_lost(server.number());
+    context_.heap.after(context_.between(5, 20), [this, &server] { admin_gives_up(server); });
   }
 
   Context context_;

@@ -1,5 +1,5 @@
 // A whole cluster in one thread: the production logic of controller, agents and launchers under virtual time, with a
-// network, disks and processes that fail as the seed says. The same seed gives the same history.
+// network, disks and processes that fail according to the seed. The same seed gives the same history.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Outcome {
   std::string violation;  // empty: none
   std::uint64_t events = 0;
   std::size_t jobs = 0;
-  std::vector<std::string> history;  // when asked for
+  std::vector<std::string> history;  // if requested
 };
 
 Outcome run_history(std::uint64_t seed, Plant plant, bool keep_history);

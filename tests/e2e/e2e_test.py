@@ -6,15 +6,15 @@ import json
 import os
 import pathlib
 import random
-import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
 
-from lab import PROGRAM, Lab, LabTest, free_port, until
+from lab import PROGRAM, Lab, LabTest, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -91,19 +91,35 @@ class JobTest(LabTest):
         self.assertTrue(output.endswith("end\n"))
         self.assertIn("bytes of output were dropped here", output)
         self.assertLess(len(output), 20_000_000)
-        used = sum(file.stat().st_blocks * 512 for file in self.lab.folder.glob(f"agent/attempts/{job}.1/output"))
+        used = sum(file.stat().st_blocks * 512 for file in self.lab.folder.glob(f"agent/attempts/{job}.1.*/output"))
         self.assertLess(used, 20_000_000)
         self.assertIn("dropped here", self.lab.cli("logs", "-f", job).stderr)
 
     def test_torchrun_starts_as_many_processes_as_gpus(self):
         script = self.lab.folder / "ranks.py"
         script.write_text("import os, sys\nsys.stdout.write(f\"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}\\n\")\n")
-        job = self.lab.finished(self.lab.submit(f"{script}", gpus=2, launch="torchrun"), 60)
+        job = self.lab.finished(self.lab.submit(f"cd / && /usr/bin/python3 {script}", gpus=2, launch="torchrun"), 60)
         self.assertEqual(job["state"], "succeeded", self.lab.output(job["id"]))
         self.assertEqual(sorted(line for line in self.lab.output(job["id"]).splitlines() if line.startswith("rank")), ["rank 0 of 2", "rank 1 of 2"])
 
     def test_ranks_starts_as_many_processes_as_gpus_and_ends_like_the_first_that_fails(self):
         job = self.lab.submit('echo rank $RANK of $WORLD_SIZE; [ $RANK = 1 ] && exit 9; sleep 30', gpus=2, launch="ranks")
+        self.assertEqual(self.lab.finished(job)["exit"]["code"], 9)
+
+    def test_members_of_a_job_with_roles_run_together_and_know_what_they_are(self):
+        roles = [{"name": "scheduler", "gpus": 0}, {"name": "server", "count": 2, "gpus": 0}, {"name": "worker", "count": 2, "count_min": 1}]
+        told = 'echo "$SCHEDULEARN_ROLE $SCHEDULEARN_ROLE_INDEX/$SCHEDULEARN_ROLE_COUNT rank $RANK/$WORLD_SIZE gpu [$CUDA_VISIBLE_DEVICES]"'
+        job = self.lab.finished(self.lab.submit(told, roles=roles), 30)
+        self.assertEqual(job["state"], "succeeded", self.lab.output(job["id"]))
+        self.assertEqual(job["spec"]["gpus"]["max"], 2)
+        lines = sorted(line.split(" gpu ") for line in self.lab.output(job["id"]).splitlines())
+        self.assertEqual([line[0] for line in lines], ["scheduler 0/1 rank 0/5", "server 0/2 rank 1/5", "server 1/2 rank 2/5", "worker 0/2 rank 3/5", "worker 1/2 rank 4/5"])
+        self.assertEqual([line[1] for line in lines[:3]], ["[]"] * 3)
+        self.assertEqual(len({line[1] for line in lines[3:]} - {"[]"}), 2, "each worker sees a GPU of its own")
+        self.assertIn("scheduler 1 (no GPU), server 2 (no GPU), worker 1..2", self.lab.cli("show", job["id"]).stdout)
+
+    def test_a_member_that_fails_ends_its_job(self):
+        job = self.lab.submit('[ $SCHEDULEARN_ROLE = server ] && exit 9; sleep 30', roles=[{"name": "server", "gpus": 0}, {"name": "worker"}])
         self.assertEqual(self.lab.finished(job)["exit"]["code"], 9)
 
     def test_a_rank_that_fails_before_the_others_have_begun_ends_them_too(self):
@@ -166,14 +182,14 @@ class ChaosTest(LabTest):
         self.assertEqual([self.lab.finished(job)["exit"]["code"] for job in jobs], [3, 4, 5])
         self.assertEqual([self.lab.job(job)["attempt"] for job in jobs], [1, 1, 1])
 
-    def test_a_killed_launcher_does_not_make_jobs_run_twice(self):
+    def test_a_killed_launcher_does_not_make_jobs_run_twice_at_once(self):
         log = self.lab.folder / "runs"
-        job = self.lab.submit(f"echo run >> {log}; sleep 1")
+        job = self.lab.submit(f"echo begin >> {log}; sleep 1; echo end >> {log}")
         until(lambda: self.lab.job(job)["state"] == "running" and log.exists())
         self.lab.kill_launcher()
-        ended = self.lab.finished(job)
-        self.assertEqual((ended["state"], ended["failure"]["kind"]), ("failed", "server_lost"))
-        self.assertEqual(log.read_text(), "run\n")
+        ended = self.lab.finished(job)  # nobody knows how the first attempt ended: it is made again
+        self.assertEqual((ended["state"], ended["attempt"]), ("succeeded", 2))
+        self.assertEqual(log.read_text(), "begin\nend\n" * 2)
 
     def test_output_is_whole_over_twenty_restarts_of_daemons(self):
         job = self.lab.submit("for i in $(seq 400); do echo line $i; sleep 0.02; done")
@@ -204,13 +220,13 @@ class ChaosTest(LabTest):
 
 
 class DiskTest(unittest.TestCase):
-    """A controller whose disk is full, on a file system of its own."""
+    """A controller whose disk is full, on a separate file system."""
 
     def setUp(self):
         self.lab = Lab()
         self.disk = self.lab.folder / "controller"
         self.disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.disk], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", self.disk], capture_output=True).returncode != 0:
             self.skipTest("needs the right to mount")
         self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
         self.addCleanup(self.lab.__exit__)
@@ -306,91 +322,6 @@ class BadInputTest(LabTest):
         self.assert_problem("POST", "/api/v1/jobs", {"command": "false"}, 422, {"Idempotency-Key": "k"})
 
 
-class CommandLineTest(LabTest):
-    def test_a_first_session(self):
-        submitted = self.lab.cli("submit", "--gpus", 2, "--name", "hello", "--", "echo", "hi there")
-        self.assertTrue(submitted.stdout.startswith("✓ Job 1 hello  ·  2 GPUs  ·  process\n"), submitted.stdout)
-        self.assertEqual(self.lab.cli("wait", "hello").returncode, 0)
-        self.assertEqual(self.lab.cli("logs", "last").stdout, "hi there\n")
-        self.assertIn("✓ succeeded", self.lab.cli("ls").stdout)
-        self.assertEqual(self.lab.cli("ls", "-q").stdout, "1\n")
-        self.assertEqual(json.loads(self.lab.cli("show", 1, "--json=id,state").stdout), {"id": 1, "state": "succeeded"})
-        self.assertIn("lab-3", self.lab.cli("gpus").stdout)
-        self.assertIn("simulated", self.lab.cli("status").stdout)
-        self.assertIn("round_robin", self.lab.cli("policy", "ls").stdout)
-        self.assertIn("schedulearn submit --gpus 1", self.lab.cli("submit", "--help").stdout)
-
-    def test_a_job_file_is_read_with_paths_relative_to_it(self):
-        folder = self.lab.folder / "project"
-        folder.mkdir()
-        (folder / "job.toml").write_text('name = "filed"\ncommand = "pwd"\ngpus = 1\n[env]\nA = "b"\n')
-        done = self.lab.cli("run", folder / "job.toml")
-        self.assertEqual(done.stdout.strip(), str(folder))
-
-    def test_errors_say_what_where_and_what_to_do(self):
-        broken = self.lab.folder / "broken.toml"
-        broken.write_text('command = "x"\ngpus = \n')
-        for arguments, code, words in [
-            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"),
-            (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
-            (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
-            (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),
-        ]:
-            done = self.lab.cli(*arguments, check=False)
-            self.assertEqual(done.returncode, code, arguments)
-            self.assertTrue(done.stderr.startswith("error: "), done.stderr)
-            self.assertIn(words, done.stderr)
-
-    def test_daemons_that_cannot_start_say_why(self):
-        for arguments, words in [
-            (("controller", "run", "--data", self.lab.folder / "other", "--listen", f"127.0.0.1:{self.lab.port}"), "port-in-use"),
-            (("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0"), "data-directory-in-use"),
-            (("controller", "run", "--data", "/proc/nowhere", "--listen", "127.0.0.1:0"), "data-directory-not-writable"),
-            (("controller", "run", "--data", self.lab.folder / "open", "--listen", "0.0.0.0:0"), "authentication-required"),
-            (("agent", "run", "--join", self.lab.url, "--data", self.lab.folder / "agent", "--simulate", "1"), "data-directory-in-use"),
-        ]:
-            done = self.lab.cli(*arguments, check=False)
-            self.assertNotEqual(done.returncode, 0)
-            self.assertIn(words, done.stderr)
-
-    def test_a_newer_schema_is_refused(self):
-        import sqlite3
-        self.lab.kill(self.lab.controller)
-        with sqlite3.connect(self.lab.folder / "controller" / "schedulearn.db") as database:
-            database.execute("INSERT INTO schema_version VALUES (99)")
-        done = self.lab.cli("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0", check=False)
-        self.assertIn("newer-schema", done.stderr)
-
-    def test_up_runs_everything_and_ctrl_c_ends_it_with_its_jobs(self):
-        port = free_port()
-        up = subprocess.Popen([PROGRAM, "up", "--data", str(self.lab.folder / "up"), "--listen", f"127.0.0.1:{port}", "--simulate", "2"], stdout=subprocess.PIPE, text=True)
-        self.assertIn("Schedulearn is up", up.stdout.readline())
-        url = f"http://127.0.0.1:{port}"
-        until(lambda: self.lab.cli("status", "--url", url, check=False).returncode == 0)
-        self.lab.cli("submit", "--url", url, "--", "sleep", "300")
-        until(lambda: "running" in self.lab.cli("ls", "--url", url).stdout)
-        up.send_signal(signal.SIGINT)
-        up.communicate(timeout=20)
-        self.assertEqual(up.returncode, 0)
-        until(lambda: not self.lab.processes_of(self.lab.folder / "up"), 5, "the end of the launcher")
-
-    def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
-        data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"
-        self.lab.kill(self.lab.agent)
-        self.lab.agent = self.start_up(data, listen)
-        self.lab.cli("submit", "--url", f"http://{listen}", "--", "sleep", "300")
-        until(lambda: "running" in self.lab.cli("ls", "--url", f"http://{listen}").stdout)
-        self.lab.kill(self.lab.agent)
-        self.lab.agent = self.start_up(data, listen)
-        self.assertIn("running", self.lab.cli("ls", "--url", f"http://{listen}").stdout)
-
-    def start_up(self, data, listen):
-        up = subprocess.Popen([PROGRAM, "up", "--data", str(data), "--listen", listen, "--simulate", "2"], stdout=subprocess.PIPE, text=True)
-        self.assertIn("Schedulearn is up", up.stdout.readline())
-        up.stdout.close()
-        return up
-
-
 class GpuTest(unittest.TestCase):
     def test_gpus_are_found_through_nvml_and_one_that_others_use_is_not_given_out(self):
         library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
@@ -408,8 +339,136 @@ class GpuTest(unittest.TestCase):
             self.assertEqual(lab.job(inside)["placement"][0]["gpus"], ["lab-0"])
             self.assertEqual((lab.job(waiting)["state"], lab.job(waiting)["reason"]["code"]), ("pending", "used_outside"))
 
+    def with_double(self):
+        library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
+        if not library or not os.path.exists(f"{library}/libnvidia-ml.so.1"):
+            self.skipTest("no double of the NVIDIA library; run through ctest")
+        state = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "state"
+        return self.enterContext(Lab(gpus=0, environment={"LD_LIBRARY_PATH": library, "NVML_DOUBLE_STATE": str(state)})), state
+
+    def conditions(self, lab):
+        return [gpu["condition"] for gpu in lab.get("/api/v1/gpus")["items"]]
+
+    def test_a_gpu_that_falls_off_the_bus_is_unavailable_under_its_own_index_and_its_job_is_told(self):
+        lab, state = self.with_double()
+        job = lab.submit("sleep 300")
+        until(lambda: lab.job(job)["state"] == "running")
+        state.write_text("gone")
+        until(lambda: any(event["kind"] == "job.gpu_unavailable" for event in lab.get(f"/api/v1/jobs/{job}/events")["items"]))
+        lab.cli("cancel", job)
+        lab.finished(job)
+        until(lambda: self.conditions(lab) == ["unavailable", "outside"])
+        self.assertEqual(lab.job(lab.submit("true"))["state"], "pending")
+        lab.kill(lab.controller)
+        lab.start_controller()
+        until(lambda: lab.get("/api/v1/servers")["items"][0]["state"] == "up" and self.conditions(lab) == ["unavailable", "outside"])
+        state.write_text("")
+        until(lambda: self.conditions(lab)[0] != "unavailable")
+
+    def test_a_job_that_fails_as_its_gpu_goes_is_not_to_blame_and_is_tried_again(self):
+        lab, state = self.with_double()
+        flag = lab.folder / "go"
+        job = lab.submit(f'[ "$SCHEDULEARN_ATTEMPT" = 2 ] && exit 0; while [ ! -e {flag} ]; do sleep 0.05; done; exit 1')
+        until(lambda: lab.job(job)["state"] == "running")
+        state.write_text("gone")
+        flag.touch()
+        until(lambda: lab.get("/api/v1/servers/lab")["state"] == "quarantined")
+        faults = [event["text"] for event in lab.get(f"/api/v1/jobs/{job}/events")["items"] if event["kind"] == "job.server_fault"]
+        self.assertEqual(faults, ["attempt 1 ended by the server's fault (gpu_error): GPU 0 no longer answers (exit code 1)"])
+        state.write_text("")
+        lab.cli("servers", "release", "lab")
+        self.assertEqual((lab.finished(job)["state"], lab.job(job)["attempt"]), ("succeeded", 2))
+
+    def test_a_gpu_that_is_missing_when_the_agent_starts_is_unavailable_and_jobs_find_theirs_by_uuid(self):
+        lab, state = self.with_double()
+        self.assertEqual(lab.output(lab.finished(lab.submit("echo $CUDA_VISIBLE_DEVICES"))["id"]), "GPU-double-0\n")
+        lab.kill(lab.agent)
+        state.write_text("gone")
+        lab.start_agent()
+        until(lambda: self.conditions(lab) == ["unavailable", "outside"])
+        self.assertIn("GPU 0 (Double H200, GPU-double-0) is missing", (lab.folder / "agent.log").read_text())
+        self.assertTrue(any(event["kind"] == "gpu.unavailable" for event in lab.get("/api/v1/events")["items"]))
+        state.write_text("")
+        until(lambda: self.conditions(lab) == ["free", "outside"])
+
+    def test_a_server_with_two_types_of_gpus_has_an_agent_for_each(self):
+        library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
+        if not library or not os.path.exists(f"{library}/libnvidia-ml.so.1"):
+            self.skipTest("no double of the NVIDIA library; run through ctest")
+        with Lab(gpus=0, environment={"LD_LIBRARY_PATH": library, "NVML_DOUBLE_MIXED": "1"}) as lab:
+            self.assertIn("GPUs of several types", (lab.folder / "agent.log").read_text())
+            self.assertEqual([gpu["name"] for gpu in lab.get("/api/v1/gpus")["items"]], ["Double H200", "Double T4"])
+            self.assertIn("no server has the GPU type", lab.cli("submit", "--gpu-type", "Double T4", "--", "true", check=False).stderr)
+            lab.start_another_agent("lab-t4", 0, "--gpu-type", "Double T4")
+            job = lab.finished(lab.submit("echo $CUDA_VISIBLE_DEVICES", resources={"gpu_type": "Double T4"}))
+            self.assertEqual((job["placement"][0]["gpus"], lab.output(job["id"])), (["lab-t4-0"], "GPU-double-1\n"))
+
+    def test_a_library_that_hangs_takes_its_gpus_out_and_nothing_else(self):
+        lab, state = self.with_double()
+        job = lab.submit("sleep 14; echo fine")
+        until(lambda: lab.job(job)["state"] == "running")
+        state.write_text("hang")
+        until(lambda: "NVIDIA library does not answer" in (lab.folder / "agent.log").read_text())
+        self.assertEqual(lab.get("/api/v1/servers")["items"][0]["state"], "up")
+        self.assertEqual(lab.finished(job)["state"], "succeeded")
+        self.assertEqual(lab.output(job), "fine\n")
+        state.write_text("")
+        until(lambda: self.conditions(lab) == ["free", "outside"])
+
 
 class TrainingTest(LabTest):
+    def test_what_is_said_of_a_training_and_what_it_reports_is_shown(self):
+        job = self.lab.submit("""for i in $(seq 1 60); do
+            echo "{\\"step\\": $((i * 10)), \\"steps\\": 600, \\"loss\\": 0.5}" >> $SCHEDULEARN_METRICS_FILE; sleep 0.1; done
+            mkdir -p $SCHEDULEARN_CHECKPOINT_DIR; head -c 5000 /dev/zero > $SCHEDULEARN_CHECKPOINT_DIR/c""",
+            weight=2, training={"target_loss": 0.3, "epochs": 5, "model_bytes": "4MiB"}, resources={"share": True})
+        self.lab.finished(job)
+        told = until(lambda: self.lab.job(job)["telemetry"])
+        self.assertEqual(told["unit"], "step")
+        self.assertTrue(5 < told["per_s"] < 100, told)
+        self.assertEqual((told["loss_by_epoch"], told["checkpoint_bytes"], told["steps_per_epoch"]), ([], 5000, 120))
+        shown = self.lab.cli("show", job).stdout
+        for fact in ("target_loss 0.3", "epochs 5", "model_bytes 4.0 MiB", "weight 2", "Sharing    allowed", "steps/s", "step 600 of 600", "4.9 KiB"):
+            self.assertIn(fact, shown)
+
+    def test_bad_facts_of_a_training_are_refused_with_the_key(self):
+        refused = self.lab.cli("submit", "--target-loss", "low", "--", "true", check=False)
+        self.assertEqual((refused.returncode, self.lab.jobs()), (2, []))
+        self.assertIn("not a number: low", refused.stderr)
+
+    def test_200000_lines_of_metrics_are_no_events(self):
+        job = self.lab.submit("""python3 -c 'for i in range(1, 200001): print("{\\"step\\": %d}" % i)' >> $SCHEDULEARN_METRICS_FILE; sleep 4""")
+        self.lab.finished(job, 60)
+        self.assertEqual(until(lambda: (self.lab.job(job)["progress"] or {}).get("step")), 200000)
+        self.assertLess(len(self.lab.get(f"/api/v1/jobs/{job}/events")["items"]), 12)
+
+    def test_a_training_is_measured_by_short_runs_and_its_family_is_known_from_then_on(self):
+        done = self.lab.cli("profile", "run", ROOT / "examples" / "fashion-mlp.toml", "--gpus", "1,2", "--seconds", "2", "-o", self.lab.folder / "mlp.json")
+        self.assertIn("fashion-mlp: 10 epochs of 468 steps", done.stdout)
+        self.assertTrue(all(job["state"] in ("cancelled", "succeeded") for job in self.lab.jobs()), "a quick training may end first")
+        profile = json.loads((self.lab.folder / "mlp.json").read_text())
+        self.assertEqual([speed["gpus"] for speed in profile["speeds"]], [1, 2])
+        self.assertTrue(all(speed["steps_per_s"] > 10 for speed in profile["speeds"]))
+        self.assertGreater(profile["checkpoint_bytes"], 100_000)
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        self.assertIn("fashion-mlp", self.lab.cli("profile", "ls").stdout)
+        self.assertEqual(json.loads(self.lab.cli("profile", "show", "fashion-mlp", "--json").stdout), profile)
+        self.lab.cli("profile", "rm", "fashion-mlp")
+        self.assertEqual(self.lab.cli("profile", "show", "fashion-mlp", check=False).returncode, 3)
+        self.lab.cli("profile", "import", self.lab.folder / "mlp.json")
+        self.assertEqual(len(self.lab.get("/api/v1/profiles")["items"]), 1)
+        (self.lab.folder / "bad.json").write_text('{"schedulearn_profile": 1, "family": "x", "speeds": []}')
+        self.assertIn("bad-profile", self.lab.cli("profile", "import", self.lab.folder / "bad.json", check=False).stderr)
+        silent = self.lab.cli("profile", "run", "--patience", "1s", self.silent_job(), check=False)
+        self.assertIn("no-reports", silent.stderr)
+        until(lambda: self.lab.jobs()[0]["state"] == "cancelled", what="the end of the job that reported nothing")
+
+    def silent_job(self):
+        path = self.lab.folder / "silent.toml"
+        path.write_text('command = "sleep 300"\n')
+        return path
+
     def test_the_three_trainings_of_examples_learn(self):
         jobs = {name: int(self.lab.cli("submit", ROOT / "examples" / f"{name}.toml", "-q").stdout) for name in ("fashion-cnn", "fashion-cnn-2gpus", "fashion-mlp")}
         for name, job in jobs.items():

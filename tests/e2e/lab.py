@@ -1,13 +1,17 @@
-"""A Schedulearn of one's own for a test: daemons on a free port of loopback, a data directory, the command line."""
+"""A private Schedulearn for a test: daemons on a free loopback port, a data directory, the command line."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 import urllib.error
@@ -67,14 +71,14 @@ class Lab:
         self.controller = self._daemon("controller", "controller", "run", "--data", str(self.folder / "controller"), "--listen", f"127.0.0.1:{self.port}", *more)
         until(lambda: self.try_get("/readyz"), what="the controller")
 
-    def start_agent(self):
-        self.agent = self._start_agent("lab", "agent", self.gpus)
+    def start_agent(self, *more):
+        self.agent = self._start_agent("lab", "agent", self.gpus, *more)
 
-    def start_another_agent(self, name, gpus):
-        self.more_agents.append(self._start_agent(name, name, gpus))
+    def start_another_agent(self, name, gpus, *more):
+        self.more_agents.append(self._start_agent(name, name, gpus, *more))
 
-    def _start_agent(self, name, folder, gpus):
-        agent = self._daemon(folder, "agent", "run", "--join", self.url, "--data", str(self.folder / folder), "--name", name, *(["--simulate", str(gpus)] if gpus else []))
+    def _start_agent(self, name, folder, gpus, *more):
+        agent = self._daemon(folder, "agent", "run", "--join", self.url, "--data", str(self.folder / folder), "--name", name, *(["--simulate", str(gpus)] if gpus else []), *more)
         until(lambda: any((server["name"], server["state"]) == (name, "up") for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
         return agent
 
@@ -83,7 +87,7 @@ class Lab:
         daemon.wait()
 
     def processes_of(self, data):
-        """Their command lines, of those that name this data directory."""
+        """The command lines of the processes that name this data directory."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -110,7 +114,7 @@ class Lab:
 
     # ---- REST ----
     def request(self, method, path, body=None, headers=None):
-        """(status, headers, text). A body that is no string is sent as JSON."""
+        """(status, headers, text). A body that is not a string is sent as JSON."""
         data = body if isinstance(body, (bytes, type(None))) else body.encode() if isinstance(body, str) else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", **(headers or {})} if data is not None else headers or {}
         message = urllib.request.Request(self.url + path, data=data, method=method, headers=headers)
@@ -161,8 +165,27 @@ class Lab:
         return done
 
 
+    def on_terminal(self, columns, *arguments):
+        """What the command prints on a terminal of this width."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        with subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs, stdin=theirs, env=environment) as command:
+            os.close(theirs)
+            said = b""
+            while True:
+                try:
+                    piece = os.read(ours, 65536)
+                except OSError:  # the other end is closed
+                    break
+                said += piece
+            assert command.wait(60) == 0, said
+        os.close(ours)
+        return said.decode().replace("\r\n", "\n")
+
+
 class LabTest(unittest.TestCase):
-    """Tests with a lab of their own each."""
+    """Tests that each have their own lab."""
 
     def setUp(self):
         self.lab = Lab()

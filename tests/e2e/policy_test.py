@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Policies chosen, switched and undone while jobs wait and run, and what they do to jobs that can be stopped."""
+"""Policies chosen, switched and undone while jobs wait and run, and their effect on jobs that can be stopped."""
 
 import concurrent.futures
 import json
@@ -106,6 +106,22 @@ class PolicyTest(LabTest):
         self.assertEqual(len(told), 4)
         self.assertIn("skip_limit=7", told[0])
 
+    def test_the_catalogue_needs_no_controller_and_setting_what_is_in_force_says_so(self):
+        self.lab.cli("policy", "set", "srtf")
+        again = self.lab.cli("policy", "set", "SRTF")
+        self.assertIn("Policy srtf already runs with these parameters; nothing has changed.", again.stdout)
+        self.lab.cli("policy", "undo")
+        history = self.lab.cli("policy", "history").stdout.splitlines()
+        self.assertEqual(len(history), 4)
+        self.assertIn("undo of srtf", history[1])
+        self.assertIn("chosen", history[2])
+        self.lab.kill(self.lab.controller)
+        listed = self.lab.cli("policy", "ls")
+        self.assertIn("tiresias", listed.stdout)
+        self.assertIn("no controller answers", listed.stderr)
+        self.assertIn("Places on", self.lab.cli("policy", "show", "tiresias").stdout)
+        self.assertEqual(self.lab.cli("policy", "show", check=False).returncode, 6)
+
     def test_undo_without_a_change_says_that_there_is_none(self):
         refused = self.lab.cli("policy", "undo", check=False)
         self.assertEqual(refused.returncode, 5)
@@ -202,7 +218,7 @@ class PolicyTest(LabTest):
         self.assertEqual((replay["jobs"], replay["policies"], replay["differences"]), (200, ["fifo", "srtf"], 0))
         self.assertGreater(replay["orders"], 300)
 
-        # A decision that was another one is found: one order for other GPUs than then.
+        # A different decision is found: one order names other GPUs than the recording.
         lines = file.read_text().splitlines(keepends=True)
         at = next(i for i, line in enumerate(lines) if '"start_attempt"' in line and '"gpus":[0]' in line)
         lines[at] = lines[at].replace('"gpus":[0]', '"gpus":[3]')
@@ -213,7 +229,7 @@ class PolicyTest(LabTest):
         self.assertIn(f"line {at + 1}", told.stdout)
         self.assertIn("differences  1", told.stdout)
         forged.write_text("".join(lines[:50]) + '{"in":"tu')
-        self.assertIn("is not whole", self.lab.cli("controller", "replay", str(forged), check=False).stdout)
+        self.assertIn("is incomplete", self.lab.cli("controller", "replay", str(forged), check=False).stdout)
         forged.write_text("{}\n")
         self.assertIn("bad-recording", self.lab.cli("controller", "replay", str(forged), check=False).stderr)
 

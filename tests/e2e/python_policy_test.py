@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Policies in Python against a live queue: good ones, bad ones, and what is left when the controller is killed."""
+"""Policies in Python against a live queue: good ones, bad ones, and what remains when the controller is killed."""
 
 import csv
 import os
@@ -26,7 +26,7 @@ HOSTILE = {
     "sys_exit": (ORDER + "sys.exit(1)\n", "mine.py:5: in order: SystemExit: 1"),
     "memory": (ORDER + "return [bytearray(1 << 40)]\n", "mine.py:5: in order: MemoryError"),
     "recursion": (ORDER + "return self.order(jobs, cluster)\n", "mine.py:5: in order: RecursionError"),
-    "garbage": (ORDER + "os.write(3, b'\\xff' * 9); return jobs\n", "its process wrote something that is no answer"),
+    "garbage": (ORDER + "os.write(3, b'\\xff' * 9); return jobs\n", "its process wrote something that is not an answer"),
     "lies": (ORDER + "os.write(3, b'\\x14\\0\\0\\0{\"order\":[99],\"w\":0}'); return jobs\n", "mine.py: its process"),
     "no_list": (ORDER + "return None\n", "mine.py:4: in order: order() must return a list of jobs, not NoneType"),
     "twice": (ORDER + "return list(jobs) * 2\n", "twice"),
@@ -77,7 +77,7 @@ class PythonPolicyTest(LabTest):
             "x = 1\n": ("mine.py:1: it has no class", "policy-invalid"),
             "from schedulearn.policy import Policy\nclass Mine(Policy):\n    def order(self, jobs):\n        return jobs\n": ("mine.py:3: the method must be order(self, jobs, cluster)", "policy-invalid"),
             "from schedulearn.policy import Policy\nclass Mine(Policy):\n    pass\n": ("mine.py:2: Mine has neither", "policy-invalid"),
-            "while True: pass\n": ("it is not read to its end", "policy-too-slow"),  # on a busy machine before its first line
+            "while True: pass\n": ("reading it takes longer than allowed", "policy-too-slow"),  # on a busy machine before its first line
             "": ("is empty", "policy-empty"),
             "#" * 300_000: ("longer than", "policy-too-large"),
         }
@@ -95,7 +95,7 @@ class PythonPolicyTest(LabTest):
         self.assertEqual(self.lab.get("/api/v1/policy/history")["total"], 1)
 
     def set_in_background(self, source, name="mine.py"):
-        """A `policy set` under way: the controller has it, and reads it."""
+        """A `policy set` in progress: the controller has received it and reads the file."""
         before = len(self.processes_of(name))
         path = self.write(source, name)
         environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "NO_COLOR": "1"}
@@ -105,7 +105,7 @@ class PythonPolicyTest(LabTest):
         return setting
 
     def processes_of(self, name):
-        """Those that run this file for our controller."""
+        """The processes that run this file for our controller."""
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
@@ -120,7 +120,7 @@ class PythonPolicyTest(LabTest):
     def test_while_a_file_is_read_jobs_are_submitted_and_started(self):
         slow = "import time; time.sleep(1.5)\n" + ORDER + "return jobs\n"
         endless = "import time\ntime.sleep(1000)\n" + ORDER + "return jobs\n"
-        for name, source, said in (("slow.py", slow, ""), ("endless.py", endless, "endless.py:2: it is not read to its end within the time")):
+        for name, source, said in (("slow.py", slow, ""), ("endless.py", endless, "endless.py:2: reading it takes longer than allowed")):
             with self.subTest(name):
                 setting = self.set_in_background(source, name)
                 job = self.lab.submit("sleep 300")
@@ -186,7 +186,7 @@ class PythonPolicyTest(LabTest):
                 live = sorted(range(len(jobs)), key=lambda i: self.lab.finished(jobs[i])["started_at"])
                 self.assertEqual(self.lab.get("/api/v1/policy")["name"], path.name)
                 simulated = self.simulated_starts(path, widths)
-                # Those that start together are in no order among themselves.
+                # Jobs that start together have no order among themselves.
                 self.assertEqual([widths[i] for i in live][:1], [widths[i] for i in simulated][:1])
                 if path.name == "widest.py":
                     self.assertEqual([widths[i] for i in live], sorted(widths, reverse=True))

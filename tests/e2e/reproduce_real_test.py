@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Experiments on a live cluster: what is known of a command that sleeps must come out, simulated and real."""
+"""Experiments on a live cluster: a command that sleeps must give the known figures, simulated and real."""
 
 import csv
 import json
@@ -17,7 +17,7 @@ class ReproduceRealTest(LabTest):
         return self.lab.cli("reproduce", experiment, "--real", self.lab.folder / "small.toml", "--out", self.lab.folder / "out", *more, check=False)
 
     def rows(self, experiment, command, *more, gpus="1"):
-        """The rows of real.csv by all but their last three columns: (simulated, real)."""
+        """The rows of real.csv, keyed by all but their last three columns: (simulated, real)."""
         done = self.real(experiment, command, *more, gpus=gpus)
         self.assertEqual(done.returncode, 0, done.stderr)
         folder = self.lab.folder / "out" / experiment
@@ -95,7 +95,7 @@ class ReproduceRealTest(LabTest):
         self.assertEqual((policy["name"], policy["source"]), ("mine.py", mine.read_text()))
 
     def test_what_does_not_serve_is_refused_with_what_does(self):
-        for experiment, more, gpus, code in (("philly", (), "1", "bad-flag"), ("schedulearn-submision", (), "1", "did you mean schedulearn-submission?"), ("schedulearn-resnet", ("--seeds", "3"), "1", "excludes"),
+        for experiment, more, gpus, code in (("philly", (), "1", "bad-flag"), ("schedulearn-submision", (), "1", "did you mean schedulearn-submission?"), ("schedulearn-resnet", ("--seeds", "3"), "1", "cannot be used together with"),
                                              ("schedulearn-speedup", ("--jobs", "5"), "1..2", "bad-flag"),
                                              ("schedulearn-speedup", (), "1", "bad-job"), ("schedulearn-scalability", (), "1..2", "bad-job")):
             refused = self.real(experiment, SLEEP, *more, gpus=gpus)

@@ -1,21 +1,21 @@
-// What must hold of every trace a reader lets through, whatever the bytes were.
+// What must hold for every trace that a reader accepts, whatever the bytes were.
 #pragma once
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "sim/trace_summary.h"
-#include "sim/trace_writer.h"
+#include "trace/summary.h"
+#include "trace/writer.h"
 
-namespace sl::sim {
+namespace sl::trace {
 
 inline void check_job(const Trace& trace, const TraceJob& job) {
   SL_CHECK(job.gpus >= 1, "a job has a GPU");
   SL_CHECK(job.duration.us >= 0, "no job runs backwards");
-  SL_CHECK(job.submitted.us >= 0, "no job comes before the trace begins");
+  SL_CHECK(job.submitted.us >= 0, "no job is submitted before the trace begins");
   SL_CHECK(job.user < trace.users.size(), "its user is one of the trace's");
   SL_CHECK(!job.id().empty(), "it has an id");
-  SL_CHECK(job.details == TraceJob::nothing_more || job.details < trace.details.size(), "its details are there");
+  SL_CHECK(job.details == TraceJob::nothing_more || job.details < trace.details.size(), "its details exist");
 }
 
 inline void check_trace(const Trace& trace) {
@@ -38,4 +38,4 @@ inline void check_round_trip(const Trace& trace) {
   SL_CHECK(!to_swf(trace).empty(), "it can be written as SWF");
 }
 
-}  // namespace sl::sim
+}  // namespace sl::trace

@@ -1,13 +1,13 @@
-// Fuzz target: the importer of PAI. Its two tables are one input, divided by a line of two percent signs.
+// Fuzz target: the PAI importer. Its two tables are one input, separated by a line of two percent signs.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "invariants.h"
-#include "sim/import/importer.h"
+#include "trace/import/importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sl::sim;
+  using namespace sl::trace;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const std::string divider = "\n%%\n";
   const std::size_t at = text.find(divider);

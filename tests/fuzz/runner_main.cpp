@@ -1,5 +1,6 @@
-// Runs one fuzz target without libFuzzer: every file of a corpus as it is, then mutations of them. Mutation number n of
-// a seed is always the same bytes, so a crash is repeated by its number; it is printed when the target dies.
+// Runs one fuzz target without libFuzzer: every file of a corpus unchanged, then mutations of them. Mutation number n
+// of a seed always has the same bytes, so its number, which is printed when the target dies, is enough to repeat a
+// crash.
 //
 //   fuzz_trace CORPUS [--mutations N] [--seed S] [--only N] [FILE…]
 #include <unistd.h>
@@ -54,7 +55,7 @@ std::string read(const std::filesystem::path& path) {
 
 std::size_t below(sl::Random& random, std::size_t n) { return n == 0 ? 0 : static_cast<std::size_t>(random() % n); }
 
-// What numbers, tables and JSON stumble over.
+// Tokens that numbers, tables and JSON trip over.
 constexpr const char* tokens[] = {"0",
                                   "-1",
                                   "1e308",
@@ -98,10 +99,10 @@ void mutate_once(std::string& text, const std::string& other, sl::Random& random
     case 2:
       text.erase(std::min(at, text.size()), length);
       break;
-    case 3:  // a piece twice
+    case 3:  // repeats a piece
       text.insert(at, text.substr(below(random, text.size() + 1), length));
       break;
-    case 4:  // the end of another
+    case 4:  // appends the end of another file
       text = text.substr(0, at) + other.substr(below(random, other.size() + 1));
       break;
     case 5:

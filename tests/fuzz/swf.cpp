@@ -1,13 +1,13 @@
-// Fuzz target: the importer of swf.
+// Fuzz target: the SWF importer.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "invariants.h"
-#include "sim/import/importer.h"
+#include "trace/import/importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sl::sim;
+  using namespace sl::trace;
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (const auto imported = import_swf(text, {}); imported.ok()) {
     check_trace(imported->trace);

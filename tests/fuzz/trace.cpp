@@ -6,7 +6,7 @@
 #include "invariants.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sl::sim;
+  using namespace sl::trace;
   const std::string text(reinterpret_cast<const char*>(data), size);
   TraceOptions options;
   options.gpus_max = 64;

@@ -1,13 +1,13 @@
-// Fuzz target: names of workloads with parameters. Beyond 1000 jobs the time goes into jobs, not into parsing.
+// Fuzz target: names of workloads with parameters. Beyond 1000 jobs the time would go into jobs, not into parsing.
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "invariants.h"
-#include "sim/workloads.h"
+#include "trace/workloads.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace sl::sim;
+  using namespace sl::trace;
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (size > 200) return 0;
   for (std::size_t at = text.find("jobs="); at != std::string::npos; at = text.find("jobs=", at + 1)) {

@@ -1,5 +1,4 @@
-// A cluster for tests: a core under an engine, servers that do at once what they are told, and every invariant checked
-// after each step.
+// A cluster for tests: a core under an engine, servers that obey at once, and every invariant checked after each step.
 //
 //   Cluster cluster({4, 4}, "fifo");
 //   cluster.submit(1, gpus(3));
@@ -30,7 +29,7 @@ inline JobRequest elastic(int min, int max) {
   return request;
 }
 
-// Of every policy there is, for tests of all of them.
+// The names of all policies, for tests that cover each of them.
 inline std::vector<std::string> policy_names() {
   std::vector<std::string> names;
   for (const PolicyEntry& entry : policies()) names.push_back(entry.info.name);
@@ -56,7 +55,7 @@ class Cluster : public Journal, public Fleet {
 
   static std::unique_ptr<Policy> make(const std::string& name, const GivenParameters& parameters = {}) {
     auto policy = make_policy(name, parameters);
-    SL_CHECK(policy.ok(), "a test names a policy that exists");
+    SL_CHECK(policy.ok(), "policies named by tests exist");
     return std::move(*policy);
   }
 
@@ -95,11 +94,11 @@ class Cluster : public Journal, public Fleet {
 
   bool has(std::int64_t id) const { return core.find(JobId(id)).valid(); }
   const Job& job(std::int64_t id) const {
-    SL_CHECK(has(id), "a test asks for a job that is there");
+    SL_CHECK(has(id), "jobs that tests ask for exist");
     return core.job(core.find(JobId(id)));
   }
   JobState state(std::int64_t id) const { return job(id).state; }
-  // "0:1,3" for GPUs 1 and 3 of server 0; empty when it holds none.
+  // "0:1,3" for GPUs 1 and 3 of server 0; empty if it holds none.
   std::string where(std::int64_t id) const {
     std::string text;
     for (const ServerGpus& part : job(id).allocation.parts()) {
@@ -122,7 +121,7 @@ class Cluster : public Journal, public Fleet {
   }
 
   Instant now = Instant::at_seconds(0);
-  bool obeys = true;  // false: commands pile up in `sent`, nobody answers
+  bool obeys = true;  // false: commands pile up in `sent` and are not answered
   std::vector<Record> records;
   std::vector<Command> sent;
 
@@ -143,8 +142,6 @@ class Cluster : public Journal, public Fleet {
                           order.attempt,
                           {order.why == StopReason::time_limit ? FailureKind::time_limit : FailureKind::signal, 0, 15}},
             now);
-      case CommandKind::set_timer:
-        return;
     }
   }
 

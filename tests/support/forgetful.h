@@ -1,4 +1,4 @@
-// A policy that forgets all it knows before every so many decisions, as if it had just been chosen.
+// A policy that forgets all it knows before every nth decision, as if it had just been chosen.
 #pragma once
 
 #include <memory>

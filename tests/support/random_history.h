@@ -1,7 +1,6 @@
 // Histories drawn from a seed: jobs of every kind (elastic, gangs, shareable, with deadlines, users, GPU types,
-// budgets, measured and unmeasured), servers of several types that come, fall silent and go, telemetry, edits,
-// cancellations. The same seed gives the same events whatever the policy, as far as the policy leaves the same jobs
-// there.
+// budgets, measured and unmeasured), servers of several types that join, fall silent and leave, telemetry, edits,
+// cancellations. The same seed gives the same events under every policy, as long as the policies leave the same jobs.
 //
 //   RandomHistory history(seed, Cluster::make("srtf"));
 //   for (int i = 0; i < 100; ++i) history.step();
@@ -12,22 +11,17 @@
 #include <utility>
 
 #include "support/cluster.h"
+#include "support/random_curve.h"
 
 namespace sl::test {
 
 inline std::shared_ptr<const JobModel> random_model(Random& random, const JobRequest& request) {
   auto model = std::make_shared<JobModel>();
-  if (random.chance(0.5)) {
-    const double loss = random.uniform(0, 0.5), serial_s = random.uniform(5, 2000);
-    for (int g = 1; g <= request.gpus_max; ++g) {
-      model->speedup.push_back(g / (1 + loss * (g - 1)));
-      if (random.chance(0.9)) model->run_time_s.push_back(serial_s / model->speedup.back());
-    }
-  }
+  model->speed_curve = random_curve(random);
   if (random.chance(0.3)) {  // a gang: its roles add up to its GPUs
     const int workers_min = request.gpus_min - request.gpus_min / 2;
-    model->roles = {{"worker", workers_min, request.gpus_max - request.gpus_min / 2, {}}};
-    if (request.gpus_min > 1) model->roles.push_back({"server", request.gpus_min / 2, request.gpus_min / 2, {}});
+    model->roles = {{"worker", workers_min, request.gpus_max - request.gpus_min / 2, 1, {}}};
+    if (request.gpus_min > 1) model->roles.push_back({"server", request.gpus_min / 2, request.gpus_min / 2, 1, {}});
   }
   if (random.chance(0.3)) model->target_loss = random.uniform(0.1, 0.6);
   if (random.chance(0.2)) model->budget = random.uniform(0.1, 20);
@@ -35,14 +29,34 @@ inline std::shared_ptr<const JobModel> random_model(Random& random, const JobReq
   if (random.chance(0.4)) model->gpu_memory_bytes = random.integer(1, 12);
   if (random.chance(0.4)) model->gpu_utilization_pct = random.uniform(5, 100);
   if (random.chance(0.3)) model->epochs_total = static_cast<int>(random.integer(1, 50));
-  if (random.chance(0.3)) {  // what the drift-plus-penalty rule computes speeds from
+  if (random.chance(0.3)) {  // the input of the drift-plus-penalty rule
     model->steps_total = random.integer(1, 5000);
     model->step_time_fixed_s = random.uniform(0, 0.2);
     model->step_time_per_sample_s = random.uniform(0, 0.01);
     model->batch_size = 64;
     model->parameter_bytes = random.integer(0, 1'000'000'000);
+    if (random.chance(0.5)) model->largest_tensor_bytes = random.integer(0, *model->parameter_bytes);
   }
   return model;
+}
+
+// A scheduler and workers, and sometimes parameter servers, that need unlike things; or a list of GPU counts.
+inline void constrain(Random& random, JobRequest& request) {
+  auto model = request.model ? std::make_shared<JobModel>(*request.model) : std::make_shared<JobModel>();
+  if (random.chance(0.5)) {
+    model->gpu_counts_allowed = {request.gpus_min};
+    if (request.gpus > request.gpus_min) model->gpu_counts_allowed.push_back(request.gpus);
+    if (request.gpus_max > request.gpus) model->gpu_counts_allowed.push_back(request.gpus_max);
+  } else {
+    const auto role = [&](const char* name, int least, int most, int gpus) {
+      Role made{name, least, most, gpus, {}};
+      made.demand[Resource::cpu] = static_cast<double>(random.integer(0, 2));
+      return made;
+    };
+    model->roles = {role("scheduler", 1, 1, 0), role("worker", request.gpus_min, request.gpus_max, 1)};
+    if (random.chance(0.5)) model->roles.push_back(role("server", 1, static_cast<int>(random.integer(1, 3)), 0));
+  }
+  request.model = std::move(model);
 }
 
 inline JobRequest random_request(Random& random) {
@@ -66,6 +80,8 @@ inline JobRequest random_request(Random& random) {
   if (random.chance(0.2)) request.gpu_types = {GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)))};
   if (random.chance(0.2)) request.gpu_memory_bytes = random.integer(1, 12);
   if (random.chance(0.6)) request.model = random_model(random, request);
+  if (random.chance(0.2)) constrain(random, request);
+  if (!roles_of(request).empty()) request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);
   return request;
 }
 
@@ -85,7 +101,7 @@ class RandomHistory {
   RandomHistory(std::uint64_t seed, std::unique_ptr<Policy> policy, CoreSettings settings = {})
       : cluster({4, 2, 6}, std::move(policy), seeded(settings, seed)), random_(seed) {}
 
-  // A little later something happens, and the policy decides.
+  // A moment later something happens, and the policy decides.
   void step() {
     const std::int64_t longest = random_.chance(0.1) ? 600'000 : 3000;
     cluster.now = cluster.now + Duration::milliseconds(random_.integer(0, longest));
@@ -135,7 +151,8 @@ class RandomHistory {
 
   Event random_event() {
     const JobId job = some_job();
-    const bool stale = random_.chance(0.1);  // drawn in any case: whether a job is there must not shift the stream
+    const bool stale = random_.chance(0.1);  // drawn in any case, so that the stream does not depend on whether a job
+                                             // exists
     const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
     const std::string server = std::to_string(random_.integer(0, 3));
     switch (random_.integer(0, 15)) {
@@ -156,7 +173,9 @@ class RandomHistory {
       case 7:
         return random_.chance(0.5) ? Event(ServerLost{server}) : Event(ServerSilent{server});
       case 8:
-        return ServerDrained{server, random_.chance(0.3)};
+        if (random_.chance(0.3)) return ServerRemoved{server};
+        return random_.chance(0.5) ? Event(ServerDrained{server, random_.chance(0.3)})
+                                   : Event(ServerQuarantined{server, random_.chance(0.5)});
       case 9:
         return telemetry(server);
       case 10:

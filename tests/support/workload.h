@@ -5,8 +5,7 @@
 //   load.run();
 //   EXPECT_EQ(load.ended(1), 130);
 //
-// On more or fewer GPUs a job runs faster or slower by its model's speed-up, without one in proportion. Stopping and
-// starting cost nothing.
+// On more or fewer GPUs a job runs faster or slower according to its speed curve. Stopping and starting cost nothing.
 #pragma once
 
 #include <cmath>
@@ -21,7 +20,7 @@ class Workload {
  public:
   explicit Workload(Cluster& cluster) : cluster_(cluster) {}
 
-  // Unless it says otherwise the request's estimate is the truth and the job can be stopped at any time.
+  // Unless the request says otherwise, its estimate is the truth and the job can be stopped at any time.
   Workload& job(std::int64_t id, double arrives_s, double seconds, JobRequest request) {
     if (!request.estimate) request.estimate = Duration::seconds(seconds);
     request.capability = Capability::checkpoint;
@@ -33,7 +32,7 @@ class Workload {
     return *this;
   }
 
-  // Until everything has ended or that time has come.
+  // Runs until everything has ended or that time has come.
   Workload& run(double until_s = 1e7) {
     while (true) {
       const double next = next_event();
@@ -49,7 +48,7 @@ class Workload {
     return *this;
   }
 
-  double ended(std::int64_t id) const { return std::round(tasks_.at(id).ended_s * 1e4) / 1e4; }  // -1: has not
+  double ended(std::int64_t id) const { return std::round(tasks_.at(id).ended_s * 1e4) / 1e4; }  // -1: it has not ended
   bool all_ended() const {
     return std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task.second.ended_s >= 0; });
   }
@@ -68,11 +67,7 @@ class Workload {
     if (!task.submitted || task.ended_s >= 0 || !cluster_.has(id)) return 0;
     const Job& job = cluster_.job(id);
     if (job.state != JobState::running) return 0;
-    return speed(task, job.allocation.count()) / speed(task, task.request.gpus);
-  }
-  static double speed(const Task& task, int gpus) {
-    if (!task.request.model || task.request.model->speedup.empty()) return gpus;
-    return task.request.model->speedup.at(static_cast<std::size_t>(gpus) - 1);
+    return task.request.speed_curve().speed_on(job.allocation.count(), task.request.gpus);
   }
   double next_event() const {
     double next = std::numeric_limits<double>::infinity();
@@ -111,7 +106,7 @@ class Workload {
 
 inline JobRequest with_speedup(JobRequest request, std::vector<double> speedup) {
   auto model = request.model ? JobModel(*request.model) : JobModel();
-  model.speedup = std::move(speedup);
+  model.speed_curve = SpeedCurve(std::move(speedup));
   request.model = std::make_shared<const JobModel>(std::move(model));
   return request;
 }

@@ -1,0 +1,112 @@
+#include "agent/attempt_files.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "agent/clocks.h"
+#include "agent/environment.h"
+#include "agent/files.h"
+#include "agent/machine.h"
+
+namespace sl::agent {
+
+namespace {
+
+// In one step: jobs that run may be importing it.
+void install(const std::string& path, const char* text) {
+  if (read_text(path) == text) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  std::ofstream(path + ".new") << text;
+  std::filesystem::rename(path + ".new", path, ignored);
+}
+
+}  // namespace
+
+AttemptFiles::AttemptFiles(AttemptFilesSettings settings)
+    : settings_(std::move(settings)), folders_(settings_.data_dir) {
+  for (const PythonFile& file : python_files) install(python_folder() + "/" + file.path, file.text);
+}
+
+Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order) {
+  if (const std::string python = missing_python_environment(order.spec); !python.empty())
+    return invalid("setup", "the job's Python environment is not on this server: there is no " + python);
+  Result<std::string> job_dir = folders_.make(key, order.first);
+  if (!job_dir.ok()) return job_dir.error();
+  AttemptPaths paths;
+  paths.attempt_dir = folders_.of_attempt(key);
+  paths.job_dir = std::move(*job_dir);
+  paths.python = python_folder();
+  paths.torchrun = paths.python + "/schedulearn_torchrun.py";
+  paths.controller_url = settings_.controller_url;
+  paths.port = order.spec.launch == "none" ? 0 : free_port();
+  if (order.spec.output_limit_bytes) std::ofstream(paths.attempt_dir + "/limit") << *order.spec.output_limit_bytes;
+  if (order.spec.checkpoint.dir)
+    std::ofstream(paths.attempt_dir + "/checkpoint_folder") << checkpoint_folder(order, paths);
+  const Execution execution = make_execution(order, paths, own_environment());
+  LaunchOrder launch;
+  launch.key = key;
+  launch.fenced = order.spec.on_partition == "stop";
+  launch.workdir = execution.workdir;
+  launch.output = paths.attempt_dir + "/output";
+  launch.required = execution.required;
+  launch.gpus = join_gpus(order.placement.gpus);
+  launch.arguments = execution.arguments;
+  launch.environment = execution.environment;
+  return launch;
+}
+
+void AttemptFiles::on_signal(const std::string& key, int number) {
+  if (number != SIGKILL) std::ofstream(folders_.of_attempt(key) + "/notice") << "stop\n";
+  stops_.try_emplace(key, wall_now());
+}
+
+std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, const wire::AttemptReport& attempt,
+                                                     bool at_end) {
+  MetricsReader& metrics = metrics_[key];
+  const std::int64_t now_us = wall_now().us;
+  metrics.read(folders_.of_attempt(key) + "/metrics.jsonl", now_us, at_end);
+  auto progress = metrics.take(now_us, at_end);
+  if (progress) progress->incarnation = attempt.incarnation;
+  return progress;
+}
+
+void AttemptFiles::bound(const std::string& key) {
+  if (!bound_output(folders_.of_attempt(key), output_limit_of(key)) && !std::exchange(cannot_bound_, true))
+    std::fprintf(stderr, "schedulearn agent: outputs cannot be bounded on this file system\n");
+}
+
+// The job's limit, recorded at its start, or else the server's.
+std::int64_t AttemptFiles::output_limit_of(const std::string& key) {
+  const auto [at, is_new] = output_limits_.try_emplace(key, 0);
+  if (is_new) std::ifstream(folders_.of_attempt(key) + "/limit") >> at->second;
+  return at->second > 0 ? at->second : settings_.output_limit;
+}
+
+std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::string& key, std::int64_t job_id) const {
+  std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
+  if (folder.empty()) folder = folders_.of_job(key) + "/checkpoints";
+  const std::string own = folder + "/job-" + std::to_string(job_id);  // its name in the Python library
+  const auto facts = look_into(std::filesystem::is_directory(own) ? own : folder);
+  if (!facts) return std::nullopt;
+  Checkpoint checkpoint{facts->bytes, {}};
+  const auto stop = stops_.find(key);
+  if (stop != stops_.end() && facts->newest_us >= stop->second.us)
+    checkpoint.seconds = (wall_now() - stop->second).to_seconds();
+  return checkpoint;
+}
+
+void AttemptFiles::keep_only(const std::map<std::string, HeldAttempt>& held) {
+  const auto is_gone = [&](const auto& item) { return held.count(item.first) == 0; };
+  std::erase_if(metrics_, is_gone);
+  std::erase_if(output_limits_, is_gone);
+  std::erase_if(stops_, is_gone);
+}
+
+}  // namespace sl::agent

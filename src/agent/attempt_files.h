@@ -1,0 +1,57 @@
+// What the agent does with the files of attempts: creates them before the start, reads metrics and bounds the output
+// while an attempt runs, measures the checkpoint at its end. Keeps nothing that could not be read again.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "agent/agent_logic.h"
+#include "agent/attempt_folders.h"
+#include "agent/metrics.h"
+
+namespace sl::agent {
+
+struct AttemptFilesSettings {
+  std::string data_dir;
+  std::string controller_url;           // for jobs
+  std::int64_t output_limit = 1 << 30;  // bytes kept of an attempt's output if its job states no limit
+};
+
+class AttemptFiles {
+ public:
+  explicit AttemptFiles(AttemptFilesSettings settings);
+  const AttemptFolders& folders() const { return folders_; }
+
+  // Makes the attempt's folders. What the launcher shall start there. Errors: those of AttemptFolders::make.
+  Result<LaunchOrder> prepare(const std::string& key, const wire::StartAttempt& order);
+  // The attempt is asked to stop: the notice tells the job, and what it writes from now on is its checkpoint.
+  void on_signal(const std::string& key, int number);
+  // The report of its metrics file that is due; `at_end`: everything that is left.
+  std::optional<wire::Progress> progress(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
+  // Keeps its output within its limit.
+  void bound(const std::string& key);
+  // It has ended: the size of its checkpoint folder, and how long writing took if it was asked to stop.
+  struct Checkpoint {
+    std::int64_t bytes = 0;
+    std::optional<double> seconds;
+  };
+  std::optional<Checkpoint> checkpoint(const std::string& key, std::int64_t job_id) const;
+  // It has ended, and no other attempt of its job runs here.
+  void take_back(const std::string& key) { folders_.take_back(key); }
+  // Forgets attempts that are no longer held.
+  void keep_only(const std::map<std::string, HeldAttempt>& held);
+
+ private:
+  std::int64_t output_limit_of(const std::string& key);
+  std::string python_folder() const { return settings_.data_dir + "/python"; }
+
+  AttemptFilesSettings settings_;
+  AttemptFolders folders_;
+  std::map<std::string, MetricsReader> metrics_;
+  std::map<std::string, std::int64_t> output_limits_;
+  std::map<std::string, Instant> stops_;  // when each attempt was first asked to stop
+  bool cannot_bound_ = false;             // and this was reported
+};
+
+}  // namespace sl::agent

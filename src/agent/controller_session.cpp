@@ -1,0 +1,90 @@
+#include "agent/controller_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sl::agent {
+namespace {
+
+constexpr double retry_s_first = 0.1, retry_s_max = 5;
+
+std::string websocket_url(std::string url) {
+  if (url.starts_with("http")) url.replace(0, 4, "ws");
+  while (url.ends_with('/')) url.pop_back();
+  return url + "/api/v1/agent";
+}
+
+}  // namespace
+
+ControllerSession::ControllerSession(net::EventLoop& loop, const std::string& controller_url, const std::string& token,
+                                     Events events)
+    : loop_(loop),
+      url_(websocket_url(controller_url)),
+      events_(std::move(events)),
+      retry_s_(retry_s_first),
+      random_(std::random_device{}()) {
+  if (!token.empty()) headers_.emplace_back("Authorization", "Bearer " + token);
+}
+
+ControllerSession::~ControllerSession() {
+  alive_.reset();
+  if (socket_) socket_->set_callbacks({}), socket_->close("agent stopped");
+}
+
+void ControllerSession::connect() {
+  net::ConnectResult result;
+  result.on_open = [this, alive = std::weak_ptr(alive_)](std::shared_ptr<net::WebSocket> socket) {
+    if (!alive.expired()) on_open(std::move(socket));
+  };
+  result.on_error = [this, alive = std::weak_ptr(alive_)](const Error&) {
+    if (!alive.expired()) retry();
+  };
+  connecting_ = net::connect_websocket(loop_, url_, headers_, std::move(result));
+}
+
+void ControllerSession::on_open(std::shared_ptr<net::WebSocket> socket) {
+  socket_ = std::move(socket);
+  net::WebSocket::Callbacks callbacks;
+  callbacks.on_message = [this, alive = std::weak_ptr(alive_), number = ++number_](const std::string& text) {
+    if (!alive.expired() && number == number_) on_text(text);
+  };
+  callbacks.on_close = [this, alive = std::weak_ptr(alive_), number = number_](const std::string&) {
+    if (alive.expired() || number != number_) return;
+    lose();
+    events_.on_lost();
+  };
+  socket_->set_callbacks(std::move(callbacks));
+  events_.on_open();
+}
+
+void ControllerSession::on_text(const std::string& text) {
+  const auto message = wire::decode_controller_message(text);
+  if (!message.ok()) return;  // from a newer controller: nothing we can do
+  if (std::holds_alternative<wire::Welcome>(*message)) retry_s_ = retry_s_first;
+  events_.on_message(*message);
+}
+
+void ControllerSession::send(const wire::AgentMessage& message) {
+  if (socket_) socket_->send(wire::encode(message));
+}
+
+void ControllerSession::give_up() {
+  if (!socket_) return;
+  socket_->close("session given up");
+  lose();
+}
+
+void ControllerSession::lose() {
+  ++number_;
+  socket_.reset();
+  retry();
+}
+
+// A random time between half and all of a delay that doubles.
+void ControllerSession::retry() {
+  const double wait_s = retry_s_ * std::uniform_real_distribution<>(0.5, 1.0)(random_);
+  retry_s_ = std::min(retry_s_max, retry_s_ * 2);
+  retry_ = loop_.after(Duration::seconds(wait_s), [this] { connect(); });
+}
+
+}  // namespace sl::agent

@@ -1,0 +1,89 @@
+#include "agent/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace sl::agent {
+namespace {
+
+wire::StartAttempt order_of(wire::CommandLine command, const std::string& launch = "none") {
+  wire::StartAttempt order;
+  order.incarnation = {"", 5, 2, 0};
+  order.resume = true;
+  order.placement.gpus = {1, 3};
+  order.spec.command = std::move(command);
+  order.spec.launch = launch;
+  order.spec.workdir = "/w";
+  order.spec.env = {{"A", "b"}, {"OMP_NUM_THREADS", "4"}};
+  return order;
+}
+
+bool has(const std::vector<std::string>& list, const std::string& entry) {
+  return std::find(list.begin(), list.end(), entry) != list.end();
+}
+
+TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_the_agent) {
+  const Execution e = make_execution(order_of("python train.py | tee log"),
+                                     {"/d/attempts/5.2", "/d/jobs/5", "/d/torchrun.py", "/d/python", "http://c", 0},
+                                     {"PATH=/bin", "SECRET=x", "HOME=/h"});
+  EXPECT_TRUE(e.arguments.at(2).ends_with("set -o pipefail\npython train.py | tee log"));
+  EXPECT_EQ(e.required, "python");
+  for (const char* entry :
+       {"SCHEDULEARN_JOB_ID=5", "SCHEDULEARN_ATTEMPT=2", "SCHEDULEARN_RESUME=1", "CUDA_VISIBLE_DEVICES=1,3", "A=b",
+        "OMP_NUM_THREADS=4", "PATH=/bin", "SCHEDULEARN_CHECKPOINT_DIR=/d/jobs/5/checkpoints"}) {
+    EXPECT_TRUE(has(e.environment, entry)) << entry;
+  }
+  EXPECT_FALSE(has(e.environment, "SECRET=x"));
+}
+
+TEST(Environment, real_gpus_are_named_by_uuid_and_simulated_ones_by_index) {
+  wire::StartAttempt order = order_of("true");
+  order.placement.gpu_uuids = {"GPU-a", "GPU-b"};
+  EXPECT_TRUE(has(make_execution(order, {}, {}).environment, "CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  order.placement.gpu_uuids = {"SIMULATED-1", "SIMULATED-3"};
+  EXPECT_TRUE(has(make_execution(order, {}, {}).environment, "CUDA_VISIBLE_DEVICES=1,3"));
+}
+
+TEST(Environment, a_vector_is_executed_as_it_is) {
+  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}).arguments,
+            (std::vector<std::string>{"ls", "$HOME"}));
+}
+
+TEST(Environment, torchrun_starts_one_process_a_gpu_with_the_interpreter_that_was_asked_for) {
+  const AttemptPaths paths{"/a", "/j", "/d/t.py", "/d/python", "", 1234};
+  const Execution e = make_execution(order_of("cd work && python train.py --x 1", "torchrun"), paths, {});
+  EXPECT_NE(e.arguments[2].find("\ncd work && python '/d/t.py' --nnodes 1 --nproc_per_node 2 "), std::string::npos);
+  EXPECT_TRUE(e.arguments[2].ends_with(" train.py --x 1"));
+}
+
+TEST(Environment, the_python_library_comes_after_the_job_s_own_folders) {
+  const AttemptPaths paths{"/a", "/j", "/d/t.py", "/d/python", "", 0};
+  wire::StartAttempt order = order_of("true");
+  EXPECT_TRUE(has(make_execution(order, paths, {}).environment, "PYTHONPATH=/d/python"));
+  order.spec.env["PYTHONPATH"] = "/mine:/too";
+  EXPECT_TRUE(has(make_execution(order, paths, {}).environment, "PYTHONPATH=/mine:/too:/d/python"));
+}
+
+TEST(Environment, a_python_environment_that_is_not_here_is_named) {
+  wire::StartAttempt order = order_of("true");
+  EXPECT_EQ(missing_python_environment(order.spec), "");
+  order.spec.env["VIRTUAL_ENV"] = "/nowhere/venv";
+  EXPECT_EQ(missing_python_environment(order.spec), "/nowhere/venv/bin/python");
+  order.spec.env["VIRTUAL_ENV"] = "/usr";
+  EXPECT_EQ(missing_python_environment(order.spec),
+            std::filesystem::exists("/usr/bin/python") ? "" : "/usr/bin/python");
+}
+
+TEST(Environment, the_first_program_of_a_line_is_known_only_when_it_is_plain) {
+  EXPECT_EQ(first_program("  python train.py"), "python");
+  EXPECT_EQ(first_program("ls;true"), "ls");
+  for (const char* line : {"", "cd x && ls", "A=b python x", "$PY x", "(ls)", "\"my prog\"", "for i in 1; do ls; done"})
+    EXPECT_EQ(first_program(line), "") << line;
+}
+
+}  // namespace
+}  // namespace sl::agent

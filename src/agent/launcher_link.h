@@ -1,0 +1,62 @@
+// The agent's connection to its launcher. There must always be one: if none answers, one is started, and one that has
+// ended is replaced.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/launcher_wire.h"
+#include "base/result.h"
+#include "net/event_loop.h"
+
+namespace sl::agent {
+
+struct LauncherSettings {
+  std::string data_dir;
+  std::string program;           // empty: schedulearn-launcher next to this program
+  std::uint64_t open_files = 0;  // how many files a job may have open; 0: as many as the agent
+};
+
+class LauncherLink {
+ public:
+  struct Events {
+    std::function<void(const Fields&)> on_message;
+    std::function<void()> on_lost;  // it was killed, perhaps with jobs of it alive: the next one adopts them
+  };
+  LauncherLink(net::EventLoop& loop, LauncherSettings settings, Events events)
+      : loop_(loop), settings_(std::move(settings)), events_(std::move(events)) {}
+  ~LauncherLink() { disconnect(); }
+  LauncherLink(const LauncherLink&) = delete;
+  LauncherLink& operator=(const LauncherLink&) = delete;
+
+  // Also asks it what it holds. Waits up to five seconds for one that had to be started. Error: "launcher-missing".
+  Status connect();
+  // Like connect(), retried every second after an error.
+  void reconnect();
+  void disconnect();
+  bool is_connected() const { return socket_ >= 0; }
+
+  // Never waits for a launcher that does not read. Does nothing without a connection.
+  void send(const Fields& message);
+  // Sends what could not be sent at once.
+  void flush();
+
+ private:
+  bool try_socket();
+  Status start_launcher() const;
+  void read();
+  void lose();
+
+  net::EventLoop& loop_;
+  LauncherSettings settings_;
+  Events events_;
+  int socket_ = -1;
+  FrameReader reader_;
+  std::string unsent_;
+  std::shared_ptr<net::EventLoop::Watch> watch_;
+  std::shared_ptr<net::EventLoop::Timer> retry_;
+};
+
+}  // namespace sl::agent

@@ -1,0 +1,41 @@
+// Answers reads of attempts' output. A read of output that has not been written yet waits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "agent/agent_logic.h"
+#include "agent/attempt_folders.h"
+#include "net/event_loop.h"
+#include "wire/agent_protocol.h"
+
+namespace sl::agent {
+
+class LogReads {
+ public:
+  LogReads(net::EventLoop& loop, const AgentLogic& logic, const AttemptFolders& folders,
+           std::function<void(const wire::LogChunk&)> send)
+      : loop_(loop), logic_(logic), folders_(folders), send_(std::move(send)) {}
+
+  void answer(const wire::LogRead& request);
+  // The requesters have gone.
+  void drop_all() { waiting_.clear(); }
+
+ private:
+  struct Waiting {
+    wire::LogRead request;
+    Instant answer_by;
+  };
+  bool try_answer(const wire::LogRead& request, bool last_chance) const;
+  void look_again_later();
+
+  net::EventLoop& loop_;
+  const AgentLogic& logic_;
+  const AttemptFolders& folders_;
+  std::function<void(const wire::LogChunk&)> send_;
+  std::vector<Waiting> waiting_;
+  std::shared_ptr<net::EventLoop::Timer> look_;
+};
+
+}  // namespace sl::agent

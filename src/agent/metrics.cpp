@@ -1,0 +1,78 @@
+#include "agent/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "agent/files.h"
+#include "wire/json.h"
+
+namespace sl::agent {
+namespace {
+
+constexpr std::int64_t piece_bytes = 1 << 20;
+constexpr std::int64_t report_interval_us = 1'000'000;
+constexpr std::int64_t time_off_max_us = 60'000'000;  // a line's own time may be this far before it is read
+
+std::optional<double> number_at(const boost::json::object& line, const char* key) {
+  const auto* found = line.if_contains(key);
+  return found && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
+}
+
+// When the line was written, if it states a credible time; else when it was read.
+std::int64_t time_of(const boost::json::object& line, std::int64_t now_us) {
+  const auto time_s = number_at(line, "time");
+  if (!time_s || !(std::abs(*time_s) < 1e12)) return now_us;
+  const auto time_us = static_cast<std::int64_t>(*time_s * 1e6);
+  return time_us <= now_us && time_us > now_us - time_off_max_us ? time_us : now_us;
+}
+
+}  // namespace
+
+bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
+  const auto value = wire::parse_json(line);
+  if (!value.ok() || !value->is_object()) return false;
+  const boost::json::object& said = value->get_object();
+  const auto epoch = number_at(said, "epoch"), step = number_at(said, "step");
+  const auto loss = number_at(said, "loss"), accuracy = number_at(said, "accuracy");
+  if (!epoch && !step && !loss && !accuracy) return false;
+  const std::int64_t at_us = time_of(said, now_us);
+  if (const auto epochs = number_at(said, "epochs")) latest_.epochs = epochs;
+  if (const auto steps = number_at(said, "steps")) latest_.steps = steps;
+  if (step) {
+    latest_.step = step, latest_.step_at_us = at_us;
+  } else if (epoch) {
+    latest_.epoch = epoch, latest_.epoch_at_us = at_us;
+    if (loss && *epoch >= 1 && *epoch == std::floor(*epoch)) latest_.epoch_loss = loss;
+  }
+  if (loss) latest_.loss = loss;
+  if (accuracy) latest_.accuracy = accuracy;
+  latest_.at_us = now_us;
+  is_new_ = true;
+  return true;
+}
+
+void MetricsReader::read(const std::string& path, std::int64_t now_us, bool to_the_end) {
+  while (const auto piece = read_piece(path, offset_, piece_bytes)) {
+    const std::size_t end = piece->bytes.rfind('\n');
+    const bool is_full = static_cast<std::int64_t>(piece->bytes.size()) == piece_bytes;
+    if (end == std::string::npos) {
+      if (is_full) offset_ += piece_bytes;  // no line is that long
+      if (!is_full || !to_the_end) return;
+      continue;
+    }
+    std::string_view rest(piece->bytes.data(), end + 1);
+    for (std::size_t n; (n = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(n + 1))
+      add(rest.substr(0, n), now_us);
+    offset_ += static_cast<std::int64_t>(end) + 1;
+    if (!is_full || !to_the_end) return;
+  }
+}
+
+std::optional<wire::Progress> MetricsReader::take(std::int64_t now_us, bool at_end) {
+  if (!is_new_ || (!at_end && now_us < next_us_)) return std::nullopt;
+  is_new_ = false;
+  next_us_ = now_us + report_interval_us;
+  return latest_;
+}
+
+}  // namespace sl::agent

@@ -1,0 +1,14 @@
+// `schedulearn plot cdf|gantt|util|lines|bars`: result folders in, SVG, PNG and CSV out.
+#pragma once
+
+#include <iosfwd>
+
+#include "plot/make_figure.h"
+
+namespace sl::cli {
+
+// Draws and writes the files, then describes the picture on `out`. Nothing is written if anything is wrong with the
+// input.
+Status run_plot(const plot::PlotOptions& options, std::ostream& out);
+
+}  // namespace sl::cli

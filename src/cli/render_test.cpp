@@ -1,0 +1,52 @@
+#include "cli/render.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace sl::cli {
+namespace {
+
+Context terminal(std::size_t columns) {
+  Context context;
+  context.columns = columns;
+  return context;
+}
+
+TEST(Render, wide_characters_take_two_columns_and_colours_none) {
+  EXPECT_EQ(display_width("訓練"), 4u);
+  EXPECT_EQ(display_width("e\u0301t\u00e9"), 3u) << "a combining accent";
+  EXPECT_EQ(display_width("\x1b[32m● running\x1b[0m"), 9u);
+  EXPECT_EQ(display_width("\xff\xfe"), 2u) << "no UTF-8";
+}
+
+TEST(Render, long_names_are_cut_in_the_middle_and_text_at_its_end) {
+  EXPECT_EQ(cut_middle("resnet50-imagenet-seed-1", 11, "…"), "resne…eed-1");
+  EXPECT_EQ(cut_middle("訓練訓練訓練", 7, "…"), "訓練…練");
+  EXPECT_EQ(cut_end("needs 4 GPUs", 8, "…"), "needs 4…");
+  EXPECT_EQ(cut_end("short", 5, "…"), "short");
+}
+
+TEST(Render, a_table_keeps_to_the_terminal_and_gives_up_the_least_needed_first) {
+  Table table({"ID", "NAME", "GPUS", "USER", ""}, {0, 2});
+  table.may_shrink(1, {3});
+  table.add({"1", "resnet50-imagenet-seed-1", "2", "mei", "behind job 3, which needs 4 GPUs on one server"});
+  table.add({"2", "訓練", "16", "ali", ""});
+  const auto widest = [&](std::size_t columns) {
+    std::size_t most = 0;
+    std::string line;
+    for (std::istringstream text(table.text(terminal(columns))); std::getline(text, line);)
+      most = std::max(most, display_width(line));
+    return most;
+  };
+  for (const std::size_t columns : {30, 40, 60, 80, 200}) EXPECT_LE(widest(columns), columns);
+  EXPECT_EQ(table.text(terminal(60)),
+            "  ID  NAME              GPUS  USER\n"
+            "   1  resnet50…-seed-1     2  mei   behind job 3, which nee…\n"
+            "   2  訓練                16  ali\n");
+  EXPECT_NE(table.text(terminal(0)).find("on one server"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sl::cli

@@ -1,0 +1,148 @@
+#include "cli/simulate.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "study/choices.h"
+#include "study/report.h"
+#include "study/table.h"
+#include "trace/profiles.h"
+#include "wire/json_text.h"
+
+namespace sl::cli {
+namespace {
+
+trace::TraceOptions trace_options(const SimulationOptions& options, const sim::Cluster& cluster) {
+  trace::TraceOptions trace;
+  trace.cluster_gpus = cluster.gpus();
+  trace.gpus_max = options.gpus_max > 0 ? std::min(options.gpus_max, cluster.gpus()) : cluster.gpus();
+  trace.oversize = options.oversize == "fail"   ? trace::Oversize::fail
+                   : options.oversize == "clip" ? trace::Oversize::clip
+                                                : trace::Oversize::drop;
+  trace.duration_min = Duration::seconds(options.duration_min_s);
+  if (options.duration_max_s > 0) trace.duration_max = Duration::seconds(options.duration_max_s);
+  return trace;
+}
+
+Status add_runs(const SimulationOptions& options, study::ExperimentSettings& settings) {
+  auto policies = study::choose_policies(options.policies, options.parameters, options.read_policy);
+  if (!policies.ok()) return policies.error();
+  settings.policies = std::move(*policies);
+  const auto seeds = study::parse_numbers(options.seeds, "--seeds");
+  if (!seeds.ok()) return seeds.error();
+  settings.seeds.assign(seeds->begin(), seeds->end());
+  if (!options.job_counts.empty()) {
+    auto counts = study::parse_numbers(options.job_counts, "--jobs");
+    if (!counts.ok()) return counts.error();
+    settings.job_counts = std::move(*counts);
+  }
+  for (const std::string& text : options.switches) {
+    auto made = study::parse_switch(text, options.read_policy);
+    if (!made.ok()) return made.error();
+    settings.switches.push_back(std::move(*made));
+  }
+  if (!options.elastic.empty()) {
+    auto elastic = study::parse_elastic(options.elastic);
+    if (!elastic.ok()) return elastic.error();
+    if (!options.profile.empty()) elastic->profile = options.profile;
+    settings.elastic = std::move(*elastic);
+  }
+  return {};
+}
+
+Status check(const SimulationOptions& options, const study::ExperimentSettings& settings) {
+  const std::size_t runs = settings.policies.size() * settings.seeds.size() * settings.job_counts.size();
+  if (runs > 1 && !(options.jobs_out.empty() && options.events_out.empty()))
+    return invalid("bad-flag", "--jobs-out and --events-out are for one simulation; this is " + std::to_string(runs))
+        .hint("--out FOLDER keeps the results of all");
+  if (options.events && options.folder.empty())
+    return invalid("bad-flag", "--events needs a folder").hint("--out FOLDER --events, or --events-out FILE");
+  if (!options.profile.empty() && options.elastic.empty())
+    return invalid("bad-flag", "--profile sets the speedup of jobs that --elastic makes elastic")
+        .hint("--elastic 0.5..2");
+  const bool beyond = !settings.switches.empty() || settings.elastic || !options.events_out.empty() || options.events;
+  if (!settings.semantics.empty() && beyond)
+    return invalid("bad-flag", "--semantics reproduces one policy: no --switch, --elastic or events");
+  return {};
+}
+
+Result<study::ExperimentSettings> read_settings(const SimulationOptions& options) {
+  study::ExperimentSettings settings;
+  Result<sim::Cluster> cluster = sim::read_cluster(options.servers);
+  if (!cluster.ok()) return cluster.error();
+  settings.cluster = std::move(*cluster);
+  if (options.restart_cost_s >= 0) settings.cluster.costs.restart = Duration::seconds(options.restart_cost_s);
+  settings.trace = options.trace;
+  settings.trace_options = trace_options(options, settings.cluster);
+  auto profiles = trace::read_profiles(options.profiles);
+  if (!profiles.ok()) return profiles.error();
+  settings.trace_options.profiles = std::move(*profiles);
+  settings.semantics = options.semantics;
+  settings.knows_durations = !options.blind;
+  settings.folder = options.folder;
+  settings.events = options.events;
+  settings.jobs_file = options.jobs_out;
+  settings.events_file = options.events_out;
+  if (Status added = add_runs(options, settings); !added.ok()) return added.error();
+  if (Status fine = check(options, settings); !fine.ok()) return fine.error();
+  return settings;
+}
+
+// A line that is overwritten, and erased at the end.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool shown) : shown_(shown) {}
+  ~ProgressLine() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  void show(const study::ExperimentProgress& progress) const {
+    if (!shown_) return;
+    constexpr int width = 30;
+    const int filled = static_cast<int>(std::min(1.0, progress.part) * width);
+    std::fprintf(stderr, "\r  [%.*s%*s] %3.0f %%  %zu of %zu simulations\033[K", filled,
+                 "==============================", width - filled, "", 100 * std::min(1.0, progress.part),
+                 progress.rows_done, progress.rows);
+  }
+
+ private:
+  bool shown_;
+};
+
+Status write_document(const SimulationOptions& options, const study::ExperimentSettings& settings,
+                      const study::ExperimentResult& result) {
+  Result<study::OutputFile> file = study::OutputFile::create(options.folder + "/run.json");
+  if (!file.ok()) return file.error();
+  file->write(wire::json_text(study::to_document(settings, result, options.servers, options.command)) + "\n");
+  return file->close();
+}
+
+}  // namespace
+
+Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
+  const Result<study::ExperimentSettings> settings = read_settings(options);
+  if (!settings.ok()) return settings.error();
+  const auto metrics = study::find_metrics(options.metrics);
+  if (!metrics.ok()) return metrics.error();
+  Result<study::ExperimentResult> result = [&] {
+    const ProgressLine line(options.show_progress);
+    return study::run_experiment(*settings, [&](const study::ExperimentProgress& progress) {
+      line.show(progress);
+      return !options.interrupted();
+    });
+  }();
+  if (!result.ok()) return result.error();
+  if (!options.folder.empty()) {
+    if (Status written = write_document(options, *settings, *result); !written.ok()) return written.error();
+  }
+  if (options.json) {
+    out << wire::json_text(study::to_document(*settings, *result, options.servers, options.command)) << '\n';
+  } else {
+    options.plain ? study::print_plain(*result, out)
+                  : study::print_table(*settings, *result, *metrics, {options.columns, options.notes}, out);
+  }
+  return !result->interrupted;
+}
+
+}  // namespace sl::cli

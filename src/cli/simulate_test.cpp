@@ -1,0 +1,293 @@
+#include "cli/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "plot/csv.h"
+#include "study/choices.h"
+#include "study/report.h"
+
+namespace sl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+class Experiments : public testing::Test {
+ protected:
+  Experiments() {
+    fs::create_directories(folder_);
+    std::ofstream trace(folder_ / "t.csv");
+    trace << "job_id,submit_time_s,gpus,duration_s,user\n";
+    for (int i = 0; i < 40; ++i)
+      trace << i << ',' << i * 7 << ',' << 1 + i % 4 << ',' << 100 + (i * 37) % 400 << ",u" << i % 3 << '\n';
+  }
+  ~Experiments() override { fs::remove_all(folder_); }
+
+  SimulationOptions options() const {
+    SimulationOptions made;
+    made.trace = (folder_ / "t.csv").string();
+    made.servers = "2x4";
+    return made;
+  }
+  // The printed text.
+  std::string compared(const SimulationOptions& options) const {
+    std::ostringstream out;
+    const auto done = compare(options, out);
+    EXPECT_TRUE(done.ok()) << done.error().message;
+    return out.str();
+  }
+  static std::string code(const SimulationOptions& options) {
+    std::ostringstream out;
+    const auto done = compare(options, out);
+    EXPECT_EQ(out.str(), "");
+    return done.ok() ? "" : done.error().code;
+  }
+
+  const fs::path folder_ = fs::path(testing::TempDir()) / ("experiments-" + std::to_string(::getpid()));
+};
+
+TEST_F(Experiments, are_policies_times_parameters_times_counts_times_seeds) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "tiresias"};
+  o.parameters = {"thresholds_gpu_s=100/1000"};
+  o.seeds = "1..2";
+  o.job_counts = "10,20";
+  o.json = true;
+  const auto document = boost::json::parse(compared(o)).as_object();
+  EXPECT_EQ(document.at("results").as_array().size(), (1 + 2) * 2 * 2);
+  EXPECT_EQ(document.at("results").at(0).at("jobs"), 10);
+  EXPECT_EQ(document.at("results").at(4).at("parameters").at("thresholds_gpu_s"), "100");
+}
+
+TEST_F(Experiments, names_with_commas_and_quotes_are_read_again_from_what_they_leave) {
+  SimulationOptions o = options();
+  std::ofstream(folder_ / "names.csv") << "job_id,submit_time_s,gpus,duration_s,user\n"
+                                       << "\"a,b\",0,1,10,\"say \"\"hi\"\"\"\n";
+  o.trace = (folder_ / "names.csv").string();
+  o.policies = {"fifo"};
+  o.jobs_out = (folder_ / "jobs.csv").string();
+  compared(o);
+  auto jobs = plot::CsvReader::open_file(o.jobs_out);
+  ASSERT_TRUE(jobs.ok() && *jobs->next());
+  EXPECT_EQ(jobs->field(*jobs->column("job_id")), "a,b");
+  EXPECT_EQ(jobs->field(*jobs->column("user")), "say \"hi\"");
+}
+
+TEST_F(Experiments, leave_the_same_bytes_whoever_runs_first) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "srtf", "gandiva", "elastic_fifo"};
+  o.elastic = "0.5..2";
+  o.events = true;
+  for (const char* name : {"a", "b"}) {
+    o.folder = (folder_ / name).string();
+    compared(o);
+  }
+  int files = 0;
+  for (const auto& file : fs::directory_iterator(folder_ / "a")) {
+    EXPECT_EQ(content(file.path()), content(folder_ / "b" / file.path().filename())) << file.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 1 + 4 * 2);
+}
+
+TEST_F(Experiments, write_what_happened_in_order) {
+  std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s,user\na,0,6,10,ann\nb,0.5,2,10,bob\n";
+  SimulationOptions o = options();
+  o.trace = (folder_ / "two.csv").string();
+  o.jobs_out = (folder_ / "jobs.csv").string();
+  o.events_out = (folder_ / "events.csv").string();
+  compared(o);
+  EXPECT_EQ(content(o.jobs_out),
+            "job_id,user,gpus,submit_s,start_s,finish_s,jct_s,wait_s,run_s,preemptions,resizes,migrations,failures\n"
+            "a,ann,6,0,0,10,10,0,10,0,0,0,0\n"
+            "b,bob,2,0.5,0.5,10.5,10,0,10,0,0,0,0\n");
+  EXPECT_EQ(content(o.events_out),
+            "at_s,event,job_id,gpus,where\n"
+            "0,server,,4,gpu0\n0,server,,4,gpu1\n0,submit,a,6,\n0,start,a,6,gpu0:0-3+gpu1:0-1\n"
+            "0.5,submit,b,2,\n0.5,start,b,2,gpu1:2-3\n10,finish,a,6,\n10.5,finish,b,2,\n");
+}
+
+TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
+  SimulationOptions o = options();
+  o.policies = {"all"};
+  o.seeds = "1..200";
+  o.json = true;
+  o.interrupted = [] { return true; };
+  std::ostringstream out;
+  const auto done = compare(o, out);
+  ASSERT_TRUE(done.ok());
+  EXPECT_FALSE(*done);
+  const auto document = boost::json::parse(out.str()).as_object();
+  EXPECT_EQ(document.at("interrupted"), true);
+  for (const auto& row : document.at("results").as_array()) EXPECT_EQ(row.at("unfinished"), 0);
+}
+
+TEST_F(Experiments, say_what_a_policy_assumes_where_the_trace_is_silent) {
+  SimulationOptions o = options();
+  o.policies = {"edf"};
+  EXPECT_NE(compared(o).find("edf: 40 of 40 submitted jobs have no deadline: they go last"), std::string::npos);
+  o.policies = {"sjf"};
+  EXPECT_EQ(compared(o).find("sjf:"), std::string::npos);  // it knows the true durations
+  o.blind = true;
+  EXPECT_NE(compared(o).find("sjf: 40 of 40 submitted jobs have neither estimate"), std::string::npos);
+}
+
+TEST_F(Experiments, that_cannot_be_done_say_so_before_anything_runs) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "nosuch"};
+  EXPECT_EQ(code(o), "unknown-policy");
+  o = options();
+  o.parameters = {"nosuch=1"};
+  EXPECT_EQ(code(o), "unknown-parameter");
+  o.parameters = {"=1"};
+  EXPECT_EQ(code(o), "bad-parameter");
+  o = options();
+  o.seeds = "3..1";
+  EXPECT_EQ(code(o), "bad-flag");
+  o = options();
+  o.elastic = "2..3";
+  EXPECT_EQ(code(o), "bad-flag");
+  o = options();
+  o.metrics = "avg_jtc";
+  EXPECT_EQ(code(o), "unknown-metric");
+  o = options();
+  o.policies = {"fifo", "srtf"};
+  o.jobs_out = "/tmp/x.csv";
+  EXPECT_EQ(code(o), "bad-flag");
+  o = options();
+  o.switches = {"soon=srtf"};
+  EXPECT_NE(code(o), "");
+  o = options();
+  o.jobs_out = "/no/such/folder/x.csv";
+  EXPECT_EQ(code(o), "cannot-write");
+}
+
+// ---- The table ----
+
+using Words = std::vector<std::string>;
+
+// The first words of the table's rows.
+Words names_in(const std::string& table) {
+  Words names;
+  std::istringstream lines(table.substr(table.find("\n  policy")));
+  std::string line, first;
+  while (std::getline(lines, line)) {
+    if (std::istringstream(line) >> first) names.push_back(first);
+  }
+  return names;
+}
+
+std::string line_with(const std::string& text, const std::string& part) {
+  const std::size_t at = text.find(part), begin = text.rfind('\n', at) + 1;
+  return at == std::string::npos ? "" : text.substr(begin, text.find('\n', at) - begin);
+}
+
+TEST_F(Experiments, are_listed_best_first_by_the_first_metric_with_the_rows_of_a_policy_together) {
+  SimulationOptions o = options();
+  o.policies = {"fifo", "tiresias", "srtf"};
+  o.parameters = {"tiresias.thresholds_gpu_s=100/100000"};
+  o.metrics = "avg_jct";
+  const Words by_time = names_in(compared(o));
+  EXPECT_EQ(by_time, (Words{"policy", "min", "srtf", "tiresias", "tiresias", "fifo", "lower"}));
+  o.policies = {"fifo", "srtf"};
+  o.parameters = {};
+  o.metrics = "gpu_allocation_pct,avg_jct_s";
+  const std::string table = compared(o);
+  const auto share = [&](const char* policy) { return std::stod(line_with(table, policy).substr(6)); };
+  EXPECT_GE(share(names_in(table)[2].c_str()), share(names_in(table)[3].c_str())) << "more of it is better";
+}
+
+TEST_F(Experiments, that_switch_policies_say_so_in_the_row_and_in_the_results) {
+  SimulationOptions o = options();
+  o.switches = {"2m=srtf"};
+  EXPECT_NE(compared(o).find("\n  fifo, srtf after 2m 00s "), std::string::npos);
+  o.json = true;
+  const auto document = boost::json::parse(compared(o));
+  EXPECT_EQ(document.at("switches").at(0).at("policy"), "srtf");
+  EXPECT_EQ(document.at("switches").at(0).at("after_s"), 120);
+}
+
+TEST_F(Experiments, are_printed_in_units_people_read) {
+  std::ofstream(folder_ / "long.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,8,500000\nb,0,8,500000\n";
+  SimulationOptions o = options();
+  o.trace = (folder_ / "long.csv").string();
+  o.metrics = "makespan_s,avg_wait_s,gpu_s_lost,decisions";
+  const std::string table = compared(o);
+  EXPECT_NE(table.find("2 jobs on 2 servers of 4 GPUs, all submitted at once\n"), std::string::npos) << table;
+  EXPECT_NE(line_with(table, "policy").find("makespan  avg_wait  gpu_s_lost"), std::string::npos) << table;
+  EXPECT_NE(line_with(table, "  fifo").find("11.57"), std::string::npos) << "days: " << table;
+  EXPECT_NE(line_with(table, "  fifo").find("69.44"), std::string::npos) << "hours: " << table;
+  o.plain = true;
+  EXPECT_NE(compared(o).find("\t1000000\t"), std::string::npos) << "programs read seconds";
+}
+
+TEST_F(Experiments, wider_than_the_terminal_continue_below) {
+  SimulationOptions o = options();
+  for (const std::size_t columns : {60U, 80U}) {
+    o.columns = columns;
+    o.policies = {"fifo", "srtf", "edf"};
+    std::istringstream lines(compared(o));
+    std::string line;
+    int heads = 0;
+    while (std::getline(lines, line)) {
+      EXPECT_LE(line.size(), columns) << line;
+      heads += line.starts_with("  policy");
+    }
+    EXPECT_GT(heads, 1);
+  }
+  o.columns = 200;
+  EXPECT_EQ(compared(o).find("  policy", compared(o).find("  policy") + 1), std::string::npos);
+}
+
+TEST_F(Experiments, fold_many_notes) {
+  SimulationOptions o = options();
+  o.policies = {"all"};
+  o.blind = true;
+  const std::string folded = compared(o);
+  EXPECT_NE(line_with(folded, "--notes").find(" notes on what policies assume"), std::string::npos) << folded;
+  EXPECT_EQ(folded.find("neither estimate"), std::string::npos);
+  o.notes = true;
+  const std::string unfolded = compared(o);
+  EXPECT_NE(unfolded.find("neither estimate"), std::string::npos);
+  EXPECT_EQ(unfolded.find("--notes"), std::string::npos);
+}
+
+TEST_F(Experiments, say_how_much_work_arrives_and_warn_above_what_the_cluster_can_do) {
+  SimulationOptions o = options();
+  o.trace = "poisson:jobs=3000,load=0.5,durations=constant,weight_2=0,weight_4=0,weight_8=0";
+  o.servers = "1x4";
+  const std::string light = compared(o);
+  EXPECT_TRUE(light.starts_with("3,000 jobs on 1 server of 4 GPUs, load 0.5")) << light;
+  EXPECT_EQ(light.find("warning"), std::string::npos);
+  o.trace += ",cluster_gpus=16";
+  const std::string heavy = compared(o);
+  EXPECT_NE(heavy.find("  warning: load above 1: more work arrives than 4 GPUs can do"), std::string::npos) << heavy;
+}
+
+TEST_F(Experiments, with_unfinished_jobs_have_no_bound_beside_them) {
+  std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s,cpus\na,0,1,10,1\nb,0,1,100000,1\n";
+  std::ofstream(folder_ / "c.toml")
+      << "[[servers]]\ngpus = 1\n[[events]]\nat = \"20s\"\nserver = \"gpu0\"\nevent = \"lost\"\n";
+  SimulationOptions o = options();
+  o.trace = (folder_ / "two.csv").string();
+  o.servers = (folder_ / "c.toml").string();
+  o.policies = {"sjf"};
+  const std::string table = compared(o);
+  EXPECT_NE(table.find("sjf: 1 jobs never ran to their end"), std::string::npos) << table;
+  EXPECT_EQ(table.find("\n  lower bound"), std::string::npos) << table;
+  EXPECT_NE(table.find("no lower bound is shown"), std::string::npos) << table;
+  o.json = true;
+  EXPECT_TRUE(boost::json::parse(compared(o)).at("results").at(0).at("avg_jct_bound_s").is_null());
+}
+
+}  // namespace
+}  // namespace sl::cli

@@ -1,0 +1,80 @@
+#include "controller/admission.h"
+
+#include <pwd.h>
+
+#include <array>
+
+#include "net/url.h"
+
+namespace sl::controller {
+namespace {
+
+// Compares in a time that does not reveal where two secrets differ.
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+std::string look_up(uid_t user) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> buffer{};
+  ::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found);
+  return found ? found->pw_name : std::to_string(user);
+}
+
+bool is_same_origin(const std::string& origin, const net::Authority& host) {
+  const auto url = net::parse_url(origin);
+  return url.ok() && origin.starts_with("http://") && net::Authority{url->host, url->port} == host;
+}
+
+}  // namespace
+
+Admission::Admission(std::string listen_address, std::string token, uid_t own_user)
+    : only_loopback_(net::is_loopback(listen_address)), token_(std::move(token)), own_user_(own_user) {}
+
+Result<Identity> Admission::identify(const net::Request& head) {
+  const std::string text = head.header("host").value_or("");
+  const auto host = net::parse_authority(text);
+  const bool host_is_loopback = host && net::is_loopback(host->host);
+  if (!host || (only_loopback_ && !host_is_loopback))
+    return denied("wrong-host", "this controller is not called " + text).hint("ask for http://127.0.0.1:PORT");
+  if (const auto origin = head.header("origin"); origin && !is_same_origin(*origin, *host))
+    return denied("foreign-origin", "requests from pages of " + *origin + " are refused");
+  Result<Identity> identity = who(head, host_is_loopback);
+  const auto named = head.header("x-schedulearn-user");
+  if (!identity.ok() || !named) return identity;
+  if (Status may = may_act_for(*identity, *named); !may.ok()) return may.error();
+  identity->user = *named;
+  return identity;
+}
+
+Result<Identity> Admission::who(const net::Request& head, bool host_is_loopback) {
+  const auto user = host_is_loopback ? head.peer_uid : std::nullopt;
+  if (user && (*user == 0 || *user == own_user_)) return Identity{name_of(*user), true};
+  const auto given = head.header("authorization");
+  if (!given || token_.empty())
+    return denied("token-required", user ? "the user " + name_of(*user) + " needs the token of this controller"
+                                         : "a request from another machine needs the token of this controller")
+        .note("it is in the file token of the controller's data folder, or the one given with --token-file")
+        .hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …");
+  if (!given->starts_with("Bearer ") || !same_secret(std::string_view(*given).substr(7), token_))
+    return denied("wrong-token", "this is not the token of this controller");
+  return user ? Identity{name_of(*user), false} : Identity{name_of(own_user_), true};
+}
+
+const std::string& Admission::name_of(uid_t user) {
+  auto [at, is_new] = names_.try_emplace(user);
+  if (is_new) at->second = look_up(user);
+  return at->second;
+}
+
+Status may_act_for(const Identity& identity, const std::string& user) {
+  if (identity.is_admin || identity.user == user) return {};
+  return denied("not-your-name", identity.user + " may not act for " + user)
+      .hint("leave out the user: it is the one who sends the request");
+}
+
+}  // namespace sl::controller

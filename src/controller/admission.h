@@ -1,0 +1,49 @@
+// Who may send requests, and on whose behalf. Submitting means running commands as the controller's user, so being able
+// to reach a port is not enough.
+//
+//   The kernel's word   over the Unix socket, and over TCP from loopback to a Host that is loopback: the user whose
+//                       process sends the request. The controller's own user and root may do anything.
+//   The token           required from all others. Together with the kernel's word it allows that user; alone, its
+//                       holder acts as the controller's own user.
+//
+// Pages of other origins and names that were rebound to this machine are refused first.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace sl::controller {
+
+struct Identity {
+  std::string user;
+  bool is_admin = false;  // root or the controller's user: may act for others and see their data
+  bool may_see(const std::string& owner) const { return is_admin || user == owner; }
+};
+
+class Admission {
+ public:
+  // `listen_address`: if it is loopback, requests must name a loopback Host. `token`: empty for none.
+  Admission(std::string listen_address, std::string token, uid_t own_user);
+
+  // Errors: "wrong-host", "foreign-origin", "token-required", "wrong-token", "not-your-name".
+  Result<Identity> identify(const net::Request& head);
+
+ private:
+  Result<Identity> who(const net::Request& head, bool host_is_loopback);
+  const std::string& name_of(uid_t user);
+
+  bool only_loopback_;
+  std::string token_;
+  uid_t own_user_;
+  std::map<uid_t, std::string> names_;  // looked up once each
+};
+
+// Error "not-your-name" if `identity` may not act for `user`.
+Status may_act_for(const Identity& identity, const std::string& user);
+
+}  // namespace sl::controller

@@ -1,0 +1,323 @@
+// Long lists, made piece by piece, each once the reader has read the previous one: a slow reader costs neither the
+// core's thread nor memory for more than one piece.
+//
+// A list of jobs joins those in memory with those only in the database, newest first. The threads of the History read
+// the older jobs and render them.
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <utility>
+
+#include "controller/api.h"
+#include "controller/explain.h"
+#include "controller/views.h"
+#include "wire/json.h"
+#include "wire/json_text.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t items_per_piece = 200;
+constexpr std::size_t visits_per_piece = 100 * items_per_piece;
+constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
+
+struct JobFilter {
+  std::vector<std::string> states;  // none: all
+  std::string user, word;           // empty: any
+  bool wants(const JobEntry& entry) const {
+    return wants_state(entry.row.state) && (user.empty() || user == entry.row.user) &&
+           (word.empty() || entry.row.name.find(word) != std::string::npos);
+  }
+  bool wants_state(std::string_view state) const {
+    return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
+  }
+  bool wants_finished() const { return wants_state("succeeded") || wants_state("failed") || wants_state("cancelled"); }
+};
+
+// "pending,running"
+Result<std::vector<std::string>> parse_states(std::string_view text) {
+  std::vector<std::string> states;
+  while (!text.empty()) {
+    const std::string state(text.substr(0, text.find(',')));
+    if (!parse_job_state(state)) return invalid("bad-state", "there is no job state " + state);
+    states.push_back(state);
+    text.remove_prefix(std::min(text.size(), state.size() + 1));
+  }
+  return states;
+}
+
+Result<JobFilter> parse_filter(const net::Request& request) {
+  auto states = parse_states(request.parameter("state").value_or(""));
+  if (!states.ok()) return states.error();
+  return JobFilter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or("")};
+}
+
+store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
+  return {before.value, filter.states, filter.user, filter.word, items_per_piece};
+}
+
+std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
+  std::int64_t total = 0;
+  for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s) {
+    const auto state = static_cast<JobState>(s);
+    if (filter.wants_state(to_string(state))) total += book.count(state);
+  }
+  return total;
+}
+
+// The number of jobs that pass the filter.
+void count_jobs(const JobBook& book, History& history, const JobFilter& filter,
+                std::function<void(Result<std::int64_t>)> then) {
+  if (filter.user.empty() && filter.word.empty()) return then(count_by_state(book, filter));
+  std::int64_t here = 0;
+  book.for_each([&](const JobEntry& entry) { here += !entry.is_retired && filter.wants(entry); });
+  if (!filter.wants_finished()) return then(here);
+  history.ask<std::int64_t>([query = query_of(filter)](store::Reader& reader) { return reader.count_finished(query); },
+                            [here, then = std::move(then)](const Result<std::int64_t>& past) {
+                              past.ok() ? then(here + *past) : then(past.error());
+                            });
+}
+
+}  // namespace
+
+// ---- pieces ----
+
+void Api::send_pieces(const Call& call, Source source) {
+  source([this, call, source](Result<Piece> piece) {
+    if (!piece.ok()) return call.fail(piece.error());
+    if (piece->is_last) return call.send(std::move(piece->text));
+    write_pieces(call.reply->stream({200, "application/json", {}, std::move(piece->text)}), source);
+  });
+}
+
+void Api::write_pieces(const std::shared_ptr<net::Stream>& stream, Source source) {
+  when_read(stream, [this, stream, source = std::move(source)] {
+    if (stream->closed()) return;
+    source([this, stream, source](Result<Piece> piece) {
+      if (!piece.ok()) return stream->close();  // the document ends early: readers notice that it is incomplete
+      stream->write(std::move(piece->text));
+      piece->is_last ? stream->close() : write_pieces(stream, source);
+    });
+  });
+}
+
+void Api::when_read(const std::shared_ptr<net::Stream>& stream, std::function<void()> work) {
+  stream->on_drain([this, work = std::move(work)]() mutable { post_(std::move(work)); });
+}
+
+void Api::send_each(const Call& call, Items items) {
+  auto at = std::make_shared<std::size_t>(0);
+  auto text = std::make_shared<std::string>(std::move(items.opening));
+  send_pieces(call, [at, text, items = std::move(items)](const std::function<void(Result<Piece>)>& then) {
+    for (const std::size_t end = std::min(*at + items.per_piece, items.count); *at < end; ++*at)
+      *text += (*at > 0 ? "," : "") + items.text_of(*at);
+    const bool is_last = *at == items.count;
+    if (is_last) *text += items.ending;
+    then(Piece{std::exchange(*text, {}), is_last});
+  });
+}
+
+// ---- jobs ----
+
+struct Api::JobPages {
+  struct PastJob {
+    JobId id;
+    std::string text;
+  };
+  JobFilter filter;
+  std::function<std::string(const JobEntry&)> now_text;   // of a job in memory, on the core's thread
+  std::function<std::string(const JobEntry&)> past_text;  // of a finished job, on any thread
+  std::size_t limit = std::numeric_limits<std::size_t>::max();
+  JobId before = newest;  // the next one is below
+  JobId last = newest;    // the last one listed
+  std::string text, separator;
+
+  // Read from the database, newest first: everything it has below `before`, down to the last of them or to the end.
+  std::deque<PastJob> past;
+  bool past_is_whole = false;
+  std::uint64_t past_mark = 0;  // of the book, at the time of reading
+
+  enum class Outcome { more, limit_reached, whole };
+  Outcome make_piece(const JobBook& book);
+  void add(const std::string& item) {
+    text += separator + item;
+    separator = ",";
+  }
+};
+
+// Repeatedly the newest of both below `before`. A job that is in both is shown as it is in memory.
+Api::JobPages::Outcome Api::JobPages::make_piece(const JobBook& book) {
+  for (std::size_t visits = 0, items = 0; visits < visits_per_piece && items < items_per_piece; ++visits) {
+    const JobEntry* entry = book.newest_below(before);
+    while (!past.empty() && past.front().id >= before) past.pop_front();
+    if (past.empty() && !past_is_whole) return Outcome::more;
+    if (!entry && past.empty()) return Outcome::whole;
+    const bool is_past = !past.empty() && (!entry || past.front().id > JobId(entry->row.id));
+    const JobId id = is_past ? past.front().id : JobId(entry->row.id);
+    const bool is_wanted = is_past || filter.wants(*entry);
+    if (is_wanted && limit == 0) return Outcome::limit_reached;
+    before = id;
+    if (!is_wanted) continue;
+    add(is_past ? past.front().text : now_text(*entry));
+    last = id;
+    --limit, ++items;
+  }
+  return Outcome::more;
+}
+
+// The next part of the past, when the previous one is used up or may have gaps by now.
+void Api::read_past(const std::shared_ptr<JobPages>& pages, std::function<void(Status)> then) {
+  if (!pages->filter.wants_finished()) return then({});
+  const bool is_stale = !logic_.book().has_kept(pages->past_mark);
+  if (!is_stale && (pages->past_is_whole || !pages->past.empty())) return then({});
+  using PastJobs = std::deque<JobPages::PastJob>;
+  const store::JobQuery query = query_of(pages->filter, pages->before);
+  pages->past_mark = logic_.book().mark();
+  history_.ask<PastJobs>(
+      [query, render = pages->past_text](store::Reader& reader) -> Result<PastJobs> {
+        auto rows = reader.finished_jobs(query);
+        if (!rows.ok()) return rows.error();
+        PastJobs jobs;
+        for (store::JobRow& row : *rows) {
+          const JobId id(row.id);
+          jobs.push_back({id, render(JobEntry{.row = std::move(row)})});
+        }
+        return jobs;
+      },
+      [this, pages, then = std::move(then)](Result<PastJobs> jobs) mutable {
+        if (!jobs.ok()) return then(jobs.error());
+        pages->past_is_whole = jobs->size() < items_per_piece;
+        pages->past = std::move(*jobs);
+        logic_.book().has_kept(pages->past_mark) ? then({}) : read_past(pages, std::move(then));
+      });
+}
+
+void Api::send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,
+                    std::function<std::string(const JobPages&, bool is_cut)> ending) {
+  pages->past_is_whole = !pages->filter.wants_finished();
+  pages->past_mark = logic_.book().mark();
+  send_pieces(call, [this, pages, ending = std::move(ending)](const std::function<void(Result<Piece>)>& then) {
+    read_past(pages, [this, pages, ending, then](const Status& read) {
+      if (!read.ok()) return then(read.error());
+      const auto outcome = pages->make_piece(logic_.book());
+      Piece piece{std::exchange(pages->text, {}), outcome != JobPages::Outcome::more};
+      if (piece.is_last) piece.text += ending(*pages, outcome == JobPages::Outcome::limit_reached);
+      then(std::move(piece));
+    });
+  });
+}
+
+void Api::list_jobs(Call call) {
+  const auto limit = call.number("limit", 100, 1, 100'000);
+  const auto cursor = call.number("cursor", newest.value, 0, newest.value);
+  auto filter = parse_filter(call.request);
+  if (!limit.ok()) return call.fail(limit.error());
+  if (!cursor.ok()) return call.fail(cursor.error());
+  if (!filter.ok()) return call.fail(filter.error());
+  auto pages = std::make_shared<JobPages>();
+  pages->filter = std::move(*filter);
+  pages->limit = static_cast<std::size_t>(*limit);
+  if (*cursor > 0) pages->before = pages->last = JobId(*cursor);
+  pages->text = list_opening();
+  const auto line = std::make_shared<Line>(logic_, call.now);
+  pages->now_text = [this, call, line](const JobEntry& entry) {
+    return job_text(logic_, entry, call.now, call.may_see(entry), line.get());
+  };
+  pages->past_text = [identity = call.identity](const JobEntry& entry) {
+    return past_job_text(entry, identity.may_see(entry.row.user));
+  };
+  count_jobs(logic_.book(), history_, pages->filter, [this, call, pages](const Result<std::int64_t>& total) {
+    if (!total.ok()) return call.fail(total.error());
+    send_jobs(call, pages, [total = *total](const JobPages& list, bool is_cut) {
+      const json::value next = is_cut ? json::value(std::to_string(list.last.value)) : json::value(nullptr);
+      return list_ending(total, next);
+    });
+  });
+}
+
+// The original API: a bare array.
+void Api::legacy_list(Call call) {
+  auto pages = std::make_shared<JobPages>();
+  pages->text = "[";
+  pages->now_text = pages->past_text = [](const JobEntry& entry) { return wire::json_text(legacy_job_view(entry)); };
+  send_jobs(call, pages, [](const JobPages&, bool) { return "]\n"; });
+}
+
+void Api::get_queue(Call call) {
+  std::vector<JobId> jobs;
+  for (const JobIndex index : logic_.core().queue_order(call.now)) jobs.push_back(logic_.core().job(index).request.id);
+  const std::size_t count = jobs.size();
+  const auto line = std::make_shared<Line>(logic_, call.now);
+  send_each(call, {.count = count,
+                   .per_piece = items_per_piece,
+                   .text_of =
+                       [this, call, line, jobs = std::move(jobs)](std::size_t i) {
+                         // gone: more jobs have ended since than stay in memory
+                         const JobEntry* entry = logic_.book().find(jobs[i]);
+                         return entry ? job_text(logic_, *entry, call.now, call.may_see(*entry), line.get()) : "null";
+                       },
+                   .opening = list_opening(),
+                   .ending = list_ending(count)});
+}
+
+// ---- servers ----
+
+namespace {
+
+// A server has up to 64 GPUs.
+constexpr std::size_t servers_per_piece = 20;
+
+std::string server_text(const Logic& logic, ServerIndex index, Instant now) {
+  return wire::json_text(server_view(logic, logic.core().servers()[index], index, now));
+}
+
+std::string gpu_text(const Logic& logic, ServerIndex index, Instant) {
+  const Server& server = logic.core().servers()[index];
+  std::string text;
+  for (int gpu = 0; gpu < server.description.gpus; ++gpu)
+    text += (gpu > 0 ? "," : "") + wire::json_text(gpu_view(logic, server, index, gpu));
+  return text;
+}
+
+}  // namespace
+
+Api::Items Api::each_server(std::string (*text_of)(const Logic&, ServerIndex, Instant), Instant now) const {
+  std::vector<ServerIndex> servers;
+  for_each_server(logic_.core(), [&](const Server&, ServerIndex index) { servers.push_back(index); });
+  return {.count = servers.size(), .per_piece = servers_per_piece, .text_of = [=, this](std::size_t i) {
+            return text_of(logic_, servers[i], now);
+          }};
+}
+
+void Api::get_cluster(Call call) {
+  Items servers = each_server(server_text, call.now);
+  json::object view = cluster_view(logic_, call.now);
+  const auto& bytes = retention_.bytes_used();
+  view["history"] = json::object{{"bytes", bytes ? json::value(*bytes) : json::value(nullptr)},
+                                 {"keep", wire::to_value(retention_.rule())}};
+  servers.opening = wire::json_text(view);
+  servers.opening.back() = ',';
+  servers.opening += "\"servers\":[";
+  servers.ending = "]}\n";
+  send_each(call, std::move(servers));
+}
+
+void Api::list_servers(Call call) {
+  Items servers = each_server(server_text, call.now);
+  servers.opening = list_opening();
+  servers.ending = list_ending(servers.count);
+  send_each(call, std::move(servers));
+}
+
+void Api::list_gpus(Call call) {
+  std::int64_t total = 0;
+  for (const Server& server : logic_.core().servers()) total += server.description.gpus;
+  Items gpus = each_server(gpu_text, call.now);
+  gpus.opening = list_opening();
+  gpus.ending = list_ending(total);
+  send_each(call, std::move(gpus));
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,49 @@
+// The routes of profiles. In both directions a profile is the text of its file (docs/formats/profile.md).
+#include "controller/api.h"
+#include "controller/views.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+boost::json::object profile_view(const ProfileBook::Entry& entry) {
+  boost::json::object view = boost::json::parse(wire::profile_text(entry.profile)).as_object();
+  view["since"] = rfc3339(entry.at_us);
+  return view;
+}
+
+}  // namespace
+
+void Api::list_profiles(Call call) {
+  ListText items;
+  for (const auto& [family, entry] : logic_.profiles().all()) items.add(profile_view(entry));
+  const std::size_t total = items.count();
+  call.send(std::move(items).end(total));
+}
+
+void Api::get_profile(Call call) {
+  const wire::TrainingProfile* profile = logic_.profiles().find(call.captured.front());
+  if (!profile)
+    return call.fail(not_found("profile-not-found", "there is no profile of " + call.captured.front())
+                         .hint("schedulearn profile ls"));
+  call.send(wire::profile_text(*profile));
+}
+
+void Api::put_profile(Call call) {
+  const auto type = call.request.header("content-type");
+  if (!type || !type->starts_with("application/json"))
+    return call.fail(invalid("media-type", "a profile is JSON: Content-Type: application/json"));
+  auto profile = wire::parse_profile(call.request.body);
+  if (!profile.ok()) return call.fail(profile.error());
+  const std::string text = wire::profile_text(*profile);
+  logic_.put_profile(std::move(*profile), call.now,
+                     [call, text](const Status& status) { status.ok() ? call.send(text) : call.fail(status.error()); });
+}
+
+void Api::remove_profile(Call call) {
+  logic_.remove_profile(call.captured.front(), call.now, [call](const Status& status) {
+    status.ok() ? call.send(200, boost::json::object{{"family", call.captured.front()}}) : call.fail(status.error());
+  });
+}
+
+}  // namespace sl::controller

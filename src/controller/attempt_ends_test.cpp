@@ -1,0 +1,138 @@
+// What the end of an attempt means for its job: its own end, an interruption, or one that nobody knows.
+#include "controller/logic_test.h"
+
+namespace sl::controller::test {
+namespace {
+
+class AttemptEndsTest : public LogicTest {
+ protected:
+  // Job 1, which may run for 10 s, runs.
+  void run_with_limit() {
+    hello();
+    Logic::Submission submission;
+    submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
+    submission.spec.time_limit_s = 10;
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    settle();
+    tell(report(1, 1, "running"));
+  }
+  wire::AttemptReport ended(std::optional<int> code, std::optional<std::string> stopped_by) const {
+    wire::AttemptReport end = report(1, 1, "exited", code);
+    end.started_us = 1;
+    end.stopped_by = std::move(stopped_by);
+    return end;
+  }
+  bool was(const std::string& from, const std::string& to) const {
+    return std::any_of(world.events.begin(), world.events.end(),
+                       [&](const store::EventRow& event) { return event.from == from && event.to == to; });
+  }
+};
+
+TEST_F(AttemptEndsTest, why_a_job_is_stopped_is_durable_together_with_that) {
+  run_with_limit();
+  now = now + Duration::whole_seconds(11);
+  logic->turn(now);
+  ASSERT_EQ(world.under_way.size(), 1u);
+  EXPECT_EQ(world.under_way[0].jobs.back().state, "stopping");
+  EXPECT_EQ(world.under_way[0].jobs.back().extra_json, "time_limit");
+  commit({});
+  restart();
+  hello({ended(0, "order")});
+  EXPECT_EQ(world.jobs[1].failure_kind, "time_limit");
+}
+
+TEST_F(AttemptEndsTest, over_its_time_limit_a_job_has_failed_whatever_it_answers) {
+  run_with_limit();
+  pass(11);
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  tell(ended(75, "order"));
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_EQ(world.jobs[1].failure_kind, "time_limit");
+}
+
+TEST_F(AttemptEndsTest, an_end_of_its_own_counts_though_a_stop_was_on_its_way) {
+  run_with_limit();
+  pass(11);
+  EXPECT_EQ(state(1), "stopping");
+  tell(ended(0, {}));
+  EXPECT_EQ(state(1), "succeeded");
+}
+
+TEST_F(AttemptEndsTest, an_attempt_that_its_lease_ended_is_no_failure_of_a_job_that_may_be_started_elsewhere) {
+  hello();
+  submit(1, "", "stop");
+  settle();
+  tell(report(1, 1, "running"));
+  tell(ended(143, "lease"));
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+}
+
+TEST_F(AttemptEndsTest, an_attempt_that_never_ran_is_not_said_to_have_run) {
+  hello();
+  submit(1, "", "stop");
+  settle();
+  wire::AttemptReport refused = report(1, 1, "exited");
+  refused.failure_kind = "lost";
+  tell(refused);
+  pass(3);  // what a server has lost waits a little
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+  EXPECT_FALSE(was("starting", "running"));
+}
+
+TEST_F(AttemptEndsTest, an_attempt_that_an_agent_has_lost_does_not_count_against_its_job) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  hello({}, 2);
+  pass(3);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+  EXPECT_EQ(world.jobs[1].failures, 0);
+}
+
+TEST_F(AttemptEndsTest, a_refusal_that_tells_how_a_job_stands_waits_until_that_is_durable) {
+  submit(1);  // no server: it waits
+  settle();
+  std::vector<std::string> said;
+  const auto note = [&](const Result<JobId>& job) { said.push_back(job.ok() ? "ok" : job.error().code); };
+  logic->cancel(JobId(1), "mei", now, note);
+  logic->turn(now);
+  logic->cancel(JobId(1), "mei", now, note);
+  logic->turn(now);
+  EXPECT_TRUE(said.empty());
+  settle();
+  EXPECT_EQ(said, (std::vector<std::string>{"ok", "job-finished"}));
+}
+
+TEST_F(AttemptEndsTest, what_an_attempt_tells_after_its_successor_has_ended_is_not_heard) {
+  hello();
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  hello({}, 2);
+  pass(3);  // the first is lost, the second starts
+  logic->on_agent_message(2, wire::AttemptChanged{1, report(1, 2, "exited", 0)}, now);
+  settle();
+  ASSERT_EQ(state(1), "succeeded");
+  for (const int attempt : {2, 1}) {
+    wire::Progress progress;
+    progress.incarnation = report(1, attempt, "").incarnation, progress.step = 10 * attempt;
+    logic->on_agent_message(2, progress, now);
+    settle();
+  }
+  EXPECT_NE(world.jobs[1].progress_json.find("\"step\":2E1"), std::string::npos) << world.jobs[1].progress_json;
+}
+
+TEST_F(AttemptEndsTest, a_reader_is_told_when_the_agent_calls_again_before_its_old_session_was_seen_to_end) {
+  hello();
+  std::string said;
+  logic->logs().read({"s", {"c", 1, 1, 1}}, 0, 10, 0,
+                     [&](const Result<LogPiece>& piece) { said = piece.error().code; });
+  EXPECT_EQ(said, "");
+  hello({}, 2);
+  EXPECT_EQ(said, "server-unreachable");
+  EXPECT_TRUE(world.closed.count(1));
+}
+
+}  // namespace
+}  // namespace sl::controller::test

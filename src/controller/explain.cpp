@@ -1,0 +1,268 @@
+#include "controller/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/views.h"
+#include "policy/placer.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+
+// When a policy decided the job's place. After a restart of the controller: when it last started.
+Instant placed_at(const Job& job) {
+  if (job.placed.happened()) return job.placed;
+  return job.last_start.happened() ? job.last_start : job.state_since;
+}
+
+// The policy at that time; null if it is no longer known.
+const store::PolicyRow* policy_at(const Logic& logic, Instant at) {
+  const auto& history = logic.policies().history();
+  const auto later =
+      std::find_if(history.begin(), history.end(), [&](const store::PolicyRow& row) { return row.since_us > at.us; });
+  return later == history.begin() ? nullptr : &*std::prev(later);
+}
+
+// The rule by which the policy placed the job.
+std::string placement_text(const Logic& logic, const Job& job) {
+  const store::PolicyRow* policy = policy_at(logic, placed_at(job));
+  if (!policy) return "";
+  if (!policy->source.empty()) return fmt::format(", where {} put it", policy->name);
+  const PolicyEntry* entry = find_policy(policy->name);
+  if (!entry) return "";
+  const char* or_else = entry->info.preemptive ? ", or where jobs that rank lower made room" : "";
+  return fmt::format(", {}{} (policy {})", entry->info.placement, or_else, policy->name);
+}
+
+bool is_own_policy(const Logic& logic) { return !logic.policies().in_force().source.empty(); }
+
+std::string neighbours_text(const Core& core, const Job& job) {
+  std::string text;
+  for_each_tenancy(core.ledger().tenants(), job.allocation, [&](const Tenancy& tenancy) {
+    for (const JobIndex tenant : tenancy.jobs.items()) {
+      const std::string id = std::to_string(core.job(tenant).request.id.value);
+      const bool is_new = text.find(" " + id + ",") == std::string::npos;
+      if (&core.job(tenant) != &job && is_new) text += " " + id + ",";
+    }
+  });
+  return text.empty() ? "" : "; it shares GPUs with job" + text.substr(0, text.size() - 1);
+}
+
+std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const Job* job) {
+  const store::JobRow& row = entry.row;
+  if (!job) return fmt::format("job {} has ended: {}", row.id, row.state);
+  if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
+  return fmt::format("job {} is {} on {}{}{}", row.id, row.state, row.server, placement_text(logic, *job),
+                     neighbours_text(logic.core(), *job));
+}
+
+json::object server_verdict(const Logic& logic, const Server& server, ServerIndex index, const JobRequest& request,
+                            Instant now) {
+  const Core& core = logic.core();
+  const Quarantine* quarantine = logic.health().find(server.description.name);
+  const bool is_quarantined = server.state == ServerState::quarantined && quarantine;
+  const int free = core.ledger().free().count(index), needed = request.gpus_min;
+  const bool up = server.state == ServerState::up;
+  const bool fits = up && free >= needed && is_eligible(server, request);
+  return {{"server", server.description.name},
+          {"free", free},
+          {"needed", needed},
+          {"fits", fits},
+          {"text", fits             ? "has room"
+                   : is_quarantined ? quarantine_text(*quarantine, now)
+                   : !up            ? to_string(server.state)
+                   : free < needed  ? fmt::format("{} short", needed - free)
+                                    : "not what it asks for"}};
+}
+
+json::object reservation_view(const Core& core, const Reservation& reservation) {
+  json::array on;
+  for (const ServerCount& part : reservation.on)
+    on.push_back(json::object{{"server", core.servers()[part.server].description.name}, {"gpus", part.gpus}});
+  return {{"job_id", core.job(reservation.job).request.id.value},
+          {"at", rfc3339(reservation.at.us)},
+          {"on", std::move(on)}};
+}
+
+// What is kept for this job and, if it waits behind others, for those.
+json::array reservations_view(const Core& core, JobIndex job, ReasonCode reason, Instant now) {
+  json::array views;
+  for (const Reservation& kept : core.reservations(now)) {
+    if (kept.job == job || reason == ReasonCode::behind_others) views.push_back(reservation_view(core, kept));
+  }
+  return views;
+}
+
+json::value estimate_view(const json::array& reservations, std::int64_t job) {
+  for (const json::value& kept : reservations) {
+    if (kept.at("job_id") == job)
+      return json::object{{"start", kept.at("at")}, {"finish", nullptr}, {"basis", json::array{"reservation"}}};
+  }
+  return nullptr;
+}
+
+void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::object& view) {
+  const Core& core = logic.core();
+  const Job& job = core.job(index);
+  const std::int64_t id = job.request.id.value;
+  const Line line(logic, now, SIZE_MAX);
+  const std::size_t position = line.position(job.request.id);
+  const bool own = is_own_policy(logic);
+  const ReasonCode reason = core.explain(index);
+  const std::string text = reason_text(logic, job, reason, &line, now);
+  const bool possible = !core.has_servers() || is_satisfiable(core.servers(), job.request, job.request.gpus_min);
+  json::array reservations = reservations_view(core, index, reason, now);
+  view["verdict"] = !possible ? "cannot_run" : own ? "policy_decides" : position > 1 ? "will_run_after" : "will_run";
+  view["summary"] = fmt::format("job {} waits: {}", id, text);
+  view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
+  view["position"] = position == 0 ? json::value(nullptr) : json::value(position);
+  view["queue_length"] = line.length();
+  view["estimate"] = estimate_view(reservations, id);
+  view["reservations"] = std::move(reservations);
+  json::array servers;
+  for_each_server(core, [&](const Server& server, ServerIndex at_server) {
+    servers.push_back(server_verdict(logic, server, at_server, job.request, now));
+  });
+  view["servers"] = std::move(servers);
+}
+
+}  // namespace
+
+const char* rejection_text(ReasonCode reason) {
+  return reason == ReasonCode::quota           ? "its budget is used up"
+         : reason == ReasonCode::unsatisfiable ? "what it asks for, its deadline included, can no longer be met"
+                                               : "no reason given";
+}
+
+namespace {
+
+// "gpu4 is quarantined until 10:23:11 UTC: …", of the first that is tried again.
+std::string quarantined_text(const Logic& logic, Instant now) {
+  const Quarantine* first = nullptr;
+  std::string name;
+  for_each_server(logic.core(), [&](const Server& server, ServerIndex) {
+    const Quarantine* known = logic.health().find(server.description.name);
+    if (server.state != ServerState::quarantined || !known || (first && first->until_us <= known->until_us)) return;
+    first = known, name = server.description.name;
+  });
+  return first ? fmt::format("{} is {}", name, quarantine_text(*first, now)) : "they are quarantined";
+}
+
+// Policies that serve in the same order, the second one without letting a job wait for a wider one before it.
+constexpr std::pair<std::string_view, std::string_view> lets_pass[] = {{"fifo", "fifo_first_fit"},
+                                                                       {"round_robin", "fifo_first_fit"}};
+
+std::string needs_text(const JobRequest& request) {
+  const int gpus = request.gpus_min;
+  return fmt::format("needs {} free GPU{}{}", gpus, gpus == 1 ? "" : "s",
+                     request.single_server && gpus > 1 ? " on one server" : "");
+}
+
+// Of a job for which there is room.
+std::string passed_over_text(const Logic& logic, std::size_t position, JobId first) {
+  const std::string& policy = logic.policies().in_force().name;
+  const JobIndex head = logic.core().find(first);
+  if (position == 1) return "first in line, the next decision will consider it";
+  if (position == 0 || !head.valid()) return "a server has room, but " + policy + " has not started it";
+  const auto* other = std::ranges::find(lets_pass, policy, [](const auto& pair) { return pair.first; });
+  return fmt::format("behind job {}, which {}; {} does not let it pass{}", first.value,
+                     needs_text(logic.core().job(head).request), policy,
+                     other == std::end(lets_pass) ? "" : fmt::format(", {} would", other->second));
+}
+
+std::string place_text(std::size_t position, JobId first) {
+  return position == 0   ? ""
+         : position == 1 ? "first in line, "
+                         : fmt::format("number {} in line behind job {}, ", position, first.value);
+}
+
+}  // namespace
+
+const std::vector<JobId>& Line::order() const {
+  if (order_) return *order_;
+  order_.emplace();
+  if (is_own_policy(logic_) || length() > most_) return *order_;
+  for (const JobIndex job : logic_.core().queue_order(now_)) order_->push_back(logic_.core().job(job).request.id);
+  for (std::size_t i = 0; i < order_->size(); ++i) positions_[(*order_)[i].value] = i + 1;
+  return *order_;
+}
+
+std::size_t Line::length() const { return logic_.core().waiting().size(); }
+
+JobId Line::first() const { return order().empty() ? JobId::none() : order().front(); }
+
+std::size_t Line::position(JobId job) const {
+  if (order().empty()) return 0;
+  const auto at = positions_.find(job.value);
+  return at == positions_.end() ? 0 : at->second;
+}
+
+std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, const Line* in, Instant now) {
+  const std::string needs = needs_text(job.request);
+  const std::size_t position = in ? in->position(job.request.id) : 0;
+  const JobId first = in ? in->first() : JobId::none();
+  const std::string line = place_text(position, first);
+  switch (reason) {
+    case ReasonCode::retry_backoff:
+      return fmt::format(
+          "asked to be started again (exit code 75), or was lost by its server, soon after its start; {} of at most {} "
+          "times in a row",
+          logic.requeues().quick_ends(job.request.id), Requeues::quick_max);
+    case ReasonCode::held:
+      return "held by its user";
+    case ReasonCode::server_down:
+      return !logic.core().has_servers() ? "no server has joined yet" : "no server is up";
+    case ReasonCode::draining:
+      return "every server is draining";
+    case ReasonCode::quarantined:
+      return "no server takes jobs; " + quarantined_text(logic, now);
+    case ReasonCode::behind_others:
+      return passed_over_text(logic, position, first);
+    case ReasonCode::fragmented:
+      return line + needs + "; enough are free, but not on one server";
+    case ReasonCode::gpu_type:
+      return line + "no server that is up has the GPU type it asks for";
+    case ReasonCode::gpu_memory:
+      return line + "no server that is up has GPUs with the memory it asks for";
+    case ReasonCode::cpu_or_memory:
+      return line + "a server has the GPUs, but not the CPUs or memory it asks for";
+    case ReasonCode::used_outside:
+      return line + "the free GPUs are used by processes that were not started here";
+    case ReasonCode::gang_incomplete:
+      return line + "only some of its members have GPUs, and none starts before all have";
+    case ReasonCode::quota:
+    case ReasonCode::unsatisfiable:
+      return rejection_text(reason);
+    case ReasonCode::none:
+    case ReasonCode::no_free_gpus:
+      return line + needs;
+  }
+  return line + needs;
+}
+
+json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
+  const JobIndex index = logic.core().find(JobId(entry.row.id));
+  const Job* job = index.valid() ? &logic.core().job(index) : nullptr;
+  json::object view;
+  view["policy"] = logic.policies().in_force().name;
+  view["evaluated_at"] = rfc3339(now.us);
+  view["estimate"] = nullptr;
+  view["suggestions"] = json::array{};
+  view["servers"] = json::array{};
+  view["reservations"] = json::array{};
+  const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
+  view["standing"] = standing.empty() ? json::value(nullptr) : json::value(standing);
+  if (job && (job->is_waiting() || job->state == JobState::held)) {
+    explain_waiting(logic, index, now, view);
+  } else {
+    view["verdict"] = "running_here_because";
+    view["summary"] = summary_of_placed(logic, entry, job);
+    view["reasons"] = json::array{};
+  }
+  return view;
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,39 @@
+// Explains in words why a job waits, runs where it does, or was rejected.
+#pragma once
+
+#include <boost/json.hpp>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/logic.h"
+
+namespace sl::controller {
+
+// The order in which the policy serves the jobs that wait, as it is when it is first asked for. Unknown under a user's
+// own policy, which alone knows, and when more than `most` jobs wait: ordering them takes time.
+class Line {
+ public:
+  Line(const Logic& logic, Instant now, std::size_t most = 2'000) : logic_(logic), now_(now), most_(most) {}
+  std::size_t position(JobId job) const;  // from 1; 0: unknown
+  std::size_t length() const;             // of the queue, also when the order is unknown
+  JobId first() const;                    // none: unknown
+
+ private:
+  const std::vector<JobId>& order() const;
+  const Logic& logic_;
+  Instant now_;
+  std::size_t most_;
+  mutable std::optional<std::vector<JobId>> order_;
+  mutable std::unordered_map<std::int64_t, std::size_t> positions_;
+};
+
+// Why a job waits, in one sentence: the same in every answer. `line` null: without the job's place in it.
+std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, const Line* line, Instant now);
+// Completes "rejected by the policy: ".
+const char* rejection_text(ReasonCode reason);
+// The document of GET /jobs/{id}/explain (docs/guide/rest.md).
+boost::json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now);
+
+}  // namespace sl::controller

@@ -1,0 +1,106 @@
+// What `why` says: the rule that placed a job, what is kept for a waiting one, and why a policy rejected one.
+#include "controller/explain.h"
+
+#include "controller/logic_test.h"
+#include "controller/views.h"
+
+namespace sl::controller {
+namespace {
+
+class Explain : public test::LogicTest {
+ protected:
+  Explain() { hello(); }
+  boost::json::object why(std::int64_t id) { return explain_view(*logic, *logic->book().find(JobId(id)), now); }
+  std::string summary(std::int64_t id) { return why(id).at("summary").as_string().c_str(); }
+  std::string shown(std::int64_t id) {
+    return job_details_view(*logic, *logic->book().find(JobId(id)), now, true)
+        .at("reason")
+        .at("text")
+        .as_string()
+        .c_str();
+  }
+  std::string listed(std::int64_t id) {
+    const Line line(*logic, now);
+    const std::string text = job_text(*logic, *logic->book().find(JobId(id)), now, true, &line);
+    return boost::json::parse(text).at("reason").at("text").as_string().c_str();
+  }
+  void submit_lasting(int gpus, double estimate_s, std::optional<double> deadline_s = {}) {
+    Logic::Submission submission;
+    submission.spec.command = "true";
+    submission.spec.workdir = "/";
+    submission.spec.gpus = {gpus, gpus};
+    submission.spec.estimate_s = estimate_s;
+    submission.spec.deadline_s = deadline_s;
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    settle();
+  }
+};
+
+TEST_F(Explain, a_running_job_is_where_the_policy_that_placed_it_puts_jobs_whoever_rules_now) {
+  use("round_robin");
+  pass(1);
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  EXPECT_EQ(summary(1), "job 1 is running on s, the next server in turn with enough free GPUs (policy round_robin)");
+  pass(5);
+  use("fifo");
+  EXPECT_EQ(summary(1), "job 1 is running on s, the next server in turn with enough free GPUs (policy round_robin)");
+}
+
+TEST_F(Explain, a_job_that_waits_for_room_says_when_and_where_gpus_are_kept_for_it) {
+  use("fifo_easy");
+  const Instant started = now;
+  submit_lasting(2, 100);
+  submit_lasting(2, 10);
+  submit_lasting(1, 1000);
+  const boost::json::object first = why(2);
+  EXPECT_EQ(first.at("estimate").at("start").as_string(), rfc3339((started + Duration::whole_seconds(100)).us));
+  EXPECT_EQ(boost::json::serialize(first.at("reservations").at(0).at("on")), R"([{"server":"s","gpus":2}])");
+  EXPECT_TRUE(why(3).at("estimate").is_null());
+  EXPECT_TRUE(why(1).at("reservations").as_array().empty());
+}
+
+// What `why`, `show` and `ls` say.
+TEST_F(Explain, every_answer_gives_the_same_reason_which_names_the_job_in_front_and_a_policy_that_helps) {
+  submit_lasting(1, 100);
+  submit_lasting(2, 100);
+  submit_lasting(1, 100);
+  const std::string reason =
+      "behind job 2, which needs 2 free GPUs on one server; fifo does not let it pass, fifo_first_fit would";
+  EXPECT_EQ(summary(3), "job 3 waits: " + reason);
+  EXPECT_EQ(shown(3), reason);
+  EXPECT_EQ(listed(3), reason);
+  EXPECT_EQ(shown(2), "first in line, needs 2 free GPUs on one server");
+  use("fifo_first_fit");
+  EXPECT_EQ(state(3), "starting");  // as was said
+}
+
+TEST_F(Explain, a_job_for_which_there_is_no_room_says_which_is_first) {
+  submit_lasting(2, 100);
+  submit_lasting(2, 100);
+  submit_lasting(1, 100);
+  EXPECT_EQ(shown(3), "number 2 in line behind job 2, needs 1 free GPU");
+  EXPECT_EQ(summary(3), "job 3 waits: " + shown(3));
+}
+
+TEST_F(Explain, in_a_very_long_line_places_are_told_only_to_who_asks_why) {
+  submit_lasting(2, 100);
+  for (int i = 0; i < 2'001; ++i) submit(1);
+  settle();
+  EXPECT_EQ(shown(2'002), "needs 1 free GPU");
+  EXPECT_EQ(summary(2'002), "job 2002 waits: number 2001 in line behind job 2, needs 1 free GPU");
+}
+
+TEST_F(Explain, a_job_that_a_policy_rejects_fails_with_the_reason) {
+  use("edf", {{"late_mode", "reject"}});
+  submit_lasting(1, 100, 10);
+  const store::JobRow& row = logic->book().find(JobId(1))->row;
+  EXPECT_EQ(row.state, "failed");
+  EXPECT_EQ(row.failure_kind, "rejected");
+  EXPECT_EQ(row.failure_message,
+            "rejected by the policy: what it asks for, its deadline included, can no longer be met");
+}
+
+}  // namespace
+}  // namespace sl::controller

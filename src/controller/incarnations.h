@@ -1,0 +1,53 @@
+// Gives each start of a job its incarnation, and records where it ran: one placement per server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "controller/agents.h"
+#include "controller/job_book.h"
+#include "model/incarnation.h"
+
+namespace sl::controller {
+
+class Incarnations {
+ public:
+  explicit Incarnations(const Agents& agents) : agents_(agents) {}
+
+  // The cluster id was created with the database.
+  void restore(const std::vector<store::SettingRow>& settings);
+  const std::string& cluster() const { return cluster_; }
+
+  // The state of the entry's job has changed; `job` is null if the core has forgotten it since. Updates the placements;
+  // returns those to write.
+  std::vector<store::PlacementRow> follow(const Core& core, const Job* job, const Record& record,
+                                          JobEntry& entry) const;
+
+ private:
+  std::vector<store::PlacementRow> begin(const Core& core, const Job& job, Instant now, JobEntry& entry) const;
+  std::string uuids_of(const std::string& server, GpuSet gpus) const;
+
+  const Agents& agents_;
+  std::string cluster_;
+};
+
+// The incarnation's processes have ended, or will end but no longer count. Returns the rows to write.
+std::vector<store::PlacementRow> end_incarnation(JobEntry& entry, Instant now);
+
+Incarnation incarnation_of(const store::PlacementRow& placement);
+// The first server of the latest incarnation; null if the job was never started.
+const store::PlacementRow* latest_placement(const JobEntry& entry);
+// The placement on this server if the latest incarnation runs there and has not ended; else null.
+const store::PlacementRow* present_placement(const JobEntry& entry, const std::string& server);
+// The first server of one attempt; null if there is none.
+const store::PlacementRow* placement_of(const JobEntry& entry, int attempt);
+// Where the output of an attempt is. An attempt without a placement was begun by a version that recorded none.
+struct Output {
+  std::string server;
+  Incarnation incarnation;
+};
+Output output_of(const JobEntry& entry, int attempt);
+// Whether it is one of the job's incarnations, past or present.
+bool knows(const JobEntry& entry, const Incarnation& incarnation);
+
+}  // namespace sl::controller

@@ -1,0 +1,32 @@
+// The numbers of jobs, in ascending order. A database restored from a backup does not know all numbers that were given
+// out; agents remember the highest.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/ids.h"
+
+namespace sl::controller {
+
+class JobNumbers {
+ public:
+  void restore(std::int64_t next) { next_ = next, last_durable_ = next - 1; }
+  JobId take() { return JobId(next_++); }
+  std::int64_t next() const { return next_; }
+  // Numbers up to `last` have been given out before. Returns whether this was unknown.
+  bool skip(std::int64_t last) {
+    if (last < next_ || last > last_max) return false;
+    restore(last + 1);
+    return true;
+  }
+  // The highest number of a job that is durably in the database, as agents are told.
+  std::int64_t last_durable() const { return last_durable_; }
+  void on_durable(JobId job) { last_durable_ = std::max(last_durable_, job.value); }
+
+ private:
+  static constexpr std::int64_t last_max = 1'000'000'000'000'000;  // a larger number was misread
+  std::int64_t next_ = 1, last_durable_ = 0;
+};
+
+}  // namespace sl::controller

@@ -1,0 +1,49 @@
+// Orders to agents about attempts. An order is sent once the decision behind it is durable, and only over an open
+// session: orders that could not be sent are given again when the two sides reconcile (reconciler.h).
+#pragma once
+
+#include <string>
+
+#include "controller/agents.h"
+#include "controller/recorder.h"
+#include "controller/strangers.h"
+
+namespace sl::controller {
+
+// The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end.
+wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
+
+class Orders : public Fleet {
+ public:
+  Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Recorder& recorder, Outside& outside)
+      : core_(core), book_(book), agents_(agents), strangers_(strangers), recorder_(recorder), outside_(outside) {}
+
+  // ---- Fleet ----
+  void carry_out(const Core& core, std::vector<Command>& commands) override;
+
+  // These wait until everything recorded so far is durable; a full disk only delays them.
+  //
+  // Repeats the order that `state` calls for, if the attempt is still in that state then.
+  void repeat(JobId job, int attempt, JobState state);
+  // The agent of this session holds an attempt that it should not have.
+  void stop_stranger(SessionId session, const wire::AttemptReport& report);
+  // The agent may drop what it keeps of an attempt that has ended.
+  void forget(const std::string& server, const wire::AttemptReport& report);
+
+ private:
+  void start(JobEntry& entry, const Job& job);
+  void stop(JobEntry& entry, const Job& job);
+  // The agent that gets a job's orders; null if it is not connected.
+  Agent* agent_of(const Job& job);
+  template <typename Order>
+  void send(Agent& agent, Order order);
+
+  Core& core_;
+  JobBook& book_;
+  Agents& agents_;
+  const Strangers& strangers_;
+  Recorder& recorder_;
+  Outside& outside_;
+};
+
+}  // namespace sl::controller

@@ -1,0 +1,95 @@
+// The current policy and earlier ones: switching, undoing, restoring both after a restart, and what happens when a
+// user's own policy fails.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "controller/recorder.h"
+#include "policies/registry.h"
+
+namespace sl::controller {
+
+struct PolicyChange {
+  std::string name;
+  GivenParameters parameters = {};
+  std::string source = {};  // of a user's own policy; empty: a built-in one
+  std::string reason = {};  // why, for the history; empty: a user chose it
+};
+// A policy that failed and was replaced.
+struct PolicyFailure {
+  std::string name, text;
+  std::int64_t at_us = 0;
+};
+
+class PolicyLife {
+ public:
+  // `fallback`: the policy of a new installation, and the last resort.
+  PolicyLife(std::string fallback, Core& core, Recorder& recorder, Engine& engine, Outside& outside)
+      : fallback_(std::move(fallback)), core_(core), recorder_(recorder), engine_(engine), outside_(outside) {}
+
+  // Call once the core knows servers and jobs.
+  void restore(const store::Loaded& loaded, Instant now);
+
+  using Told = std::function<void(const Status&)>;
+  // Takes effect at once, or, for a user's own policy, when it has been made; `done` is called when it is durable. A
+  // change that a later one has overtaken has no effect ("policy-overtaken").
+  void set(PolicyChange change, const std::string& by, Instant now, Told done);
+  // Whether the change would change nothing: the same policy with the same values of all parameters is current, and no
+  // other has been requested. set() then makes no entry.
+  bool is_in_force(const PolicyChange& change) const;
+  // The change back to the previous policy with its parameters. It is a change like any other: undoing it again brings
+  // the current policy back. Errors: "nothing-to-undo", "undo-too-late".
+  Result<PolicyChange> undo(Instant now) const;
+  // Until when the last change may be undone; never() if there is none to undo.
+  Instant undo_until() const;
+
+  // For the first of the policies that Outside was asked to make.
+  void on_made(Result<MadePolicy> made, Instant now);
+  // Call after a decision. Whether another policy is current now and must decide instead.
+  bool replace_failed(Instant now);
+
+  const store::PolicyRow& in_force() const { return history_.back(); }
+  const PolicyInfo& info() const { return info_; }  // of the current policy
+  // Since a user last chose a policy.
+  const std::optional<PolicyFailure>& failure() const { return failure_; }
+  // Oldest first, the current one last; the latest hundred.
+  const std::deque<store::PolicyRow>& history() const { return history_; }
+
+ private:
+  // A user's own policy that is being made, and the purpose.
+  struct MakeOrder {
+    enum class Purpose { asked, fresh, replacement } purpose;
+    PolicyChange change;
+    std::int64_t number;  // `asked`: of the change; else of the current policy
+    std::string by = "schedulearn";
+    Told done = {};                     // `asked`
+    std::optional<Error> failure = {};  // `replacement`: why the current policy is replaced
+  };
+  void make_own(MakeOrder order);
+  void change_to(MakeOrder order, MadePolicy made, Instant now);
+  void replace(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now);
+  void adopt(store::PolicyRow row, MadePolicy made, Instant now);
+  // These return whether another policy is current now.
+  bool on_fault(const Error& fault, Instant now);
+  bool give_up(const Error& failure, Instant now);
+
+  std::string fallback_;
+  Core& core_;
+  Recorder& recorder_;
+  Engine& engine_;
+  Outside& outside_;
+  std::deque<store::PolicyRow> history_;
+  PolicyInfo info_;
+  std::optional<PolicyFailure> failure_;
+  std::set<std::string> failed_sources_;  // also since then
+  std::deque<Instant> faults_;            // of the current policy, the latest
+  std::deque<MakeOrder> make_orders_;
+  std::int64_t asked_ = 0;   // changes are numbered in the order of their requests
+  std::int64_t number_ = 0;  // of the current policy
+};
+
+}  // namespace sl::controller

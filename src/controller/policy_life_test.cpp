@@ -1,0 +1,313 @@
+// Changes of policy, and users' own policies: made while the queue continues, failing, replaced.
+#include <algorithm>
+
+#include "controller/logic_test.h"
+
+namespace sl::controller {
+namespace {
+
+using test::LogicTest;
+
+TEST_F(LogicTest, a_change_of_policy_is_told_when_it_is_durable_with_who_and_when_and_with_what) {
+  EXPECT_EQ(use("FIFO-first-fit", {{"SkipLimit", "7"}}), "ok");
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei");
+  EXPECT_EQ(logic->policies().in_force().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_EQ(logic->policies().in_force().since_us, now.us);
+  ASSERT_EQ(world.policies.size(), 2u) << "the first one too: else a restart forgets what undo goes back to";
+  const auto event = std::find_if(world.events.begin(), world.events.end(),
+                                  [](const auto& e) { return e.kind == "policy.changed" && e.actor_type == "user"; });
+  ASSERT_NE(event, world.events.end());
+  EXPECT_EQ(event->from + ">" + event->to + " by " + event->actor_name, "fifo>fifo_first_fit by mei");
+  EXPECT_EQ(event->data_json, R"({"skip_limit":"7"})");
+}
+
+TEST_F(LogicTest, undo_brings_the_policy_before_back_with_its_parameters_and_can_be_undone) {
+  use("fifo_first_fit", {{"skip_limit", "7"}});
+  use("edf");
+  pass(599);
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(logic->policies().in_force().name, "fifo_first_fit");
+  EXPECT_EQ(logic->policies().in_force().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei, edf by mei, fifo_first_fit by ali, edf by ali");
+}
+
+TEST_F(LogicTest, setting_what_is_in_force_makes_no_entry_but_another_value_of_a_parameter_does) {
+  use("fifo_first_fit", {{"skip_limit", "7"}});
+  EXPECT_EQ(use("FIFO-First-Fit", {{"SkipLimit", "7"}}), "ok");
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei");
+  EXPECT_TRUE(logic->policies().is_in_force({"fifo_first_fit", {{"skip_limit", "7"}}}));
+  EXPECT_FALSE(logic->policies().is_in_force({"fifo_first_fit"}));
+  use("fifo_first_fit", {{"skip_limit", "100"}});
+  EXPECT_TRUE(logic->policies().is_in_force({"fifo_first_fit"})) << "that is the default";
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei, fifo_first_fit by mei");
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(logic->policies().in_force().reason, "undo of fifo_first_fit");
+}
+
+TEST_F(LogicTest, undo_is_refused_where_there_is_nothing_before_or_the_change_is_ten_minutes_old) {
+  EXPECT_EQ(undo(), "nothing-to-undo");
+  EXPECT_TRUE(logic->policies().undo_until().is_never());
+  use("edf");
+  EXPECT_EQ(logic->policies().undo_until(), now + Duration::whole_seconds(600));
+  pass(601);
+  EXPECT_EQ(undo(), "undo-too-late");
+  EXPECT_EQ(history(), "fifo by default, edf by mei");
+}
+
+TEST_F(LogicTest, the_history_of_policies_survives_a_restart_and_so_does_undo) {
+  use("srtf", {{"min_quantum_s", "5"}});
+  use("edf");
+  restart();
+  EXPECT_EQ(history(), "fifo by default, srtf by mei, edf by mei");
+  EXPECT_EQ(undo(), "ok");
+  EXPECT_EQ(logic->policies().in_force().name + logic->policies().in_force().parameters_json,
+            R"(srtf{"min_quantum_s":"5"})");
+}
+
+TEST_F(LogicTest, an_unknown_policy_or_parameter_changes_nothing) {
+  EXPECT_EQ(use("edff"), "unknown-policy");
+  EXPECT_EQ(use("edf", {{"nix", "1"}}), "unknown-parameter");
+  EXPECT_EQ(use("edf", {{"late_mode", "kep"}}), "bad-parameter");
+  EXPECT_EQ(history(), "fifo by default");
+  EXPECT_TRUE(world.policies.empty());
+}
+
+// Stands for a policy that a user wrote: it fails once a job waits.
+class Mortal : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan&) override { failed_ = failed_ || !snapshot.waiting.empty(); }
+  std::optional<Error> failure() const override {
+    return failed_ ? std::optional(invalid("policy-exception", "mine.py:3: oh no")) : std::nullopt;
+  }
+
+ private:
+  bool failed_ = false;
+};
+
+class OwnPolicyTest : public LogicTest {
+ protected:
+  OwnPolicyTest() { hello(); }
+
+  // What a source becomes: one that begins with "bad" cannot be read, "mortal" fails, anything else is FIFO.
+  static Result<MadePolicy> made_of(const PolicyChange& change) {
+    if (change.source.starts_with("bad")) return invalid("policy-exception", "mine.py:1: it cannot be read");
+    PolicyInfo info;
+    info.name = change.name;
+    if (change.source.starts_with("mortal")) return MadePolicy{info, std::make_unique<Mortal>()};
+    return MadePolicy{info, find_policy("fifo")->make(*parse_parameters(find_policy("fifo")->info, {}))};
+  }
+  // Only requests it; the answer goes to said[name].
+  void ask_for(const std::string& name, const std::string& source) {
+    logic->set_policy({name, {}, source}, "mei", now,
+                      [this, name](const Status& s) { said[name] = s.ok() ? "ok" : s.error().code; });
+    settle();
+  }
+  void make_first() {
+    ASSERT_FALSE(world.wanted.empty()) << "no policy was requested";
+    auto made = made_of(world.wanted.front());
+    world.wanted.pop_front();
+    logic->on_policy_made(std::move(made), now);
+    settle();
+  }
+  std::string own(const std::string& name, const std::string& source) {
+    ask_for(name, source);
+    while (!world.wanted.empty()) make_first();
+    return said[name];
+  }
+  // good.py decides; mine.py becomes current, and its first decision is a fault.
+  void fail_after_one_that_works() {
+    own("good.py", "fine");
+    own("mine.py", "mortal");
+    submit(1);
+    settle();
+  }
+  std::int64_t failures() const {
+    return std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
+      return event.kind == "policy.failed" && event.text == "mine.py:3: oh no";
+    });
+  }
+
+  std::map<std::string, std::string> said;
+};
+
+TEST_F(OwnPolicyTest, while_one_is_being_made_the_queue_goes_on) {
+  ask_for("mine.py", "fine");
+  submit(1);
+  settle();
+  EXPECT_EQ(state(1), "starting");
+  EXPECT_EQ(logic->policies().in_force().name + said["mine.py"], "fifo") << "there was no answer";
+  make_first();
+  EXPECT_EQ(said["mine.py"], "ok");
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei");
+}
+
+TEST_F(OwnPolicyTest, one_that_cannot_be_made_or_has_a_bad_name_changes_nothing) {
+  EXPECT_EQ(own("mine.py", "bad"), "policy-exception");
+  EXPECT_EQ(own("mine py", "fine"), "bad-policy-name");
+  EXPECT_EQ(history(), "fifo by default");
+  EXPECT_TRUE(world.policies.empty());
+}
+
+TEST_F(OwnPolicyTest, two_at_once_are_adopted_in_the_order_asked) {
+  ask_for("one.py", "fine");
+  ask_for("two.py", "fine");
+  ask_for("three.py", "bad");
+  make_first();
+  EXPECT_EQ(said["one.py"] + said["two.py"], "ok");
+  make_first();
+  make_first();
+  EXPECT_EQ(said["two.py"] + " " + said["three.py"], "ok policy-exception");
+  EXPECT_EQ(history(), "fifo by default, one.py by mei, two.py by mei");
+}
+
+TEST_F(OwnPolicyTest, one_that_was_overtaken_by_a_later_change_has_no_effect) {
+  ask_for("mine.py", "fine");
+  EXPECT_EQ(use("edf"), "ok");
+  ask_for("later.py", "fine");
+  make_first();
+  EXPECT_EQ(said["mine.py"], "policy-overtaken");
+  EXPECT_EQ(history(), "fifo by default, edf by mei");
+  make_first();
+  EXPECT_EQ(history(), "fifo by default, edf by mei, later.py by mei");
+}
+
+TEST_F(OwnPolicyTest, only_so_many_are_read_at_once) {
+  for (int i = 0; i < 4; ++i) ask_for("mine.py", "fine");
+  ask_for("fifth.py", "fine");
+  EXPECT_EQ(said["fifth.py"], "policies-busy");
+  make_first();
+  ask_for("sixth.py", "fine");
+  while (!world.wanted.empty()) make_first();
+  EXPECT_EQ(said["sixth.py"], "ok");
+}
+
+TEST_F(OwnPolicyTest, undo_brings_it_back_when_it_has_been_made_again) {
+  own("mine.py", "fine");
+  use("edf");
+  logic->undo_policy("ali", now, [this](const Status& s) { said["undo"] = s.ok() ? "ok" : s.error().code; });
+  settle();
+  EXPECT_EQ(logic->policies().in_force().name + said["undo"], "edf") << "it is being made";
+  make_first();
+  EXPECT_EQ(said["undo"], "ok");
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei, edf by mei, mine.py by ali");
+}
+
+TEST_F(OwnPolicyTest, after_a_fault_a_fresh_one_goes_on) {
+  own("mine.py", "mortal");
+  submit(1);
+  settle();
+  EXPECT_EQ(state(1), "pending");
+  EXPECT_EQ(world.wanted.size(), 1u) << "requested once, however many turns there are";
+  world.wanted.pop_front();
+  logic->on_policy_made(made_of({"mine.py", {}, "fine"}), now);
+  settle();
+  EXPECT_EQ(state(1), "starting") << "it is asked as soon as it is ready";
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei");
+  EXPECT_FALSE(logic->policies().failure());
+}
+
+TEST_F(OwnPolicyTest, after_three_faults_within_ten_minutes_the_last_one_that_works_goes_on) {
+  use("fifo_first_fit", {{"skip_limit", "7"}});
+  own("mine.py", "mortal");
+  submit(1);
+  settle();
+  make_first();
+  pass(601);
+  make_first();
+  make_first();
+  EXPECT_EQ(logic->policies().in_force().name, "mine.py") << "two of the four faults are long past";
+  make_first();
+  EXPECT_TRUE(world.wanted.empty());
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei, mine.py by mei, fifo_first_fit by schedulearn");
+  EXPECT_EQ(logic->policies().in_force().parameters_json, R"({"skip_limit":"7"})");
+  ASSERT_TRUE(logic->policies().failure());
+  EXPECT_EQ(logic->policies().failure()->text, "mine.py:3: oh no");
+  EXPECT_EQ(failures(), 1);
+  use("edf");
+  EXPECT_FALSE(logic->policies().failure());
+}
+
+TEST_F(OwnPolicyTest, a_fresh_one_that_cannot_be_made_is_a_fault_too) {
+  own("mine.py", "mortal");
+  submit(1);
+  settle();
+  for (int i = 0; i < 2; ++i) {
+    world.wanted.pop_front();
+    logic->on_policy_made(made_of({"mine.py", {}, "bad"}), now);
+    settle();
+  }
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei, fifo by schedulearn");
+  EXPECT_EQ(logic->policies().failure()->text, "mine.py:1: it cannot be read");
+  EXPECT_EQ(state(1), "starting") << "in the same turn";
+}
+
+TEST_F(OwnPolicyTest, the_last_one_that_works_may_be_ones_own_and_none_is_tried_twice) {
+  own("good.py", "fine");
+  own("mine.py", "mortal");
+  own("other.py", "mortal too");
+  submit(1);
+  settle();
+  while (!world.wanted.empty()) make_first();
+  EXPECT_EQ(history(),
+            "fifo by default, good.py by mei, mine.py by mei, other.py by mei, mine.py by schedulearn, good.py by "
+            "schedulearn");
+  EXPECT_EQ(failures(), 2);
+  EXPECT_EQ(state(1), "starting");
+}
+
+TEST_F(OwnPolicyTest, one_in_the_history_that_can_no_longer_be_made_is_passed_over) {
+  fail_after_one_that_works();
+  make_first();
+  make_first();
+  ASSERT_EQ(world.wanted.front().name, "good.py");
+  world.wanted.pop_front();
+  logic->on_policy_made(made_of({"good.py", {}, "bad"}), now);
+  settle();
+  EXPECT_EQ(history(), "fifo by default, good.py by mei, mine.py by mei, fifo by schedulearn");
+  EXPECT_EQ(logic->policies().failure()->text, "mine.py:3: oh no");
+  EXPECT_EQ(logic->policies().in_force().reason, "mine.py failed: mine.py:3: oh no");
+}
+
+TEST_F(OwnPolicyTest, who_chooses_a_policy_meanwhile_has_the_last_word_over_its_replacement) {
+  fail_after_one_that_works();
+  EXPECT_EQ(use("edf"), "ok");
+  EXPECT_EQ(state(1), "starting");
+  make_first();  // the fresh mine.py comes too late
+  EXPECT_EQ(history(), "fifo by default, good.py by mei, mine.py by mei, edf by mei");
+  fail_after_one_that_works();
+  make_first();
+  make_first();
+  EXPECT_EQ(use("srtf"), "ok");
+  make_first();  // so does good.py
+  EXPECT_EQ(logic->policies().in_force().name, "srtf");
+  EXPECT_TRUE(world.wanted.empty());
+}
+
+TEST_F(OwnPolicyTest, it_survives_a_restart_and_nothing_is_started_before_it_is_made) {
+  own("mine.py", "fine");
+  restart();
+  hello();
+  EXPECT_EQ(logic->policies().in_force().name + " " + logic->policies().in_force().source, "mine.py fine");
+  EXPECT_EQ(logic->policies().info().name, "mine.py");
+  submit(1);
+  settle();
+  EXPECT_EQ(state(1), "pending");
+  make_first();
+  EXPECT_EQ(state(1), "starting");
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei");
+}
+
+TEST_F(OwnPolicyTest, after_a_restart_one_that_can_no_longer_be_made_is_replaced) {
+  own("mine.py", "fine");
+  restart();
+  for (int i = 0; i < 3; ++i) logic->on_policy_made(unavailable("no-python", "there is no Python"), now);
+  settle();
+  EXPECT_EQ(logic->policies().in_force().name, "fifo");
+  EXPECT_EQ(logic->policies().failure()->text, "there is no Python");
+}
+
+}  // namespace
+}  // namespace sl::controller

@@ -1,0 +1,32 @@
+// The stored profiles, one for each family of trainings.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "store/store.h"
+#include "wire/profile.h"
+
+namespace sl::controller {
+
+class ProfileBook {
+ public:
+  struct Entry {
+    wire::TrainingProfile profile;
+    std::int64_t at_us = 0;  // since when it has been stored
+  };
+  // Returns an event for each row that cannot be read.
+  std::vector<store::EventRow> restore(const std::vector<store::ProfileRow>& rows, Instant now);
+  // Replaces the family's profile; returns the row to write.
+  store::ProfileRow put(wire::TrainingProfile profile, std::int64_t at_us);
+  store::ProfileRow remove(const std::string& family, std::int64_t at_us);
+  const wire::TrainingProfile* find(const std::string& family) const;
+  const std::map<std::string, Entry>& all() const { return entries_; }
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace sl::controller

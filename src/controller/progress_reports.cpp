@@ -1,0 +1,185 @@
+#include "controller/progress_reports.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "controller/telemetry.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+constexpr double epochs_max = 1e6;
+
+// The job that shares this job's GPUs; none: it is alone.
+JobId neighbour_of(const Core& core, const Job& job) {
+  JobId neighbour;
+  if (job.allocation.empty()) return neighbour;
+  const ServerGpus& part = job.allocation.parts().front();
+  core.ledger().for_each_tenant(part.server, part.gpus.lowest(), [&](JobIndex tenant) {
+    if (core.job(tenant).request.id != job.request.id) neighbour = core.job(tenant).request.id;
+  });
+  return neighbour;
+}
+
+std::string progress_json(const wire::Progress& progress) {
+  const auto number = [](const std::optional<double>& v) {
+    return v ? boost::json::value(*v) : boost::json::value(nullptr);
+  };
+  const bool by_epoch = progress.epoch.has_value();
+  return boost::json::serialize(boost::json::object{{"done", number(by_epoch ? progress.epoch : progress.step)},
+                                                    {"total", number(by_epoch ? progress.epochs : progress.steps)},
+                                                    {"unit", by_epoch        ? "epoch"
+                                                             : progress.step ? "step"
+                                                                             : ""},
+                                                    {"epoch", number(progress.epoch)},
+                                                    {"epochs", number(progress.epochs)},
+                                                    {"step", number(progress.step)},
+                                                    {"steps", number(progress.steps)},
+                                                    {"loss", number(progress.loss)},
+                                                    {"accuracy", number(progress.accuracy)},
+                                                    {"updated_us", progress.at_us}});
+}
+
+// Steps per epoch, if the reports or the job file state both totals.
+std::optional<int> steps_per_epoch(const wire::TrainingSpec& training, const wire::Progress& progress) {
+  const double steps = progress.steps.value_or(static_cast<double>(training.steps.value_or(0)));
+  const double epochs = progress.epochs.value_or(training.epochs.value_or(0));
+  if (!(epochs >= 1) || !(steps >= epochs) || steps / epochs > 1e9) return std::nullopt;
+  return static_cast<int>(std::lround(steps / epochs));
+}
+
+// Counts the finished steps: as reported, or converted from epochs. If steps are unknown, epochs are counted instead.
+// One job counts in one unit.
+void count(JobEntry& entry, const Job& job, const wire::Progress& progress) {
+  Measurements& measured = entry.measuring();
+  measured.steps_per_epoch = steps_per_epoch(spec_of(entry).training, progress);
+  const double per_epoch = measured.steps_per_epoch.value_or(1);
+  const char* unit = progress.step || measured.steps_per_epoch ? "step" : "epoch";
+  if (!progress.step && (!progress.epoch || (spec_of(entry).training.steps && !measured.steps_per_epoch))) return;
+  if (measured.unit.empty()) measured.unit = unit;
+  if (measured.unit != unit) return;
+  measured.meter.on_count(progress.step ? *progress.step : *progress.epoch * per_epoch,
+                          progress.step ? progress.step_at_us : progress.epoch_at_us);
+  const double before = !progress.step ? per_epoch : job.attempt == 1 ? measured.meter.first_count() : 0;
+  if (!measured.start_up_s) measured.start_up_s = measured.meter.start_up_s(measured.started_us, before);
+}
+
+}  // namespace
+
+void ProgressReports::on_progress(const wire::Progress& progress, Instant now) {
+  const JobId id(progress.incarnation.job);
+  JobEntry* entry = book_.find(id);
+  const store::PlacementRow* placement = entry ? latest_placement(*entry) : nullptr;
+  if (!placement || incarnation_of(*placement) != progress.incarnation) return;  // of one that is over, or foreign
+  const JobIndex index = core_.find(id);
+  entry->row.progress_json = progress_json(progress);
+  if (!index.valid()) return recorder_.write_job(entry->row);  // the last line arrived after the end
+  const Job& job = core_.job(index);
+  AttemptProgressed event{id, progress.incarnation.attempt};
+  const int epoch = static_cast<int>(std::clamp(progress.epoch.value_or(0), 0.0, epochs_max));
+  if (progress.epoch_loss && epoch > 0 && std::exchange(entry->measuring().epoch_told, epoch) != epoch) {
+    event.epoch = epoch;
+    event.loss = progress.epoch_loss;
+    event.accuracy = progress.accuracy;
+  }
+  entry->measuring().begin(job.attempt, neighbour_of(core_, job));
+  count(*entry, job, progress);
+  feed_measured(*entry, std::move(event), progress.at_us, now);
+}
+
+void ProgressReports::on_telemetry(Agent& agent, const wire::Telemetry& telemetry, Instant now) {
+  for (const wire::GpuReport& report : telemetry.gpus) {
+    for (wire::GpuReport& known : agent.hello.gpus) {
+      if (known.index == report.index) known = report;
+    }
+  }
+  agent.cpu_utilization_pct = telemetry.cpu_utilization_pct;
+  agent.memory_used_bytes = telemetry.memory_used_bytes;
+  agent.job_files_bytes = telemetry.job_files_bytes;
+  on_gpus(agent.hello.server, telemetry.gpus, now);
+  sample_jobs(agent, telemetry.at_us, now);
+}
+
+void ProgressReports::on_gpus(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now) {
+  const ServerIndex index = core_.find_server(server);
+  const TelemetrySampled event = sample(core_.servers()[index].description, gpus, now);
+  const GpuSet gone = event.unavailable - core_.servers()[index].unavailable;
+  engine_.feed(event, now);
+  gone.for_each([&](int gpu) { note_gone(index, gpu, now); });
+}
+
+// In the server's history, and in that of each job that has the GPU.
+void ProgressReports::note_gone(ServerIndex server, int gpu, Instant now) {
+  store::EventRow event;
+  event.at_us = now.us;
+  event.kind = "gpu.unavailable";
+  event.server = core_.servers()[server].description.name;
+  event.actor_type = "agent", event.actor_name = event.server;
+  event.text = fmt::format("GPU {} of {} no longer answers", gpu, event.server);
+  recorder_.write_event(event);
+  core_.ledger().for_each_tenant(server, gpu, [&](JobIndex tenant) {
+    event.kind = "job.gpu_unavailable";
+    event.job_id = core_.job(tenant).request.id.value;
+    recorder_.write_event(event);
+  });
+}
+
+// The GPUs of each job that has its GPUs alone. Simulated GPUs have no figures.
+void ProgressReports::sample_jobs(const Agent& agent, std::int64_t at_us, Instant now) {
+  struct Load {
+    double utilization_sum = 0;
+    int gpus = 0, known = 0;
+    std::int64_t memory = 0;
+  };
+  if (agent.hello.simulated) return;
+  const ServerIndex server = core_.find_server(agent.hello.server);
+  std::map<JobIndex, Load> loads;
+  for (const wire::GpuReport& gpu : agent.hello.gpus) {
+    if (gpu.index < 0 || gpu.index >= core_.servers()[server].description.gpus) continue;
+    core_.ledger().for_each_tenant(server, gpu.index, [&](JobIndex tenant) {
+      Load& load = loads[tenant];
+      ++load.gpus;
+      load.memory = std::max(load.memory, gpu.memory_used_bytes);
+      if (gpu.utilization_pct) load.utilization_sum += *gpu.utilization_pct, ++load.known;
+    });
+  }
+  for (const auto& [index, load] : loads) {
+    const Job& job = core_.job(index);
+    JobEntry* entry = book_.find(job.request.id);
+    const JobId neighbour = neighbour_of(core_, job);
+    if (!entry || job.state != JobState::running) continue;
+    entry->measuring().begin(job.attempt, neighbour);
+    if (!neighbour.valid())
+      entry->measuring().meter.on_gpus(load.known > 0 ? std::optional(load.utilization_sum / load.known) : std::nullopt,
+                                       load.memory);
+    feed_measured(*entry, {job.request.id, job.attempt}, at_us, now);
+  }
+}
+
+// Adds the figures of a window that has ended and reports them to the core.
+void ProgressReports::feed_measured(JobEntry& entry, AttemptProgressed event, std::int64_t at_us, Instant now) {
+  const JobIndex index = core_.find(event.job);
+  const Job& job = core_.job(index);
+  if (const auto measured = job.state == JobState::running ? entry.measuring().meter.take(at_us) : std::nullopt) {
+    event.gpu_utilization_pct = measured->gpu_utilization_pct;
+    event.gpu_memory_used_bytes = measured->gpu_memory_used_bytes;
+    if (measured->per_s) {
+      SpeedSample& sample = event.speed.emplace();
+      const auto& parts = job.allocation.parts();
+      sample.workers = job.allocation.count();
+      sample.machines = static_cast<int>(parts.size());
+      if (!parts.empty()) sample.gpu_type = core_.servers()[parts.front().server].description.gpu_type;
+      sample.batch_size = spec_of(entry).training.batch_size.value_or(0);
+      sample.neighbour = neighbour_of(core_, job);
+      sample.steps_per_s = *measured->per_s;
+    }
+  }
+  if (!event.loss && !event.speed && !event.gpu_utilization_pct && !event.gpu_memory_used_bytes) return;
+  engine_.feed(std::move(event), now);
+  write_telemetry(core_, &core_.job(index), entry);
+}
+
+}  // namespace sl::controller

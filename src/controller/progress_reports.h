@@ -1,0 +1,33 @@
+// What running jobs and their GPUs report: how far a training has come, its losses, its speed where it runs, how busy
+// its GPUs are. The core receives a loss when an epoch has ended and a speed when a measuring window has ended
+// (attempt_meter.h).
+#pragma once
+
+#include "controller/agents.h"
+#include "controller/recorder.h"
+
+namespace sl::controller {
+
+class ProgressReports {
+ public:
+  ProgressReports(Core& core, JobBook& book, Recorder& recorder, Engine& engine)
+      : core_(core), book_(book), recorder_(recorder), engine_(engine) {}
+
+  void on_progress(const wire::Progress& progress, Instant now);
+  // Also updates what is known about the agent's GPUs.
+  void on_telemetry(Agent& agent, const wire::Telemetry& telemetry, Instant now);
+  // What the server's agent says of its GPUs. Those that are new to be missing get an event.
+  void on_gpus(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
+
+ private:
+  void note_gone(ServerIndex server, int gpu, Instant now);
+  void sample_jobs(const Agent& agent, std::int64_t at_us, Instant now);
+  void feed_measured(JobEntry& entry, AttemptProgressed event, std::int64_t at_us, Instant now);
+
+  Core& core_;
+  JobBook& book_;
+  Recorder& recorder_;
+  Engine& engine_;
+};
+
+}  // namespace sl::controller

@@ -1,0 +1,212 @@
+#include "controller/reconciler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "controller/attempt_exit.h"
+#include "controller/telemetry.h"
+
+namespace sl::controller {
+namespace {
+
+// The report for an attempt that its agent no longer knows.
+wire::AttemptReport lost_report() {
+  wire::AttemptReport report;
+  report.state = "exited";
+  report.failure_kind = to_string(FailureKind::server_lost);
+  return report;
+}
+
+// How long its processes lived, by the agent's clock.
+Duration duration_of(const wire::AttemptReport& report) {
+  return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
+}
+
+}  // namespace
+
+void Reconciler::on_hello(const Agent& agent, bool is_restored, Instant now) {
+  const std::set<JobId> held_back = strangers_.forget(agent.hello.server);
+  for (const wire::AttemptReport& report : agent.hello.attempts) on_report(agent, report, now);
+  settle_missing(agent, is_restored, now);
+  for (const JobId job : held_back) start_held_back(job);
+}
+
+void Reconciler::on_server_lost(const std::string& server) {
+  for (const JobId job : strangers_.forget(server)) start_held_back(job);
+}
+
+// Sends the order to start that was held back while a stranger of the job ran.
+void Reconciler::start_held_back(JobId job) {
+  const JobIndex index = core_.find(job);
+  if (!index.valid() || core_.job(index).state != JobState::starting || core_.job(index).gpus_awaited > 0) return;
+  orders_.repeat(job, core_.job(index).attempt, JobState::starting);
+}
+
+void Reconciler::on_report(const Agent& agent, const wire::AttemptReport& report, Instant now) {
+  const bool is_ours = apply_report(agent.hello.server, report, now);
+  if (report.state == "exited") {
+    orders_.forget(agent.hello.server, report);
+    strangers_.remove(report.incarnation);
+    if (!is_ours) start_held_back(JobId(report.incarnation.job));
+  } else if (!is_ours) {
+    if (is_of_same_job(report.incarnation)) strangers_.add(agent.hello.server, report.incarnation);
+    note_foreign(agent.hello.server, report.incarnation, now);
+    orders_.stop_stranger(agent.session, report);
+  }
+}
+
+// An incarnation that began after the job with this number was submitted belongs to that job: the backup has the
+// submission but not the start. One that began earlier belongs to another job that had the number before the restore.
+bool Reconciler::is_of_same_job(const Incarnation& incarnation) const {
+  const JobEntry* entry = book_.find(JobId(incarnation.job));
+  return entry && (knows(*entry, incarnation) || incarnation.number >= entry->row.submitted_us);
+}
+
+// Goes into the history of the server, not of the job: here the number may belong to another job.
+void Reconciler::note_foreign(const std::string& server, const Incarnation& incarnation, Instant now) {
+  const JobEntry* entry = book_.find(JobId(incarnation.job));
+  if (entry && knows(*entry, incarnation)) return;  // given up earlier
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "attempt.foreign",
+       .server = server,
+       .text = fmt::format("{} runs attempt {} of a job {} that this database does not know; it is stopped, and its "
+                           "output stays in the folder {}",
+                           server, incarnation.attempt, incarnation.job, key_of(incarnation))});
+}
+
+void Reconciler::on_lease_over(const std::string& server, Instant now) {
+  const ServerIndex index = core_.find_server(server);
+  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
+  for (const JobIndex at : active) {
+    const Job& job = core_.job(at);
+    JobEntry* entry = book_.find(job.request.id);
+    if (!entry || job.allocation.on(index).empty()) continue;
+    if (spec_of(*entry).on_partition == "stop") engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
+  }
+}
+
+void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant now) {
+  const ServerIndex server = core_.find_server(agent.hello.server);
+  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
+  for (const JobIndex index : active) {
+    const Job& job = core_.job(index);
+    JobEntry* entry = book_.find(job.request.id);
+    if (!entry || job.allocation.on(server).empty() || job.gpus_awaited > 0) continue;
+    const store::PlacementRow* placement = present_placement(*entry, agent.hello.server);
+    const Incarnation present = placement ? incarnation_of(*placement) : Incarnation();
+    const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(),
+                                  [&](const wire::AttemptReport& report) { return report.incarnation == present; });
+    if (!held && is_restored && job.state == JobState::starting) {
+      engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
+    } else if (held ? job.state == JobState::stopping : job.state == JobState::starting) {
+      orders_.repeat(job.request.id, job.attempt, job.state);
+    } else if (!held) {
+      apply_exit(*entry, job, lost_report(), now);
+    }
+  }
+}
+
+// Returns whether the attempt should exist.
+bool Reconciler::apply_report(const std::string& server, const wire::AttemptReport& report, Instant now) {
+  const JobId id(report.incarnation.job);
+  JobEntry* entry = book_.find(id);
+  const JobIndex index = core_.find(id);
+  if (!entry || !index.valid()) return false;
+  const Job& job = core_.job(index);
+  if (!is_active(job.state)) return false;
+  const store::PlacementRow* placement = present_placement(*entry, server);
+  if (!placement || incarnation_of(*placement) != report.incarnation) return false;
+  entry->pid = report.pid;
+  if (report.started_us) entry->measuring().started_us = *report.started_us;
+  if (job.state == JobState::starting && has_started(report)) engine_.feed(AttemptStarted{id, job.attempt}, now);
+  if (report.state == "exited") apply_exit(*entry, core_.job(index), report, now);
+  return true;
+}
+
+void Reconciler::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {
+  Exit exit = exit_of(report);
+  const JobId id(entry.row.id);
+  const wire::JobSpec& spec = spec_of(entry);
+  if (report.checkpoint_bytes) {
+    entry.measuring().checkpoint_bytes = report.checkpoint_bytes;
+    entry.measuring().checkpoint_s = report.checkpoint_s;
+  }
+  if (entry.measured && entry.measured->is_any()) write_telemetry(core_, &job, entry);
+  // An attempt that ended by itself has ended, even if a stop was on its way.
+  const bool stopped = job.state == JobState::stopping && was_interrupted(report);
+  if (stopped && entry.stopping == StopReason::time_limit) exit.failure = FailureKind::time_limit;
+  if (is_server_fault(exit.failure)) {
+    note_server_fault(entry, job, exit, report, now);
+  } else {
+    health_.on_end({entry.row.server, entry.row.user, id, spec.command, exit.failure, duration_of(report),
+                    job.state == JobState::stopping || asks_again(exit)},
+                   now);
+  }
+  // It may be started elsewhere if its server fails.
+  const bool fenced =
+      report.stopped_by == "lease" && spec.on_partition == "stop" && exit.failure != FailureKind::time_limit;
+  const bool preempted = stopped && entry.stopping == StopReason::preempted;
+  const std::optional<Instant> again = fenced || preempted ? now : next_start(entry, job, exit, now);
+  if (again) {
+    engine_.feed(AttemptReleased{id, job.attempt}, now);
+    if (*again > now) hold_until(id, *again, now);
+  } else {
+    end_or_retry(entry, job, spec, exit, report, now);
+  }
+  entry.pid = 0;
+}
+
+// When the job may start again without using one of its retries; empty: it may not.
+std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, const Exit& exit, Instant now) {
+  if (exit.failure == FailureKind::server_setup) return now;
+  if (job.cancel_requested || !(asks_again(exit) || is_server_fault(exit.failure))) return std::nullopt;
+  const JobId id(entry.row.id);
+  const Duration ran = job.state == JobState::running ? now - job.last_start : Duration{};
+  const std::optional<Instant> again = requeues_.ask(id, ran, now);
+  entry.row.quick_requeues = requeues_.quick_ends(id);
+  return again;
+}
+
+// Goes into the history of the job. A server that fails jobs gets no new ones for a while.
+void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const Exit& exit,
+                                   const wire::AttemptReport& report, Instant now) {
+  const bool is_lost = exit.failure == FailureKind::server_lost;
+  if (is_lost && job.state == JobState::stopping) return;  // it was about to end anyway
+  const std::string what = describe_failure(exit, report);
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job.server_fault",
+                         .job_id = entry.row.id,
+                         .server = entry.row.server,
+                         .text = fmt::format("attempt {} ended by the server's fault ({}): {}", job.attempt,
+                                             to_string(exit.failure), what)});
+  if (!is_lost) health_.on_server_fault(entry.row.server, fmt::format("job {}: {}", entry.row.id, what), now);
+}
+
+void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const Exit& exit,
+                              const wire::AttemptReport& report, Instant now) {
+  const JobId id(entry.row.id);
+  const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && job.failures < spec.retry.max &&
+                     matches_retry(spec.retry, exit);
+  if (!retry) {
+    if (exit.signal != 0) entry.row.signal = exit.signal;
+    if (report.exit_code) entry.row.exit_code = exit.exit_code;
+    const bool cancelled = job.cancel_requested && exit.failure != FailureKind::none;
+    if (exit.failure != FailureKind::none && !cancelled) {
+      entry.row.failure_kind = to_string(exit.failure);
+      entry.row.failure_message = describe_final_failure(exit, report);
+    }
+  }
+  engine_.feed(AttemptExited{id, job.attempt, exit, retry}, now);
+  if (retry) return;
+  requeues_.forget(id);
+}
+
+void Reconciler::hold_until(JobId job, Instant until, Instant now) {
+  requeues_.hold(job, until);
+  engine_.feed(JobHeld{job}, now);
+}
+
+}  // namespace sl::controller

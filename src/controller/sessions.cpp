@@ -1,0 +1,196 @@
+#include "controller/sessions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/lease.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+
+void Sessions::on_message(SessionId session, const wire::AgentMessage& message, Instant now) {
+  std::visit([&](const auto& m) { on(session, m, now); }, message);
+}
+
+void Sessions::on_closed(SessionId session, Instant now) {
+  logs_.on_closed(session);
+  const std::string server = agents_.close(session);
+  if (!server.empty()) engine_.feed(ServerSilent{server}, now);
+}
+
+// For us the session is over at once; whatever its socket still delivers is ignored.
+void Sessions::drop(SessionId session, const std::string& why, Instant now) {
+  outside_.close(session, why);
+  on_closed(session, now);
+}
+
+// Whether it is the next report in order. If one is missing, both sides start over with a new session.
+bool Sessions::is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now) {
+  if (seq <= agent.reports_seen) return false;  // repeated
+  if (seq != agent.reports_seen + 1) return drop(session, "report-missing", now), false;
+  agent.reports_seen = seq;
+  return true;
+}
+
+// A connection that an agent has given up may deliver its Hello after that of the next one. Another agent may take over
+// a server's name only when the attempts of the one before it have certainly ended.
+Status Sessions::admit(const wire::Hello& hello) const {
+  const Agent* before = agents_.by_server(hello.server);
+  if (!before || before->agent_id.empty()) return {};
+  if (before->agent_id == hello.agent_id) {
+    if (hello.call >= before->hello.call) return {};
+    return conflict("called-before", "a later call of the agent of " + hello.server + " is known")
+        .hint("if this is its newest call: its data directory is an old copy and its clock is behind; set the clock");
+  }
+  if (!job_on(hello.server)) return {};
+  return conflict("server-name-taken", "another agent ran jobs as server " + hello.server)
+      .hint("start it with its old data directory")
+      .hint("schedulearn servers lost " + hello.server + "   when those jobs are certainly gone");
+}
+
+void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
+  if (agents_.by_session(session)) return;  // repeated; it does not include later orders
+  const Agent* before = agents_.by_server(hello.server);
+  const SessionId old = before && before->agent_id == hello.agent_id ? before->session : 0;
+  const Status admitted = admit(hello);
+  Result<Agent*> opened = admitted.ok() ? agents_.open(session, hello, now) : Result<Agent*>(admitted.error());
+  if (!opened.ok()) {
+    outside_.send(session, wire::Refused{opened.error().code, opened.error().message});
+    return outside_.close(session, opened.error().code);
+  }
+  Agent& agent = **opened;
+  if (old != 0) {  // its socket may never tell that it is dead
+    outside_.close(old, "called-again");
+    logs_.on_closed(old);
+  }
+  engine_.feed(ServerJoined{describe(hello, core_)}, now);
+  health_.on_joined(hello.server, now);
+  progress_reports_.on_gpus(hello.server, hello.gpus, now);
+  wire::Hello kept = hello;
+  kept.attempts.clear();
+  recorder_.write(store::ServerRow{hello.server, hello.agent_id, wire::write_json(kept), now.us});
+  const bool is_restored = notice_restore(hello, now);
+  outside_.send(session, wire::Welcome{settings_.version, session, settings_.lease.to_seconds(),
+                                       incarnations_.cluster(), numbers_.last_durable(), query_jobs_max});
+  reconciler_.on_hello(agent, is_restored, now);
+}
+
+// Agents hear of a job only when it is in the database for good. One that has heard of a later job than there is has
+// seen a later state of the database: this one was restored from a backup. Returns whether that is so.
+bool Sessions::notice_restore(const wire::Hello& hello, Instant now) {
+  if (hello.cluster != incarnations_.cluster()) return note_other_cluster(hello, now), false;
+  const std::int64_t next = numbers_.next();
+  if (!numbers_.skip(hello.last_job)) return false;
+  recorder_.write(store::SettingRow{last_job_key, std::to_string(hello.last_job)});
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "database.restored",
+       .server = hello.server,
+       .text = fmt::format("{} has heard of job {}, and the last job of this database is {}: it was restored from a "
+                           "backup; the next job is {}, and what agents run that it does not know is stopped",
+                           hello.server, hello.last_job, next - 1, numbers_.next())});
+  return true;
+}
+
+void Sessions::note_other_cluster(const wire::Hello& hello, Instant now) {
+  if (hello.cluster.empty()) return;
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "server.other_cluster",
+       .server = hello.server,
+       .text = fmt::format("{} belonged to the cluster {} until now; what it still runs of it is stopped", hello.server,
+                           hello.cluster)});
+}
+
+void Sessions::on(SessionId session, const wire::AttemptChanged& changed, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return outside_.close(session, "hello-expected");
+  agent->last_contact = now;
+  if (!is_next(*agent, session, changed.seq, now)) return;
+  reconciler_.on_report(*agent, changed.report, now);
+}
+
+void Sessions::on(SessionId session, const wire::Progress& progress, Instant now) {
+  if (agents_.by_session(session)) progress_reports_.on_progress(progress, now);
+}
+
+void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return;
+  agent->last_contact = now;
+  progress_reports_.on_telemetry(*agent, telemetry, now);
+}
+
+void Sessions::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.on_chunk(session, chunk); }
+
+void Sessions::on(SessionId session, const wire::Ping& ping, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return outside_.close(session, "hello-expected");
+  agent->last_contact = now;
+  if (ping.last_seq > agent->reports_seen) return drop(session, "report-missing", now);
+  outside_.send(session, wire::Ping{ping.at_us, agent->orders_sent, numbers_.last_durable()});
+}
+
+// An agent's lease begins before we last heard from it, by its own clock; attempts that must end with it need their
+// grace period, and clocks may differ a little.
+void Sessions::check_leases(Instant now) {
+  constexpr Duration interval = Duration::whole_seconds(1);
+  constexpr Duration margin = Duration::whole_seconds(5);
+  if (next_lease_check_.happened() && now < next_lease_check_) return;
+  next_lease_check_ = now + interval;
+  for (auto& [name, agent] : agents_.all()) {
+    if (agent.session != 0 && agent.last_contact + settings_.lease < now) drop(agent.session, "silent", now);
+    if (agent.session != 0 || agent.lease_over || now < agent.last_contact + settings_.lease + fence_grace + margin)
+      continue;
+    agent.lease_over = true;
+    reconciler_.on_lease_over(name, now);
+  }
+}
+
+Instant Sessions::next_lease_check() const { return agents_.all().empty() ? Instant::never() : next_lease_check_; }
+
+Result<const Agent*> Sessions::find_silent(const std::string& server, const std::string& otherwise) const {
+  const Agent* agent = agents_.by_server(server);
+  if (!agent) return not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls");
+  if (agent->session != 0) return conflict("server-connected", "server " + server + " is connected, " + otherwise);
+  return agent;
+}
+
+void Sessions::note_request(const char* kind, const std::string& server, const std::string& by, Instant now) {
+  recorder_.write_event({.at_us = now.us, .kind = kind, .server = server, .actor_type = "user", .actor_name = by});
+}
+
+void Sessions::declare_lost(const std::string& server, const std::string& by, Instant now,
+                            std::function<void(const Status&)> done) {
+  if (const auto silent = find_silent(server, "it is not lost"); !silent.ok()) return done(silent.error());
+  note_request("server.declared_lost", server, by, now);
+  engine_.feed(ServerLost{server}, now);
+  reconciler_.on_server_lost(server);
+  recorder_.when_durable(std::move(done));
+}
+
+void Sessions::remove(const std::string& server, const std::string& by, Instant now,
+                      std::function<void(const Status&)> done) {
+  const auto silent = find_silent(server, "it cannot be removed");
+  if (!silent.ok()) return done(Error(silent.error()).hint("stop its agent first"));
+  if (const auto job = job_on(server))
+    return done(conflict("server-has-jobs", fmt::format("job {} may still run on {}", job->value, server))
+                    .hint("schedulearn servers lost " + server + "   when it is certainly dead"));
+  note_request("server.removed", server, by, now);
+  engine_.feed(ServerRemoved{server}, now);
+  agents_.forget(server);
+  health_.forget(server);
+  recorder_.write(store::ServerRow{server, "", "", now.us});
+  recorder_.when_durable(std::move(done));
+}
+
+std::optional<JobId> Sessions::job_on(const std::string& server) const {
+  const ServerIndex index = core_.find_server(server);
+  for (const JobIndex active : core_.active()) {
+    if (!core_.job(active).allocation.on(index).empty()) return core_.job(active).request.id;
+  }
+  return reconciler_.stranger_on(server);
+}
+
+}  // namespace sl::controller

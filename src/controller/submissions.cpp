@@ -1,0 +1,181 @@
+#include "controller/submissions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "policy/placer.h"
+#include "wire/job_spec_text.h"
+
+namespace sl::controller {
+namespace {
+
+// The default name of a job: the program it runs, or the script if that is an interpreter.
+std::string default_name(const wire::CommandLine& command) {
+  const auto* words = std::get_if<std::vector<std::string>>(&command);
+  std::istringstream line(words ? "" : std::get<std::string>(command));
+  std::vector<std::string> first = words ? *words : std::vector<std::string>{};
+  for (std::string word; !words && first.size() < 2 && line >> word;) first.push_back(word);
+  const auto base = [](const std::string& word) { return word.substr(word.rfind('/') + 1); };
+  if (first.empty()) return "job";
+  const std::string program = base(first[0]);
+  const bool interpreter = program.starts_with("python") || program == "bash" || program == "sh";
+  const std::string name = interpreter && first.size() > 1 && first[1][0] != '-' ? base(first[1]) : program;
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+  });
+  return plain ? name.substr(0, 64) : "job";
+}
+
+store::JobRow make_row(const wire::JobSpec& spec, JobId id, Instant now) {
+  store::JobRow row;
+  row.id = id.value;
+  row.user = spec.user;
+  row.name = spec.name;
+  row.spec_json = wire::spec_text(spec);
+  row.state = to_string(spec.hold ? JobState::held : JobState::pending);
+  row.submitted_us = row.state_since_us = now.us;
+  return row;
+}
+
+std::string largest_server(const Core& core) {
+  const Server* largest = nullptr;
+  for (const Server& server : core.servers()) {
+    if (!largest || server.description.gpus > largest->description.gpus) largest = &server;
+  }
+  return largest ? fmt::format("the largest is {} with {}", largest->description.name, largest->description.gpus) : "";
+}
+
+}  // namespace
+
+Error already_ended(const store::JobRow& job) {
+  return conflict("job-finished", fmt::format("job {} has already ended: {}", job.id, job.state));
+}
+
+Error not_held(const store::JobRow& job) {
+  return conflict("job-not-held", fmt::format("job {} is not held: it is {}", job.id, job.state));
+}
+
+void Submissions::restore(const std::vector<store::IdempotencyRow>& keys, Instant now) {
+  for (const store::IdempotencyRow& row : keys)
+    keys_.add(row.key, {row.body_hash, JobId(row.job_id), std::min(Instant{row.at_us}, now), true});
+}
+
+Status Submissions::check(const wire::JobSpec& spec) const {
+  if (Status valid = wire::validate(spec); !valid.ok()) return valid;
+  if (!core_.has_servers()) return {};
+  Core& core = const_cast<Core&>(core_);  // interning a name changes no decision
+  const JobRequest request = make_request(spec, JobId(0), Instant{0}, profiles_, core);
+  if (is_satisfiable(core_.servers(), request, request.gpus_min)) return {};
+  JobRequest plain = request;
+  plain.gpu_types.clear();
+  plain.gpu_memory_bytes.reset();
+  plain.demand = {};
+  if (is_satisfiable(core_.servers(), plain, plain.gpus_min)) {
+    return invalid("resources-unsatisfiable", "no server has the GPU type, memory or CPUs this job asks for")
+        .hint("schedulearn gpus");
+  }
+  return invalid("gpus-unsatisfiable", fmt::format("no server has {} GPUs", request.gpus_min))
+      .note(largest_server(core_))
+      .hint("ask for fewer:        schedulearn submit --gpus N …")
+      .at("/gpus");
+}
+
+// The answer to a key that has been seen before.
+std::optional<Result<JobId>> Submissions::answer_known(const Submission& submission) {
+  const auto* known = submission.idempotency_key.empty() ? nullptr : keys_.find(submission.idempotency_key);
+  if (!known) return std::nullopt;
+  if (known->body_hash != submission.body_hash)
+    return invalid("idempotency-key-reused", "this idempotency key was used for another submission");
+  if (!known->is_durable)
+    return conflict("submission-in-flight", "the same submission is being written right now")
+        .hint("try again in a second");
+  return known->job;
+}
+
+void Submissions::submit(Submission submission, Instant now, Done done) {
+  expire_keys(now);
+  if (const auto known = answer_known(submission)) return done(*known);
+  if (Status checked = check(submission.spec); !checked.ok()) return done(checked.error());
+  if (recorder_.is_refusing()) return done(recorder_.failure());
+  if (core_.unfinished() >= queue_max_)
+    return done(
+        unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_)));
+  const JobId id = numbers_.take();
+  if (submission.spec.name.empty()) submission.spec.name = default_name(submission.spec.command);
+  book_.add(make_row(submission.spec, id, now));
+  if (!submission.idempotency_key.empty()) {
+    keys_.add(submission.idempotency_key, {submission.body_hash, id, now, false});
+    recorder_.write(store::IdempotencyRow{submission.idempotency_key, submission.body_hash, id.value, now.us});
+  }
+  engine_.feed(JobSubmitted{make_request(submission.spec, id, now, profiles_, core_), submission.spec.hold}, now);
+  recorder_.when_durable([this, id, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
+    if (!status.ok()) {
+      keys_.drop(key);
+      refuse_unwritten(id, recorder_.committed_at());
+      return done(status.error());
+    }
+    if (auto* known = keys_.find(key)) known->is_durable = true;
+    numbers_.on_durable(id);
+    done(id);
+  });
+}
+
+// The row of this submission could not be written: nothing of the job stays, neither here nor (later) in the store.
+void Submissions::refuse_unwritten(JobId job, Instant now) {
+  book_.forget(job);
+  recorder_.drop_job(job);
+  engine_.feed(JobCancelled{job}, now);
+  const JobIndex index = core_.find(job);
+  if (index.valid() && is_active(core_.job(index).state))
+    engine_.feed(AttemptReleased{job, core_.job(index).attempt}, now);
+}
+
+void Submissions::expire_keys(Instant now) {
+  if (const auto last = keys_.expire(now)) recorder_.forget_keys(*last);
+}
+
+void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done) {
+  JobEntry* entry = book_.find(job);
+  if (!entry)
+    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
+    return refuse_when_durable(already_ended(entry->row), std::move(done));
+  }
+  note_request("job.cancel_requested", job, by, now);
+  engine_.feed(JobCancelled{job}, now);
+  answer_when_durable(*entry, std::move(done));
+}
+
+void Submissions::release(JobId job, const std::string& by, Instant now, Done done) {
+  JobEntry* entry = book_.find(job);
+  if (!entry)
+    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (entry->row.state != to_string(JobState::held)) return refuse_when_durable(not_held(entry->row), std::move(done));
+  note_request("job.release_requested", job, by, now);
+  engine_.feed(JobHeld{job, false}, now);
+  answer_when_durable(*entry, std::move(done));
+}
+
+// Records a user's request about a job, separately from its effect.
+void Submissions::note_request(const char* kind, JobId job, const std::string& by, Instant now) {
+  recorder_.write_event({.at_us = now.us, .kind = kind, .job_id = job.value, .actor_type = "user", .actor_name = by});
+}
+
+// A refusal that tells how a job stands promises that too.
+void Submissions::refuse_when_durable(Error refusal, Done done) {
+  recorder_.when_durable([refusal = std::move(refusal), done = std::move(done)](const Status& status) {
+    done(status.ok() ? refusal : status.error());
+  });
+}
+
+void Submissions::answer_when_durable(JobEntry& entry, Done done) {
+  const JobId job(entry.row.id);
+  copy_state(core_, core_.job(core_.find(job)), entry.row);
+  recorder_.write_job(entry.row);
+  recorder_.when_durable(
+      [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,68 @@
+// What users do with jobs: submit one, once per idempotency key; cancel it; release a held one. An answer that promises
+// something is given once the promise is durable.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "controller/idempotency_keys.h"
+#include "controller/job_numbers.h"
+#include "controller/recorder.h"
+
+namespace sl::controller {
+
+struct Submission {
+  wire::JobSpec spec;
+  std::string idempotency_key;  // empty: none
+  std::string body_hash;
+};
+
+// The answer to a request to cancel a finished job, or to release one that is not held.
+Error already_ended(const store::JobRow& job);
+Error not_held(const store::JobRow& job);
+
+class Submissions {
+ public:
+  using Done = std::function<void(Result<JobId>)>;
+  // At most `queue_max` unfinished jobs are accepted.
+  Submissions(std::size_t queue_max, Core& core, JobBook& book, const ProfileBook& profiles, JobNumbers& numbers,
+              Recorder& recorder, Engine& engine)
+      : queue_max_(queue_max),
+        core_(core),
+        book_(book),
+        profiles_(profiles),
+        numbers_(numbers),
+        recorder_(recorder),
+        engine_(engine) {}
+
+  // Before anything is submitted: the keys still in force.
+  void restore(const std::vector<store::IdempotencyRow>& keys, Instant now);
+
+  // `done` is called once the job is durable, or at once with the refusal. A key seen before returns its job.
+  void submit(Submission submission, Instant now, Done done);
+  // What submit would answer, without doing it.
+  Status check(const wire::JobSpec& spec) const;
+  void cancel(JobId job, const std::string& by, Instant now, Done done);
+  // Puts a held job in the queue. Errors: "job-not-found", "job-not-held".
+  void release(JobId job, const std::string& by, Instant now, Done done);
+
+ private:
+  std::optional<Result<JobId>> answer_known(const Submission& submission);
+  void refuse_unwritten(JobId job, Instant now);
+  void expire_keys(Instant now);
+  void note_request(const char* kind, JobId job, const std::string& by, Instant now);
+  void refuse_when_durable(Error refusal, Done done);
+  void answer_when_durable(JobEntry& entry, Done done);
+
+  std::size_t queue_max_;
+  Core& core_;
+  JobBook& book_;
+  const ProfileBook& profiles_;
+  JobNumbers& numbers_;
+  Recorder& recorder_;
+  Engine& engine_;
+  IdempotencyKeys keys_;
+};
+
+}  // namespace sl::controller

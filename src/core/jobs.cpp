@@ -1,0 +1,84 @@
+#include "core/jobs.h"
+
+#include <memory>
+
+namespace sl {
+
+JobIndex Jobs::free_slot() {
+  if (free_slots_.empty()) {
+    position_.push_back(0);
+    return table_.push_back(Job{});
+  }
+  const JobIndex slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void Jobs::give_back_slot(JobIndex index) {
+  std::destroy_at(&table_[index]);
+  std::construct_at(&table_[index]);
+  free_slots_.push_back(index);
+}
+
+JobIndex Jobs::add(JobRequest&& request) {
+  const JobIndex index = free_slot();
+  table_[index].request = std::move(request);
+  if (by_id_.insert(index).second) return index;
+  give_back_slot(index);
+  return JobIndex::none();
+}
+
+JobIndex Jobs::add(Job&& job) {
+  const JobIndex index = table_.push_back(std::move(job));
+  position_.push_back(0);
+  SL_CHECK(by_id_.insert(index).second, "a restored job is not here yet");
+  return index;
+}
+
+void Jobs::retire() {
+  for (const JobIndex index : ended_) {
+    by_id_.erase(index);
+    give_back_slot(index);
+  }
+  ended_.clear();
+}
+
+JobIndex Jobs::find(JobId job) const {
+  const auto at = by_id_.find(job);
+  return at == by_id_.end() ? JobIndex::none() : *at;
+}
+
+Job* Jobs::find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess) {
+  *index = table_.contains(guess) && table_[guess].request.id == job ? guess : find(job);
+  if (!index->valid()) return nullptr;
+  Job& found = table_[*index];
+  return is_active(found.state) && found.attempt == attempt ? &found : nullptr;
+}
+
+void Jobs::fetch(JobIndex index) const {
+  const char* job = reinterpret_cast<const char*>(&table_[index]);
+  for (std::size_t line = 0; line < sizeof(Job); line += 64) __builtin_prefetch(job + line);
+  __builtin_prefetch(&position_[index]);
+}
+
+void Jobs::check_invariants() const {
+  std::size_t waiting = 0, active = 0;
+  for (const JobIndex index : by_id_) {
+    const Job& job = table_[index];
+    SL_CHECK(find(job.request.id) == index, "the id leads to the job that has it");
+    if (job.is_waiting()) {
+      ++waiting;
+      SL_CHECK(waiting_[position_[index]] == index, "every waiting job is in the queue");
+      SL_CHECK(job.allocation.empty(), "a waiting job holds no GPU");
+    } else if (is_active(job.state)) {
+      ++active;
+      SL_CHECK(active_[position_[index]] == index, "every active job is in the list of active jobs");
+      // A suspended job that is being stopped has already given up its GPUs.
+      SL_CHECK(!job.allocation.empty() || job.state == JobState::stopping,
+               "an active job has GPUs or is promised them");
+    }
+  }
+  SL_CHECK(waiting == waiting_.size() && active == active_.size(), "the queue and the active list hold nothing else");
+}
+
+}  // namespace sl

@@ -1,0 +1,86 @@
+// The unfinished jobs: a slot for each, found by its id, and two lists of them, waiting and active. A slot is reused
+// after its job has ended, but not before retire(): until then records may refer to it.
+#pragma once
+
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <utility>
+#include <vector>
+
+#include "policy/snapshot.h"
+
+namespace sl {
+
+class Jobs {
+ public:
+  Jobs() : by_id_(0, HashOfId{&table_}, SameId{&table_}) {}
+  Jobs(const Jobs&) = delete;
+  Jobs& operator=(const Jobs&) = delete;
+
+  // ---- slots ----
+  // Adds a new job in a fresh state, in no list. None if its id exists already; then nothing has changed.
+  JobIndex add(JobRequest&& request);
+  JobIndex add(Job&& job);  // its id must be new
+  // The job has ended. Its slot stays readable until retire().
+  void end(JobIndex index) { ended_.push_back(index); }
+  void retire();
+
+  JobIndex find(JobId job) const;  // none: unknown or retired
+  // The job, if this is its current attempt and it has not ended; else null. `guess` saves the look-up.
+  Job* find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess = {});
+  bool contains(JobIndex index) const { return table_.contains(index) && table_[index].request.id.valid(); }
+  Job& operator[](JobIndex index) { return table_[index]; }
+  const Job& operator[](JobIndex index) const { return table_[index]; }
+  const JobTable& table() const { return table_; }
+  std::size_t size() const { return by_id_.size(); }
+  void fetch(JobIndex index) const;  // Core::fetch
+
+  // ---- lists; a job is in at most one ----
+  const std::vector<JobIndex>& waiting() const { return waiting_; }
+  const std::vector<JobIndex>& active() const { return active_; }
+  void enter_queue(JobIndex index) { enter(waiting_, index); }
+  void leave_queue(JobIndex index) { leave(waiting_, index); }
+  void enter_active(JobIndex index) { enter(active_, index); }
+  void leave_active(JobIndex index) { leave(active_, index); }
+
+  // Compares ids and lists with the states of the jobs.
+  void check_invariants() const;
+
+ private:
+  // The ids are read from the jobs, so that the set stays small enough for a cache.
+  struct HashOfId {
+    using is_transparent = void;
+    const JobTable* jobs;
+    std::size_t operator()(JobId id) const { return std::hash<JobId>{}(id); }
+    std::size_t operator()(JobIndex index) const { return (*this)((*jobs)[index].request.id); }
+  };
+  struct SameId {
+    using is_transparent = void;
+    const JobTable* jobs;
+    bool operator()(JobIndex a, JobIndex b) const { return a == b || (*this)((*jobs)[a].request.id, b); }
+    bool operator()(JobId id, JobIndex index) const { return id == (*jobs)[index].request.id; }
+    bool operator()(JobIndex index, JobId id) const { return id == (*jobs)[index].request.id; }
+  };
+
+  JobIndex free_slot();
+  void give_back_slot(JobIndex index);
+  void enter(std::vector<JobIndex>& list, JobIndex index) {
+    position_[index] = static_cast<std::uint32_t>(list.size());
+    list.push_back(index);
+  }
+  void leave(std::vector<JobIndex>& list, JobIndex index) {
+    const std::uint32_t at = position_[index];
+    list[at] = list.back();
+    position_[list[at]] = at;
+    list.pop_back();
+  }
+
+  JobTable table_;
+  boost::unordered_flat_set<JobIndex, HashOfId, SameId> by_id_;
+  std::vector<JobIndex> free_slots_;
+  std::vector<JobIndex> ended_;
+  std::vector<JobIndex> waiting_;
+  std::vector<JobIndex> active_;
+  IndexedVector<JobIndex, std::uint32_t> position_;  // index in waiting_ or active_
+};
+
+}  // namespace sl

@@ -1,0 +1,236 @@
+#include "core/lifecycle.h"
+
+namespace sl {
+
+void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
+  Job& job = jobs_[index];
+  SL_CHECK(may_follow(job.state, to), "a job changes state only along a legal edge");
+  if (ledger_.has_several_gpu_types()) accrue_by_gpu_type(job, ledger_.servers(), snapshot_.now);
+  accrue(job, snapshot_.now);
+  effects_->records.push_back({.kind = RecordKind::job_state,
+                               .from = job.state,
+                               .to = to,
+                               .attempt = job.attempt,
+                               .index = index,
+                               .job = job.request.id,
+                               .at = snapshot_.now,
+                               .exit = exit});
+  job.state = to;
+  job.state_since = snapshot_.now;
+}
+
+// ---- in and out of the queue ----
+
+void Lifecycle::enter_queue(JobIndex index) {
+  jobs_[index].waiting_since = snapshot_.now;
+  jobs_.enter_queue(index);
+  notice(NoticeKind::waiting, index);
+}
+
+void Lifecycle::submit(JobIndex index, bool held) {
+  Job& job = jobs_[index];
+  job.state = held ? JobState::held : JobState::pending;
+  job.state_since = job.waiting_since = job.accounted = snapshot_.now;
+  effects_->records.push_back({.kind = RecordKind::job_submitted,
+                               .from = job.state,
+                               .to = job.state,
+                               .index = index,
+                               .job = job.request.id,
+                               .at = snapshot_.now});
+  if (held) return;
+  enter_queue(index);
+  policy_.wake(Trigger::arrival);
+}
+
+void Lifecycle::hold(JobIndex index) {
+  set_state(index, JobState::held);
+  jobs_.leave_queue(index);
+  notice(NoticeKind::ended, index);
+  policy_.wake(Trigger::ending);  // it may have blocked those behind it
+}
+
+void Lifecycle::unhold(JobIndex index) {
+  set_state(index, JobState::pending);
+  enter_queue(index);
+  policy_.wake(Trigger::arrival);
+}
+
+void Lifecycle::requeue(JobIndex index) {
+  Job& job = jobs_[index];
+  set_state(index, JobState::pending);
+  jobs_.leave_active(index);
+  release_all(index);
+  job.allocation.clear();
+  job.target.clear();
+  job.gpus_awaited = 0;
+  job.reason = ReasonCode::none;
+  enter_queue(index);
+  policy_.wake(Trigger::ending);
+}
+
+void Lifecycle::leave_suspension(JobIndex index) {
+  jobs_.leave_queue(index);
+  jobs_.enter_active(index);
+  notice(NoticeKind::active, index);
+  policy_.wake(Trigger::ending);  // it may have blocked those behind it
+}
+
+void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
+  Job& job = jobs_[index];
+  const bool queued = job.is_waiting();
+  const bool active = is_active(job.state) && job.state != JobState::suspended;
+  set_state(index, final_state, exit);
+  if (queued) {
+    jobs_.leave_queue(index);
+    policy_.wake(Trigger::ending);  // it may have blocked those behind it
+  }
+  if (active) jobs_.leave_active(index);
+  release_all(index);
+  notice(NoticeKind::ended, index);
+  history_.add(job, final_state == JobState::succeeded, snapshot_.estimates.speed_curve(job), snapshot_.now);
+  jobs_.end(index);
+}
+
+// ---- what a policy decides ----
+
+void Lifecycle::start(JobIndex index, const Allocation& gpus, bool shared) {
+  Job& job = jobs_[index];
+  job.resumes = job.state == JobState::suspended;
+  if (!job.resumes) ++job.attempt;
+  set_state(index, JobState::starting);
+  jobs_.leave_queue(index);
+  jobs_.enter_active(index);
+  job.allocation = gpus;
+  job.placed = snapshot_.now;
+  job.reason = ReasonCode::none;
+  job.gpus_awaited = ledger_.take(index, gpus, job.request, snapshot_.now, shared);
+  notice(NoticeKind::active, index);
+  send_when_complete(index);
+}
+
+void Lifecycle::move(JobIndex index, const Allocation& gpus, bool resize) {
+  Job& job = jobs_[index];
+  set_state(index, resize ? JobState::resizing : JobState::migrating);
+  ++(resize ? job.resizes : job.migrations);
+  job.target = gpus;
+  job.placed = snapshot_.now;
+  job.gpus_awaited = ledger_.take(index, difference(gpus, job.allocation), {}, snapshot_.now);
+  ledger_.charge_excess(job.allocation, gpus, job.request);
+  send_when_complete(index);
+}
+
+void Lifecycle::suspend(JobIndex index) {
+  set_state(index, JobState::stopping);
+  ++jobs_[index].preemptions;
+  command(CommandKind::suspend, index, {});
+  notice(NoticeKind::stopping, index);
+}
+
+void Lifecycle::preempt(JobIndex index) {
+  ++jobs_[index].preemptions;
+  stop(index, StopReason::preempted);
+}
+
+void Lifecycle::reject(JobIndex index, ReasonCode reason) {
+  const std::size_t record = effects_->records.size();
+  finish(index, JobState::failed, {.failure = FailureKind::rejected});
+  effects_->records[record].reason = reason;
+}
+
+// ---- what the world reports ----
+
+void Lifecycle::run(JobIndex index) {
+  Job& job = jobs_[index];
+  const bool moved = job.state == JobState::migrating || job.state == JobState::resizing;
+  const bool took_time = job.state_since < snapshot_.now;
+  set_state(index, JobState::running);
+  if (moved) {
+    ledger_.give_back_excess(job.target, job.allocation, job.request);
+    release(index, difference(job.allocation, job.target), {});
+    job.allocation = job.target;
+    job.target.clear();
+  }
+  if (!job.first_start.happened()) job.first_start = snapshot_.now;
+  job.last_start = snapshot_.now;
+  if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
+  notice(NoticeKind::running, index);
+  // from now on it can be stopped for waiting jobs
+  if (took_time && !jobs_.waiting().empty()) policy_.wake(Trigger::progress);
+}
+
+void Lifecycle::suspended(JobIndex index) {
+  Job& job = jobs_[index];
+  set_state(index, JobState::suspended);
+  jobs_.leave_active(index);
+  release_all(index);
+  job.allocation.clear();
+  enter_queue(index);
+  policy_.wake(Trigger::ending);
+}
+
+void Lifecycle::lose_process(JobIndex index) {
+  leave_suspension(index);
+  set_state(index, JobState::stopping);
+}
+
+void Lifecycle::stop(JobIndex index, StopReason why) {
+  set_state(index, JobState::stopping);
+  effects_->records.back().why = why;
+  command_stop(index, why);
+  notice(NoticeKind::stopping, index);
+}
+
+void Lifecycle::command_stop(JobIndex index, StopReason why) { command(CommandKind::stop, index, {}).why = why; }
+
+// ---- GPUs and commands ----
+
+// Gives back GPUs. Promised GPUs go to their next owners, and an attempt that was waiting for its last one starts.
+void Lifecycle::release(JobIndex index, const Allocation& gpus, Demand demand) {
+  const int freed = ledger_.release(index, gpus, demand, snapshot_.now, [this](JobIndex next) {
+    if (--jobs_[next].gpus_awaited == 0) send_when_complete(next);
+  });
+  if (freed > 0 || !demand.is_zero()) policy_.wake(Trigger::ending);
+}
+
+// Gives back everything the job holds or was promised.
+void Lifecycle::release_all(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (!job.target.empty()) {
+    ledger_.give_back_excess(job.allocation, job.target, job.request);
+    release(index, difference(job.target, job.allocation), {});
+  }
+  release(index, job.allocation, job.request);
+}
+
+// Sends the command that was decided for this job, once it owns every GPU it needs.
+void Lifecycle::send_when_complete(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (job.gpus_awaited > 0) return;
+  switch (job.state) {
+    case JobState::migrating:
+      command(CommandKind::migrate, index, job.target);
+      return;
+    case JobState::resizing:
+      command(CommandKind::resize, index, job.target);
+      return;
+    case JobState::starting:
+      command(job.resumes ? CommandKind::resume : CommandKind::start, index, job.allocation);
+      return;
+    default:
+      return;  // it is being stopped: nothing starts any more
+  }
+}
+
+Command& Lifecycle::command(CommandKind kind, JobIndex index, const Allocation& gpus) {
+  const Job& job = jobs_[index];
+  Command& command = effects_->commands.emplace_back();
+  command.kind = kind;
+  command.resume = job.first_start.happened();
+  command.attempt = job.attempt;
+  command.index = index;
+  command.job = job.request.id;
+  command.gpus = gpus;
+  return command;
+}
+
+}  // namespace sl

@@ -1,0 +1,72 @@
+// The steps of a job's life (ARCHITECTURE.md, "Life of a job"). Each changes the job's state together with everything
+// that must agree with it: the queue, the ledger, the records, the commands to the world, and the notices to the
+// policy. Whether a step is allowed has been checked before (events.cpp, plan_check.h).
+#pragma once
+
+#include <vector>
+
+#include "core/accounting.h"
+#include "core/ledger.h"
+#include "core/policy_caller.h"
+#include "model/command.h"
+#include "model/record.h"
+
+namespace sl {
+
+struct Effects {
+  std::vector<Record> records;
+  std::vector<Command> commands;
+  void clear() {
+    records.clear();
+    commands.clear();
+  }
+};
+
+class Lifecycle {
+ public:
+  // `snapshot.now` is the time of every step.
+  Lifecycle(Jobs& jobs, Ledger& ledger, PolicyCaller& policy, History& history, const Snapshot& snapshot)
+      : jobs_(jobs), ledger_(ledger), policy_(policy), history_(history), snapshot_(snapshot) {}
+  // Later steps append to these effects.
+  void begin(Effects& effects) { effects_ = &effects; }
+
+  // ---- in and out of the queue ----
+  void submit(JobIndex index, bool held);
+  void hold(JobIndex index);
+  void unhold(JobIndex index);
+  void requeue(JobIndex index);           // an attempt is over, but not the job
+  void leave_suspension(JobIndex index);  // a suspended job is about to be stopped
+  void finish(JobIndex index, JobState final_state, const Exit& exit);
+
+  // ---- what a policy decides ----
+  void start(JobIndex index, const Allocation& gpus, bool shared);
+  void move(JobIndex index, const Allocation& gpus, bool resize);
+  void suspend(JobIndex index);
+  void preempt(JobIndex index);
+  void reject(JobIndex index, ReasonCode reason);
+
+  // ---- what the world reports ----
+  void run(JobIndex index);           // started, resumed, migrated or resized: it runs
+  void suspended(JobIndex index);     // it has given up its GPUs
+  void lose_process(JobIndex index);  // a suspended job's process has ended
+  void stop(JobIndex index, StopReason why);
+  void command_stop(JobIndex index, StopReason why);  // only a command to the world: the job is already being stopped
+
+ private:
+  void set_state(JobIndex index, JobState to, const Exit& exit = {});
+  void enter_queue(JobIndex index);
+  void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
+  void release(JobIndex index, const Allocation& gpus, Demand demand);
+  void release_all(JobIndex index);
+  void send_when_complete(JobIndex index);
+  Command& command(CommandKind kind, JobIndex index, const Allocation& gpus);
+
+  Jobs& jobs_;
+  Ledger& ledger_;
+  PolicyCaller& policy_;
+  History& history_;
+  const Snapshot& snapshot_;
+  Effects* effects_ = nullptr;
+};
+
+}  // namespace sl

@@ -1,0 +1,34 @@
+// AFS-L (policies.md 6.2): balance "short first" against "efficient first" by comparing jobs in pairs.
+//
+// clang-format off
+//   1 all jobs start with no GPU; each further GPU goes to the winner of a tournament in order (submission, id)
+//   2 of two jobs without GPUs, the one with less work left wins
+//   3 else let S be the one that would end sooner with the GPUs it has, B the other: B wins exactly if its relative
+//     gain (s(g+1) - s(g)) / s(g+1) exceeds that of S, (s(g+1) - s(g)) / s(g)
+// clang-format on
+//
+// The first step of a job is its whole minimum of GPUs; a job whose minimum is no longer available takes no part. The
+// relation is not transitive, so the order of visits is part of the rule. Each job's length is computed on its own GPUs
+// (Voda used the other job's). Preemptive, elastic. Source: Hwang et al., NSDI 2021.
+#pragma once
+
+#include "policy/elastic_policy.h"
+
+namespace sl {
+
+// What the tournament needs to know about a job.
+struct AfsJob {
+  double work_s = 0;            // left, on one GPU
+  std::vector<double> speedup;  // [g]: on g GPUs, g from 0 to most
+  int least = 1;
+  int gpus = 0;  // the result
+  int most() const { return static_cast<int>(speedup.size()) - 1; }
+  int step() const { return gpus == 0 ? least : 1; }
+};
+
+// `jobs` in order of submission.
+void divide_by_tournament(std::vector<AfsJob>& jobs, int gpus);
+
+PolicyEntry afs_l_entry();
+
+}  // namespace sl

@@ -1,0 +1,23 @@
+// Coach (policies.md 10.4): each GPU goes to the training whose progress it speeds up most, within the job's budget.
+//
+// clang-format off
+//   1 in order (submission, id) every job gets its minimum, as far as the GPUs suffice
+//   2 repeatedly, one more GPU goes to the job with the largest gain f(g+1) - f(g); f is progress per second, from the
+//     quadratic utility fitted to its speeds, else from speedup and length. A job whose loss has met its target in
+//     three consecutive epochs gains nothing from more
+//   3 a job with a budget grows only while its remaining cost, GPUs * time left * `gpu_price`, stays within the rest of
+//     the budget; its GPU time so far is already spent. A job with nothing left is stopped at a checkpoint and rejected
+// clang-format on
+//
+// Only workers are scheduled: parameter servers hold no GPU, and their number is the one the job asked for. The defects
+// of Coach itself are not copied: the gain is new minus old, spending is counted, and no job waits for the slowest
+// job's tuning. Preemptive, elastic. Source: Coach thesis (S003).
+#pragma once
+
+#include "policy/policy.h"
+
+namespace sl {
+
+PolicyEntry coach_entry();
+
+}  // namespace sl

@@ -1,0 +1,393 @@
+#include "policies/elastic/elastic_edf.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "model/gpu_counts.h"
+#include "policy/deadlines.h"
+#include "policy/place_members.h"
+#include "policy/placer.h"
+#include "policy/resizing_policy.h"
+
+namespace sl {
+namespace {
+
+enum Class { in_time, without_deadline, late };
+
+// The remaining work of a job that ran on several numbers of GPUs was rounded on the way.
+constexpr Duration tolerance{1000};
+
+struct ElasticEdfSettings {
+  ElasticSettings resizing;
+  bool rejects_late = false;
+};
+
+// A job and what it gets. Its GPUs and its demand are taken in the trial.
+struct Part {
+  static constexpr std::uint32_t no_line = ~std::uint32_t{0};
+
+  JobIndex job;
+  RankKey key;
+  std::uint32_t line;  // its waiting line
+  Allocation had;      // running: what it holds now
+  Allocation gpus;
+  int firm = 0;  // GPUs that rules 2 to 4 give it
+
+  bool runs() const { return !had.empty(); }
+  // It continues where it runs, with more or fewer GPUs.
+  bool stays() const {
+    return runs() && !gpus.empty() && (difference(had, gpus).empty() || difference(gpus, had).empty());
+  }
+};
+
+// The free ones among the GPUs that a job held.
+Allocation still_free(const FreeGpus& free, const Allocation& had) {
+  Allocation result;
+  for (const ServerGpus& part : had.parts()) result.add(part.server, part.gpus & free.on(part.server));
+  return result;
+}
+
+class ElasticEdf : public ResizingPolicy {
+ public:
+  explicit ElasticEdf(const ElasticEdfSettings& settings) : ResizingPolicy(settings.resizing), settings_(settings) {}
+
+  std::string standing(const View& view, JobIndex index) const override {
+    return due_text(view, view.job(index)) + "; " + ResizingPolicy::standing(view, index);
+  }
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (settings_.rejects_late) reject_late(snapshot, plan);
+    rekey_all(snapshot);  // jobs become late as time passes
+    {
+      Trial trial(snapshot.free);
+      gather(snapshot, trial);
+      serve_by_deadline(snapshot, trial);
+      widen_to_meet_deadlines(snapshot, trial);
+      keep_what_they_had(snapshot, trial, false);
+      run_on_fewer(snapshot, trial);
+      keep_what_they_had(snapshot, trial, true);
+      grow(snapshot, trial);
+    }
+    keep_to_allowed_counts(snapshot);
+    carry_out(plan);
+    wake(snapshot, plan);
+  }
+
+ protected:
+  Rank rank_of(const Snapshot& snapshot, const Job& job) override {
+    if (job.request.deadline.is_never()) return {.major = without_deadline};
+    const bool is_late = late_from(snapshot, job, run_times_) + tolerance < snapshot.now;
+    return {.major = is_late ? late : in_time, .minor = job.request.deadline.us};
+  }
+  int gpus_of(const Job& job) const override { return job.request.gpus; }
+
+  Instant wake_besides(const Snapshot& snapshot) override { return next_late(snapshot, run_times_, tolerance); }
+
+ private:
+  void reject_late(const Snapshot& snapshot, Plan& plan) {
+    for (const JobIndex index : snapshot.waiting) {
+      if (reject_if_late(snapshot, index, run_times_, plan)) lines_.erase(index);
+    }
+  }
+
+  // ---- who takes part, by rank ----
+  void gather(const Snapshot& snapshot, Trial& trial) {
+    parts_.clear();
+    for (const JobIndex index : snapshot.active) {
+      const Job& job = snapshot.job(index);
+      // A running job whose roles need more than GPUs keeps what it has: its needs change with its size.
+      if (may_interrupt(snapshot, job) && !has_unlike_members(job.request))
+        parts_.push_back({index, key_of(snapshot, job), Part::no_line, job.allocation, {}});
+    }
+    gather_waiting(snapshot);
+    std::ranges::sort(parts_, {}, &Part::key);
+    for (Part& part : parts_) {
+      const JobRequest& request = snapshot.job(part.job).request;
+      const bool is_whole = part.runs() && part.had.count() >= request.gpus;
+      if (is_whole) part.gpus = first_of(part.had, request.gpus);
+      trial.give(difference(part.had, part.gpus), is_whole ? Demand() : Demand(request));
+    }
+  }
+
+  // At most as many jobs of one shape as all servers together could run.
+  void gather_waiting(const Snapshot& snapshot) {
+    int all = 0;
+    for (const Server& server : snapshot.servers) all += server.description.gpus;
+    std::vector<int> gathered(lines_.lines());
+    for (Walk walk(lines_); !walk.done();) {
+      int& gpus = gathered[walk.shape()];
+      gpus += snapshot.job(walk.job()).request.gpus_min;
+      if (gpus > all) {
+        walk.close_line();
+        continue;
+      }
+      parts_.push_back({walk.job(), walk.key(), walk.shape(), {}, {}});
+      walk.next();
+    }
+  }
+
+  static void take(const Snapshot& snapshot, Part& part, Allocation gpus, Trial& trial) {
+    trial.take(gpus, snapshot.job(part.job).request);
+    part.gpus = std::move(gpus);
+  }
+
+  // ---- like edf ----
+  void serve_by_deadline(const Snapshot& snapshot, Trial& trial) {
+    std::vector<bool> is_closed(lines_.lines());
+    bool deadline_waits = false;
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[i];
+      if (!part.gpus.empty()) continue;
+      const bool is_hopeless = !part.runs() && is_closed[part.line];
+      const bool would_block = part.key.rank.major != in_time && deadline_waits && !can_stop(snapshot, part);
+      auto found = is_hopeless || would_block ? std::nullopt : find_place(snapshot, part, trial);
+      if (!found && !is_hopeless && !would_block && (found = make_room(snapshot, i, trial)))
+        is_closed.assign(is_closed.size(), false);  // more may be free now than the job needs
+      if (found) {
+        take(snapshot, part, std::move(*found), trial);
+      } else {
+        deadline_waits = deadline_waits || part.key.rank.major == in_time;
+        if (!part.runs()) is_closed[part.line] = true;
+      }
+    }
+  }
+
+  static bool can_stop(const Snapshot& snapshot, const Part& part) {
+    const JobRequest& request = snapshot.job(part.job).request;
+    return request.preemptible && request.capability == Capability::checkpoint;
+  }
+
+  // A place for the GPUs it asks for; a job that runs on fewer looks on its own servers first.
+  static std::optional<Allocation> find_place(const Snapshot& snapshot, const Part& part, Trial& trial) {
+    const Job& job = snapshot.job(part.job);
+    if (trial.free().total() < job.request.gpus) return std::nullopt;
+    if (part.runs() && still_free(trial.free(), part.had) == part.had) {
+      const std::size_t before = trial.mark();
+      Part wider = part;
+      take(snapshot, wider, part.had, trial);
+      const bool fits = widen(snapshot, wider, job.request.gpus - part.had.count(), trial);
+      trial.rewind(before);
+      if (fits) return wider.gpus;
+    }
+    return place(trial.free(), snapshot.servers, job, job.request.gpus);
+  }
+
+  // A place for the GPUs that the ith job asks for after stopping less urgent running jobs: the least urgent, as few as
+  // suffice.
+  std::optional<Allocation> make_room(const Snapshot& snapshot, std::size_t i, Trial& trial) {
+    const Job& job = snapshot.job(parts_[i].job);
+    const auto demand_of = [&](std::size_t part) { return Demand(snapshot.job(parts_[part].job).request); };
+    const auto find = [&] { return place(trial.free(), snapshot.servers, job, job.request.gpus); };
+    const std::size_t before = trial.mark();
+    std::optional<Allocation> found;
+    std::vector<std::size_t> stopped;
+    for (std::size_t j = parts_.size(); !found && --j > i && parts_[i].key.rank < parts_[j].key.rank;) {
+      if (parts_[j].gpus.empty()) continue;
+      trial.give(parts_[j].gpus, demand_of(j));
+      stopped.push_back(j);
+      found = find();
+    }
+    if (!found) {
+      trial.rewind(before);
+      return found;
+    }
+    for (std::size_t k = stopped.size() - 1; k-- > 0;) {  // without the last one it would not have fitted
+      const std::size_t mark = trial.mark();
+      trial.take(parts_[stopped[k]].gpus, demand_of(stopped[k]));
+      if (auto without = find()) {
+        found = std::move(without);
+        stopped.erase(stopped.begin() + static_cast<std::ptrdiff_t>(k));
+      } else {
+        trial.rewind(mark);
+      }
+    }
+    for (const std::size_t j : stopped) parts_[j].gpus.clear();
+    return found;
+  }
+
+  // ---- more and fewer GPUs than asked for ----
+  // The fewest GPUs, from `from` to `to`, on which the job meets its deadline; nothing: none do.
+  std::optional<int> fewest_in_time(const Snapshot& snapshot, JobIndex index, int from, int to) {
+    const Job& job = snapshot.job(index);
+    for (int gpus = from; gpus <= to; ++gpus) {
+      if (snapshot.now + run_times_.remaining(snapshot, job, gpus) <= job.request.deadline) return gpus;
+    }
+    return std::nullopt;
+  }
+
+  void widen_to_meet_deadlines(const Snapshot& snapshot, Trial& trial) {
+    for (Part& part : parts_) {
+      if (part.gpus.empty() || part.key.rank.major != in_time) continue;
+      const int has = part.gpus.count(), most = snapshot.job(part.job).request.gpus_max;
+      if (const auto needed = fewest_in_time(snapshot, part.job, has, most))
+        widen(snapshot, part, *needed - has, trial);
+    }
+  }
+
+  // Widens the job by `gpus` GPUs on its servers: first those it had, others only next to all of those. False: there
+  // are too few.
+  static bool widen(const Snapshot& snapshot, Part& part, int gpus, Trial& trial) {
+    if (part.runs() && !part.stays()) return false;
+    const Job& job = snapshot.job(part.job);
+    const JobRequest& request = job.request;
+    if (has_unlike_members(request)) return false;
+    const bool stays_here = request.single_server || is_frozen(job);
+    const std::size_t before = trial.mark();
+    Allocation more = first_of(still_free(trial.free(), part.had), gpus);
+    trial.take(more);
+    if (const int rest = gpus - more.count(); rest > 0) {
+      const bool has_all = part.gpus.count() + more.count() >= part.had.count();
+      const ServerIndex here = part.gpus.parts().front().server;
+      auto others = !has_all                   ? std::nullopt
+                    : stays_here               ? place_on(trial.free(), snapshot.servers, request, rest, here)
+                    : request.demand.is_zero() ? place(trial.free(), snapshot.servers, request, rest)
+                                               : std::nullopt;
+      if (!others) {
+        trial.rewind(before);
+        return false;
+      }
+      trial.take(*others);
+      add(*others, more);
+    }
+    add(more, part.gpus);
+    return true;
+  }
+  static void add(const Allocation& gpus, Allocation& to) {
+    for (const ServerGpus& each : gpus.parts()) to.add(each.server, each.gpus);
+  }
+
+  // For jobs that (re)started a while ago, or for those that have not.
+  void keep_what_they_had(const Snapshot& snapshot, Trial& trial, bool are_settled) {
+    for (Part& part : parts_) {
+      const int missing = part.had.count() - part.gpus.count();
+      if (part.gpus.empty() || missing <= 0 || is_settled(snapshot, snapshot.job(part.job)) != are_settled) continue;
+      widen(snapshot, part, std::min(missing, still_free(trial.free(), part.had).count()), trial);
+    }
+  }
+
+  void run_on_fewer(const Snapshot& snapshot, Trial& trial) {
+    for (Part& part : parts_) {
+      if (trial.free().total() == 0) return;
+      if (!part.gpus.empty() || !can_stop(snapshot, part)) continue;
+      if (auto found = find_smaller_place(snapshot, part, trial)) take(snapshot, part, std::move(*found), trial);
+    }
+  }
+  std::optional<Allocation> find_smaller_place(const Snapshot& snapshot, const Part& part, const Trial& trial) {
+    const Job& job = snapshot.job(part.job);
+    const int least = job.request.gpus_min, most = job.request.gpus - 1;
+    if (part.runs()) {
+      Allocation kept = first_of(still_free(trial.free(), part.had), most);
+      const bool suffices = kept.count() >= least && trial.free().fits(kept, job.request);
+      return suffices ? std::optional(std::move(kept)) : std::nullopt;
+    }
+    int gpus = part.key.rank.major == in_time ? fewest_in_time(snapshot, part.job, least, most).value_or(most) : least;
+    for (gpus = std::min(gpus, trial.free().total()); gpus >= least; --gpus) {
+      if (auto found = place(trial.free(), snapshot.servers, job, gpus)) return found;
+    }
+    return std::nullopt;
+  }
+
+  struct Step {
+    double gain;
+    Part* part;
+    friend bool operator<(const Step& a, const Step& b) {
+      if (a.gain != b.gain) return a.gain < b.gain;
+      const RankKey &x = a.part->key, &y = b.part->key;
+      return std::tie(y.rank.major, y.submitted, y.id) < std::tie(x.rank.major, x.submitted, x.id);
+    }
+  };
+
+  void grow(const Snapshot& snapshot, Trial& trial) {
+    std::priority_queue<Step> steps;
+    const auto offer = [&](Part& part) {
+      const int has = part.gpus.count();
+      if (has == 0 || has >= snapshot.job(part.job).request.gpus_max) return;
+      const double gain = speedup_of(snapshot, part.job, has + 1) - speedup_of(snapshot, part.job, has);
+      if (gain > 0) steps.push({gain, &part});
+    };
+    for (Part& part : parts_) {
+      part.firm = part.gpus.count();
+      if (!part.runs() || is_settled(snapshot, snapshot.job(part.job))) offer(part);
+    }
+    while (trial.free().total() > 0 && !steps.empty()) {
+      Part& part = *steps.top().part;
+      steps.pop();
+      if (widen(snapshot, part, 1, trial)) offer(part);
+    }
+    for (Part& part : parts_) {
+      const bool only_grows = part.runs() && part.firm == part.had.count() && part.gpus.count() > part.firm;
+      if (only_grows && !worth_resizing(snapshot, part.job, part.gpus.count())) part.gpus = part.had;
+    }
+  }
+
+  // Reduces a number of GPUs that a job does not allow to the next lower one that it does.
+  void keep_to_allowed_counts(const Snapshot& snapshot) {
+    for (Part& part : parts_) {
+      if (part.gpus.empty()) continue;
+      const JobRequest& request = snapshot.job(part.job).request;
+      const int has = part.gpus.count(), had = part.had.count();
+      const bool grows = part.stays() && has >= had;
+      const int allowed = allowed_gpus(request, has);
+      if (allowed == has) continue;
+      if (grows) {
+        const Allocation more = difference(part.gpus, part.had);
+        part.gpus = part.had;
+        add(first_of(more, allowed - had), part.gpus);
+      } else {
+        part.gpus = first_of(part.gpus, allowed);
+      }
+    }
+  }
+
+  // A running job that gets a place elsewhere is stopped now; it starts there as soon as its GPUs are free for the jobs
+  // that got them.
+  void carry_out(Plan& plan) const {
+    for (const Part& part : parts_) {
+      if (part.gpus == part.had) continue;
+      if (!part.runs()) {
+        plan.start(part.job, part.gpus);
+      } else if (part.stays()) {
+        plan.resize(part.job, part.gpus);
+      } else {
+        plan.preempt(part.job);
+      }
+    }
+  }
+
+  ElasticEdfSettings settings_;
+  std::vector<Part> parts_;  // by rank
+};
+
+}  // namespace
+
+PolicyEntry elastic_edf_entry() {
+  PolicyInfo info;
+  info.name = "elastic_edf";
+  info.title = "Elastic Earliest Deadline First";
+  info.summary =
+      "The job with the earliest deadline that can still be met goes first; GPUs that this leaves unused speed up jobs "
+      "or "
+      "let others run on fewer than they ask for.";
+  info.good_for = "deadlines and short completion times, with jobs that can change size";
+  info.weak_for = "overload; bad estimates; jobs that are costly to interrupt";
+  info.needs = {{Fact::deadline, "they go last"}, run_time_or_history(), speedup_or_linear(), resizable_or_rigid()};
+  info.aliases = {"elasticflow"};
+  info.preemptive = true;
+  info.elastic = true;
+  info.parameters = ResizingPolicy::parameters();
+  info.parameters.push_back({"late_mode",
+                             ParameterType::choice,
+                             "",
+                             "demote",
+                             0,
+                             0,
+                             {"demote", "reject"},
+                             "jobs that can no longer meet their deadline: behind all others, or rejected"});
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            return std::make_unique<ElasticEdf>(
+                ElasticEdfSettings{ResizingPolicy::settings(given), given.text("late_mode") == "reject"});
+          }};
+}
+
+}  // namespace sl

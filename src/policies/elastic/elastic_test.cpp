@@ -1,0 +1,154 @@
+// The worked examples of the policies that divide GPUs by count.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+#include "policies/elastic/afs_l.h"
+#include "support/cluster.h"
+
+namespace sl {
+namespace {
+
+using test::Cluster;
+using test::elastic;
+
+JobRequest with_speedup(int min, int max, std::vector<double> speedup, double serial_s) {
+  JobRequest request = elastic(min, max);
+  auto model = std::make_shared<JobModel>();
+  model->speed_curve = SpeedCurve(std::move(speedup));
+  request.estimate = Duration::seconds(serial_s / model->speed_curve.speed_on(max));
+  request.model = model;
+  return request;
+}
+
+int gpus_of(const Cluster& cluster, std::int64_t id) { return cluster.job(id).allocation.count(); }
+
+// G=6; A(1..4), B(2..4), C(4..8): A=3, B=3, C=0.
+TEST(ElasticFifo, shares_what_is_left_in_order_and_never_gives_less_than_the_minimum) {
+  Cluster cluster({6}, "fifo");
+  cluster.obeys = false;  // no job starts before all three are there
+  cluster.feed(ServerDrained{"0", true});
+  cluster.submit(1, elastic(1, 4)).submit(2, elastic(2, 4)).submit(3, elastic(4, 8));
+  cluster.obeys = true;
+  cluster.use("elastic_fifo").feed(ServerDrained{"0", false});
+  EXPECT_EQ(gpus_of(cluster, 1), 3);
+  EXPECT_EQ(gpus_of(cluster, 2), 3);
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+}
+
+JobRequest with_counts(int min, int max, std::vector<int> counts) {
+  JobRequest request = elastic(min, max);
+  JobModel model;
+  model.gpu_counts_allowed = std::move(counts);
+  request.model = std::make_shared<const JobModel>(model);
+  return request;
+}
+
+// G=6: 3 and 3 are their shares; A may have 1, 2 or 4, and B takes what that leaves.
+TEST(ElasticFifo, a_number_that_a_job_may_not_have_becomes_the_next_lower_one_and_others_get_the_rest) {
+  Cluster cluster({6}, "fifo");
+  cluster.feed(ServerDrained{"0", true});
+  cluster.submit(1, with_counts(1, 4, {1, 2, 4})).submit(2, elastic(1, 4));
+  cluster.use("elastic_fifo").feed(ServerDrained{"0", false});
+  EXPECT_EQ(gpus_of(cluster, 1), 2);
+  EXPECT_EQ(gpus_of(cluster, 2), 4);
+  cluster.at(1000).finish(2);
+  EXPECT_EQ(gpus_of(cluster, 1), 4);
+}
+
+// Every policy that chooses numbers of GPUs, alone with a job that would take all 7.
+TEST(EveryElasticPolicy, gives_numbers_that_the_job_may_have) {
+  for (const PolicyEntry& entry : policies()) {
+    Cluster cluster({7}, entry.info.name);
+    JobRequest request = with_counts(1, 6, {1, 2, 4, 6});
+    request.gpus = 4;
+    request.deadline = Instant::at_seconds(1000);
+    request.estimate = Duration::whole_seconds(3000);
+    cluster.submit(1, request).submit(2, test::gpus(2));
+    for (double at = 0; at < 3000; at += 200) {
+      cluster.at(at).turn();
+      const int has = gpus_of(cluster, 1);
+      EXPECT_TRUE(has == 0 || has == 1 || has == 2 || has == 4 || has == 6) << entry.info.name << ": " << has;
+      EXPECT_EQ(cluster.core.refusals(Refusal::wrong_gpu_count), 0u) << entry.info.name;
+    }
+  }
+}
+
+// 3 GPUs, A: W=100, s=(1,1.6,2.0), B: W=300, s=(1,1.9,2.7): A=2, B=1.
+TEST(AfsL, balances_the_shorter_job_against_the_more_efficient_one) {
+  Cluster cluster({3}, "fifo");
+  cluster.feed(ServerDrained{"0", true});
+  cluster.submit(1, with_speedup(1, 3, {1, 1.6, 2.0}, 100)).submit(2, with_speedup(1, 3, {1, 1.9, 2.7}, 300));
+  cluster.use("afs_l").feed(ServerDrained{"0", false});
+  EXPECT_EQ(gpus_of(cluster, 1), 2);
+  EXPECT_EQ(gpus_of(cluster, 2), 1);
+}
+
+// policies.md 6.2 literally: every job that may get GPUs takes part in every round.
+void divide_plainly(std::vector<AfsJob>& jobs, int gpus) {
+  const auto speed = [](const AfsJob& job, int more) {
+    return job.speedup[static_cast<std::size_t>(job.gpus == 0 && more > 0 ? job.least : job.gpus + more)];
+  };
+  const auto length = [&](const AfsJob& job) {
+    return job.gpus == 0 ? std::numeric_limits<double>::infinity() : job.work_s / speed(job, 0);
+  };
+  const auto beats = [&](const AfsJob& x, const AfsJob& c) {
+    if (c.gpus == 0 && x.gpus == 0) return x.work_s < c.work_s;
+    const bool x_is_shorter = length(x) < length(c);
+    const AfsJob &s = x_is_shorter ? x : c, &b = x_is_shorter ? c : x;
+    const bool to_b = (speed(b, 1) - speed(b, 0)) / speed(b, 1) > (speed(s, 1) - speed(s, 0)) / speed(s, 0);
+    return to_b != x_is_shorter;
+  };
+  while (gpus > 0) {
+    AfsJob* champion = nullptr;
+    for (AfsJob& x : jobs) {
+      if (x.gpus >= x.most() || x.step() > gpus) continue;
+      if (!champion || beats(x, *champion)) champion = &x;
+    }
+    if (!champion) return;
+    const int step = champion->step();
+    champion->gpus += step;
+    gpus -= step;
+  }
+}
+
+AfsJob afs_job(double work_s, std::vector<double> speedup) { return {work_s, std::move(speedup)}; }
+
+std::vector<int> gpus_of(const std::vector<AfsJob>& jobs) {
+  std::vector<int> counts;
+  for (const AfsJob& job : jobs) counts.push_back(job.gpus);
+  return counts;
+}
+
+// Against A the third GPU would go to D. But B takes it from A first, then C from B, and D does not get it from C.
+TEST(AfsL, a_job_that_gets_nothing_itself_may_decide_between_two_others) {
+  std::vector<AfsJob> jobs = {afs_job(100, {0, 1, 1.6, 2}), afs_job(400, {0, 1, 2, 3}), afs_job(200, {0, 1, 2, 3}),
+                              afs_job(300, {0, 1, 2, 3})};
+  divide_by_tournament(jobs, 3);
+  EXPECT_EQ(gpus_of(jobs), (std::vector<int>{1, 0, 2, 0}));
+}
+
+AfsJob random_afs_job() {
+  AfsJob job;
+  job.work_s = *rc::gen::inRange(1, 6) * 100;
+  job.least = *rc::gen::inRange(1, 4);
+  const int most = job.least + *rc::gen::inRange(0, 4);
+  job.speedup = {0};
+  for (int g = 1; g <= most; ++g)
+    job.speedup.push_back(job.speedup.back() + *rc::gen::inRange(g == 1 ? 1 : 0, 6) * 0.25);
+  return job;
+}
+
+RC_GTEST_PROP(AfsL, divides_as_the_tournament_of_all_jobs_does, ()) {
+  std::vector<AfsJob> jobs;
+  for (int n = *rc::gen::inRange(0, 12); n > 0; --n) jobs.push_back(random_afs_job());
+  std::vector<AfsJob> plainly = jobs;
+  const int gpus = *rc::gen::inRange(0, 24);
+  divide_by_tournament(jobs, gpus);
+  divide_plainly(plainly, gpus);
+  RC_ASSERT(gpus_of(jobs) == gpus_of(plainly));
+}
+
+}  // namespace
+}  // namespace sl

@@ -1,0 +1,180 @@
+#include "policies/fair/fair_share.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "policy/placer.h"
+#include "policy/usage.h"
+#include "policy/user_lines.h"
+
+namespace sl {
+
+double fair_share_factor(double usage, double usage_of_all, double weight, double weight_of_all) {
+  if (usage <= 0 || usage_of_all <= 0 || weight <= 0) return usage <= 0 ? 1 : 0;
+  return std::exp2(-(usage / usage_of_all) / (weight / weight_of_all));
+}
+
+namespace {
+
+struct FairShareSettings {
+  Duration half_life = Duration::whole_seconds(7 * 86400);
+  Duration age_max = Duration::whole_seconds(7 * 86400);
+  double weight_fairshare = 1000, weight_age = 100, weight_priority = 1000;
+};
+
+class FairShare : public UserQueuePolicy {
+ public:
+  explicit FairShare(const FairShareSettings& settings) : settings_(settings), usage_(settings.half_life) {}
+
+  void attach(const Snapshot& snapshot) override {
+    usage_.reset();
+    UserQueuePolicy::attach(snapshot);
+  }
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    usage_.learn(snapshot);
+    if (snapshot.free.total() == 0) return;
+    gather(snapshot);
+    Trial trial(snapshot.free);
+    while (!users_in_line_.empty() && trial.free().total() > 0) {
+      std::pop_heap(users_in_line_.begin(), users_in_line_.end());
+      User& user = users_in_line_.back();
+      const JobIndex index = user.walk.job();
+      const JobRequest& request = snapshot.job(index).request;
+      if (auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index), request.gpus)) {
+        trial.take(*gpus, request);
+        plan.start(index, std::move(*gpus));
+        user.walk.next();
+      } else {
+        user.walk.close_line();
+      }
+      if (user.walk.done()) {
+        users_in_line_.pop_back();
+      } else {
+        rank(snapshot, user);
+        std::push_heap(users_in_line_.begin(), users_in_line_.end());
+      }
+    }
+  }
+
+  std::vector<JobIndex> queue_order(const View& view) const override {
+    FairShare copy(*this);  // a query: what it gathers is thrown away
+    copy.usage_.learn(view);
+    copy.gather(view);
+    std::vector<JobIndex> order;
+    auto& line = copy.users_in_line_;
+    while (!line.empty()) {
+      std::pop_heap(line.begin(), line.end());
+      order.push_back(line.back().walk.job());
+      line.back().walk.next();
+      if (line.back().walk.done()) {
+        line.pop_back();
+      } else {
+        copy.rank(view, line.back());
+        std::push_heap(line.begin(), line.end());
+      }
+    }
+    return order;
+  }
+
+  std::string standing(const View& view, JobIndex index) const override {
+    if (!view.job(index).is_waiting()) return {};
+    FairShare copy(*this);
+    copy.usage_.learn(view);
+    copy.gather(view);
+    for (const User& user : copy.users_in_line_) {
+      if (view.job(user.walk.job()).request.user != view.job(index).request.user) continue;
+      return "the fair-share factor of its user is " + percent_text(user.factor);
+    }
+    return {};
+  }
+
+ private:
+  struct User {
+    UserLines::Lines::Walk walk;
+    double factor;
+    double priority = 0;  // of the job the walk has reached
+    Instant submitted;
+    JobId id;
+    friend bool operator<(const User& a, const User& b) {  // for a heap with the most urgent on top
+      if (a.priority != b.priority) return a.priority < b.priority;
+      return std::tie(a.submitted, a.id) > std::tie(b.submitted, b.id);
+    }
+  };
+
+  void gather(const View& view) {
+    users_in_line_.clear();
+    highest_ = 1;
+    std::map<UserIndex, double> usage = usage_.by_user(view);
+    std::map<UserIndex, double> weight;
+    for (const auto& [user, gpu_s] : usage) weight[user] = 1;
+    for (const auto& [user, lines] : users_.by_user()) {
+      if (lines.empty()) continue;
+      const UserLines::Lines::Walk walk(lines);
+      const JobRequest& head = view.job(walk.job()).request;
+      weight[user] = head.user_weight;
+      highest_ = std::max(highest_, head.priority);
+    }
+    double usage_of_all = 0, weight_of_all = 0;
+    for (const auto& [user, gpu_s] : usage) usage_of_all += gpu_s;
+    for (const auto& [user, w] : weight) weight_of_all += w;
+    for (const auto& [user, lines] : users_.by_user()) {
+      if (lines.empty()) continue;
+      users_in_line_.push_back(
+          {UserLines::Lines::Walk(lines), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
+      rank(view, users_in_line_.back());
+    }
+    std::make_heap(users_in_line_.begin(), users_in_line_.end());
+  }
+
+  void rank(const View& view, User& user) const {
+    const JobRequest& request = view.job(user.walk.job()).request;
+    const double waited = (view.now - request.submitted).to_seconds() / settings_.age_max.to_seconds();
+    user.priority = settings_.weight_fairshare * user.factor + settings_.weight_age * std::clamp(waited, 0.0, 1.0) +
+                    settings_.weight_priority * request.priority / highest_;
+    user.submitted = request.submitted;
+    user.id = request.id;
+  }
+
+  FairShareSettings settings_;
+  Usage usage_;
+  std::vector<User> users_in_line_;  // a heap
+  int highest_ = 1;                  // the highest priority that waits
+};
+
+ParameterInfo weight_parameter(const char* name, const char* value, const char* help) {
+  return {name, ParameterType::number, "", value, 0, 1e9, {}, help};
+}
+
+}  // namespace
+
+PolicyEntry fair_share_entry() {
+  PolicyInfo info;
+  info.name = "fair_share";
+  info.title = "Fair Share";
+  info.summary = "Jobs of users who have used little GPU time recently go first; use long ago is forgotten.";
+  info.good_for = "several users or groups on one cluster over weeks";
+  info.weak_for = "wide jobs, which others pass; short bursts of one user";
+  info.needs = {{Fact::none, "all jobs count as one user's", "users"}};
+  info.aliases = {"multifactor"};
+  info.work_conserving = true;
+  info.parameters = {
+      {"half_life_h", ParameterType::number, "h", "168", 0.01, 1e6, {}, "time after which use counts half"},
+      {"age_max_h", ParameterType::number, "h", "168", 0.01, 1e6, {}, "waiting longer than this adds no more priority"},
+      weight_parameter("weight_fairshare", "1000", "weight of the fair-share factor (0 to 1)"),
+      weight_parameter("weight_age", "100", "weight of the waiting time (0 to 1)"),
+      weight_parameter("weight_priority", "1000", "weight of a job's own priority, relative to the highest"),
+  };
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            FairShareSettings settings;
+            settings.half_life = Duration::seconds(given.number("half_life_h") * 3600);
+            settings.age_max = Duration::seconds(given.number("age_max_h") * 3600);
+            settings.weight_fairshare = given.number("weight_fairshare");
+            settings.weight_age = given.number("weight_age");
+            settings.weight_priority = given.number("weight_priority");
+            return std::make_unique<FairShare>(settings);
+          }};
+}
+
+}  // namespace sl

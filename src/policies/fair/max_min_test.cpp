@@ -1,0 +1,167 @@
+// Max-min fairness: the linear program against figures computed by hand, and rounds.
+#include "policies/fair/max_min_fractions.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "policy/linear_program.h"
+#include "support/workload.h"
+
+namespace sl {
+namespace {
+
+using test::Cluster;
+using test::gpus;
+using test::Workload;
+
+// max 3x + 5y, x <= 4, 2y <= 12, 3x + 2y <= 18: (2, 6).
+TEST(LinearProgram, finds_the_best_corner) {
+  LinearProgram program(2);
+  program.set_objective(0, 3);
+  program.set_objective(1, 5);
+  program.add_row({{0, 1}}, 4);
+  program.add_row({{1, 2}}, 12);
+  program.add_row({{0, 3}, {1, 2}}, 18);
+  const auto x = program.solve();
+  ASSERT_TRUE(x);
+  EXPECT_NEAR((*x)[0], 2, 1e-9);
+  EXPECT_NEAR((*x)[1], 6, 1e-9);
+}
+
+TEST(LinearProgram, says_when_there_is_no_limit) {
+  LinearProgram program(1);
+  program.set_objective(0, 1);
+  EXPECT_FALSE(program.solve());
+}
+
+// Beale's program cycles under the steepest-edge rule alone; its optimum is 1/20.
+TEST(LinearProgram, does_not_go_round_in_circles) {
+  LinearProgram program(4);
+  for (const auto& [variable, c] : {std::pair(0, .75), std::pair(1, -150.0), std::pair(2, .02), std::pair(3, -6.0)})
+    program.set_objective(static_cast<std::size_t>(variable), c);
+  program.add_row({{0, .25}, {1, -60}, {2, -.04}, {3, 9}}, 0);
+  program.add_row({{0, .5}, {1, -90}, {2, -.02}, {3, 3}}, 0);
+  program.add_row({{2, 1}}, 1);
+  const auto x = program.solve();
+  ASSERT_TRUE(x);
+  EXPECT_NEAR(.75 * (*x)[0] - 150 * (*x)[1] + .02 * (*x)[2] - 6 * (*x)[3], .05, 1e-9);
+}
+
+TEST(MaxMin, three_like_jobs_on_two_gpus_get_two_thirds_each) {
+  const auto x = max_min_fractions({{3, 1, 1, {1}}}, {2});
+  EXPECT_NEAR(x[0][0], 2.0 / 3, 1e-6);
+}
+
+TEST(MaxMin, a_job_of_twice_the_weight_gets_twice_as_much) {
+  const auto x = max_min_fractions({{1, 1, 2, {1}}, {2, 1, 1, {1}}}, {1});
+  EXPECT_NEAR(x[0][0], .5, 1e-4);
+  EXPECT_NEAR(x[1][0], .25, 1e-4);
+}
+
+// One fast and one slow GPU. A is 4 times as fast on the fast one, B equally fast on both: A gets the fast one, B the
+// slow one.
+TEST(MaxMin, each_type_goes_to_the_job_that_gains_most_by_it) {
+  const auto x = max_min_fractions({{1, 1, 1, {4, 1}}, {1, 1, 1, {1, 1}}}, {1, 1});
+  EXPECT_GT(x[0][0], .6);
+  EXPECT_GT(x[1][1], .6);
+  const double a = (4 * x[0][0] + x[0][1]) / 2.5, b = x[1][0] + x[1][1];
+  EXPECT_NEAR(a, 1.6, 1e-3);
+  EXPECT_NEAR(b, 1, 1e-3);
+}
+
+RC_GTEST_PROP(MaxMinProperty, what_is_given_is_there_and_nobody_gets_less_than_an_equal_share, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const auto types = static_cast<std::size_t>(random.integer(1, 3));
+  std::vector<double> gpus_by_type;
+  double total = 0;
+  for (std::size_t j = 0; j < types; ++j) {
+    gpus_by_type.push_back(static_cast<double>(random.integer(1, 16)));
+    total += gpus_by_type.back();
+  }
+  std::vector<FairClass> classes(static_cast<std::size_t>(random.integer(1, 12)));
+  double demand = 0;
+  for (FairClass& c : classes) {
+    c.jobs = static_cast<double>(random.integer(1, 20));
+    c.gpus = static_cast<double>(random.integer(1, 4));
+    for (std::size_t j = 0; j < types; ++j) c.speed.push_back(static_cast<double>(random.integer(1, 100)));
+    demand += c.jobs * c.gpus;
+  }
+  const auto x = max_min_fractions(classes, gpus_by_type);
+  for (std::size_t j = 0; j < types; ++j) {
+    double used = 0;
+    for (std::size_t c = 0; c < classes.size(); ++c) used += classes[c].jobs * classes[c].gpus * x[c][j];
+    RC_ASSERT(used <= gpus_by_type[j] * (1 + 1e-6));
+  }
+  const double equal = std::min(1.0, total / demand);  // each job runs that much of its time on an even mix of types
+  double least = 1e18, least_equal = 1e18;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    double speed = 0, mean = 0, time = 0;
+    for (std::size_t j = 0; j < types; ++j) {
+      speed += classes[c].speed[j] * x[c][j];
+      mean += classes[c].speed[j] * gpus_by_type[j] / total;
+      time += x[c][j];
+    }
+    RC_ASSERT(time <= 1 + 1e-6);
+    least = std::min(least, classes[c].gpus * speed / mean);
+    least_equal = std::min(least_equal, classes[c].gpus * equal);
+  }
+  RC_ASSERT(least >= least_equal * (1 - 1e-3));
+}
+
+// Three jobs of 720 s, two GPUs, rounds of 360 s: no job waits more than one round at a time.
+TEST(MaxMin, rounds_realize_the_fractions) {
+  Cluster cluster({2}, "max_min");
+  Workload load(cluster);
+  load.job(1, 0, 720, gpus(1)).job(2, 0, 720, gpus(1)).job(3, 0, 720, gpus(1)).run();
+  EXPECT_EQ(load.ended(1) + load.ended(2) + load.ended(3), 720 + 1080 + 1080);
+}
+
+// Server 0 has a fast GPU (type 0), server 1 a slow one (type 1).
+struct FastAndSlow : Cluster {
+  FastAndSlow() : Cluster({1, 1}, "max_min") {
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      ServerDescription server;
+      server.name = std::to_string(i);
+      server.gpus = 1;
+      server.gpu_type = GpuTypeIndex(i);
+      feed(ServerJoined{server});
+    }
+  }
+};
+
+JobRequest with_speeds(double fast, double slow) {
+  JobRequest request = test::elastic(1, 1);
+  JobModel model;
+  model.speed_by_gpu_type = {{GpuTypeIndex(0), fast, {}}, {GpuTypeIndex(1), slow, {}}};
+  request.model = std::make_shared<const JobModel>(std::move(model));
+  return request;
+}
+
+// The first job gains nothing from the fast GPU, the second much. Without their speeds the first keeps the fast one.
+TEST(MaxMin, speeds_of_a_profile_bring_each_job_to_its_type) {
+  FastAndSlow cluster;
+  cluster.submit(1, with_speeds(1, 1)).submit(2, with_speeds(4, 1));
+  int fast_rounds = 0;
+  for (int round = 1; round <= 10; ++round) {
+    cluster.at(360.0 * round).turn();
+    fast_rounds += cluster.where(2) == "0:0";
+    EXPECT_EQ(cluster.state(1), JobState::running);
+  }
+  EXPECT_GE(fast_rounds, 8);
+}
+
+// Two equal jobs: each is due half of its time on either GPU, so they change places every round.
+TEST(MaxMin, time_counts_by_type_so_that_like_jobs_change_places) {
+  FastAndSlow cluster;
+  cluster.submit(1, with_speeds(4, 1)).submit(2, with_speeds(4, 1));
+  int rounds_on_fast[3] = {0, 0, 0};
+  for (int round = 1; round <= 20; ++round) {
+    cluster.at(360.0 * round).turn();
+    for (const int job : {1, 2}) rounds_on_fast[job] += cluster.where(job) == "0:0";
+  }
+  EXPECT_NEAR(rounds_on_fast[1], 10, 2);
+  EXPECT_NEAR(rounds_on_fast[2], 10, 2);
+}
+
+}  // namespace
+}  // namespace sl

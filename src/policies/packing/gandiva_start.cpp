@@ -1,0 +1,59 @@
+// A job starts on free GPUs, preferably on a server dedicated to jobs of its size.
+#include "policies/packing/gandiva_turn.h"
+#include "policy/placer.h"
+
+namespace sl {
+
+void GandivaTurn::start(JobIndex index, Allocation gpus) {
+  const Job& job = snapshot_.job(index);
+  if (gpus.parts().size() == 1 && affinity(gpus.parts().front().server) == 0 &&
+      snapshot_.servers[gpus.parts().front().server].affinity != job.request.gpus)
+    plan_.dedicate(gpus.parts().front().server, job.request.gpus);
+  trial_.take(gpus, job.request);
+  look_again_at(snapshot_.now + quantum(job));
+  plan_.start(index, std::move(gpus));
+}
+
+// GPUs per job the server is dedicated to; 0: none, or it is empty.
+int GandivaTurn::affinity(ServerIndex server) const {
+  const Server& at = snapshot_.servers[server];
+  return trial_.free().on(server) == at.all() - at.outside - at.unavailable ? 0 : at.affinity;
+}
+
+ServerIndex GandivaTurn::choose_server(const JobRequest& request) const {
+  const FreeGpus& free = trial_.free();
+  ServerIndex alike, empty, any;
+  int alike_free = 0;
+  for (int n = request.gpus; n <= free.gpus_per_server_max(); ++n) {
+    const IndexSet& bucket = free.with_exactly(n);
+    for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
+      const ServerIndex server(s);
+      if (!is_eligible(snapshot_.servers[server], request) || !free.fits(server, Demand(request).on(request.gpus)))
+        continue;
+      if (!any.valid()) any = server;
+      const int size = affinity(server);
+      if (size == 0 && (!empty.valid() || server < empty)) empty = server;
+      if (size == request.gpus && n > alike_free) {
+        alike = server;
+        alike_free = n;
+      }
+    }
+  }
+  return alike.valid() ? alike : empty.valid() ? empty : any;
+}
+
+bool GandivaTurn::start_on_free(JobIndex index, const Job& job) {
+  const JobRequest& request = job.request;
+  if (trial_.free().total() < request.gpus) return false;
+  std::optional<Allocation> gpus;
+  if (is_frozen(job)) {
+    gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
+  } else if (const ServerIndex server = choose_server(request); server.valid()) {
+    gpus = Allocation(server, trial_.free().on(server).lowest(request.gpus));
+  }
+  if (!gpus && !request.single_server) gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
+  if (gpus) start(index, std::move(*gpus));
+  return gpus.has_value();
+}
+
+}  // namespace sl

@@ -1,0 +1,42 @@
+// Tiresias with the Gittins index (policies.md 5.2): like tiresias, but within a queue the job goes first that is most
+// likely to end soon for its cost, judged by the total GPU time of past jobs.
+//
+//   1 index(a) = P / E over past jobs that took more than a: P is the share of them that end within the next `delta`
+//     GPU-seconds, E the mean GPU time they take of it; 0 if no past job took more
+//   2 order: queue (not with `pure`), then higher index, then earlier first start, then (submission, id)
+//   3 jobs run in that order, preempting those behind them, and are placed as by tiresias
+//
+// E averages what is left of each (its total minus a, at most delta), the highest index goes first, and all amounts are
+// GPU time, whether running or waiting. Ranks are computed anew at every decision and at least every `gittins_tick_s`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "policy/policy.h"
+
+namespace sl {
+
+// Past jobs' totals, sorted, with cumulative sums: an index costs two searches.
+class GittinsSample {
+ public:
+  void clear() {
+    totals_.clear();
+    sums_.clear();
+    fresh_.reset();
+  }
+  void add(double total);
+  double index(double attained, double delta) const;
+
+ private:
+  double work_out(double attained, double delta) const;
+  mutable std::optional<std::pair<double, double>> fresh_;  // delta and index of a job without service: most of them
+  mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; computed when needed
+  std::vector<double> totals_;
+};
+
+PolicyEntry tiresias_gittins_entry();
+
+}  // namespace sl

@@ -1,0 +1,72 @@
+#include "policies/preemptive/tiresias_gittins.h"
+
+#include <gtest/gtest.h>
+
+#include "support/workload.h"
+
+namespace sl {
+namespace {
+
+using test::Cluster;
+using test::elastic;
+using test::gpus;
+using test::Workload;
+
+// policies.md 5.2: S = {100, 200, 1000, 4000}, delta 500.
+struct Index : testing::Test {
+  GittinsSample sample;
+  void SetUp() override {
+    for (const double total : {1000, 100, 4000, 200}) sample.add(total);
+  }
+};
+
+TEST_F(Index, of_the_worked_example) {
+  EXPECT_NEAR(sample.index(0, 500), 0.0015385, 1e-7);
+  EXPECT_NEAR(sample.index(600, 500), 0.0011111, 1e-7);
+  EXPECT_NEAR(sample.index(3700, 500), 0.0033333, 1e-7);
+}
+
+TEST_F(Index, is_lowest_when_no_past_job_took_as_long) { EXPECT_EQ(sample.index(4000, 500), 0); }
+
+TEST_F(Index, equals_its_definition_summed_up_job_by_job) {
+  const std::vector<double> totals = {100, 200, 1000, 4000};
+  for (double attained = 0; attained < 4200; attained += 50) {
+    double survivors = 0, ending = 0, spent = 0;
+    for (const double total : totals) {
+      if (total <= attained) continue;
+      ++survivors;
+      if (total <= attained + 500) ++ending;
+      spent += std::min(total - attained, 500.0);
+    }
+    const double expected = survivors == 0 ? 0 : (ending / survivors) / (spent / survivors);
+    EXPECT_NEAR(sample.index(attained, 500), expected, 1e-12) << attained;
+  }
+}
+
+// Erratum: the simulator's stand-alone mode serves the lowest index first. Past jobs took 100 s each; a job that has
+// had 90 s is nearly done, a new one is not.
+TEST(TiresiasGittins, the_highest_index_goes_first) {
+  Cluster cluster({1}, "tiresias_gittins",
+                  {{"delta_gpu_s", "50"}, {"min_quantum_s", "0"}, {"thresholds_gpu_s", "100000"}});
+  Workload load(cluster);
+  load.job(1, 0, 100, gpus(1)).job(2, 100, 100, gpus(1)).job(3, 260, 100, gpus(1)).run(330);
+  EXPECT_EQ(cluster.state(3), JobState::running);
+  load.job(4, 331, 100, gpus(1)).run(349);
+  EXPECT_EQ(cluster.state(3), JobState::running);
+  EXPECT_EQ(cluster.state(4), JobState::pending);
+}
+
+// With one past job of 50 s a new job is likelier to end soon than one that has had 90 s; with another of 100 s it is
+// the other way round.
+TEST(TiresiasGittins, every_job_that_ends_ranks_those_that_wait_anew) {
+  Cluster cluster({1}, "tiresias_gittins", {{"delta_gpu_s", "50"}, {"min_quantum_s", "0"}, {"pure", "true"}});
+  cluster.submit(1, gpus(1)).at(50).finish(1);
+  cluster.at(100).submit(2, elastic(1, 1)).at(190).submit(3, gpus(1));
+  EXPECT_EQ(cluster.state(3), JobState::running);
+  cluster.at(250).submit(4, gpus(1)).at(290).finish(3);
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  EXPECT_EQ(cluster.state(4), JobState::pending);
+}
+
+}  // namespace
+}  // namespace sl

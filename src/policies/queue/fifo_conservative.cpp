@@ -1,0 +1,202 @@
+#include "policies/queue/fifo_conservative.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "policy/future_gpus.h"
+#include "policy/placer.h"
+#include "policy/queue_policy.h"
+
+namespace sl {
+namespace {
+
+constexpr const char* promises_version = "fifo_conservative-1";
+
+using Promises = std::map<JobId, Booking>;
+
+// One line per job: id, start and length in microseconds, server:count for each server.
+std::string to_text(const Promises& promises) {
+  std::string text = promises_version;
+  for (const auto& [id, booking] : promises) {
+    text += '\n' + std::to_string(id.value) + ' ' + std::to_string(booking.from.us) + ' ' +
+            std::to_string(booking.length.us);
+    for (const ServerCount& part : booking.on)
+      text += ' ' + std::to_string(part.server.value) + ':' + std::to_string(part.gpus);
+  }
+  return text;
+}
+
+Promises parse(const std::string& text) {
+  Promises promises;
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != promises_version) return promises;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    JobId id;
+    Booking booking;
+    words >> id.value >> booking.from.us >> booking.length.us;
+    ServerCount part;
+    for (char colon = 0; words >> part.server.value >> colon >> part.gpus;) booking.on.push_back(part);
+    if (!booking.on.empty()) promises.emplace(id, std::move(booking));
+  }
+  return promises;
+}
+
+// A job that moves to an earlier time may let others move. Each round moves a job to an earlier time, so this ends; the
+// limit is a safeguard.
+constexpr int rounds_max = 32;
+
+class FifoConservative : public ArrivalPolicy {
+ public:
+  FifoConservative(const ReservationSettings& settings, int depth) : settings_(settings), depth_(depth) {}
+
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    if (lines_.empty()) return;
+    gather(snapshot, recall(snapshot.memory.blob));
+    if (snapshot.free.total() == 0 &&
+        std::ranges::all_of(entries_, [](const Entry& entry) { return entry.booked.has_value(); }))
+      return;  // all promises hold
+    const std::vector<Holding> held = holdings(snapshot, settings_);
+    FutureGpus future(snapshot, held);
+    book_promises(future);
+    for (int round = 0; round < rounds_max && move_up(future); ++round) continue;
+    const Instant at = std::min(first_end(held), start(snapshot, plan));
+    if (future.free_now() > 0 && !at.is_never()) plan.wake_at(at);  // else no job can start before the next event
+    recalled_ = promises();
+    recalled_text_ = to_text(recalled_);
+    if (recalled_text_ != snapshot.memory.blob) plan.remember(recalled_text_);
+  }
+
+  std::vector<Reservation> reservations(const View& view) const override {
+    const Promises promised = parse(view.memory.blob);
+    std::vector<Reservation> kept;
+    for (const JobIndex index : view.waiting) {
+      const auto promise = promised.find(view.job(index).request.id);
+      if (promise == promised.end() || promise->second.from < view.now) continue;
+      kept.push_back({index, promise->second.from, {promise->second.on.begin(), promise->second.on.end()}});
+    }
+    return kept;
+  }
+
+ private:
+  struct Entry {
+    JobIndex job;
+    const JobRequest* request;
+    Duration length;
+    std::optional<Booking> booked;
+  };
+
+  // Reads the text only if it is not what this policy wrote last.
+  const Promises& recall(const std::string& text) {
+    if (text != recalled_text_) {
+      recalled_ = parse(text);
+      recalled_text_ = text;
+    }
+    return recalled_;
+  }
+
+  void gather(const Snapshot& snapshot, const Promises& promised) {
+    entries_.clear();
+    for (Walk walk(lines_); !walk.done() && entries_.size() < depth_; walk.next()) {
+      const Job& job = snapshot.job(walk.job());
+      Entry entry{walk.job(), &job.request, run_bound(snapshot, job, job.request.gpus, settings_)};
+      const auto at = promised.find(job.request.id);
+      if (at != promised.end() && at->second.from >= snapshot.now) entry.booked = at->second;
+      entries_.push_back(std::move(entry));
+    }
+  }
+
+  // Books the promises that can still be kept.
+  void book_promises(FutureGpus& future) {
+    for (Entry& entry : entries_) {
+      if (!entry.booked) continue;
+      entry.booked->length = entry.length;
+      if (future.is_possible(*entry.request, *entry.booked)) {
+        future.book(*entry.request, *entry.booked);
+      } else {
+        entry.booked.reset();
+      }
+    }
+  }
+
+  // Each job in turn moves to the earliest time that the others leave. Returns whether any moved.
+  bool move_up(FutureGpus& future) {
+    bool moved = false;
+    for (Entry& entry : entries_) {
+      if (entry.booked) future.unbook(*entry.request, *entry.booked);
+      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length);
+      if (earliest && (!entry.booked || earliest->from < entry.booked->from)) {
+        entry.booked = std::move(earliest);
+        moved = true;
+      }
+      if (entry.booked) future.book(*entry.request, *entry.booked);
+    }
+    return moved;
+  }
+
+  // Returns when the first of the jobs it starts will end.
+  Instant start(const Snapshot& snapshot, Plan& plan) {
+    Instant first = Instant::never();
+    Trial trial(snapshot.free);
+    for (Entry& entry : entries_) {
+      if (!entry.booked) continue;
+      const bool now = entry.booked->from == snapshot.now;
+      auto gpus = gpus_of_booking(trial.free(), *entry.booked);
+      if (const Job& job = snapshot.job(entry.job); is_frozen(job))  // at the promised time, but on its own server
+        gpus = place(trial.free(), snapshot.servers, job, entry.request->gpus).value_or(Allocation());
+      if (!now || gpus.count() != entry.request->gpus || !trial.free().fits(gpus, *entry.request)) continue;
+      trial.take(gpus, *entry.request);
+      plan.start(entry.job, std::move(gpus));
+      entry.booked.reset();
+      first = std::min(first, snapshot.now + entry.length);
+    }
+    return first;
+  }
+
+  // As many of the booked GPUs as are free now.
+  static Allocation gpus_of_booking(const FreeGpus& free, const Booking& booking) {
+    Allocation gpus;
+    for (const ServerCount& part : booking.on)
+      gpus.add(part.server, free.on(part.server).lowest(std::min(part.gpus, free.count(part.server))));
+    return gpus;
+  }
+
+  Promises promises() const {
+    Promises kept;
+    for (const Entry& entry : entries_) {
+      if (entry.booked) kept.emplace(entry.request->id, *entry.booked);
+    }
+    return kept;
+  }
+
+  ReservationSettings settings_;
+  std::size_t depth_;
+  std::vector<Entry> entries_;
+  Promises recalled_;
+  std::string recalled_text_;
+};
+
+}  // namespace
+
+PolicyEntry fifo_conservative_entry() {
+  PolicyInfo info;
+  info.name = "fifo_conservative";
+  info.title = "Conservative Backfill";
+  info.summary =
+      "Every job near the head of the line has a reserved time and place; later jobs may start first only where they "
+      "delay none of them.";
+  info.good_for = "start times that can be told to users and are kept";
+  info.weak_for = "unknown run times; fewer jobs pass than under EASY";
+  info.needs = {run_time_or_default()};
+  info.aliases = {"conservative"};
+  info.parameters = ReservationSettings::parameters();
+  info.parameters.push_back(
+      {"depth", ParameterType::integer, "jobs", "100", 1, 100000, {}, "how many jobs in line have a reservation"});
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            return std::make_unique<FifoConservative>(ReservationSettings::of(given), given.integer("depth"));
+          }};
+}
+
+}  // namespace sl

@@ -1,0 +1,14 @@
+// Smallest job first, by GPUs (policies.md 4.1; "smallest job first" in the Tiresias simulator).
+//
+//   1 in order (GPUs asked for, submission, id): start jobs that fit, pass over those that do not
+//
+// Not preemptive, not elastic.
+#pragma once
+
+#include "policy/policy.h"
+
+namespace sl {
+
+PolicyEntry sgf_entry();
+
+}  // namespace sl

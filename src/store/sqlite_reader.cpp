@@ -1,0 +1,150 @@
+// Reads of the past. Each is short: a long one would keep the write-ahead log from being emptied.
+#include "store/sqlite.h"
+
+namespace sl::store {
+namespace {
+
+// The queries name the index to use instead of leaving it to SQLite: a wrong guess reads the whole table. Each index is
+// in the order of the ids when its columns before the id are given; only the one by name holds everything that a query
+// may ask about a job.
+std::string index_for(const JobQuery& query) {
+  if (query.states.size() == 1) return "INDEXED BY finished_jobs_in_state ";
+  return query.user.empty() ? "NOT INDEXED " : "INDEXED BY finished_jobs_of_user ";
+}
+const std::string by_name = "INDEXED BY finished_jobs_by_name ";
+
+std::string conditions(const JobQuery& query) {
+  std::string sql = "WHERE finished_us IS NOT NULL AND id < " + std::to_string(query.before);
+  std::string states;
+  for (const std::string& state : query.states) states += (states.empty() ? "" : ", ") + quoted(state);
+  if (query.states.size() == 1) sql += " AND state = " + states;
+  if (query.states.size() > 1) sql += " AND state IN (" + states + ")";
+  if (!query.user.empty()) sql += " AND user_name = " + quoted(query.user);
+  if (!query.word.empty()) sql += " AND instr(name, " + quoted(query.word) + ") > 0";
+  return sql;
+}
+
+class SqliteReader : public Reader {
+ public:
+  explicit SqliteReader(const std::string& path) : sql_(soci::sqlite3, "db=" + path + " timeout=10") {
+    sql_ << "PRAGMA query_only=1";
+    sql_ << "PRAGMA cache_size=-1024";
+  }
+
+  Result<std::optional<JobRow>> job(std::int64_t id) override {
+    return guarded<std::optional<JobRow>>([&] {
+      auto rows = select_jobs(sql_, "WHERE id = " + std::to_string(id));
+      return rows.empty() ? std::nullopt : std::optional(std::move(rows.front()));
+    });
+  }
+
+  Result<std::vector<PlacementRow>> placements(std::int64_t job) override {
+    return guarded<std::vector<PlacementRow>>([&] {
+      return select_placements(sql_, "WHERE job_id = " + std::to_string(job) + " ORDER BY incarnation, rank");
+    });
+  }
+
+  Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
+    return guarded<std::vector<JobRow>>([&] {
+      const std::string newest = " ORDER BY id DESC LIMIT " + std::to_string(query.limit);
+      if (query.word.empty()) return select_jobs(sql_, index_for(query) + conditions(query) + newest);
+      const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + newest;
+      return select_jobs(sql_, "WHERE id IN (" + ids + ") ORDER BY id DESC");
+    });
+  }
+
+  Result<std::int64_t> count_finished(const JobQuery& query) override {
+    return guarded<std::int64_t>([&] {
+      const bool is_of_one_user = query.word.empty() && query.states.empty() && !query.user.empty();
+      const std::string index = is_of_one_user ? index_for(query) : by_name;
+      return select_number(sql_, "SELECT count(*) FROM jobs " + index + conditions(query));
+    });
+  }
+
+  Result<std::vector<EventRow>> events(const EventQuery& query) override {
+    return guarded<std::vector<EventRow>>([&] {
+      std::string sql =
+          "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
+      if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
+      sql += query.after ? " ORDER BY seq" : " ORDER BY seq DESC";
+      Select select(sql_, sql + " LIMIT " + std::to_string(query.limit), event_number_count, event_text_count);
+      std::vector<EventRow> rows;
+      while (select.next()) rows.push_back(event_of(select));
+      if (!query.after) std::reverse(rows.begin(), rows.end());
+      return rows;
+    });
+  }
+
+  Result<std::optional<RemovedJob>> removed(std::int64_t job) override {
+    return guarded<std::optional<RemovedJob>>([&]() -> std::optional<RemovedJob> {
+      Select select(sql_,
+                    "SELECT last_id, at_us, rule FROM removed_jobs WHERE first_id <= " + std::to_string(job) +
+                        " ORDER BY first_id DESC LIMIT 1",
+                    2, 1);
+      if (!select.next() || select.whole(0) < job) return std::nullopt;
+      return RemovedJob{select.whole(1), select.text(0)};
+    });
+  }
+
+  Result<std::map<std::int64_t, std::optional<std::int64_t>>> ends(const std::vector<std::int64_t>& jobs) override {
+    return guarded<std::map<std::int64_t, std::optional<std::int64_t>>>([&] {
+      std::string ids;
+      for (const std::int64_t id : jobs) ids += (ids.empty() ? "" : ", ") + std::to_string(id);
+      Select select(sql_, "SELECT id, finished_us FROM jobs WHERE id IN (" + ids + ")", 2, 0);
+      std::map<std::int64_t, std::optional<std::int64_t>> ends;
+      while (select.next()) ends[select.whole(0)] = select.number(1);
+      return ends;
+    });
+  }
+
+  Result<std::int64_t> bytes_used() override {
+    return guarded<std::int64_t>([&] {
+      const std::int64_t pages =
+          select_number(sql_, "PRAGMA page_count") - select_number(sql_, "PRAGMA freelist_count");
+      return pages * select_number(sql_, "PRAGMA page_size");
+    });
+  }
+
+  Result<std::vector<FinishedJob>> oldest_finished(std::int64_t before_us, std::size_t limit) override {
+    return guarded<std::vector<FinishedJob>>([&] {
+      Select select(sql_,
+                    "SELECT id, state FROM jobs INDEXED BY jobs_finished WHERE finished_us IS NOT NULL AND "
+                    "finished_us < " +
+                        std::to_string(before_us) + " ORDER BY finished_us LIMIT " + std::to_string(limit),
+                    1, 1);
+      std::vector<FinishedJob> jobs;
+      while (select.next()) jobs.push_back({select.whole(0), select.text(0)});
+      return jobs;
+    });
+  }
+
+  Result<bool> has_events_of_no_job(std::int64_t before_us) override {
+    return guarded<bool>([&] {
+      return select_number(sql_, "SELECT 1 FROM events INDEXED BY events_of_no_job WHERE job_id IS NULL AND at_us < " +
+                                     std::to_string(before_us) + " LIMIT 1") == 1;
+    });
+  }
+
+ private:
+  template <typename T, typename Read>
+  static Result<T> guarded(Read read) {
+    try {
+      return T(read());
+    } catch (const std::exception& e) {
+      return translate(e);
+    }
+  }
+  soci::session sql_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reader>> open_reader(const std::string& data_dir) {
+  try {
+    return std::unique_ptr<Reader>(std::make_unique<SqliteReader>(database_path(data_dir)));
+  } catch (const std::exception& e) {
+    return translate(e);
+  }
+}
+
+}  // namespace sl::store

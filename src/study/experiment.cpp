@@ -1,0 +1,307 @@
+#include "study/experiment.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "study/published.h"
+#include "trace/profiles.h"
+#include "trace/summary.h"
+#include "trace/workloads.h"
+
+namespace sl::study {
+namespace {
+
+using SharedTrace = std::shared_ptr<const trace::Trace>;
+
+Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
+  const auto model = trace::find_profile(elastic.profile);
+  if (!model.ok()) return model.error();
+  std::map<std::pair<std::uint32_t, int>, std::uint32_t> made;  // (details as they were, GPUs) -> details as they are
+  for (trace::TraceJob& job : trace.jobs) {
+    const auto [at, added] =
+        made.try_emplace({job.details, job.gpus}, static_cast<std::uint32_t>(trace.details.size()));
+    if (added) {
+      const trace::TraceDetails* before = trace.details_of(job);
+      trace::TraceDetails details = before ? *before : trace::TraceDetails{};
+      details.gpus_min = std::max(1, static_cast<int>(std::floor(job.gpus * elastic.low)));
+      details.gpus_max = std::max(job.gpus, static_cast<int>(std::ceil(job.gpus * elastic.high)));
+      if (!details.model) details.model = *model;
+      trace.details.push_back(std::move(details));
+    }
+    job.details = at->second;
+  }
+  return {};
+}
+
+Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
+  trace::TraceOptions options = settings.trace_options;
+  if (jobs > 0) options.jobs_max = jobs;
+  Result<trace::Trace> trace = trace::open_trace(settings.trace, seed, options);
+  if (!trace.ok()) return trace.error();
+  if (settings.elastic) {
+    if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
+  }
+  return std::make_shared<const trace::Trace>(std::move(*trace));
+}
+
+// A trace that several simulations share: read when the first needs it, released when the last is done.
+class TraceSlot {
+ public:
+  void expect() { ++users_; }
+  Result<SharedTrace> take(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    if (trace_) return trace_;
+    Result<SharedTrace> loaded = load(settings, jobs, seed);
+    if (loaded.ok()) trace_ = *loaded;
+    return loaded;
+  }
+  // What is true of the trace whatever the policy.
+  struct Facts {
+    LowerBounds bounds;
+    double load = 0;
+  };
+  Facts facts(const sim::Cluster& cluster) {
+    const std::lock_guard lock(mutex_);
+    if (!facts_) facts_ = {lower_bounds(*trace_, cluster), trace::offered_load(*trace_, cluster.gpus())};
+    return *facts_;
+  }
+  void done() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ == 0) trace_.reset();
+  }
+
+ private:
+  std::mutex mutex_;  // guards all below
+  int users_ = 0;
+  SharedTrace trace_;
+  std::optional<Facts> facts_;
+};
+
+// One simulation to run, and its result.
+struct Task {
+  ExperimentRow* row;
+  TraceSlot* slot;
+};
+
+// Wraps any policy and keeps its failure beyond its end: the world owns the policy and destroys it.
+class Watched : public Policy {
+ public:
+  Watched(std::unique_ptr<Policy> policy, Status& failure, std::atomic<bool>& cancelled)
+      : policy_(std::move(policy)), failure_(failure), cancelled_(cancelled) {}
+  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    policy_->notice(snapshot, kind, job);
+  }
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    policy_->decide(snapshot, plan);
+    const auto failure = policy_->failure();
+    if (!failure || !failure_.ok()) return;
+    failure_ = *failure;
+    cancelled_ = true;
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  Status& failure_;
+  std::atomic<bool>& cancelled_;
+};
+
+class Runner {
+ public:
+  Runner(const ExperimentSettings& settings, ExperimentResult& result) : settings_(settings), result_(result) {}
+
+  Status prepare() {
+    for (const PolicyChoice& choice : settings_.policies) {
+      if (auto made = make(choice); !made.ok()) return made.error();
+      for (const std::int64_t jobs : settings_.job_counts)
+        for (const std::uint64_t seed : settings_.seeds) add_row(choice, jobs, seed);
+    }
+    for (ExperimentRow& row : result_.rows) {
+      tasks_.push_back({&row, &slot_of(row)});
+      tasks_.back().slot->expect();
+    }
+    const auto first = take(tasks_.front());
+    if (!first.ok()) return first.error();
+    result_.report = (*first)->report;
+    result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
+    result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
+    for (const Task& task : tasks_) jobs_total_ += task.row->jobs_asked > 0 ? task.row->jobs_asked : result_.jobs;
+    std::error_code error;
+    if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
+    if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
+    return {};
+  }
+
+  Status run(const std::function<bool(const ExperimentProgress&)>& keep_on) {
+    std::vector<std::thread> threads;
+    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t wanted = std::min(cores, tasks_.size());
+    running_ = wanted;  // all at once: the first may finish before the last begins
+    for (std::size_t t = 0; t < wanted; ++t) threads.emplace_back([this] { work(); });
+    watch(keep_on);
+    for (std::thread& thread : threads) thread.join();
+    result_.interrupted = cancelled_;
+    return fault_;
+  }
+
+ private:
+  Result<std::unique_ptr<Policy>> make(const PolicyChoice& choice) const {
+    if (settings_.semantics.empty()) return make_policy(choice);
+    if (choice.entry)
+      return invalid("bad-flag", "--semantics reproduces published policies; " + choice.name + " is not one of them");
+    return std::unique_ptr<Policy>();
+  }
+
+  void add_row(const PolicyChoice& choice, std::int64_t jobs, std::uint64_t seed) {
+    ExperimentRow row;
+    row.policy = choice;
+    row.seed = seed;
+    row.jobs_asked = jobs;
+    result_.rows.push_back(std::move(row));
+  }
+
+  // Rows with the same trace share it; a file is the same for all seeds.
+  TraceSlot& slot_of(const ExperimentRow& row) {
+    return slots_[{row.jobs_asked, trace::is_workload(settings_.trace) ? row.seed : 0}];
+  }
+  Result<SharedTrace> take(const Task& task) {
+    return task.slot->take(settings_, task.row->jobs_asked, task.row->seed);
+  }
+
+  void work() {
+    for (std::size_t i; !cancelled_ && (i = next_++) < tasks_.size();) {
+      if (Status ran = run_one(tasks_[i], i); !ran.ok()) {
+        const std::lock_guard lock(mutex_);
+        if (fault_.ok()) fault_ = ran;
+        cancelled_ = true;
+      }
+      tasks_[i].slot->done();
+      ++done_;
+    }
+    const std::lock_guard lock(mutex_);
+    --running_;
+    changed_.notify_all();
+  }
+
+  void watch(const std::function<bool(const ExperimentProgress&)>& keep_on) {
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(100), [this] { return running_ == 0; })) {
+      const double part = static_cast<double>(finished_) / static_cast<double>(std::max<std::int64_t>(1, jobs_total_));
+      if (!keep_on({done_, tasks_.size(), part})) cancelled_ = true;
+    }
+  }
+
+  Status run_one(Task& task, std::size_t number) {
+    ExperimentRow& row = *task.row;
+    const auto trace = take(task);
+    if (!trace.ok()) return trace.error();
+    const std::string name = fmt::format(
+        "{}-{}", settings_.semantics.empty() ? row.policy.name : settings_.semantics + "-" + row.policy.name,
+        number + 1);
+    const auto path = [&](const char* ending, const std::string& alone) {
+      return settings_.folder.empty() ? alone : settings_.folder + "/" + name + ending;
+    };
+    const std::string jobs_path = path(".jobs.csv", settings_.jobs_file);
+    const std::string events_path =
+        settings_.events || settings_.folder.empty() ? path(".events.csv", settings_.events_file) : "";
+    std::unique_ptr<EventFile> events;
+    if (!events_path.empty()) {
+      auto file = EventFile::create(events_path, **trace, settings_.cluster);
+      if (!file.ok()) return file.error();
+      events = std::move(*file);
+    }
+    Result<sim::SimulationResult> result = simulate_row(row, **trace, events.get());
+    if (!result.ok()) return result.error();
+    if (events) {
+      if (Status closed = events->close(); !closed.ok()) return closed;
+    }
+    if (result->cancelled) return {};
+    row.metrics = measure(**trace, *result, settings_.cluster);
+    row.standstill = result->standstill;
+    const TraceSlot::Facts facts = task.slot->facts(settings_.cluster);
+    row.load = facts.load;
+    if (row.metrics.unfinished + row.metrics.failed == 0) row.bounds = facts.bounds;
+    if (!jobs_path.empty()) {
+      if (Status written = write_jobs(jobs_path, **trace, *result); !written.ok()) return written;
+    }
+    if (!settings_.folder.empty()) row.jobs_file = name + ".jobs.csv";
+    if (!settings_.folder.empty() && events) row.events_file = name + ".events.csv";
+    row.done = true;
+    return {};
+  }
+
+  Result<sim::SimulationResult> simulate_row(const ExperimentRow& row, const trace::Trace& trace,
+                                             sim::WorldObserver* observer) {
+    if (!settings_.semantics.empty())
+      return simulate_as(settings_.semantics, row.policy.name, trace, settings_.cluster);
+    sim::SimulationSettings simulation;
+    simulation.cluster = settings_.cluster;
+    simulation.knows_durations = settings_.knows_durations;
+    simulation.seed = row.seed;
+    simulation.finished = &finished_;
+    simulation.cancelled = &cancelled_;
+    simulation.observer = observer;
+    Status failure;
+    std::vector<sim::PolicySwitch> switches;
+    for (const auto& [after, choice] : settings_.switches) {
+      auto policy = make_watched(choice, failure);
+      if (!policy.ok()) return policy.error();
+      switches.push_back({trace.jobs.front().submitted + after, choice.name, std::move(*policy)});
+    }
+    auto policy = make_watched(row.policy, failure);
+    if (!policy.ok()) return policy.error();
+    sim::SimulationResult result = sim::simulate(trace, std::move(*policy), simulation, std::move(switches));
+    if (!failure.ok()) return failure.error();
+    return result;
+  }
+
+  // Built-in policies cannot fail and are not wrapped, so they lose no speed.
+  Result<std::unique_ptr<Policy>> make_watched(const PolicyChoice& choice, Status& failure) {
+    auto policy = make_policy(choice);
+    if (!policy.ok() || !choice.entry) return policy;
+    return std::unique_ptr<Policy>(std::make_unique<Watched>(std::move(*policy), failure, cancelled_));
+  }
+
+  const ExperimentSettings& settings_;
+  ExperimentResult& result_;
+  std::vector<Task> tasks_;
+  std::map<std::pair<std::int64_t, std::uint64_t>, TraceSlot> slots_;
+  std::atomic<std::size_t> next_{0}, done_{0};
+  std::atomic<std::int64_t> finished_{0};
+  std::atomic<bool> cancelled_{false};
+  std::int64_t jobs_total_ = 0;
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::size_t running_ = 0;
+  Status fault_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_policy(const PolicyChoice& choice) {
+  if (!choice.entry) return sl::make_policy(choice.name, choice.parameters);
+  const auto parameters = parse_parameters(choice.entry->info, choice.parameters);
+  if (!parameters.ok()) return parameters.error();
+  return choice.entry->make(*parameters);
+}
+
+const PolicyEntry& entry_of(const PolicyChoice& choice) {
+  return choice.entry ? *choice.entry : *find_policy(choice.name);
+}
+
+Result<ExperimentResult> run_experiment(const ExperimentSettings& settings,
+                                        const std::function<bool(const ExperimentProgress&)>& keep_on) {
+  ExperimentResult result;
+  Runner runner(settings, result);
+  if (Status prepared = runner.prepare(); !prepared.ok()) return prepared.error();
+  if (Status ran = runner.run(keep_on); !ran.ok()) return ran.error();
+  return result;
+}
+
+}  // namespace sl::study

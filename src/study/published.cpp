@@ -1,0 +1,74 @@
+#include "study/published.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "study/published_worlds.h"
+
+namespace sl::study {
+namespace {
+
+struct Published {
+  const char* semantics;
+  const char* policy;
+  sim::SimulationResult (*simulate)(const SecondsTrace&, const Shape&);
+};
+constexpr Published all[] = {{"tiresias", "fifo", tiresias_fifo},
+                             {"tiresias", "srtf", tiresias_srtf},
+                             {"tiresias", "tiresias", tiresias_dlas_gpu},
+                             {"lucid", "fifo", lucid_fifo},
+                             {"lucid", "srtf", lucid_srtf},
+                             {"lucid", "tiresias", lucid_tiresias}};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+Result<SecondsTrace> in_seconds(const trace::Trace& trace) {
+  SecondsTrace jobs;
+  for (const trace::TraceJob& job : trace.jobs) {
+    if (job.submitted.us % 1'000'000 != 0 || job.duration.us % 1'000'000 != 0)
+      return invalid("semantics-trace", "job " + std::string(job.id()) + " has a time that is not a whole second")
+          .note("published simulators count whole seconds");
+    jobs.push_back({job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus});
+  }
+  return jobs;
+}
+
+}  // namespace
+
+std::vector<std::string> published_simulators() { return {"tiresias", "lucid"}; }
+
+Result<sim::SimulationResult> simulate_as(const std::string& semantics, const std::string& policy,
+                                          const trace::Trace& trace, const sim::Cluster& cluster) {
+  std::vector<std::string> known;
+  for (const Published& published : all) {
+    if (published.semantics != semantics) continue;
+    known.emplace_back(published.policy);
+    if (published.policy != policy) continue;
+    const Result<SecondsTrace> jobs = in_seconds(trace);
+    if (!jobs.ok()) return jobs.error();
+    const Shape shape = {cluster.servers(), cluster.gpus_per_server_max()};
+    if (!cluster.is_uniform())
+      return invalid("semantics-shape", "published simulators know only one kind of server").hint("--servers 16x8");
+    if (semantics == "lucid" && shape.gpus_per_server != 8)
+      return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
+    sim::SimulationResult result = published.simulate(*jobs, shape);
+    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
+      if (result.outcomes[i].finished.happened())
+        result.outcomes[i].run = trace.jobs[i].duration;  // they do not report restarts
+    }
+    return result;
+  }
+  if (known.empty())
+    return invalid("bad-semantics", "there is no published simulator " + semantics)
+        .note("it is one of " + joined(published_simulators()));
+  return invalid("semantics-policy", fmt::format("policy {1} of {0} is not reproduced", semantics, policy))
+      .note("it is one of " + joined(known));
+}
+
+}  // namespace sl::study

@@ -1,0 +1,127 @@
+#include "study/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/suggest.h"
+
+namespace sl::study {
+namespace {
+
+constexpr const char* usual_metrics =
+    "avg_jct_s,avg_wait_s,p50_jct_s,p95_jct_s,p99_jct_s,makespan_s,gpu_allocation_pct,gpu_utilization_pct,preemptions";
+
+boost::json::value number(double value) { return std::isnan(value) ? boost::json::value() : boost::json::value(value); }
+
+boost::json::object to_json(const ExperimentRow& row) {
+  boost::json::object parameters;
+  for (const auto& [name, value] : row.policy.parameters) parameters[name] = value;
+  boost::json::object object = {{"policy", row.policy.name}, {"parameters", std::move(parameters)}, {"seed", row.seed}};
+  for (const MetricInfo& metric : metric_infos()) {
+    const double value = row.metrics.*metric.value;
+    object[metric.name] =
+        is_count(metric) && !std::isnan(value) ? boost::json::value(static_cast<std::int64_t>(value)) : number(value);
+  }
+  object["avg_jct_bound_s"] = number(row.bounds ? row.bounds->avg_jct_s : no_figure);
+  object["makespan_bound_s"] = number(row.bounds ? row.bounds->makespan_s : no_figure);
+  object["standstill"] = row.standstill.empty() ? boost::json::value() : boost::json::value(row.standstill);
+  object["jobs_file"] = row.jobs_file.empty() ? boost::json::value() : boost::json::value(row.jobs_file);
+  object["events_file"] = row.events_file.empty() ? boost::json::value() : boost::json::value(row.events_file);
+  return object;
+}
+
+boost::json::array to_json(const std::vector<PolicySwitchChoice>& switches) {
+  boost::json::array list;
+  for (const PolicySwitchChoice& each : switches)
+    list.push_back({{"after_s", each.after.to_seconds()}, {"policy", each.policy.name}});
+  return list;
+}
+
+}  // namespace
+
+bool is_count(const MetricInfo& metric) {
+  constexpr std::string_view others[] = {"_s", "_pct", "fairness", "slowdown"};
+  return std::none_of(std::begin(others), std::end(others),
+                      [&](std::string_view ending) { return metric.name.ends_with(ending); });
+}
+
+std::string_view without_unit(const MetricInfo& metric) {
+  for (const std::string_view unit : {"_s", "_pct"}) {
+    if (metric.name.ends_with(unit)) return metric.name.substr(0, metric.name.size() - unit.size());
+  }
+  return metric.name;
+}
+
+std::string parameters_text(const PolicyChoice& choice) {
+  std::string text;
+  for (const auto& [name, value] : choice.parameters) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text;
+}
+
+Result<std::vector<const MetricInfo*>> find_metrics(const std::string& names) {
+  std::vector<const MetricInfo*> found;
+  if (names == "all") {
+    for (const MetricInfo& metric : metric_infos()) found.push_back(&metric);
+    return found;
+  }
+  std::vector<std::string_view> known;
+  for (const MetricInfo& metric : metric_infos()) known.push_back(metric.name);
+  const std::string list = names.empty() ? usual_metrics : names;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    const std::string_view name = std::string_view(list).substr(at, comma - at);
+    const auto infos = metric_infos();
+    const auto metric = std::find_if(infos.begin(), infos.end(),
+                                     [&](const MetricInfo& m) { return m.name == name || without_unit(m) == name; });
+    if (metric == infos.end()) {
+      Error error = invalid("unknown-metric", "there is no metric " + std::string(name));
+      if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+      error.hints.push_back("--metrics all shows every one");
+      return error;
+    }
+    found.push_back(&*metric);
+    at = comma + 1;
+  }
+  return found;
+}
+
+void print_plain(const ExperimentResult& result, std::ostream& out) {
+  out << "policy\tparameters\tseed";
+  for (const MetricInfo& metric : metric_infos()) out << '\t' << metric.name;
+  out << '\n';
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.done) continue;
+    out << row.policy.name << '\t' << parameters_text(row.policy) << '\t' << row.seed;
+    for (const MetricInfo& metric : metric_infos()) {
+      const double value = row.metrics.*metric.value;
+      out << '\t' << (std::isnan(value) ? "" : fmt::format("{}", value));
+    }
+    out << '\n';
+  }
+}
+
+boost::json::object to_document(const ExperimentSettings& settings, const ExperimentResult& result,
+                                const std::string& servers, const std::string& command) {
+  boost::json::array rows;
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.done) continue;
+    rows.push_back(to_json(row));
+  }
+  return {{"version", 1},
+          {"program", std::string("schedulearn ") + SCHEDULEARN_VERSION},
+          {"command", command},
+          {"trace", settings.trace},
+          {"servers", servers},
+          {"gpus", settings.cluster.gpus()},
+          {"jobs", result.jobs},
+          {"left_out",
+           {{"oversize", result.report.dropped_oversize}, {"without_gpus", result.report.dropped_without_gpus}}},
+          {"switches", to_json(settings.switches)},
+          {"interrupted", result.interrupted},
+          {"results", std::move(rows)}};
+}
+
+}  // namespace sl::study

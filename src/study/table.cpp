@@ -1,0 +1,429 @@
+#include "study/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <tuple>
+
+#include "base/statistics.h"
+#include "base/text.h"
+#include "study/report.h"
+
+namespace sl::study {
+namespace {
+
+constexpr std::size_t notes_unfolded_max = 3;
+
+// Rows that differ only in the seed.
+struct Group {
+  std::size_t place = 0;  // in the order requested
+  std::vector<const ExperimentRow*> rows;
+  const ExperimentRow& first() const { return *rows.front(); }
+  std::vector<double> values(const MetricInfo& metric) const {
+    std::vector<double> all;
+    for (const ExperimentRow* row : rows) {
+      if (const double value = row->metrics.*metric.value; !std::isnan(value)) all.push_back(value);
+    }
+    return all;
+  }
+  double mean(const MetricInfo& metric) const {
+    const std::vector<double> all = values(metric);
+    return all.empty() ? no_figure : estimate(all).mean;
+  }
+  bool has_all_jobs() const {
+    return std::all_of(rows.begin(), rows.end(), [](const ExperimentRow* row) { return row->bounds.has_value(); });
+  }
+};
+
+std::vector<Group> group(const ExperimentResult& result) {
+  std::vector<Group> groups;
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.done) continue;
+    const bool same = !groups.empty() && groups.back().first().policy.name == row.policy.name &&
+                      groups.back().first().policy.parameters == row.policy.parameters &&
+                      groups.back().first().jobs_asked == row.jobs_asked;
+    if (!same) groups.push_back({groups.size(), {}});
+    groups.back().rows.push_back(&row);
+  }
+  return groups;
+}
+
+// Smaller is better; no figure and unfinished jobs come last.
+std::pair<bool, double> rank(const Group& group, const MetricInfo& metric) {
+  const double mean = group.mean(metric);
+  if (std::isnan(mean)) return {true, INFINITY};
+  return {!group.has_all_jobs(), metric.more_is_better ? -mean : mean};
+}
+
+// Numbers of jobs in the order requested, the rest by rank: a policy where its best parameters are.
+std::vector<Group> sorted(std::vector<Group> groups, const MetricInfo& metric,
+                          const std::vector<std::int64_t>& counts) {
+  const auto place = [&](const Group& each) {
+    const auto count = std::find(counts.begin(), counts.end(), each.first().jobs_asked) - counts.begin();
+    auto best = rank(each, metric);
+    for (const Group& other : groups) {
+      const bool is_sibling =
+          other.first().policy.name == each.first().policy.name && other.first().jobs_asked == each.first().jobs_asked;
+      if (is_sibling) best = std::min(best, rank(other, metric));
+    }
+    return std::tuple(count, best, each.first().policy.name, rank(each, metric));
+  };
+  std::vector<std::pair<decltype(place(groups.front())), std::size_t>> places;
+  for (std::size_t i = 0; i < groups.size(); ++i) places.emplace_back(place(groups[i]), i);
+  std::sort(places.begin(), places.end());
+  std::vector<Group> ordered;
+  for (const auto& [_, i] : places) ordered.push_back(std::move(groups[i]));
+  return ordered;
+}
+
+// ---- Text ----
+
+std::size_t width(const std::string& text) {  // on the screen: ± counts as one
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Broken between words; every line but the first is indented by two more.
+void print_wrapped(const std::string& text, std::size_t indent, std::size_t columns, std::ostream& out) {
+  std::string line(indent, ' ');
+  bool is_empty = true;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (!is_empty && columns > 0 && width(line) + 1 + width(word) > columns) {
+      out << line << '\n';
+      line.assign(indent + 2, ' ');
+      is_empty = true;
+    }
+    line += (is_empty ? "" : " ") + word;
+    is_empty = false;
+    at = end + 1;
+  }
+  out << line << '\n';
+}
+
+template <typename Number>
+std::string count_text(Number n) {
+  return with_commas(static_cast<double>(n), 0);
+}
+
+std::string label(const ExperimentSettings& settings, const Group& group, bool with_jobs) {
+  std::string text = group.first().policy.name;
+  if (const std::string parameters = parameters_text(group.first().policy); !parameters.empty())
+    text += " " + parameters;
+  for (const PolicySwitchChoice& each : settings.switches)
+    text += fmt::format(", {} after {}", each.policy.name, duration_text(each.after.to_seconds()));
+  if (with_jobs && settings.job_counts.size() > 1)
+    text += fmt::format(" ({} jobs)", count_text(group.first().jobs_asked));
+  return text;
+}
+
+// ---- The table ----
+
+// A metric in the unit of its largest value.
+struct Column {
+  const MetricInfo* metric = nullptr;
+  std::string unit;
+  double divisor = 1;
+  int digits = 0;
+  std::string text(double value) const { return std::isnan(value) ? "-" : with_commas(value / divisor, digits); }
+};
+
+// Of the means that are not 0; 0 to 0 if there are none.
+std::pair<double, double> extremes(const std::vector<Group>& groups, const MetricInfo& metric) {
+  double least = INFINITY, most = 0;
+  for (const Group& each : groups) {
+    const double size = std::abs(each.mean(metric));
+    if (size > 0) least = std::min(least, size), most = std::max(most, size);
+  }
+  return {std::min(least, most), most};
+}
+
+// So many that the largest shows four figures and the smallest three, as far as three decimals go.
+int digits_for(double least, double most) {
+  if (!(least > 0)) return 0;
+  const auto places = [](double value) { return static_cast<int>(std::floor(std::log10(value))); };
+  return std::clamp(std::max(3 - places(most), 2 - places(least)), 0, 3);
+}
+
+Column column_of(const MetricInfo& metric, const std::vector<Group>& groups) {
+  if (metric.name.ends_with("_pct")) return {&metric, "%", 1, 1};
+  if (!metric.name.ends_with("_s")) return {&metric, "", 1, is_count(metric) ? 0 : 3};
+  const auto [least, most] = extremes(groups, metric);
+  const TimeUnit unit = time_unit(most);
+  return {&metric, unit.name, unit.seconds, digits_for(least / unit.seconds, most / unit.seconds)};
+}
+
+bool all_equal(const std::vector<double>& values) {
+  return std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end();
+}
+
+// A dash stands for no value; several seeds with different values give mean ± half the 95 % interval.
+std::string cell(const Group& group, const Column& column) {
+  const std::vector<double> values = group.values(*column.metric);
+  if (values.empty()) return "-";
+  if (all_equal(values)) return column.text(values.front());
+  const Estimate of = estimate(values);
+  return column.text(of.mean) + " ±" + column.text(of.half_width);
+}
+
+using Cells = std::vector<std::string>;
+
+void print_aligned(const std::vector<Cells>& rows, const std::vector<std::size_t>& widths, std::size_t from,
+                   std::size_t to, std::ostream& out) {
+  for (const Cells& row : rows) {
+    const auto cell = [&](std::size_t c) { return c < row.size() ? row[c] : std::string(); };
+    std::string line = "  " + cell(0) + std::string(widths[0] - width(cell(0)), ' ');
+    bool is_empty = true;
+    for (std::size_t c = from; c < to; ++c) {
+      line += "  " + std::string(widths[c] - width(cell(c)), ' ') + cell(c);
+      is_empty = is_empty && cell(c).empty();
+    }
+    if (is_empty) continue;
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+  }
+}
+
+// The first column again in front of those that do not fit beside it.
+void print_aligned(const std::vector<Cells>& rows, std::size_t columns, std::ostream& out) {
+  std::vector<std::size_t> widths;
+  for (const Cells& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  }
+  for (std::size_t from = 1, to = 1; from < widths.size(); from = to) {
+    std::size_t taken = 2 + widths[0];
+    while (to < widths.size() && (columns == 0 || to == from || taken + 2 + widths[to] <= columns))
+      taken += 2 + widths[to++];
+    if (from > 1) out << '\n';
+    print_aligned(rows, widths, from, to, out);
+  }
+}
+
+// The bound that is the same for all rows; nothing if some policy left jobs out, or numbers of jobs or seeds differ.
+std::optional<LowerBounds> common_bound(const std::vector<Group>& groups) {
+  std::optional<LowerBounds> bound;
+  for (const Group& each : groups) {
+    for (const ExperimentRow* row : each.rows) {
+      if (!row->bounds || (bound && !(*row->bounds == *bound))) return {};
+      bound = row->bounds;
+    }
+  }
+  return bound;
+}
+
+Cells bound_row(const LowerBounds& bounds, const std::vector<Column>& columns) {
+  Cells row = {"lower bound"};
+  for (const Column& column : columns) {
+    const double bound = column.metric->name == "avg_jct_s"    ? bounds.avg_jct_s
+                         : column.metric->name == "makespan_s" ? bounds.makespan_s
+                                                               : no_figure;
+    row.push_back(std::isnan(bound) ? "" : column.text(bound));
+  }
+  return row;
+}
+
+bool has_bounded(const std::vector<const MetricInfo*>& metrics) {
+  return std::any_of(metrics.begin(), metrics.end(), [](const MetricInfo* metric) {
+    return metric->name == "avg_jct_s" || metric->name == "makespan_s";
+  });
+}
+
+std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vector<Group>& groups,
+                            const std::vector<const MetricInfo*>& metrics) {
+  std::vector<Column> columns;
+  std::vector<Cells> rows = {{"policy"}, {""}};
+  for (const MetricInfo* metric : metrics) {
+    columns.push_back(column_of(*metric, groups));
+    rows[0].emplace_back(without_unit(*metric));
+    rows[1].push_back(columns.back().unit);
+  }
+  for (const Group& each : groups) {
+    rows.push_back({label(settings, each, true)});
+    for (const Column& column : columns) rows.back().push_back(cell(each, column));
+  }
+  const auto bound = common_bound(groups);
+  if (bound && has_bounded(metrics)) rows.push_back(bound_row(*bound, columns));
+  return rows;
+}
+
+// ---- Above it ----
+
+void print_left_out(const trace::TraceReport& report, std::ostream& out) {
+  const auto say = [&](std::int64_t count, const char* what, const char* why) {
+    if (count > 0) fmt::print(out, "  {:<12} {} {}\n", what, count_text(count), why);
+  };
+  say(report.dropped_oversize, "left out", "jobs that are too wide for the cluster");
+  say(report.dropped_without_gpus, "left out", "jobs without a GPU");
+  say(report.clipped_gpus, "made narrow", "jobs");
+  say(report.clipped_duration, "clipped", "durations");
+  if (report.was_unsorted) fmt::print(out, "  sorted       the rows were not in order of submission\n");
+}
+
+std::string cluster_text(const sim::Cluster& cluster) {
+  std::string text;
+  for (const sim::ServerKind& kind : cluster.kinds) {
+    text += text.empty() ? "" : " and ";
+    text += fmt::format("{} server{} of {} {}GPU{}", kind.count, kind.count == 1 ? "" : "s", kind.gpus,
+                        kind.gpu_type.empty() ? "" : kind.gpu_type + " ", kind.gpus == 1 ? "" : "s");
+  }
+  return text;
+}
+
+struct Loads {
+  double least = INFINITY, most = 0;
+};
+
+Loads loads_of(const std::vector<Group>& groups) {
+  Loads loads;
+  for (const Group& each : groups) {
+    for (const ExperimentRow* row : each.rows)
+      loads.least = std::min(loads.least, row->load), loads.most = std::max(loads.most, row->load);
+  }
+  return loads;
+}
+
+std::string load_text(const Loads& loads) {
+  if (loads.most == 0) return loads.least == 0 ? ", all submitted at once" : "";
+  const std::string least = fmt::format("{:.2f}", loads.least), most = fmt::format("{:.2f}", loads.most);
+  return ", load " + (least == most ? most : least + " to " + most);
+}
+
+void print_head(const ExperimentSettings& settings, const ExperimentResult& result, const std::vector<Group>& groups,
+                const TableStyle& style, std::ostream& out) {
+  std::string jobs = count_text(result.jobs);
+  if (settings.job_counts.size() > 1) {
+    jobs.clear();
+    for (const std::int64_t count : settings.job_counts) jobs += (jobs.empty() ? "" : ", ") + count_text(count);
+  }
+  const Loads loads = loads_of(groups);
+  const char* thing = jobs == "1" ? "job" : "jobs";
+  print_wrapped(fmt::format("{} {} on {}{}", jobs, thing, cluster_text(settings.cluster), load_text(loads)), 0,
+                style.columns, out);
+  print_left_out(result.report, out);
+  if (loads.most <= 1) return;
+  print_wrapped(fmt::format("warning: load above 1: more work arrives than {} can do, so the queue grows until the "
+                            "last submission",
+                            settings.cluster.gpus() == 1 ? "the GPU" : count_text(settings.cluster.gpus()) + " GPUs"),
+                2, style.columns, out);
+}
+
+// ---- Below it ----
+
+// The group requested first among those with as many jobs.
+const Group& base_of(const std::vector<Group>& groups, std::int64_t jobs) {
+  const Group* base = nullptr;
+  for (const Group& each : groups) {
+    if (each.first().jobs_asked == jobs && (!base || each.place < base->place)) base = &each;
+  }
+  return *base;
+}
+
+// With several seeds: each policy compared with the first one that has the same number of jobs, seed by seed.
+void print_changes(const ExperimentSettings& settings, const std::vector<Group>& groups, const TableStyle& style,
+                   std::ostream& out) {
+  if (groups.empty() || groups.front().rows.size() < 2) return;
+  const MetricInfo& jct = *find_metrics("avg_jct_s")->front();
+  if (std::all_of(groups.begin(), groups.end(), [&](const Group& each) { return all_equal(each.values(jct)); })) {
+    out << '\n';
+    return print_wrapped(
+        "all seeds give the same: they affect only generated workloads, faults and random choices of policies", 2,
+        style.columns, out);
+  }
+  std::vector<Cells> rows;
+  for (const Group& each : groups) {
+    const Group& base = base_of(groups, each.first().jobs_asked);
+    if (&base == &each) continue;
+    const Estimate change = paired_change_pct(base.values(jct), each.values(jct));
+    rows.push_back({"  " + label(settings, each, true), fmt::format("{:+.1f} %", change.mean),
+                    fmt::format("{:+.1f} to {:+.1f}", change.low, change.high),
+                    change.low <= 0 && change.high >= 0 ? "no clear difference" : ""});
+  }
+  if (rows.empty()) return;
+  out << '\n';
+  const Group& first = base_of(groups, groups.front().first().jobs_asked);
+  print_wrapped(
+      fmt::format("mean JCT against {}{}, seed by seed, {} seeds, 95 % interval", label(settings, first, false),
+                  settings.job_counts.size() > 1 ? " with as many jobs" : "", first.rows.size()),
+      2, style.columns, out);
+  print_aligned(rows, 0, out);
+}
+
+std::string why_unfinished(const ExperimentRow& row) {
+  if (!row.standstill.empty()) return "; given up because the policy gets nothing done: " + row.standstill;
+  const double idle_s = row.metrics.idle_at_end_s;
+  return idle_s == 0 ? "" : fmt::format("; given up after the cluster had been idle for {:.1f} hours", idle_s / 3600);
+}
+
+// What makes figures incomparable; never folded.
+void print_warnings(const ExperimentSettings& settings, const ExperimentResult& result,
+                    const std::vector<Group>& groups, const std::vector<const MetricInfo*>& metrics,
+                    const TableStyle& style, std::ostream& out) {
+  const auto say = [&](const std::string& text) { print_wrapped(text, 2, style.columns, out); };
+  bool has_all_jobs = true;
+  for (const Group& each : groups) {
+    const Metrics& m = each.first().metrics;
+    const std::string name = label(settings, each, true);
+    if (m.unfinished > 0)
+      say(fmt::format("{}: {} jobs never ran to their end{}", name, count_text(m.unfinished),
+                      why_unfinished(each.first())));
+    if (m.failed > 0) say(fmt::format("{}: {} jobs failed or were rejected", name, count_text(m.failed)));
+    has_all_jobs = has_all_jobs && each.has_all_jobs();
+  }
+  if (!has_all_jobs && has_bounded(metrics))
+    say("no lower bound is shown: it is for all jobs, and the figures above are of those that finished");
+  for (const ExperimentRow& row : result.rows) {
+    if (!row.done) say(fmt::format("{} (seed {}) was interrupted", row.policy.name, row.seed));
+  }
+}
+
+// What policies assume where the trace states nothing: a sentence with the policies that it is about.
+std::vector<std::pair<std::string, std::string>> assumptions(const ExperimentSettings& settings,
+                                                             const ExperimentResult& result) {
+  std::vector<std::pair<std::string, std::string>> notes;
+  if (!settings.semantics.empty()) return notes;
+  std::vector<std::string> seen;
+  for (const PolicyChoice& choice : settings.policies) {
+    if (std::find(seen.begin(), seen.end(), choice.name) != seen.end()) continue;
+    seen.push_back(choice.name);
+    for (const std::string& sentence : result.missing.sentences(entry_of(choice).info.needs, "submitted")) {
+      const auto same = std::find_if(notes.begin(), notes.end(), [&](const auto& n) { return n.second == sentence; });
+      if (same == notes.end()) {
+        notes.emplace_back(choice.name, sentence);
+      } else {
+        same->first += ", " + choice.name;
+      }
+    }
+  }
+  return notes;
+}
+
+void print_notes(const ExperimentSettings& settings, const ExperimentResult& result, const TableStyle& style,
+                 std::ostream& out) {
+  const auto notes = assumptions(settings, result);
+  if (!style.notes && notes.size() > notes_unfolded_max) {
+    print_wrapped(fmt::format("{} notes on what policies assume where the trace states nothing: --notes", notes.size()),
+                  2, style.columns, out);
+    return;
+  }
+  for (const auto& [policies, sentence] : notes) print_wrapped(policies + ": " + sentence, 2, style.columns, out);
+}
+
+}  // namespace
+
+void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
+                 const std::vector<const MetricInfo*>& metrics, const TableStyle& style, std::ostream& out) {
+  const std::vector<Group> groups = sorted(group(result), *metrics.front(), settings.job_counts);
+  print_head(settings, result, groups, style, out);
+  out << '\n';
+  print_aligned(table_of(settings, groups, metrics), style.columns, out);
+  print_warnings(settings, result, groups, metrics, style, out);
+  print_changes(settings, groups, style, out);
+  print_notes(settings, result, style, out);
+}
+
+}  // namespace sl::study

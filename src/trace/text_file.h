@@ -1,0 +1,20 @@
+// The text of a trace file, plain or gzip; its first bytes decide, not its name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace sl::trace {
+
+// Errors: "no-such-file", "cannot-read", "not-a-file" (a directory), "trace-damaged" (gzip that is cut off, damaged or
+// followed by something else), "trace-too-large" (more than 2 GiB of text).
+Result<std::string> read_text(const std::string& path);
+Result<std::string> inflate_text(std::string_view compressed);
+
+// Writes text to a file, compressed if its name ends in .gz; the same text gives the same bytes. The file appears once
+// all of it is written; "-" is standard output. Errors: "cannot-write", "disk-full".
+Status write_text(const std::string& path, std::string_view text);
+
+}  // namespace sl::trace

@@ -1,0 +1,378 @@
+#include "trace/trace.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "base/random.h"
+#include "trace/profiles.h"
+#include "trace/summary.h"
+#include "trace/text_file.h"
+#include "trace/workloads.h"
+#include "trace/writer.h"
+
+namespace sl::trace {
+namespace {
+
+const std::string header = "job_id,submit_time_s,gpus,duration_s\n";
+
+Trace good(const std::string& text, const TraceOptions& options = {}) {
+  auto trace = parse_trace(text, options);
+  if (!trace.ok()) ADD_FAILURE() << trace.error().message;
+  SL_CHECK(trace.ok(), "the traces of tests are valid");
+  return std::move(*trace);
+}
+
+Error bad(const std::string& text, const TraceOptions& options = {}) { return parse_trace(text, options).error(); }
+
+TEST(Traces, say_line_and_column_of_what_they_cannot_read) {
+  const auto code = [](const std::string& text) { return parse_trace(text, {}).error(); };
+  EXPECT_EQ(code("job_id,gpus\n").code, "trace-columns");
+  EXPECT_EQ(code("").code, "trace-columns");
+  EXPECT_EQ(code(header).code, "trace-empty");
+  EXPECT_EQ(code(header + "a,0,1,5\nb,x,1,5\n").message, "line 3: submit_time_s is not a valid number: x");
+  for (const char* row :
+       {"a,-1,1,5", "a,0,1,nan", "a,0,1,inf", "a,0,1.5,5", "a,0,-1,5", "a,0,1e9,5", "a,1e300,1,5", "a,,1,5"})
+    EXPECT_EQ(code(header + row + "\n").code, "trace-row") << row;
+  EXPECT_EQ(code(header + "a,0,1\n").code, "trace-row");
+  EXPECT_EQ(code(header + "a,0,1,5\na,1,1,5\n").code, "trace-duplicate-id");
+  EXPECT_EQ(code(std::string(1'000'000, ',') + "\n").code, "trace-columns");
+  EXPECT_EQ(code(header + std::string(1'000'000, ',') + "\n").code, "trace-row");
+  EXPECT_EQ(read_trace("/no/such/file", {}).error().code, "no-such-file");
+}
+
+TEST(Traces, hold_sizes_of_models_numbers_of_gpus_and_roles_and_write_them_as_they_came) {
+  const std::string text =
+      "job_id,submit_time_s,gpus,duration_s,gpus_min,gpus_max,model_bytes,largest_tensor_bytes,gpus_allowed,roles\n"
+      "a,0,4,5,1,8,400,300,1|2|4|8,\n"
+      "b,0,3,5,1,4,,,,scheduler 1 gpus=0 cpus=1.5|server 2 gpus=0 mem_mib=8192|worker 1..4 cpus=2\n";
+  const Trace trace = good(text);
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->model->parameter_bytes, 400);
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->model->largest_tensor_bytes, 300);
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->model->gpu_counts_allowed, (std::vector<int>{1, 2, 4, 8}));
+  const std::vector<Role>& roles = trace.details_of(trace.jobs[1])->model->roles;
+  ASSERT_EQ(roles.size(), 3u);
+  EXPECT_EQ(roles[0].demand[Resource::cpu], 1.5);
+  EXPECT_EQ(roles[1].count_min, 2);
+  EXPECT_EQ(roles[1].gpus, 0);
+  EXPECT_EQ(roles[1].demand[Resource::memory], 8192.0 * 1024 * 1024);
+  EXPECT_EQ(roles[2].count_wanted, 4);
+  EXPECT_EQ(to_csv(trace), text);
+  EXPECT_TRUE(lost_in_csv(trace).empty());
+}
+
+TEST(Traces, take_the_range_of_gpus_from_roles_and_from_the_numbers_that_are_allowed) {
+  const Trace trace = good(
+      "job_id,submit_time_s,gpus,duration_s,gpus_allowed,roles\n"
+      "a,0,2,5,2|4,\nb,0,2,5,,ps 1 gpus=0|worker 1..3|chief 1\n");
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->gpus_max, 4);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->gpus_min, 2);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->gpus_max, 4);
+}
+
+TEST(Traces, refuse_numbers_of_gpus_and_roles_that_make_no_sense) {
+  const std::string start = "job_id,submit_time_s,gpus,duration_s,gpus_allowed,roles\na,0,3,5,";
+  for (const char* row : {"1|2,", "3|2,", "3|x,", "0|3,", "3|3,", ",worker 4", ",worker 3 gpus=2", ",worker 0..3",
+                          ",worker 3 disks=1", ",worker", ",ps 3 gpus=0", ",w 2|w 1", "3,worker 3"})
+    EXPECT_EQ(bad(start + row + "\n").code, "trace-row") << row;
+}
+
+TEST(Traces, count_what_they_drop_and_clip) {
+  TraceOptions options;
+  options.gpus_max = 4;
+  options.duration_min = Duration::whole_seconds(1);
+  options.duration_max = Duration::whole_seconds(100);
+  const auto trace =
+      parse_trace("gpus,job_id,duration_s,submit_time_s,user\n8,a,5,0,u\n0,b,5,0,u\n2,c,500,7,u\n1,d,0,3,u\n", options);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_EQ(trace->report.dropped_oversize, 1);
+  EXPECT_EQ(trace->report.dropped_without_gpus, 1);
+  EXPECT_EQ(trace->report.clipped_duration, 2);
+  EXPECT_TRUE(trace->report.was_unsorted);
+  EXPECT_EQ(trace->jobs.front().id(), "d");
+}
+
+TEST(Traces, may_have_a_byte_order_mark_crlf_quotes_and_empty_lines) {
+  const Trace trace =
+      good("\xEF\xBB\xBF\"job_id\",submit_time_s,\"gpus\",duration_s\r\n\r\n\"a,b\",\"0\",1,5\r\n\nc,1,2,6");
+  ASSERT_EQ(trace.jobs.size(), 2u);
+  EXPECT_EQ(trace.jobs[0].id(), "a,b");
+  EXPECT_EQ(trace.jobs[1].duration, Duration::whole_seconds(6));
+  EXPECT_EQ(to_csv(trace), header + "\"a,b\",0,1,5\nc,1,2,6\n");
+}
+
+TEST(Traces, refuse_quotes_that_are_not_around_a_field) {
+  for (const char* row : {"\"a,0,1,5", "a\",0,1,5", "\"a\"b,0,1,5", "a,0,1,5\""})
+    EXPECT_EQ(bad(header + row + "\n").code, "trace-row") << row;
+  EXPECT_EQ(bad("\"job_id,gpus\n").code, "trace-columns");
+}
+
+TEST(Traces, names_may_hold_quotes_commas_and_line_ends) {
+  const Trace trace = good(header + "\"say \"\"hi\"\", twice\",0,1,5\n\"two\nlines\",1,1,5\n");
+  ASSERT_EQ(trace.jobs.size(), 2u);
+  EXPECT_EQ(trace.jobs[0].id(), "say \"hi\", twice");
+  EXPECT_EQ(trace.jobs[1].id(), "two\nlines");
+  EXPECT_EQ(to_csv(trace), to_csv(good(to_csv(trace))));
+}
+
+TEST(Traces, end_a_line_of_a_hundred_megabytes_with_an_error) {
+  const std::string wide = std::string(50'000'000, 'x') + std::string(50'000'000, ',');
+  EXPECT_EQ(bad(wide).code, "trace-columns");
+  EXPECT_EQ(bad(header + wide + "\n").code, "trace-row");
+  const Error long_id = bad(header + std::string(100'000'000, 'x') + ",0,1,5\n");
+  EXPECT_EQ(long_id.code, "trace-row");
+  EXPECT_LT(long_id.message.size(), 200u);
+  EXPECT_EQ(bad(header + "a," + std::string(100'000'000, '1') + ",1,5\n").code, "trace-row");
+}
+
+TEST(Traces, show_binary_garbage_without_control_characters) {
+  const Error error =
+      bad(std::string("\x7f"
+                      "ELF\0\x1b[31m\xff\n\0\0",
+                      14));
+  EXPECT_EQ(error.code, "trace-columns");
+  for (const char c : error.notes.front()) EXPECT_TRUE(c >= ' ' && c < 127);
+}
+
+TEST(Traces, name_the_line_of_what_is_senseless_in_every_column) {
+  const std::map<std::string, std::string> senseless = {
+      {"est_duration_s", "-1"}, {"deadline_s", "nan"},  {"priority", "high"},   {"gpus_min", "0.5"},
+      {"gpus_max", "1e99"},     {"gpu_share", "1.5"},   {"cpus", "-1"},         {"mem_mib", "inf"},
+      {"memory_bytes", "x"},    {"profile", "quantum"}, {"disk_mib", "-1"},     {"net_mbit_s", "1,"},
+      {"gpus_min", "2"},        {"iterations", "lots"}, {"orig_start_s", "-5"}, {"gpu_type", "|"}};
+  TraceOptions options;
+  options.everything = true;
+  for (const auto& [column, value] : senseless) {
+    const Error error =
+        bad("job_id,submit_time_s,gpus,duration_s," + column + "\na,0,1,5,\nb,0,1,5," + value + "\n", options);
+    EXPECT_EQ(error.code, "trace-row") << column;
+    EXPECT_TRUE(error.message.starts_with("line 3: ")) << error.message;
+  }
+}
+
+// Parts of a priority would be lost, so that 0.9 and 0.1 were one; a type without a name would be any type.
+TEST(Traces, are_refused_rather_than_changed) {
+  const std::string columns = "job_id,submit_time_s,gpus,duration_s,priority,gpu_type\n";
+  EXPECT_EQ(bad(columns + "a,0,1,5,0.9,\n").code, "trace-row");
+  EXPECT_EQ(bad(columns + "a,0,1,5,1,V100|\n").code, "trace-row");
+  EXPECT_EQ(bad(columns + "a,0,1,5,1,|V100\n").code, "trace-row");
+  const Trace trace = good(columns + "a,0,1,5,2.0,\nb,0,1,5,-3,V100\n");
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->priority, 2);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->priority, -3);
+}
+
+TEST(Traces, leave_out_of_memory_what_no_simulation_uses) {
+  const std::string text = "job_id,submit_time_s,gpus,duration_s,orig_start_s,qos\na,0,1,5,7,LS\nb,0,1,5,whenever,BE\n";
+  EXPECT_TRUE(good(text).details.empty());
+  TraceOptions options;
+  options.everything = true;
+  EXPECT_EQ(bad(text, options).code, "trace-row");
+}
+
+TEST(Traces, share_details_of_jobs_that_are_alike) {
+  const Trace trace = good(
+      "job_id,submit_time_s,gpus,duration_s,vc,gpu_type\na,0,1,5,x,V100|T4\nb,0,1,5,y,\nc,0,1,5,x,V100|T4\nd,0,1,5,,"
+      "\n");
+  EXPECT_EQ(trace.details.size(), 2u);
+  EXPECT_EQ(trace.jobs[0].details, trace.jobs[2].details);
+  EXPECT_EQ(trace.details_of(trace.jobs[3]), nullptr);
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->gpu_types, (std::vector<std::string>{"V100", "T4"}));
+}
+
+// The indented block under "## Example".
+std::string example_of(const std::string& document) {
+  std::ifstream file(document);
+  std::string line, text;
+  while (std::getline(file, line) && line != "## Example") continue;
+  while (std::getline(file, line) && !line.starts_with("#")) {
+    if (line.starts_with("    ")) text += line.substr(4) + "\n";
+  }
+  return text;
+}
+
+TEST(Traces, are_as_their_document_shows) {
+  const std::string text = example_of(SCHEDULEARN_FIXTURES "/../../docs/formats/trace.md");
+  const Trace trace = good(text);
+  EXPECT_EQ(trace.jobs.size(), 3u);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->gpus_max, 8);
+  EXPECT_EQ(to_csv(trace), text);
+}
+
+TEST(Traces, know_speeds_by_profile_or_by_list) {
+  const std::string with_profile = "job_id,submit_time_s,gpus,duration_s,profile\n";
+  const Trace trace = good(with_profile + "a,0,1,5,amdahl:0.5\nb,0,1,5,speedup:1|1.5\n");
+  EXPECT_NEAR(trace.details_of(trace.jobs[0])->model->speed_curve.table()[3], 1.6, 1e-12);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->model->speed_curve.table(), (std::vector<double>{1, 1.5}));
+  EXPECT_EQ(to_csv(trace), with_profile + "a,0,1,5,amdahl:0.5\nb,0,1,5,speedup:1|1.5\n");
+  for (const char* profile :
+       {"amdahl:2", "amdahl:", "speedup:", "speedup:2", "speedup:1|", "speedup:1|-1", "speedup:1;2"})
+    EXPECT_EQ(bad(with_profile + "a,0,1,5," + profile + "\n").code, "trace-row") << profile;
+}
+
+TEST(Traces, take_tenants_for_users_only_where_no_user_is_named) {
+  const std::string both = "job_id,submit_time_s,gpus,duration_s,user,vc\n";
+  const Trace tenants = good(both + "a,0,1,5,,x\nb,0,1,5,,y\nc,0,1,5,,x\n");
+  EXPECT_EQ(tenants.users, (std::vector<std::string>{"", "x", "y"}));
+  EXPECT_EQ(tenants.jobs[2].user, 1u);
+  EXPECT_EQ(good(both + "a,0,1,5,,x\nb,0,1,5,u,y\n").users, (std::vector<std::string>{"", "u"}));
+}
+
+// ---- gzip and files ----
+
+std::string gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()) + 32, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(Gzip, is_inflated_whole_and_in_several_members) {
+  const std::string text = header + "a,0,1,5\n";
+  EXPECT_EQ(*inflate_text(gzip(text)), text);
+  EXPECT_EQ(*inflate_text(gzip("")), "");
+  EXPECT_EQ(*inflate_text(gzip(text) + gzip("b,0,1,5\n")), text + "b,0,1,5\n");
+  const std::string zeros(30'000'000, '0');  // a thousand times smaller compressed
+  EXPECT_EQ(*inflate_text(gzip(zeros)), zeros);
+}
+
+TEST(Gzip, that_is_cut_off_anywhere_is_an_error) {
+  const std::string whole = gzip(header + "a,0,1,5\nb,0,1,5\n");
+  for (std::size_t length = 2; length < whole.size(); ++length)
+    EXPECT_EQ(inflate_text(whole.substr(0, length)).error().code, "trace-damaged") << length;
+}
+
+TEST(Gzip, with_a_wrong_checksum_length_or_tail_is_an_error) {
+  const std::string whole = gzip(header + "a,0,1,5\nb,0,1,5\n");
+  for (const std::size_t behind : {1u, 4u, 5u, 8u}) {
+    std::string damaged = whole;
+    damaged[damaged.size() - behind] = static_cast<char>(damaged[damaged.size() - behind] ^ 1);
+    EXPECT_EQ(inflate_text(damaged).error().code, "trace-damaged") << behind;
+  }
+  EXPECT_EQ(inflate_text(whole + "more").error().code, "trace-damaged");
+  EXPECT_EQ(inflate_text(whole + whole.substr(0, 12)).error().code, "trace-damaged");
+}
+
+class Files : public testing::Test {
+ protected:
+  Files() { std::filesystem::create_directory(folder_); }
+  ~Files() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+
+ private:
+  std::string folder_ = testing::TempDir() + "trace_test_" + std::to_string(::getpid());
+};
+
+TEST_F(Files, are_gzip_or_plain_by_content_and_not_by_name) {
+  const std::string text = header + "a,0,1,5\n";
+  for (const char* name : {"t.csv", "t.csv.gz"}) {
+    ASSERT_TRUE(write_text(path(name), text).ok());
+    EXPECT_EQ(*read_text(path(name)), text);
+  }
+  std::filesystem::rename(path("t.csv.gz"), path("renamed.csv"));
+  EXPECT_EQ(*read_text(path("renamed.csv")), text);
+  ASSERT_TRUE(write_text(path("a.gz"), text).ok());
+  ASSERT_TRUE(write_text(path("b.gz"), text).ok());
+  std::ifstream a(path("a.gz")), b(path("b.gz"));
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(a), {}), std::string(std::istreambuf_iterator<char>(b), {}));
+}
+
+TEST_F(Files, that_are_no_traces_are_errors) {
+  EXPECT_EQ(read_trace(path("none"), {}).error().code, "no-such-file");
+  EXPECT_EQ(read_trace(path(""), {}).error().code, "not-a-file");
+  EXPECT_EQ(read_trace("/dev/null", {}).error().code, "trace-columns");
+  EXPECT_EQ(open_trace("poison", 1, {}).error().hints.front(), "did you mean poisson?");
+}
+
+TEST_F(Files, appear_only_when_they_are_whole) {
+  EXPECT_EQ(write_text(path("no/such/folder.csv"), "x").error().code, "cannot-write");
+  EXPECT_FALSE(write_text("/dev/full/x", "x").ok());
+  ASSERT_TRUE(write_text(path("t.csv"), "x").ok());
+  EXPECT_FALSE(std::filesystem::exists(path("t.csv.part")));
+}
+
+// ---- Properties ----
+
+std::string shuffled_rows(Random& random, int rows, bool one_time) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < rows; ++i) {
+    lines.push_back(std::to_string(i) + "," + std::to_string(one_time ? 7 : random.integer(0, 20)) + "," +
+                    std::to_string(random.integer(0, 9)) + "," + std::to_string(random.integer(1, 100)) + "\n");
+  }
+  for (std::size_t i = lines.size(); i > 1; --i)
+    std::swap(lines[i - 1], lines[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(i) - 1))]);
+  std::string text = header;
+  for (const std::string& line : lines) text += line;
+  return text;
+}
+
+std::multimap<std::string, std::int64_t> jobs_of(const Trace& trace) {
+  std::multimap<std::string, std::int64_t> jobs;
+  for (const TraceJob& job : trace.jobs) jobs.emplace(job.id(), job.duration.us + job.gpus);
+  return jobs;
+}
+
+RC_GTEST_PROP(TraceProperty, is_sorted_and_counts_every_row_whatever_the_order, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  TraceOptions options;
+  options.gpus_max = 6;
+  const Trace trace = good(shuffled_rows(random, 80, false), options);
+  RC_ASSERT(std::is_sorted(trace.jobs.begin(), trace.jobs.end(),
+                           [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; }));
+  const auto kept = static_cast<std::int64_t>(trace.jobs.size());
+  RC_ASSERT(kept + trace.report.dropped_oversize + trace.report.dropped_without_gpus == trace.report.rows);
+}
+
+RC_GTEST_PROP(TraceProperty, rows_of_one_time_in_another_order_are_the_same_jobs, ()) {
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  const auto rows = [&](std::uint64_t order) {
+    Random values(seed), other(order);
+    std::string text = shuffled_rows(values, 40, true);
+    std::vector<std::string> lines;
+    for (std::size_t at = header.size(); at < text.size();) {
+      const std::size_t end = text.find('\n', at) + 1;
+      lines.push_back(text.substr(at, end - at));
+      at = end;
+    }
+    for (std::size_t i = lines.size(); i > 1; --i)
+      std::swap(lines[i - 1], lines[static_cast<std::size_t>(other.integer(0, static_cast<std::int64_t>(i) - 1))]);
+    text = header;
+    for (const std::string& line : lines) text += line;
+    return jobs_of(good(text));
+  };
+  RC_ASSERT(rows(1) == rows(2));
+}
+
+TEST(Summary, has_figures_by_hand) {
+  const Trace trace = good("job_id,submit_time_s,gpus,duration_s,user\na,0,1,10,u\nb,5,2,20,v\nc,10,2,60,u\n");
+  const TraceSummary summary = summarize(trace);
+  EXPECT_EQ(summary.users, 2);
+  EXPECT_DOUBLE_EQ(summary.gpu_s, 170);
+  EXPECT_DOUBLE_EQ(summary.span_s(), 10);
+  EXPECT_DOUBLE_EQ(offered_load(trace, 17), 1);
+  EXPECT_DOUBLE_EQ(summary.gap_mean_s, 5);
+  EXPECT_EQ(summary.by_gpus.at(2).jobs, 2);
+  EXPECT_EQ(summary.durations_s[3], (std::pair<double, double>{50, 20}));
+  EXPECT_DOUBLE_EQ(offered_load(good(header + "a,0,1,10\n"), 1), 0);
+}
+
+TEST(Profiles, a_file_that_is_wrong_is_named_with_the_place_in_it) {
+  const std::string path = testing::TempDir() + "profile" + std::to_string(::getpid()) + ".json";
+  std::ofstream(path) << R"({"schedulearn_profile": 1, "family": "f", "speeds": [{"gpus": 2}]})";
+  EXPECT_EQ(read_profiles({path}).error().notes.at(0), "in " + path + " at /speeds/0/steps_per_s");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace sl::trace

@@ -1,0 +1,92 @@
+// Reads the keys of a job document, one after the other, each by what it means.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "wire/json.h"
+
+namespace sl::wire {
+
+// Keys of the design that are not carried out yet: refused plainly, never ignored, unless they ask for nothing.
+bool is_not_supported_yet(const std::string& pointer);
+Status refuse_unsupported(const std::string& pointer, const boost::json::value& value);
+
+// Moves the value at `key` out of an object and converts it; what is left over at the end are unknown keys. The first
+// error stays.
+class Keys {
+ public:
+  Keys(boost::json::object object, std::string at) : object_(std::move(object)), at_(std::move(at)) {}
+
+  template <typename T>
+  Keys& take(const char* key, T& into) {
+    return with(key, [&](const boost::json::value& v, const std::string& at) {
+      return detail::read(v, into, Unknown::reject, at);
+    });
+  }
+  // A quantity: a number, or text that `parse` understands.
+  template <typename T, typename Parse>
+  Keys& take(const char* key, T& into, Parse parse) {
+    return with(key,
+                [&](const boost::json::value& v, const std::string& at) { return read_quantity(v, into, parse, at); });
+  }
+  template <typename Use>
+  Keys& with(std::string_view key, Use use) {
+    known_.push_back(key);
+    const auto found = object_.find(key);
+    if (found == object_.end()) return *this;
+    const boost::json::value value = std::move(found->value());
+    object_.erase(found);
+    if (status_.ok()) status_ = use(value, at_ + "/" + std::string(key));
+    return *this;
+  }
+  // The object at `key`, with its own keys.
+  template <typename Fill>
+  Keys& section(const char* key, Fill fill) {
+    return with(key, [&](const boost::json::value& v, const std::string& at) -> Status {
+      if (v.is_null()) return {};
+      if (!v.is_object()) return detail::wrong_type(at, "a table");
+      Keys keys(v.get_object(), at);
+      fill(keys);
+      return keys.finish();
+    });
+  }
+  Status finish() {
+    if (!status_.ok()) return status_;
+    for (const auto& [key, value] : object_) {
+      const std::string at = detail::pointer_to(at_, key);
+      if (!is_not_supported_yet(at)) return detail::unknown_key(at_, key, known_);
+      if (Status refused = refuse_unsupported(at, value); !refused.ok()) return refused;
+    }
+    return {};
+  }
+
+ private:
+  template <typename T, typename Parse>
+  static Status read_quantity(const boost::json::value& v, T& into, Parse parse, const std::string& at) {
+    using Number = std::decay_t<decltype(*parse(""))>;
+    if (v.is_null()) return {};
+    if (v.is_number()) {
+      const auto number = v.to_number<double>();
+      if (!(std::abs(number) < 9e18)) return detail::wrong_type(at, "a number in the allowed range");
+      into = static_cast<Number>(number);
+      return {};
+    }
+    if (!v.is_string()) return detail::wrong_type(at, "a number or a text like \"90s\" or \"4GiB\"");
+    auto parsed = parse(std::string_view(v.get_string()));
+    if (!parsed.ok()) return Error(parsed.error()).at(at);
+    into = *parsed;
+    return {};
+  }
+
+  boost::json::object object_;
+  std::string at_;
+  std::vector<std::string_view> known_;
+  Status status_;
+};
+
+}  // namespace sl::wire

@@ -1,0 +1,73 @@
+// What really happens in the simulated world, which only the world itself knows: processes, the contents of the
+// launchers' disks, what the controller has heard, what users have requested. The judge compares what the controller
+// says with it.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/launcher_wire.h"
+#include "base/time.h"
+#include "wire/job_spec.h"
+
+namespace sl::dst {
+
+constexpr Duration lease = Duration::whole_seconds(30);  // docs/formats/agent-protocol.md
+
+struct AttemptKey {
+  std::int64_t job = 0;
+  int attempt = 0;
+  friend auto operator<=>(const AttemptKey&, const AttemptKey&) = default;
+};
+AttemptKey attempt_of(const std::string& text);  // "job.attempt"
+std::string to_string(AttemptKey key);
+
+struct AttemptTruth {
+  std::string server;
+  std::optional<Instant> started;           // its first process
+  bool setup_failed = false;                // its program could not be started
+  bool stop_was_ordered = false;            // and the order reached the launcher before it saw the end
+  bool lease_ended_it = false;              // or the launcher tried to end it for that reason
+  bool cannot_be_known = false;             // how it ended: the process that saw it has died
+  std::optional<agent::LauncherState> end;  // as it is on the launcher's disk
+  bool gpu_error_heard = false;             // by the controller: that a GPU's failure ended it
+  bool other_end_heard = false;             // by the controller: that it ended otherwise
+  std::vector<int> gpus;                    // by their place on the bus
+  std::int64_t steps_told = 0;              // in the last report of its training
+};
+
+struct ServerTruth {
+  Instant heard;                        // when the controller last heard of its agent
+  std::int64_t call = 0;                // the number of its latest hello
+  Instant given_up;                     // when an admin last said that it is lost
+  Instant silent_from, silent_to;       // the latest long silence that is over
+  std::map<int, Instant> missing_gpus;  // those the controller has been told of, and from when on it knows
+};
+
+struct Running {
+  AttemptKey key;
+  std::string server;
+  std::vector<int> gpus;
+};
+
+struct Truth {
+  std::map<std::int64_t, Running> running;  // by the leader's process number
+  std::map<AttemptKey, AttemptTruth> attempts;
+  std::map<std::string, ServerTruth> servers;
+  Instant controller_started;
+  Instant controller_turned;                         // the latest time
+  Instant controller_works_since;                    // without a pause, in peace
+  std::map<std::string, wire::JobSpec> submissions;  // by idempotency key
+  std::set<std::int64_t> cancels, releases;          // jobs that a client asked to cancel, to release
+
+  bool runs(std::int64_t job) const;
+  // Whether the controller had waited for this server so long that all leases had certainly run out.
+  bool leases_were_over(const std::string& server, Instant at) const;
+};
+
+}  // namespace sl::dst

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""The command line as people use it: a first session, lists on terminals of any width, Ctrl-C, errors, daemons that start and stop."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unicodedata
+import unittest
+
+from lab import PROGRAM, LabTest, free_port, until
+
+
+def catches_interrupts(pid):
+    caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return int(caught[1], 16) & 1 << (signal.SIGINT - 1)
+
+
+class CommandLineTest(LabTest):
+    def test_a_first_session(self):
+        submitted = self.lab.cli("submit", "--gpus", 2, "--name", "hello", "--", "echo", "hi there")
+        self.assertTrue(submitted.stdout.startswith("✓ Job 1 hello  ·  2 GPUs  ·  process\n"), submitted.stdout)
+        self.assertEqual(self.lab.cli("wait", "hello").returncode, 0)
+        self.assertEqual(self.lab.cli("logs", "last").stdout, "hi there\n")
+        self.assertIn("✓ succeeded", self.lab.cli("ls").stdout)
+        self.assertEqual(self.lab.cli("ls", "-q").stdout, "1\n")
+        self.assertEqual(json.loads(self.lab.cli("show", 1, "--json=id,state").stdout), {"id": 1, "state": "succeeded"})
+        self.assertIn("lab-3", self.lab.cli("gpus").stdout)
+        self.assertIn("simulated", self.lab.cli("status").stdout)
+        self.assertIn("round_robin", self.lab.cli("policy", "ls").stdout)
+        self.assertIn("schedulearn submit --gpus 1", self.lab.cli("submit", "--help").stdout)
+
+    def test_ctrl_c_is_answered_at_once_while_a_job_waits_or_is_silent(self):
+        """Whatever follows a job ends and leaves the job alone; `run` cancels it if Ctrl-C is pressed again within 2 s."""
+        silent = self.lab.submit("sleep 600", gpus=self.lab.gpus)
+        until(lambda: self.lab.job(silent)["state"] == "running")
+        for arguments, waits_for in [(["logs", "-f", str(silent)], ""), (["submit", "--follow", "--", "true"], "waits:"), (["run", "--", "true"], "needs 1 free GPU")]:
+            with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url}) as command:
+                said = ""
+                while waits_for and waits_for not in said:
+                    said += command.stdout.readline()
+                until(lambda: catches_interrupts(command.pid), what="a handler for Ctrl-C")
+                pressed = time.monotonic()
+                command.send_signal(signal.SIGINT)
+                while "goes on; return with: schedulearn logs -f" not in said:
+                    said += command.stdout.readline()
+                self.assertLess(time.monotonic() - pressed, 2)
+                if arguments[0] == "run":
+                    command.send_signal(signal.SIGINT)
+                    self.assertIn("is cancelled", command.stdout.read())
+                self.assertEqual(command.wait(10), 130)
+        self.assertEqual(self.lab.job(silent)["state"], "running")
+        self.lab.cli("cancel", silent)
+
+    def test_ls_shows_what_runs_and_waits_before_what_has_ended(self):
+        ended = [self.lab.submit("true", name=f"ended-{i}") for i in range(9)]
+        for job in ended:
+            self.lab.finished(job)
+        runs = self.lab.submit("sleep 600", gpus=self.lab.gpus, name="訓練-" + "long" * 12)
+        waits = [self.lab.submit("true", name=f"waits-{i}", user="mei") for i in range(3)]
+        until(lambda: self.lab.job(runs)["state"] == "running")
+        more = self.lab.submit("true", hold=True)
+        ids = [int(line) for line in self.lab.cli("ls", "-q", "--limit", 8).stdout.split()]
+        self.assertEqual(ids[:5], [runs, more, *reversed(waits)], "what runs, then what waits, the newest first")
+        self.assertEqual(ids[5:], ended[:3:-1], "and five that have ended")
+        self.assertIn("1 running, 3 pending, 1 held. 10 of ", self.lab.cli("ls", "--limit", 8).stdout)
+        self.assertEqual(self.lab.cli("ls", "-q", "--user", "nobody-like-that").stdout, "")
+        self.assertEqual(self.lab.cli("ls", "-q", "--sort", "gpus").stdout.split()[0], str(runs))
+        for columns in (60, 80, 200):
+            lines = self.lab.on_terminal(columns, "ls").splitlines()
+            self.assertTrue(any("running" in line and "…" in line for line in lines) if columns < 200 else True, lines)
+            for line in lines:
+                plain = re.sub(r"\x1b\[[0-9;]*m", "", line)
+                self.assertLessEqual(len(plain) + sum(unicodedata.east_asian_width(c) == "W" for c in plain), columns, plain)
+        for columns in (80, 120):
+            for line in self.lab.on_terminal(columns, "policy", "ls").splitlines():
+                self.assertLessEqual(len(re.sub(r"\x1b\[[0-9;]*m", "", line)), columns, line)
+        self.lab.cli("cancel", "--yes", runs, more)
+
+    def test_a_job_file_is_read_with_paths_relative_to_it(self):
+        folder = self.lab.folder / "project"
+        folder.mkdir()
+        (folder / "job.toml").write_text('name = "filed"\ncommand = "pwd"\ngpus = 1\n[env]\nA = "b"\n')
+        done = self.lab.cli("run", folder / "job.toml")
+        self.assertEqual(done.stdout.strip(), str(folder))
+
+    def test_errors_say_what_where_and_what_to_do(self):
+        broken = self.lab.folder / "broken.toml"
+        broken.write_text('command = "x"\ngpus = \n')
+        for arguments, code, words in [
+            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"),
+            (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
+            (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
+            (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),
+            (("kill", "3"), 2, "did you mean cancel?"), (("set", "1"), 2, "did you mean policy set?"), (("plot", "hist"), 2, "did you mean cdf?"), (("plot", "dots"), 2, "there are: cdf, gantt, util, lines, bars"),
+            (("frob", "--help"), 2, "there is no command frob"), (("policy", "frob", "--help"), 2, "there are: ls, show, set"), (("policy",), 2, "policy needs one of its commands: ls, show, set"),
+            (("run", "python", "train.py"), 2, "a job's command follows --"), (("submit", "--gpus"), 2, "--gpus needs a value"), (("ls", "-z"), 2, "there is no flag -z"), (("events", "--limit", "x"), 2, "--limit takes a number from 1 to 10000, not x"),
+            (("sim", "run", "--policy", "fifo"), 2, "sim run needs --trace"), (("plot", "cdf", "--run", "a", "--jobs", "b"), 2, "--run cannot be used together with --jobs"), (("ls", "--color", "blue"), 2, "takes one of auto, always, never, not blue"),
+        ]:
+            done = self.lab.cli(*arguments, check=False)
+            self.assertEqual(done.returncode, code, arguments)
+            self.assertTrue(done.stderr.startswith("error: "), done.stderr)
+            self.assertIn(words, done.stderr)
+        self.assertNotIn("did you mean", self.lab.cli("up", "--gpus", "4", check=False).stderr)  # gpus is a command
+
+    def test_daemons_that_cannot_start_say_why(self):
+        for arguments, words in [
+            (("controller", "run", "--data", self.lab.folder / "other", "--listen", f"127.0.0.1:{self.lab.port}"), "port-in-use"),
+            (("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0"), "data-directory-in-use"),
+            (("controller", "run", "--data", "/proc/nowhere", "--listen", "127.0.0.1:0"), "data-directory-not-writable"),
+            (("controller", "run", "--data", self.lab.folder / "open", "--listen", "0.0.0.0:0"), "authentication-required"),
+            (("agent", "run", "--join", self.lab.url, "--data", self.lab.folder / "agent", "--simulate", "1"), "data-directory-in-use"),
+        ]:
+            done = self.lab.cli(*arguments, check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(words, done.stderr)
+
+    def test_a_newer_schema_is_refused(self):
+        import sqlite3
+        self.lab.kill(self.lab.controller)
+        with sqlite3.connect(self.lab.folder / "controller" / "schedulearn.db") as database:
+            database.execute("INSERT INTO schema_version VALUES (99)")
+        done = self.lab.cli("controller", "run", "--data", self.lab.folder / "controller", "--listen", "127.0.0.1:0", check=False)
+        self.assertIn("newer-schema", done.stderr)
+
+    def test_up_runs_everything_and_ctrl_c_ends_it_with_its_jobs(self):
+        port = free_port()
+        up = subprocess.Popen([PROGRAM, "up", "--data", str(self.lab.folder / "up"), "--listen", f"127.0.0.1:{port}", "--simulate", "2"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("Schedulearn is up", up.stdout.readline())
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: self.lab.cli("status", "--url", url, check=False).returncode == 0)
+        self.lab.cli("submit", "--url", url, "--", "sleep", "300")
+        until(lambda: "running" in self.lab.cli("ls", "--url", url).stdout)
+        up.send_signal(signal.SIGINT)
+        up.communicate(timeout=20)
+        self.assertEqual(up.returncode, 0)
+        until(lambda: not self.lab.processes_of(self.lab.folder / "up"), 5, "the end of the launcher")
+
+    def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
+        data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.lab.cli("submit", "--url", f"http://{listen}", "--", "sleep", "300")
+        until(lambda: "running" in self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+        self.lab.kill(self.lab.agent)
+        self.lab.agent = self.start_up(data, listen)
+        self.assertIn("running", self.lab.cli("ls", "--url", f"http://{listen}").stdout)
+
+    def start_up(self, data, listen):
+        up = subprocess.Popen([PROGRAM, "up", "--data", str(data), "--listen", listen, "--simulate", "2"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("Schedulearn is up", up.stdout.readline())
+        up.stdout.close()
+        return up
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).parent))
+    unittest.main(verbosity=2)
