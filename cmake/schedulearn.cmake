@@ -52,7 +52,7 @@ function(sl_tests name)
   endif()
   add_executable(${name}_test ${tests})
   target_link_libraries(${name}_test PRIVATE sl_${name} GTest::gtest GTest::gtest_main rapidcheck sl_test_support)
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
 endfunction()
 
 function(sl_tests_use name)

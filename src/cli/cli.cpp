@@ -415,7 +415,6 @@ void CommandLine::add_system_commands() {
   up->add_option("--listen", up_.listen, "address and port");
   up->add_option("--token-file", up_.token_file,
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
-  up->add_flag("--no-open", up_.no_open, "do not open a browser");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");

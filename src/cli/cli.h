@@ -15,7 +15,6 @@ struct UpOptions {
   std::string data;      // never empty
   std::string simulate;  // "4": on one server; "3x4": on each of three
   std::string listen = "127.0.0.1:5000";
-  bool no_open = false;  // there is no page to open yet
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};

@@ -141,7 +141,6 @@ json::object job_frame(const Core* core, const JobEntry& entry, Instant now) {
   job["estimate"] = nullptr;
   job["exit"] = exit_view(row);
   job["failure"] = failure_view(row);
-  job["url"] = fmt::format("/ui/jobs/{}", row.id);
   return job;
 }
 

@@ -39,4 +39,20 @@ class EstimatePolicy : public PreemptivePolicy {
   RunTimes run_times_;
 };
 
+// Entry of a policy that preempts for the jobs with the least left; `info` names and describes it. `ages_evenly`: what is
+// left of any two running jobs falls equally fast.
+template <typename Shortest>
+PolicyEntry shortest_remaining_entry(PolicyInfo info, bool ages_evenly) {
+  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
+  info.preemptive = true;
+  info.work_conserving = true;
+  info.parameters = PreemptivePolicy::parameters(true);
+  info.parameters.push_back(EstimatePolicy::default_estimate_parameter());
+  return {std::move(info), [ages_evenly](const Parameters& given) -> std::unique_ptr<Policy> {
+            PreemptionSettings settings = PreemptivePolicy::settings(given, true);
+            settings.ages_evenly = ages_evenly;
+            return std::make_unique<Shortest>(settings, EstimatePolicy::default_estimate(given));
+          }};
+}
+
 }  // namespace sl

@@ -87,7 +87,7 @@ class DocumentedSessionsTest(LabTest):
         data, address = self.lab.folder / "up", f"127.0.0.1:{free_port()}"
         self.environment["SCHEDULEARN_URL"] = f"http://{address}"
         with open(self.lab.folder / "up.log", "wb") as log:
-            daemon = subprocess.Popen([PROGRAM, "up", "--data", data, "--listen", address, "--no-open"], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
+            daemon = subprocess.Popen([PROGRAM, "up", "--data", data, "--listen", address], stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment)
         self.addCleanup(daemon.wait)
         self.addCleanup(daemon.terminate)
         said = until(lambda: (self.lab.folder / "up.log").read_text())

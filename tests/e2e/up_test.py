@@ -32,7 +32,7 @@ class UpLab(Lab):
         super().__exit__()
 
     def up(self, *more):
-        self.daemon = self._daemon("up", "up", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--simulate", self.simulate, "--no-open", *more)
+        self.daemon = self._daemon("up", "up", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--simulate", self.simulate, *more)
         count = int(self.simulate.split("x")[0]) if "x" in self.simulate else 1
         until(lambda: (self.try_get("/api/v1/cluster") or {}).get("servers_up") == count, what="all servers")
 

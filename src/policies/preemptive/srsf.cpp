@@ -26,16 +26,7 @@ PolicyEntry srsf_entry() {
   info.summary = "The jobs with the least GPU time left (time x GPUs) run, others are preempted for them.";
   info.good_for = "a low mean completion time when jobs differ in width";
   info.weak_for = "long and wide jobs; bad estimates";
-  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
-  info.preemptive = true;
-  info.work_conserving = true;
-  info.parameters = PreemptivePolicy::parameters(true);
-  info.parameters.push_back(EstimatePolicy::default_estimate_parameter());
-  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            PreemptionSettings settings = PreemptivePolicy::settings(given, true);
-            settings.ages_evenly = false;  // wide jobs lose service faster
-            return std::make_unique<Srsf>(settings, EstimatePolicy::default_estimate(given));
-          }};
+  return shortest_remaining_entry<Srsf>(std::move(info), /*ages_evenly=*/false);  // wide jobs lose service faster
 }
 
 }  // namespace sl

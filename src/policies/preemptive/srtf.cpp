@@ -24,15 +24,7 @@ PolicyEntry srtf_entry() {
   info.summary = "The jobs with the least time left run, others are preempted for them.";
   info.good_for = "the lowest mean completion time where estimates are good";
   info.weak_for = "long jobs; jobs that are costly to interrupt; bad estimates";
-  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
-  info.preemptive = true;
-  info.work_conserving = true;
-  info.parameters = PreemptivePolicy::parameters(true);
-  info.parameters.push_back(EstimatePolicy::default_estimate_parameter());
-  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            return std::make_unique<Srtf>(PreemptivePolicy::settings(given, true),
-                                          EstimatePolicy::default_estimate(given));
-          }};
+  return shortest_remaining_entry<Srtf>(std::move(info), /*ages_evenly=*/true);
 }
 
 }  // namespace sl

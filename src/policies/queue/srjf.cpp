@@ -25,16 +25,7 @@ PolicyEntry srjf_entry() {
   info.summary = "The jobs with the least work left run, each on its minimum of GPUs; others are preempted for them.";
   info.good_for = "a low mean completion time with as many jobs running as possible";
   info.weak_for = "jobs that gain much from more GPUs; long jobs";
-  info.needs = {run_time_or_history(), checkpoint_or_left_alone()};
-  info.preemptive = true;
-  info.work_conserving = true;
-  info.parameters = PreemptivePolicy::parameters(true);
-  info.parameters.push_back(EstimatePolicy::default_estimate_parameter());
-  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            PreemptionSettings settings = PreemptivePolicy::settings(given, true);
-            settings.ages_evenly = false;  // jobs on several GPUs lose work faster
-            return std::make_unique<Srjf>(settings, EstimatePolicy::default_estimate(given));
-          }};
+  return shortest_remaining_entry<Srjf>(std::move(info), /*ages_evenly=*/false);  // jobs on several GPUs lose work faster
 }
 
 }  // namespace sl
