@@ -32,7 +32,9 @@ bool Truth::leases_were_over(const std::string& server, Instant at) const {
   if (known == servers.end()) return false;
   const ServerTruth& truth = known->second;
   const Instant heard = std::max(truth.heard, controller_started);
-  return heard + lease_and_grace <= at || (truth.silent_from + lease_and_grace <= at && at <= truth.silent_to);
+  return heard + lease_and_grace <= at || std::ranges::any_of(truth.silences, [&](const Silence& silence) {
+           return silence.from + lease_and_grace <= at && at <= silence.to;
+         });
 }
 
 const Judge::Life* Judge::find(std::int64_t job) const {
@@ -133,7 +135,7 @@ void Judge::controller_hears(const std::string& server, const wire::AgentMessage
     if (hello->call < truth.call) return;  // delivered late: what it says is not news
     truth.call = hello->call;
   }
-  if (before + Duration::whole_seconds(40) <= now) truth.silent_from = before, truth.silent_to = now;
+  if (before + Duration::whole_seconds(40) <= now) truth.silences.push_back({before, now});
   truth.heard = now;
   if (const auto* changed = std::get_if<wire::AttemptChanged>(&message)) hear_of_end(changed->report);
   if (const auto* hello = std::get_if<wire::Hello>(&message)) {

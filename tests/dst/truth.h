@@ -41,11 +41,15 @@ struct AttemptTruth {
   std::int64_t steps_told = 0;              // in the last report of its training
 };
 
+struct Silence {
+  Instant from, to;
+};
+
 struct ServerTruth {
   Instant heard;                        // when the controller last heard of its agent
   std::int64_t call = 0;                // the number of its latest hello
   Instant given_up;                     // when an admin last said that it is lost
-  Instant silent_from, silent_to;       // the latest long silence that is over
+  std::vector<Silence> silences;        // the long ones that are over; a slow disk writes of them later
   std::map<int, Instant> missing_gpus;  // those the controller has been told of, and from when on it knows
 };
 
