@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -477,9 +478,11 @@ Context CommandLine::context() const {
   Context c;
   c.url = url_;
   while (c.url.ends_with('/')) c.url.pop_back();
-  if (const std::string socket = own_data_directory() + "/controller.sock";
-      app_.get_option("--url")->empty() && net::is_listening(socket))
-    c.socket = socket;
+  if (const std::string own = own_data_directory(); app_.get_option("--url")->empty()) {
+    if (const std::string socket = own + "/controller.sock"; net::is_listening(socket)) c.socket = socket;
+    std::error_code ignored;
+    if (std::filesystem::exists(own + "/schedulearn.db", ignored)) c.recorded = own;
+  }
   c.user = user_name();
   c.token = variable("SCHEDULEARN_TOKEN");
   if (const std::string file = variable("SCHEDULEARN_TOKEN_FILE"); !file.empty()) c.token = read_secret(file);

@@ -29,7 +29,12 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
   net::ClientRequest message = request(method, path, body);
   message.headers.insert(message.headers.end(), extra.begin(), extra.end());
   const auto response = past ? past(message, nullptr) : net::fetch(message);
-  if (!response.ok()) return response.error();
+  if (!response.ok()) {
+    Error error = response.error();
+    if (error.code == "controller-unreachable" && !recorded.empty())
+      error.hints.push_back("what the last one recorded: schedulearn ls --data " + recorded);
+    return error;
+  }
   if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
   return wire::parse_json(response->body);
 }

@@ -18,6 +18,7 @@ struct Context {
   std::string url = "http://127.0.0.1:5000";
   std::string socket;  // of the controller in the user's data directory, used instead of `url`; empty: none
   std::string data;    // --data: the data folder that was asked for; empty: none
+  std::string recorded;  // the user's data folder, if something is recorded there; empty: none
   std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
       past;  // answers instead of a controller when none runs on `data`
   std::string token;

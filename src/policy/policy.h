@@ -76,7 +76,7 @@ struct PolicyInfo {
   std::vector<ParameterInfo> parameters;
   bool preemptive = false;
   bool elastic = false;
-  bool work_conserving = false;  // never leaves a GPU idle that a waiting job could take
+  bool work_conserving = false;  // with its default parameters never leaves a GPU idle that a waiting job could take
 };
 
 // The values of a policy's parameters, checked against its info.

@@ -41,6 +41,15 @@ PreemptionSettings PreemptivePolicy::settings(const Parameters& given, bool ages
   return settings;
 }
 
+ParameterInfo PreemptivePolicy::head_parameter() {
+  return {"head", ParameterType::choice, "", "skip", 0, 0, {"skip", "block"},
+          "skip: a job that does not fit lets the next ones pass; block: it holds them all back"};
+}
+
+PreemptionSettings PreemptivePolicy::queue_settings(const Parameters& given) {
+  return {.may_preempt = false, .head_blocks = given.text("head") == "block"};
+}
+
 void PreemptivePolicy::attach(const Snapshot& snapshot) {
   before_attach(snapshot);
   QueuePolicy::attach(snapshot);
@@ -129,6 +138,7 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   leaves_room_ = false;
   Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
   if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
+  if (settings_.head_blocks) closed_.has_room();  // which lines can be served depends on the job before them
   const auto& open = closed_.begin(lines_, [&](const Rank& rank) { return claim(snapshot, rank); });
   if (open.empty()) return;
   Walk walk(lines_, open);
@@ -137,6 +147,8 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
     const Shape& shape = lines_.shapes()[walk.shape()];
     if (start_on_free(snapshot, walk.job(), shape, trial, plan) || start_by_preempting(context, walk, trial, plan)) {
       walk.next();
+    } else if (settings_.head_blocks) {
+      break;
     } else {
       closed_.close(walk.shape(), walk.key());
       walk.close_line();

@@ -4,7 +4,7 @@
 //   1 in order of rank: a waiting job that fits among free GPUs starts
 //   2 one that does not fit takes the place of less urgent running jobs, if stopping them makes room for it; on the
 //     server where the least urgent jobs have to go, and as few of them as suffice
-//   3 one for which neither works is passed over
+//   3 one for which neither works is passed over or, with `head_blocks`, ends the decision
 //
 // A running job keeps its GPUs against waiting jobs of equal rank. It is stopped only for a job whose rank is lower by
 // more than `preempt_margin`, only after running for `min_quantum`, and only if it can continue from a checkpoint. The
@@ -29,6 +29,7 @@ struct PreemptionSettings {
   bool ages = false;        // Rank::minor of a running job falls by at least a microsecond per microsecond
   bool ages_evenly = true;  // by exactly that
   bool may_preempt = true;  // false: ranks order the queue only
+  bool head_blocks = false;  // no job starts before one that is more urgent
 };
 
 class PreemptivePolicy : public QueuePolicy<RankKey> {
@@ -42,6 +43,9 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
 
   static std::vector<ParameterInfo> parameters(bool with_margin);
   static PreemptionSettings settings(const Parameters& given, bool ages = false);
+  // For policies that never preempt: whether the first job in line lets others pass.
+  static ParameterInfo head_parameter();
+  static PreemptionSettings queue_settings(const Parameters& given);
 
  protected:
   virtual Rank waiting_rank(const Snapshot& snapshot, const Job& job) = 0;

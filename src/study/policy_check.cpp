@@ -160,7 +160,9 @@ class Check {
                         return x.started == y.started && x.finished == y.finished && x.preemptions == y.preemptions;
                       });
   }
-  bool claims_work_conserving() const { return entry_of(choice_).info.work_conserving; }
+  bool claims_work_conserving() const {
+    return choice_.parameters.empty() && entry_of(choice_).info.work_conserving;
+  }
   void broken(const std::string& rule, const std::string& what, std::uint64_t seed) {
     const bool known = std::any_of(report_.broken.begin(), report_.broken.end(),
                                    [&](const BrokenRule& other) { return other.rule == rule; });

@@ -75,6 +75,22 @@ TEST(FifoFirstFit, claims_to_be_work_conserving_only_as_far_as_it_is) {
   EXPECT_FALSE(find_policy("fifo_first_fit")->info.work_conserving);
 }
 
+TEST(HeadOfLine, the_first_job_in_line_lets_others_pass_or_holds_them_back) {
+  for (const char* policy : {"sjf", "sgf"}) {
+    for (const bool block : {false, true}) {
+      Cluster cluster({4}, policy, {{"head", block ? "block" : "skip"}});
+      cluster.submit(1, lasting(3, 100));
+      cluster.submit(2, lasting(2, 10)).submit(3, lasting(3, 20)).submit(4, lasting(1, 10));
+      // sgf: 4 before 2; sjf: 2 before 4, being as long and submitted earlier.
+      EXPECT_EQ(cluster.state(4) == JobState::running, !block || std::string(policy) == "sgf") << policy;
+      cluster.finish(1);
+      EXPECT_EQ(cluster.state(2), JobState::running) << policy;
+      EXPECT_EQ(cluster.state(4), JobState::running) << policy;
+      EXPECT_EQ(cluster.state(3), JobState::pending) << policy;
+    }
+  }
+}
+
 TEST(FifoEasy, a_long_job_passes_on_gpus_that_are_left_over_at_the_shadow_time_and_the_next_one_waits) {
   Cluster cluster({4}, "fifo_easy");
   cluster.submit(1, lasting(2, 10)).submit(2, lasting(1, 6)).submit(3, lasting(3, 10));

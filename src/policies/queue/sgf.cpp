@@ -7,7 +7,7 @@ namespace {
 
 class Sgf : public PreemptivePolicy {
  public:
-  Sgf() : PreemptivePolicy({.may_preempt = false}) {}
+  using PreemptivePolicy::PreemptivePolicy;
 
  protected:
   Rank waiting_rank(const Snapshot&, const Job& job) override { return {.minor = job.request.gpus}; }
@@ -25,7 +25,10 @@ PolicyEntry sgf_entry() {
   info.weak_for = "wide jobs, which may wait for ever";
   info.needs = {nothing_needed()};
   info.work_conserving = true;
-  return {std::move(info), [](const Parameters&) -> std::unique_ptr<Policy> { return std::make_unique<Sgf>(); }};
+  info.parameters = {PreemptivePolicy::head_parameter()};
+  return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
+            return std::make_unique<Sgf>(PreemptivePolicy::queue_settings(given));
+          }};
 }
 
 }  // namespace sl

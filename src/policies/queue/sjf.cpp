@@ -7,7 +7,7 @@ namespace {
 
 class Sjf : public EstimatePolicy {
  public:
-  explicit Sjf(Duration default_estimate) : EstimatePolicy({.may_preempt = false}, default_estimate) {}
+  using EstimatePolicy::EstimatePolicy;
 
  protected:
   Rank waiting_rank(const Snapshot& snapshot, const Job& job) override {
@@ -26,9 +26,9 @@ PolicyEntry sjf_entry() {
   info.weak_for = "long jobs, which may wait for ever; bad estimates";
   info.needs = {run_time_or_history()};
   info.work_conserving = true;
-  info.parameters = {EstimatePolicy::default_estimate_parameter()};
+  info.parameters = {PreemptivePolicy::head_parameter(), EstimatePolicy::default_estimate_parameter()};
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            return std::make_unique<Sjf>(EstimatePolicy::default_estimate(given));
+            return std::make_unique<Sjf>(PreemptivePolicy::queue_settings(given), EstimatePolicy::default_estimate(given));
           }};
 }
 
