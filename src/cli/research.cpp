@@ -83,7 +83,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job continues")
       ->check(not_negative());
   c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
-  c->add_option("--semantics", options.semantics, "reproduce a published simulator to the second: tiresias or lucid");
+  c->add_option("--semantics", options.semantics, "reproduce a published simulator to the second: tiresias, tiresias-mended or lucid");
 
   c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
   c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");

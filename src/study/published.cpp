@@ -18,6 +18,7 @@ struct Published {
 constexpr Published all[] = {{"tiresias", "fifo", tiresias_fifo},
                              {"tiresias", "srtf", tiresias_srtf},
                              {"tiresias", "tiresias", tiresias_dlas_gpu},
+                             {"tiresias-mended", "tiresias", tiresias_dlas_gpu_mended},
                              {"lucid", "fifo", lucid_fifo},
                              {"lucid", "srtf", lucid_srtf},
                              {"lucid", "tiresias", lucid_tiresias}};
@@ -41,7 +42,7 @@ Result<SecondsTrace> in_seconds(const trace::Trace& trace) {
 
 }  // namespace
 
-std::vector<std::string> published_simulators() { return {"tiresias", "lucid"}; }
+std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-mended", "lucid"}; }
 
 Result<sim::SimulationResult> simulate_as(const std::string& semantics, const std::string& policy,
                                           const trace::Trace& trace, const sim::Cluster& cluster) {

@@ -2,8 +2,9 @@
 // papers do not mention. Each is a small world of its own, so that its quirks stay out of ours. Times are whole
 // seconds.
 //
-//   tiresias  SymbioticLab/Tiresias, run_sim.py: all GPUs are one pool
-//   lucid     S-Lab-System-Group/Lucid: servers, a clock that ticks every second, restarts that cost 40 or 60 s
+//   tiresias         SymbioticLab/Tiresias, run_sim.py: all GPUs are one pool
+//   tiresias-mended  its policy tiresias without its stale events: no job ends with work left
+//   lucid            S-Lab-System-Group/Lucid: servers, a clock that ticks every second, restarts that cost 40 or 60 s
 #pragma once
 
 #include <string>

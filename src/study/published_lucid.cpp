@@ -1,5 +1,7 @@
 // S-Lab-System-Group/Lucid: servers of 8 GPUs, a clock that ticks every second.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include "study/published_worlds.h"
@@ -9,7 +11,8 @@ namespace {
 
 constexpr int gpus_per_server = 8;
 
-// Placement: up to 8 GPUs on the fullest server that has room, more on empty servers; lowest index first.
+// Placement: up to 8 GPUs on the fullest server that has room. More on empty servers, and what is left of the number
+// divided by 8 on the server with the most free GPUs after those. Lowest index first.
 class Servers {
  public:
   Servers(int servers, std::size_t jobs) : free_(static_cast<std::size_t>(servers), gpus_per_server), where_(jobs) {}
@@ -30,12 +33,16 @@ class Servers {
 
  private:
   bool place_on_empty(std::size_t job, int gpus) {
-    std::vector<std::size_t> empty;
-    for (std::size_t s = 0; s < free_.size() && static_cast<int>(empty.size()) * gpus_per_server < gpus; ++s) {
-      if (free_[s] == gpus_per_server) empty.push_back(s);
+    std::vector<std::size_t> order(free_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, std::greater{}, [this](std::size_t server) { return free_[server]; });
+    std::vector<std::pair<std::size_t, int>> parts;
+    for (int left = gpus; left > 0; left -= gpus_per_server) {
+      const int wanted = std::min(left, gpus_per_server);
+      if (parts.size() == order.size() || free_[order[parts.size()]] < wanted) return false;
+      parts.emplace_back(order[parts.size()], wanted);
     }
-    if (static_cast<int>(empty.size()) * gpus_per_server < gpus) return false;
-    for (const std::size_t server : empty) take(job, server, gpus_per_server);
+    for (const auto& [server, part] : parts) take(job, server, part);
     return true;
   }
   void take(std::size_t job, std::size_t server, int gpus) {
@@ -109,10 +116,19 @@ class Ticking {
     std::int64_t remaining = 0, service = 0;  // seconds, GPU-seconds
   };
   virtual bool decides_at(std::int64_t second) const = 0;
-  virtual void order(std::vector<std::size_t>& unfinished) const = 0;
+  // Whether to decide, with the jobs as they are: something has arrived, ended or been preempted since the last time.
+  virtual bool has_reason() const { return changed_; }
+  virtual std::vector<std::size_t> in_order() const = 0;
+
+  static std::vector<std::size_t> joined(std::vector<std::size_t> first, const std::vector<std::size_t>& second) {
+    first.insert(first.end(), second.begin(), second.end());
+    return first;
+  }
 
   const SecondsTrace& trace_;
   std::vector<Standing> jobs_;
+  std::vector<std::size_t> waiting_, running_;
+  bool changed_ = false;
 
  private:
   void work(std::size_t job, std::int64_t seconds) {
@@ -130,7 +146,7 @@ class Ticking {
       waiting_.push_back(next_arrival_);
       changed_ = true;
     }
-    if (changed_ && decides_at(now_)) decide();
+    if (has_reason() && decides_at(now_)) decide();
   }
 
   void finish(std::size_t job) {
@@ -144,9 +160,7 @@ class Ticking {
   // the next tick.
   void decide() {
     changed_ = false;
-    std::vector<std::size_t> unfinished = waiting_;
-    unfinished.insert(unfinished.end(), running_.begin(), running_.end());
-    order(unfinished);
+    const std::vector<std::size_t> unfinished = in_order();
     std::vector<bool> inside(trace_.size(), false);
     int quota = gpus_;
     for (const std::size_t job : unfinished) {
@@ -193,7 +207,7 @@ class Ticking {
     return next == never ? 0 : std::max<std::int64_t>(next - now_ - 1, 0);
   }
   std::int64_t next_decision() const {
-    if (!changed_) return never;
+    if (!has_reason()) return never;
     std::int64_t second = now_ + 1;
     while (!decides_at(second)) ++second;
     return second;
@@ -201,9 +215,7 @@ class Ticking {
 
   int gpus_;
   Servers servers_;
-  std::vector<std::size_t> waiting_, running_;
   std::size_t next_arrival_ = 0, finished_ = 0;
-  bool changed_ = false;
   std::int64_t now_ = 0;
   sim::SimulationResult result_;
 };
@@ -214,12 +226,14 @@ class LucidSrtf : public Ticking {
 
  private:
   bool decides_at(std::int64_t) const override { return true; }
-  void order(std::vector<std::size_t>& unfinished) const override {
-    std::stable_sort(unfinished.begin(), unfinished.end(),
-                     [this](std::size_t a, std::size_t b) { return jobs_[a].remaining < jobs_[b].remaining; });
+  std::vector<std::size_t> in_order() const override {
+    std::vector<std::size_t> order = joined(waiting_, running_);
+    std::ranges::stable_sort(order, {}, [this](std::size_t job) { return jobs_[job].remaining; });
+    return order;
   }
 };
 
+// Two queues by service, decided anew every minute: service grows without an event.
 class TwoQueues : public Ticking {
  public:
   using Ticking::Ticking;
@@ -227,11 +241,13 @@ class TwoQueues : public Ticking {
  private:
   static constexpr std::int64_t limit = 18'000;  // GPU-seconds
   bool decides_at(std::int64_t second) const override { return second % 60 == 0; }
-  void order(std::vector<std::size_t>& unfinished) const override {
-    std::stable_sort(unfinished.begin(), unfinished.end(), [this](std::size_t a, std::size_t b) {
-      const bool late_a = jobs_[a].service > limit, late_b = jobs_[b].service > limit;
-      return late_a != late_b ? late_b : trace_[a].submitted < trace_[b].submitted;
+  bool has_reason() const override { return !waiting_.empty(); }
+  std::vector<std::size_t> in_order() const override {
+    std::vector<std::size_t> order = joined(running_, waiting_);
+    std::ranges::stable_sort(order, {}, [this](std::size_t job) {
+      return std::pair(jobs_[job].service > limit, trace_[job].submitted);
     });
+    return order;
   }
 };
 

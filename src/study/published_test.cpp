@@ -68,6 +68,34 @@ INSTANTIATE_TEST_SUITE_P(Simulators, Published,
                                          Case{"lucid", "tiresias", "lucid-tiresias-1k.csv.gz"}),
                          [](const auto& made) { return std::string(made.param.semantics) + "_" + made.param.policy; });
 
+sim::SimulationResult simulated(const char* semantics, const char* policy, const std::string& rows, int servers) {
+  const auto trace = trace::parse_trace("job_id,submit_time_s,gpus,duration_s\n" + rows, {});
+  EXPECT_TRUE(trace.ok());
+  return *simulate_as(semantics, policy, *trace, sim::Cluster::uniform(servers, 8));
+}
+
+TEST(PublishedSimulators, in_lucid_twelve_gpus_are_a_server_and_half_of_the_next) {
+  const auto result = simulated("lucid", "fifo", "0,0,12,100\n1,0,4,100\n2,0,8,100\n", 2);
+  EXPECT_EQ(result.outcomes[0].finished, Instant::at_seconds(100));
+  EXPECT_EQ(result.outcomes[1].finished, Instant::at_seconds(100));
+  EXPECT_EQ(result.outcomes[2].finished, Instant::at_seconds(200));
+}
+
+// Job 1 waits until job 0 has had 18,000 GPU-seconds: 2,251 s, decided at the next full minute.
+TEST(PublishedSimulators, lucid_decides_every_minute_also_if_nothing_but_service_has_changed) {
+  const auto result = simulated("lucid", "tiresias", "0,0,8,6000\n1,1,8,60\n", 1);
+  EXPECT_EQ(result.outcomes[1].started, Instant::at_seconds(2280));
+}
+
+// Job 1 gets the GPUs after 408 s, when job 0 falls to the second queue. Until then job 0 was expected to end at 1,000 s,
+// and that is when job 2 arrives.
+TEST(PublishedSimulators, tiresias_keeps_an_end_that_was_to_coincide_with_an_arrival) {
+  const std::string rows = "0,0,8,1000\n1,1,8,500\n2,1000,1,10\n";
+  const auto kept = simulated("tiresias", "tiresias", rows, 1), mended = simulated("tiresias-mended", "tiresias", rows, 1);
+  EXPECT_EQ(kept.outcomes[0].finished, Instant::at_seconds(1000));
+  EXPECT_GT(mended.outcomes[0].finished, Instant::at_seconds(1000));
+}
+
 TEST(PublishedSimulators, what_is_not_reproduced_is_refused_with_what_is) {
   const auto trace = trace::parse_trace("job_id,submit_time_s,gpus,duration_s\n0,0,1,5\n", {});
   EXPECT_EQ(simulate_as("blox", "fifo", *trace, sim::Cluster::uniform(1, 8)).error().code, "bad-semantics");

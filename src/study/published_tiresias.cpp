@@ -1,6 +1,7 @@
 // SymbioticLab/Tiresias, run_sim.py, with all GPUs as one pool and free preemption.
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "study/published_worlds.h"
 
@@ -17,7 +18,13 @@ class Pool {
   virtual ~Pool() = default;
 
   sim::SimulationResult run() {
-    for (std::int64_t next; (next = next_event()) != never;) {
+    for (;;) {
+      const std::int64_t arrival = next_arrival_ < trace_.size() ? trace_[next_arrival_].submitted : never;
+      std::int64_t end = never;
+      for (const std::size_t job : running_) end = std::min(end, now_ + jobs_[job].remaining);
+      const std::int64_t next = std::min({arrival, end, forced_event()});
+      if (next == never) break;
+      choose(arrival, end, next);
       pass(next - now_);
       now_ = next;
       finish();
@@ -38,6 +45,8 @@ class Pool {
   virtual void leave(std::size_t job) = 0;  // it has finished
   virtual void schedule() = 0;
   virtual std::int64_t forced_event() const { return never; }
+  // Called when the next event has been chosen, with what it was chosen from.
+  virtual void choose(std::int64_t /*arrival*/, std::int64_t /*end*/, std::int64_t /*next*/) {}
 
   // Exactly these jobs run from now on.
   void let_run(const std::vector<std::size_t>& chosen) {
@@ -70,14 +79,10 @@ class Pool {
   std::int64_t now_ = 0;
   std::vector<Standing> jobs_;
   std::vector<std::size_t> running_;
+  std::vector<std::size_t> cut_short_;  // jobs that the event chosen ends whatever they have left
   sim::SimulationResult result_;
 
  private:
-  std::int64_t next_event() const {
-    std::int64_t next = next_arrival_ < trace_.size() ? trace_[next_arrival_].submitted : never;
-    for (const std::size_t job : running_) next = std::min(next, now_ + jobs_[job].remaining);
-    return std::min(next, forced_event());
-  }
   void pass(std::int64_t seconds) {
     for (const std::size_t job : running_) {
       jobs_[job].remaining -= seconds;
@@ -86,15 +91,20 @@ class Pool {
     }
   }
   void finish() {
-    for (const std::size_t job : running_) {
-      if (jobs_[job].remaining > 0) continue;
-      jobs_[job].running = false;
-      jobs_[job].finished = true;
-      result_.finish(job, at_second(now_));
-      ++finished_;
-      leave(job);
+    const std::vector<std::size_t> ran = running_;
+    for (const std::size_t job : ran) {
+      if (jobs_[job].remaining == 0) end(job);
     }
+    for (const std::size_t job : cut_short_) end(job);
+    cut_short_.clear();
     std::erase_if(running_, [this](std::size_t job) { return jobs_[job].finished; });
+  }
+  void end(std::size_t job) {
+    jobs_[job].running = false;
+    jobs_[job].finished = true;
+    result_.finish(job, at_second(now_));
+    ++finished_;
+    leave(job);
   }
 
   std::size_t next_arrival_ = 0, finished_ = 0;
@@ -141,9 +151,12 @@ class TiresiasSrtf : public Pool {
   std::vector<std::size_t> list_;
 };
 
+// The original keeps a stale event: if a job is expected to end just when another arrives, the arrival ends it, even if
+// a job that falls to the next queue before then has preempted it. `keeps_stale_ends`: so does this.
 class DlasGpu : public Pool {
  public:
-  using Pool::Pool;
+  DlasGpu(const SecondsTrace& trace, const Shape& shape, bool keeps_stale_ends)
+      : Pool(trace, shape), keeps_stale_ends_(keeps_stale_ends) {}
 
  private:
   static constexpr std::array<std::int64_t, 2> limits = {3'250, 7'200};  // GPU-seconds
@@ -164,6 +177,17 @@ class DlasGpu : public Pool {
     let_run(chosen);
     for (auto& queue : queues_)
       std::stable_partition(queue.begin(), queue.end(), [this](std::size_t job) { return jobs_[job].running; });
+  }
+
+  void choose(std::int64_t arrival, std::int64_t end, std::int64_t next) override {
+    if (arrival == end) {
+      ending_at_arrival_.clear();
+      std::ranges::copy_if(running_, std::back_inserter(ending_at_arrival_),
+                           [&](std::size_t job) { return now_ + jobs_[job].remaining == end; });
+    }
+    if (next != arrival) return;
+    if (arrival < end && keeps_stale_ends_) cut_short_ = ending_at_arrival_;
+    ending_at_arrival_.clear();
   }
 
   // By at most one queue.
@@ -188,6 +212,8 @@ class DlasGpu : public Pool {
 
   std::array<std::vector<std::size_t>, limits.size() + 1> queues_;
   std::vector<std::size_t> queue_of_;
+  std::vector<std::size_t> ending_at_arrival_;  // as was expected when this was last so
+  bool keeps_stale_ends_;
 };
 
 }  // namespace
@@ -199,7 +225,10 @@ sim::SimulationResult tiresias_srtf(const SecondsTrace& jobs, const Shape& shape
   return TiresiasSrtf(jobs, shape).run();
 }
 sim::SimulationResult tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape) {
-  return DlasGpu(jobs, shape).run();
+  return DlasGpu(jobs, shape, true).run();
+}
+sim::SimulationResult tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape) {
+  return DlasGpu(jobs, shape, false).run();
 }
 
 }  // namespace sl::study

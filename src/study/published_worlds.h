@@ -28,6 +28,7 @@ struct Shape {
 sim::SimulationResult tiresias_fifo(const SecondsTrace& jobs, const Shape& shape);
 sim::SimulationResult tiresias_srtf(const SecondsTrace& jobs, const Shape& shape);
 sim::SimulationResult tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape);
+sim::SimulationResult tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape);
 sim::SimulationResult lucid_fifo(const SecondsTrace& jobs, const Shape& shape);
 sim::SimulationResult lucid_srtf(const SecondsTrace& jobs, const Shape& shape);
 sim::SimulationResult lucid_tiresias(const SecondsTrace& jobs, const Shape& shape);

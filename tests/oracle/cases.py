@@ -4,12 +4,14 @@ sizes come from few values, so that many things happen at once and many jobs are
 import dataclasses
 
 import conservative
+import dlas
 import easy
 import elastic_fifo
 import fifo
 import first_fit
 import gang
 import las
+import lucid
 import sjf
 import srtf
 
@@ -25,6 +27,7 @@ class Case:
     parameters: dict = dataclasses.field(default_factory=dict)
     restart_s: int = 0
     blind: bool = False
+    semantics: str = ""  # of the published simulator that the oracle stands for; then times are whole seconds
 
 
 def some_servers(random, most=4, types=True):
@@ -76,8 +79,8 @@ def make_first_fit(random):
 
 
 def make_sjf(random):
-    servers = some_servers(random)
-    return Case(sjf.Oracle(), "sjf", servers, with_estimates(random, some_rows(random, servers)), blind=True)
+    servers, head = some_servers(random), random.choice(["skip", "block"])
+    return Case(sjf.Oracle(head=head), "sjf", servers, with_estimates(random, some_rows(random, servers)), {"head": head}, blind=True)
 
 
 def backfilling(module, policy, wide):
@@ -128,5 +131,18 @@ def make_gang(random):
     return Case(gang.Oracle(settle=settle * SECOND), "gang", servers, rows, {"when_blocked": "strict", "settle_s": settle})
 
 
+def published(oracle, semantics, policy, lengths, sizes):
+    """Equal submissions and lengths that are multiples of each other, so that ends, arrivals and limits meet."""
+    def make(random):
+        nodes, jobs, step = random.randint(1, 4), random.randint(2, 14), random.choice([0, 10, 60, 250])
+        rows = [{"job_id": f"j{n}", "submit_time": step * random.randint(0, 12) * SECOND, "gpus": min(8 * nodes, random.choice(sizes)),
+                 "duration": random.choice(lengths) * SECOND} for n in range(jobs)]
+        return Case(oracle, policy, [(8, "")] * nodes, rows, semantics=semantics)
+    return make
+
+
 MAKERS = [in_order(fifo, "fifo"), make_first_fit, make_sjf, backfilling(easy, "fifo_easy", True), backfilling(conservative, "fifo_conservative", False),
-          make_srtf, make_las, make_elastic_fifo, make_gang]
+          make_srtf, make_las, make_elastic_fifo, make_gang,
+          published(dlas.Oracle(), "tiresias", "tiresias", [10, 60, 250, 500, 1000, 3250], [1, 2, 4, 8, 12, 16]),
+          published(lucid.Oracle("srtf"), "lucid", "srtf", [10, 59, 60, 300, 600], [1, 2, 4, 8, 12, 16, 20]),
+          published(lucid.Oracle("tiresias"), "lucid", "tiresias", [10, 59, 60, 600, 2500], [1, 2, 4, 8, 12, 16, 20])]

@@ -1,4 +1,4 @@
-"""Shortest job first: in order of the estimated length, jobs that fit start, others are passed over."""
+"""Shortest job first: in order of the estimated length, jobs that fit start; others let the next ones pass or hold them back."""
 
 from world import Policy
 
@@ -9,3 +9,5 @@ class Oracle(Policy):
             where = world.place(job, job.gpus)
             if where is not None:
                 world.start(job, where)
+            elif self.settings["head"] == "block":
+                return
