@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/research.h"
 #include "cli/usage.h"
+#include "net/url.h"
 #include "wire/error.h"
 #include "wire/training.h"
 
@@ -478,11 +479,14 @@ Context CommandLine::context() const {
   Context c;
   c.url = url_;
   while (c.url.ends_with('/')) c.url.pop_back();
-  if (const std::string own = own_data_directory(); app_.get_option("--url")->empty()) {
-    if (const std::string socket = own + "/controller.sock"; net::is_listening(socket)) c.socket = socket;
-    std::error_code ignored;
-    if (std::filesystem::exists(own + "/schedulearn.db", ignored)) c.recorded = own;
-  }
+  const std::string own = own_data_directory();
+  if (const std::string socket = own + "/controller.sock";
+      app_.get_option("--url")->empty() && net::is_listening(socket))
+    c.socket = socket;
+  const auto address = net::parse_url(c.url);
+  std::error_code ignored;
+  if (address.ok() && net::is_loopback(address->host) && std::filesystem::exists(own + "/schedulearn.db", ignored))
+    c.recorded = own;
   c.user = user_name();
   c.token = variable("SCHEDULEARN_TOKEN");
   if (const std::string file = variable("SCHEDULEARN_TOKEN_FILE"); !file.empty()) c.token = read_secret(file);

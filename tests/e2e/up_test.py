@@ -167,8 +167,7 @@ class PastTest(UpTest):
         self.assertEqual(self.ask("ls", "-q", "--state", "succeeded").stdout, f"{done}\n")
         self.assertIn("job.submitted", self.ask("events", done).stdout)
         self.assertEqual(self.ask("logs", 99, check=False).returncode, 3)
-        environment = {**os.environ, "SCHEDULEARN_DATA": str(lab.data)}
-        environment.pop("SCHEDULEARN_URL", None)
+        environment = {**os.environ, "SCHEDULEARN_DATA": str(lab.data), "SCHEDULEARN_URL": lab.url}
         asked = subprocess.run([PROGRAM, "status"], capture_output=True, text=True, env=environment, timeout=60)
         self.assertIn(f"schedulearn ls --data {lab.data}", asked.stderr)
         self.assertEqual(self.files(), before)
