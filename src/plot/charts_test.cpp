@@ -292,6 +292,15 @@ TEST(Bars, say_why_an_interval_crosses_the_bound_and_that_a_log_scale_shows_shor
   EXPECT_EQ(bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->caption.find("bound of its own"), std::string::npos);
 }
 
+// Of two runs of 1 s and 9 s: the interval of their mean reaches far below zero.
+TEST(Intervals, below_zero_are_cut_where_no_value_is_negative) {
+  RunSet runs{{{}}, {result_of("a", 1, 1, 1), result_of("a", 2, 9, 1), result_of("a", 1, 2, 1), result_of("a", 2, 9, 1)}};
+  runs.results[2].figures["jobs"] = runs.results[3].figures["jobs"] = 20;
+  EXPECT_EQ(lines_figure(runs, "jobs", {"avg_jct_s"})->panels[0].y.range.low, 0);
+  runs.results.resize(2);
+  EXPECT_EQ(bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->panels[0].x.range.low, 0);
+}
+
 TEST(Shares, end_at_one_hundred_percent) {
   const RunSet runs{{{}}, {result_of("a", 1, 1, 1), result_of("a", 2, 1, 1)}};
   EXPECT_EQ(bars_figure(runs, {"share_pct"}, Spacing::linear)->panels[0].x.range.high, 100);

@@ -167,15 +167,21 @@ void widen(Range& range, double value) {
   range.high = std::max(range.high, value);
 }
 
+// Where no value is negative, intervals that reach below zero are cut.
+void cut_at_zero(Range& range, double least) {
+  if (least >= 0) range.low = 0;
+}
+
 // Of the means, and of the intervals unless they are of shares, which end at 100 %.
 Range range_of(const std::vector<Series>& lines, const Quantity& quantity) {
   Range range{INFINITY, -INFINITY};
+  double least = INFINITY;
   for (const Series& series : lines) {
-    for (const Point& point : series.points) widen(range, point.y);
+    for (const Point& point : series.points) widen(range, point.y), least = std::min(least, point.y);
     if (quantity.unit == Unit::percent && range.high <= 100) continue;
     for (const Spread& s : series.spread) widen(range, s.low), widen(range, s.high);
   }
-  if (range.low >= 0) range.low = 0;
+  cut_at_zero(range, least);
   return range;
 }
 
@@ -305,10 +311,13 @@ Range log_range(const Panel& panel) {
 
 Range linear_range(const Panel& panel, const Quantity& quantity) {
   Range range{0, 0};
+  double least = 0;
   for (const Bar& bar : panel.bars) {
     widen(range, bar.value);
+    least = std::min(least, bar.value);
     if (bar.whisker && quantity.unit != Unit::percent) widen(range, bar.whisker->low), widen(range, bar.whisker->high);
   }
+  cut_at_zero(range, least);
   for (const Guide& guide : panel.guides) widen(range, guide.at);
   return range;
 }
