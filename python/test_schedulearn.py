@@ -4,6 +4,7 @@
 import http.server
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from pathlib import Path
 from unittest import mock
 
 import schedulearn
+
+HERE = Path(__file__).resolve().parent
 
 
 class JobSide(unittest.TestCase):
@@ -89,7 +92,44 @@ class JobSide(unittest.TestCase):
                   "late = Late()\n"
                   "late.myself = late\n"
                   "schedulearn.requeue()\n")
-        self.assertEqual(subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parent).returncode, 75)
+        self.assertEqual(subprocess.run([sys.executable, "-c", script], cwd=HERE).returncode, 75)
+
+    def test_a_training_may_run_on_a_python_without_a_toml_reader(self):
+        script = ("import sys\n"
+                  "sys.modules['tomllib'] = None  # as before Python 3.11: importing it fails\n"
+                  "import schedulearn, schedulearn.policy, schedulearn.sim\n"
+                  "schedulearn.catch_stop()\n"
+                  "schedulearn.report(epoch=1)\n"
+                  "schedulearn.requeue()\n")
+        self.assertEqual(subprocess.run([sys.executable, "-c", script], cwd=HERE).returncode, 75)
+
+    def test_the_training_of_the_readme_continues_where_it_was_stopped(self):
+        readme = (HERE.parent / "README.md").read_text(encoding="utf-8")
+        block = re.search(r"## Your training\n.*?```python\n(.*?)```", readme, re.DOTALL).group(1)
+        (self.folder / "torch.py").write_text(
+            "import pickle\n"
+            "def save(value, path): path.write_bytes(pickle.dumps(value))\n"
+            "def load(path): return pickle.loads(path.read_bytes())\n")
+        (self.folder / "train.py").write_text(
+            "import os, signal, torch\n"
+            "class Net:\n"
+            "    epochs_seen = 0\n"
+            "    def state_dict(self): return self.epochs_seen\n"
+            "    def load_state_dict(self, seen): self.epochs_seen = seen\n"
+            "net, optimizer, epochs = Net(), Net(), 5\n"
+            "def train_one_epoch():\n"
+            "    net.epochs_seen += 1\n"
+            "    print(net.epochs_seen)\n"
+            "    if net.epochs_seen in (2, 3): signal.raise_signal(signal.SIGTERM)\n"
+            "    return 0.5\n" + block)
+        metrics = self.folder / "metrics.jsonl"
+        variables = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HERE), "SCHEDULEARN_JOB_ID": "7",
+                     "SCHEDULEARN_CHECKPOINT_DIR": str(self.folder / "ck"), "SCHEDULEARN_METRICS_FILE": str(metrics)}
+        runs = [subprocess.run([sys.executable, "train.py"], cwd=self.folder, env=variables, capture_output=True, text=True)
+                for _ in range(3)]
+        self.assertEqual([(run.returncode, run.stdout.split(), run.stderr) for run in runs],
+                         [(75, ["1", "2"], ""), (75, ["3"], ""), (0, ["4", "5"], "")])
+        self.assertEqual([json.loads(line)["epoch"] for line in metrics.read_text().splitlines()], [1, 2, 3, 4, 5])
 
 
 class FakeController(http.server.ThreadingHTTPServer):

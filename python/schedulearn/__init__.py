@@ -32,7 +32,6 @@ import os
 import signal
 import sys
 import time
-import tomllib
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -196,10 +195,11 @@ class Client:
 
         If a lost connection makes it send twice, there is still only one job. A relative workdir starts at the file's
         folder, or at the current folder if there is no file. The job runs in the environment of this program (PATH,
-        an active virtual or conda environment, PYTHONPATH, LD_LIBRARY_PATH), unless `env` sets these.
+        an active virtual or conda environment, PYTHONPATH, LD_LIBRARY_PATH), unless `env` sets these. A file needs
+        Python 3.11; the rest of this library runs on 3.9.
         """
         folder = Path(file).resolve().parent if file else Path.cwd()
-        document = tomllib.loads(Path(file).read_text(encoding="utf-8")) if file else {}
+        document = _read_job_file(Path(file)) if file else {}
         document |= spec
         document["workdir"] = str(folder / Path(document.get("workdir", ".")).expanduser())
         document["env"] = _own_environment() | document.get("env", {})
@@ -262,6 +262,12 @@ class Client:
                     raise Unreachable(f"no answer from {self.url}: {getattr(error, 'reason', error)}") from error
                 time.sleep(0.2 * attempt)
         raise AssertionError("attempts is at least 1")
+
+
+def _read_job_file(path: Path) -> dict[str, Any]:
+    import tomllib  # not at the top: a training may run on an older Python, which has none
+
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _own_environment() -> dict[str, str]:
