@@ -57,13 +57,13 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   timers_ = {};
   timer_of_.clear();
   ripening_.clear();
+  starting_.clear();
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
   for (const JobIndex job : snapshot.active) {
     victims_.place(job, snapshot.job(job).allocation);
     set_timer(snapshot, job);
     ripens(snapshot, job);
-    if (snapshot.job(job).state == JobState::starting)
-      expect_start(snapshot, snapshot.job(job), snapshot.job(job).allocation.count());
+    starting_.emplace_back(job, snapshot.job(job).request.id);
   }
   std::sort(ripening_.begin(), ripening_.end(), [](const Timer& a, const Timer& b) { return b > a; });
   start_over(snapshot);
@@ -104,6 +104,7 @@ void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
   if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out()) start_over(snapshot);
   started_.clear();
   interrupted_.clear();
+  recall_starting(snapshot);
   run_timers(snapshot, plan);
   if (lines_.empty()) return;
   serve(snapshot, plan);
@@ -159,16 +160,27 @@ void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
 }
 
 // A job that starts at once gives notice when it runs, but perhaps after the last decision at this instant.
-void PreemptivePolicy::expect_start(const Snapshot& snapshot, const Job& job, int gpus) {
-  if (std::exchange(starting_at_, snapshot.now) != snapshot.now) first_change_ = Instant::never();
+void PreemptivePolicy::expect_change(const Snapshot& snapshot, const Job& job, int gpus) {
   first_change_ = std::min(first_change_, next_change(snapshot, job, gpus));
   if (settings_.may_preempt) first_change_ = std::min(first_change_, snapshot.now + settings_.min_quantum);
+}
+
+// A job that takes longer to start wakes the policy when it runs.
+void PreemptivePolicy::recall_starting(const Snapshot& snapshot) {
+  first_change_ = Instant::never();
+  std::erase_if(starting_, [&](const auto& started) {
+    const Job& job = snapshot.job(started.first);
+    return job.request.id != started.second || job.state != JobState::starting || job.state_since != snapshot.now;
+  });
+  for (const auto& [index, id] : starting_)
+    expect_change(snapshot, snapshot.job(index), snapshot.job(index).allocation.count());
 }
 
 void PreemptivePolicy::start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
   const Job& starting = snapshot.job(job);
   trial.take(gpus, starting.request);
-  expect_start(snapshot, starting, gpus.count());
+  expect_change(snapshot, starting, gpus.count());
+  starting_.emplace_back(job, starting.request.id);
   for (const ServerGpus& part : gpus.parts()) {
     victims_.touch(part.server);
     changed_.push_back(part.server);
@@ -336,8 +348,7 @@ void PreemptivePolicy::run_timers(const Snapshot& snapshot, Plan& plan) {
 void PreemptivePolicy::wake(const Snapshot& snapshot, Plan& plan) {
   while (!timers_.empty() && !is_current(snapshot, timers_.top())) timers_.pop();
   while (!ripening_.empty() && !will_be_ripe(snapshot, ripening_.front())) ripening_.pop_front();
-  Instant at = wake_besides(snapshot);
-  if (starting_at_ == snapshot.now) at = std::min(at, first_change_);
+  Instant at = std::min(wake_besides(snapshot), first_change_);
   if (!timers_.empty()) at = std::min(at, timers_.top().at);
   if (!ripening_.empty()) at = std::min(at, ripening_.front().at);
   if (!at.is_never()) plan.wake_at(at);

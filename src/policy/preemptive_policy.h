@@ -109,7 +109,8 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   bool interrupt(const Snapshot& snapshot, const Victims::Jobs& victims, Walk& walk, ServerIndex only_on, Trial& trial,
                  Plan& plan);
   bool stop(const Snapshot& snapshot, const Victims::Jobs& victims, const Allocation& gpus, Plan& plan);
-  void expect_start(const Snapshot& snapshot, const Job& job, int gpus);
+  void expect_change(const Snapshot& snapshot, const Job& job, int gpus);
+  void recall_starting(const Snapshot& snapshot);
   void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan);
   void wake(const Snapshot& snapshot, Plan& plan);
 
@@ -124,8 +125,8 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   Ordered started_, interrupted_;  // by the last plan
   std::vector<ServerIndex> changed_;  // by the last plan
   bool leaves_room_ = false;          // the last plan stops jobs that hold more than the jobs that replace them need
-  Instant starting_at_;               // when jobs were last expected to start
-  Instant first_change_ = Instant::never();  // the earliest of their changes
+  std::vector<std::pair<JobIndex, JobId>> starting_;  // jobs that decisions at this instant start and do not run yet
+  Instant first_change_ = Instant::never();           // the earliest of their changes
 };
 
 }  // namespace sl

@@ -46,6 +46,43 @@ TEST(Srtf, a_job_that_has_just_started_gives_way_without_waiting_for_another_eve
   EXPECT_EQ(cluster.state(3), JobState::pending);
 }
 
+// When the policy wants to be asked next, compared with one that is chosen now.
+void expect_wake_of_a_fresh_one(Cluster& cluster, const std::string& policy) {
+  const Instant wanted = cluster.core.next_wake();
+  EXPECT_EQ(cluster.use(policy).core.next_wake(), wanted) << policy;
+}
+
+TEST(Preemption, a_job_that_has_been_starting_for_a_while_wakes_nobody_before_it_runs) {
+  for (const char* policy : {"srtf", "srjf", "tiresias"}) {
+    Cluster cluster({2}, policy);
+    cluster.obeys = false;
+    cluster.submit(1, gpus(2)).at(10).submit(2, gpus(1));
+    ASSERT_EQ(cluster.state(1), JobState::starting);
+    EXPECT_TRUE(cluster.core.next_wake().is_never());
+    expect_wake_of_a_fresh_one(cluster, policy);
+  }
+}
+
+TEST(Preemption, a_job_that_was_started_and_cancelled_at_one_instant_wakes_nobody_later) {
+  for (const char* policy : {"srtf", "srjf", "tiresias"}) {
+    Cluster cluster({2}, policy);
+    cluster.obeys = false;
+    cluster.submit(1, gpus(2));
+    ASSERT_EQ(cluster.core.next_wake(), cluster.now + Duration::whole_seconds(60)) << "the quantum of job 1";
+    cluster.feed(JobCancelled{JobId(1)}).submit(2, gpus(1));
+    EXPECT_TRUE(cluster.core.next_wake().is_never());
+    expect_wake_of_a_fresh_one(cluster, policy);
+  }
+}
+
+TEST(Preemption, what_starts_now_is_known_to_a_policy_that_is_chosen_now) {
+  Cluster cluster({2}, "srtf");
+  cluster.obeys = false;
+  cluster.submit(1, gpus(2)).submit(2, gpus(1));
+  EXPECT_EQ(cluster.core.next_wake(), cluster.now + Duration::whole_seconds(60));
+  expect_wake_of_a_fresh_one(cluster, "srtf");
+}
+
 // W: A 90 on 2 GPUs with s(2) = 1.5, B 70 on 1 GPU: srjf serves B first, srtf A (60 s left on its 2 GPUs).
 Workload& ordering_example(Workload& load) {
   JobRequest a = with_speedup(gpus(2), {1, 1.5});
