@@ -39,14 +39,22 @@ class Convolutional:
         test_pictures, test_kinds = self._load(options, "t10k")
         self._test = list(zip(test_pictures[world.rank::world.size].split(500), test_kinds[world.rank::world.size].split(500)))
         torch.manual_seed(options.seed)
-        self._network = nn.Sequential(
-            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-            nn.Linear(32 * 7 * 7, 64), nn.ReLU(), nn.Dropout(0.25), nn.Linear(64, 10))
-        self._optimizer = torch.optim.SGD(self._network.parameters(), lr=options.learning_rate, momentum=0.9)
+        self._network = self.network()
+        self._optimizer = self.optimizer(self._network.parameters(), options.learning_rate)
         self._loss = nn.CrossEntropyLoss()
         # What is trained: with several processes, a wrapper that averages their gradients.
         self._trained = nn.parallel.DistributedDataParallel(self._network) if world.size > 1 else self._network
+
+    @staticmethod
+    def network():
+        return nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(32 * 7 * 7, 64), nn.ReLU(), nn.Dropout(0.25), nn.Linear(64, 10))
+
+    @staticmethod
+    def optimizer(parameters, learning_rate):
+        return torch.optim.SGD(parameters, lr=learning_rate, momentum=0.9)
 
     @staticmethod
     def _load(options, part, count=None):

@@ -8,18 +8,20 @@ import fashion_data
 
 import numpy as np
 
-HIDDEN, KINDS, MOMENTUM = 128, 10, np.float32(0.9)
+KINDS, MOMENTUM = 10, np.float32(0.9)
 
 
 class Perceptron:
     """784 pixels -> 128 rectified units -> 10 kinds, cross-entropy, gradient descent with momentum."""
 
+    hidden = 128
+
     def __init__(self, options):
         self._pictures, self._kinds = self._load(options, "train", options.images)
         self._test_pictures, self._test_kinds = self._load(options, "t10k")
         random = np.random.default_rng(options.seed)
-        self._parameters = [self._layer(random, 784, HIDDEN), np.zeros(HIDDEN, np.float32),
-                            self._layer(random, HIDDEN, KINDS), np.zeros(KINDS, np.float32)]
+        self._parameters = [self._layer(random, 784, self.hidden), np.zeros(self.hidden, np.float32),
+                            self._layer(random, self.hidden, KINDS), np.zeros(KINDS, np.float32)]
         self._velocities = [np.zeros_like(each) for each in self._parameters]
         self._rate = np.float32(options.learning_rate)
 
