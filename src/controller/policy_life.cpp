@@ -225,6 +225,7 @@ void PolicyLife::on_made(Result<MadePolicy> made, Instant now) {
 
 // Until another one has been made, no policy decides.
 bool PolicyLife::replace_failed(Instant now) {
+  if (const auto standstill = recorder_.take_standstill()) return give_up(*standstill, now);
   const auto fault = core_.policy_failure();
   const bool is_replacing = std::any_of(make_orders_.begin(), make_orders_.end(), [](const MakeOrder& order) {
     return order.purpose != MakeOrder::Purpose::asked;

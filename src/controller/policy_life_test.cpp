@@ -87,6 +87,20 @@ class Mortal : public Policy {
   bool failed_ = false;
 };
 
+// Starts whatever waits and preempts whatever runs.
+class Restless : public Policy {
+ public:
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    for (const JobIndex job : snapshot.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
+    for (const JobIndex job : snapshot.active) {
+      if (snapshot.job(job).state == JobState::running) plan.preempt(job);
+    }
+    plan.wake_at(snapshot.now + Duration{100'000});
+  }
+};
+
 class OwnPolicyTest : public LogicTest {
  protected:
   OwnPolicyTest() { hello(); }
@@ -97,6 +111,7 @@ class OwnPolicyTest : public LogicTest {
     PolicyInfo info;
     info.name = change.name;
     if (change.source.starts_with("mortal")) return MadePolicy{info, std::make_unique<Mortal>()};
+    if (change.source.starts_with("restless")) return MadePolicy{info, std::make_unique<Restless>()};
     return MadePolicy{info, find_policy("fifo")->make(*parse_parameters(find_policy("fifo")->info, {}))};
   }
   // Only requests it; the answer goes to said[name].
@@ -124,6 +139,25 @@ class OwnPolicyTest : public LogicTest {
     submit(1);
     settle();
   }
+  // How often, at most 150 times, a job is interrupted that runs so long each time.
+  int interrupted_after(std::int64_t ms) {
+    Logic::Submission submission;
+    submission.spec.command = "true";
+    submission.spec.workdir = "/";
+    submission.spec.checkpoint.dir = "c";
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    int attempt = 0;
+    while (attempt < 150 && logic->policies().in_force().name == "mine.py") {
+      pass(1);  // it is started
+      tell(report(1, ++attempt, "running"));
+      now = now + Duration{ms * 1'000};
+      keep_session();
+      wire::AttemptReport end = report(1, attempt, "exited", 143);
+      end.started_us = 1, end.stopped_by = "order";
+      tell(end);
+    }
+    return attempt;
+  }
   std::int64_t failures() const {
     return std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
       return event.kind == "policy.failed" && event.text == "mine.py:3: oh no";
@@ -132,6 +166,20 @@ class OwnPolicyTest : public LogicTest {
 
   std::map<std::string, std::string> said;
 };
+
+TEST_F(OwnPolicyTest, one_that_only_interrupts_is_replaced_and_the_reason_is_said) {
+  own("mine.py", "restless");
+  EXPECT_EQ(interrupted_after(500), 101);
+  EXPECT_EQ(logic->policies().in_force().name, "fifo");
+  EXPECT_EQ(logic->policies().in_force().reason,
+            "mine.py failed: it preempted job 1 100 times in a row before any of its work was done");
+}
+
+TEST_F(OwnPolicyTest, one_that_interrupts_jobs_that_get_on_is_kept) {
+  own("mine.py", "restless");
+  EXPECT_EQ(interrupted_after(2'000), 150);
+  EXPECT_EQ(logic->policies().in_force().name, "mine.py");
+}
 
 TEST_F(OwnPolicyTest, while_one_is_being_made_the_queue_goes_on) {
   ask_for("mine.py", "fine");

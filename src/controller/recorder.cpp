@@ -34,9 +34,26 @@ const char* event_kind(RecordKind kind) {
 
 }  // namespace
 
+void Recorder::watch(const Core& core, const Record& record) {
+  const bool comes = record.kind == RecordKind::job_submitted || record.kind == RecordKind::server_state ||
+                     record.kind == RecordKind::policy_changed;
+  const bool leaves = record.kind == RecordKind::job_state && is_finished(record.to);
+  if (comes || leaves) progress_.restart();
+  if (leaves) progress_.forget(record.job);
+  if (record.why != StopReason::preempted || !core.jobs().contains(record.index)) return;
+  const Job& job = core.job(record.index);
+  if (job.request.id != record.job || progress_.interrupt(record.job, Duration{} - job.run_at(record.at))) return;
+  const std::string standing = core.standing(record.index, record.at);
+  standstill_ = invalid("policy-stands-still",
+                        fmt::format("it preempted job {}{} {} times in a row before any of its work was done",
+                                    record.job.value, standing.empty() ? "" : " (" + standing + ")",
+                                    progress_.fruitless_most()));
+}
+
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
   pending_batch_ = batch;
   for (const Record& record : records) {
+    watch(core, record);
     if (record.kind == RecordKind::policy_changed) continue;  // policy_life.cpp writes it, with who and what
     store::EventRow event;
     event.at_us = record.at.us;

@@ -6,11 +6,13 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "controller/incarnations.h"
 #include "controller/outside.h"
 #include "engine/engine.h"
+#include "engine/progress.h"
 
 namespace sl::controller {
 
@@ -50,11 +52,15 @@ class Recorder : public Journal {
   Instant committed_at() const { return committed_at_; }  // when the last commit ended, successfully or not
   Instant retry_at() const { return failed_ && !in_flight_ ? retry_at_ : Instant::never(); }
 
+  // Why the current policy must go, if it only interrupts jobs (engine/progress.h); told once.
+  std::optional<Error> take_standstill() { return std::exchange(standstill_, std::nullopt); }
+
   // A job that was refused before its rows were written: nothing of it is kept.
   void drop_job(JobId job);
 
  private:
   void count(const Record& record, bool is_known);
+  void watch(const Core& core, const Record& record);
   static bool is_empty(const store::Batch& batch);
   void merge_failed();
 
@@ -72,6 +78,8 @@ class Recorder : public Journal {
   std::optional<Status> failed_;
   Instant retry_at_;
   Instant committed_at_;
+  Progress progress_{100, Duration::whole_seconds(1)};
+  std::optional<Error> standstill_;
 };
 
 }  // namespace sl::controller

@@ -407,7 +407,7 @@ class World : private Journal, private Fleet {
     if (named > named_most) others += " and " + std::to_string(named - named_most) + " more";
     const std::string rule = core_.standing(order.index, now_);
     return "job " + name_of(order.job) + (rule.empty() ? "" : " (" + rule + ")") + " was " + interruption(order.kind) +
-           " " + std::to_string(Progress::fruitless_most) + " times in a row before any of its work was done" +
+           " " + std::to_string(progress_.fruitless_most()) + " times in a row before any of its work was done" +
            (others.empty() ? "" : "; likewise " + others);
   }
   std::string name_of(JobId job) const { return std::string(trace_.jobs[index_of(job)].id()); }
