@@ -133,14 +133,25 @@ void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Enviro
 
 std::string first_program(const std::string& line) {
   static const std::set<std::string> built_in = {
-      ".",        ":",       "[",       "[[",     "alias", "bg",    "break",  "builtin", "case",  "cd",     "command",
-      "continue", "declare", "do",      "echo",   "eval",  "exec",  "exit",   "export",  "false", "fg",     "for",
-      "function", "getopts", "hash",    "if",     "jobs",  "kill",  "let",    "local",   "popd",  "printf", "pushd",
-      "pwd",      "read",    "return",  "select", "set",   "shift", "source", "test",    "time",  "times",  "trap",
-      "true",     "type",    "typeset", "ulimit", "umask", "unset", "until",  "wait",    "while"};
+      ".",      ":",       "[",       "[[",      "alias",   "bg",        "bind",     "break",    "builtin", "caller",
+      "case",   "cd",      "command", "compgen", "compopt", "complete",  "continue", "coproc",   "declare", "dirs",
+      "disown", "do",      "done",    "echo",    "elif",    "else",      "enable",   "esac",     "eval",    "exec",
+      "exit",   "export",  "false",   "fc",      "fg",      "fi",        "for",      "function", "getopts", "hash",
+      "help",   "history", "if",      "in",      "jobs",    "kill",      "let",      "local",    "logout",  "mapfile",
+      "popd",   "printf",  "pushd",   "pwd",     "read",    "readarray", "readonly", "return",   "select",  "set",
+      "shift",  "shopt",   "source",  "suspend", "test",    "then",      "time",     "times",    "trap",    "true",
+      "type",   "typeset", "ulimit",  "umask",   "unalias", "unset",     "until",    "wait",     "while"};
   const std::size_t begin = line.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return "";
-  const std::string word = line.substr(begin, line.find_first_of(" \t\r\n;&|<>()", begin) - begin);
+  const std::string command = line.substr(begin, line.find_last_not_of(" \t\r\n") + 1 - begin);
+  for (std::size_t i = 0; (i = command.find_first_of(";&|\n", i)) != std::string::npos; ++i) {
+    const std::string_view two = std::string_view(command).substr(i, 2);
+    if (command[i] == '|' && two != "||" && two != "|&") continue;  // the line runs with pipefail
+    if (two == "&>" || (command[i] == '&' && i > 0 && command[i - 1] == '>')) continue;
+    if (two != "&&") return "";  // the shell goes on to what follows
+    ++i;
+  }
+  const std::string word = command.substr(0, command.find_first_of(" \t\r&|<>()"));
   const bool plain = !word.empty() && word.find_first_of("$`'\"\\={}*?[]~#!") == std::string::npos;
   return plain && built_in.count(word) == 0 ? word : "";
 }

@@ -46,8 +46,8 @@ std::vector<std::string> own_environment();
 Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths,
                          const std::vector<std::string>& own);
 
-// The program that a shell line begins with, if that is clear without a shell; empty for built-ins, variables,
-// brackets.
+// The program without which a shell line fails at once, if that is clear without a shell. Empty for built-ins, variables
+// and brackets, and for a line that goes on without its first program: "nvidia-smi; python train.py".
 std::string first_program(const std::string& line);
 
 }  // namespace sl::agent

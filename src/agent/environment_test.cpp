@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -79,10 +80,28 @@ TEST(Environment, a_python_environment_that_is_not_here_is_named) {
 }
 
 TEST(Environment, the_first_program_of_a_line_is_known_only_when_it_is_plain) {
-  EXPECT_EQ(first_program("  python train.py"), "python");
-  EXPECT_EQ(first_program("ls;true"), "ls");
+  EXPECT_EQ(first_program("  python train.py\n"), "python");
   for (const char* line : {"", "cd x && ls", "A=b python x", "$PY x", "(ls)", "\"my prog\"", "for i in 1; do ls; done"})
     EXPECT_EQ(first_program(line), "") << line;
+}
+
+TEST(Environment, a_line_that_goes_on_without_its_first_program_does_not_require_it) {
+  for (const char* line :
+       {"python a.py && python b.py", "python a.py | tee log", "python a.py 2>&1 | tee log", "python a.py &> log"})
+    EXPECT_EQ(first_program(line), "python") << line;
+  for (const char* line : {"nvidia-smi; python a.py", "nvidia-smi || true", "nvidia-smi && ls || true", "monitor &",
+                           "module load cuda\npython a.py", "f() { ls; }; f", "a |& b", "a | b || c"})
+    EXPECT_EQ(first_program(line), "") << line;
+}
+
+TEST(Environment, no_word_that_bash_knows_itself_is_a_program) {
+  std::FILE* bash = ::popen("bash -c 'compgen -bk'", "r");
+  ASSERT_NE(bash, nullptr);
+  int words = 0;
+  for (char word[64]; std::fscanf(bash, "%63s", word) == 1; ++words)
+    EXPECT_EQ(first_program(std::string(word) + " x"), "") << word;
+  ::pclose(bash);
+  EXPECT_GT(words, 70);
 }
 
 }  // namespace

@@ -78,13 +78,19 @@ struct Image {
 Result<Image> prepare(const LaunchOrder& order, const std::string& mark) {
   struct stat info {};
   const auto failed = [](const std::string& why) { return invalid("setup", why); };
+  const auto missing = [&](const std::string& command) {
+    const std::string path = command[0] == '/' ? command : order.workdir + "/" + command;
+    const bool is_file =
+        command.find('/') != std::string::npos && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+    return failed((is_file ? "not executable (chmod +x): " : "no such command: ") + command);
+  };
   if (::stat(order.workdir.c_str(), &info) != 0) return failed("no such working directory: " + order.workdir);
   if (!S_ISDIR(info.st_mode)) return failed("the working directory is not a directory: " + order.workdir);
   if (!order.required.empty() && find_program(order.required, order.workdir, order.environment).empty())
-    return failed("no such command: " + order.required);
+    return missing(order.required);
   Image image;
   image.program = find_program(order.arguments[0], order.workdir, order.environment);
-  if (image.program.empty()) return failed("no such command: " + order.arguments[0]);
+  if (image.program.empty()) return missing(order.arguments[0]);
   image.variables = order.environment;
   image.variables.push_back(std::string(tree_variable) + "=" + mark);
   image.arguments = pointers(order.arguments);

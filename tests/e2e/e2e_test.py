@@ -55,6 +55,11 @@ class JobTest(LabTest):
     def test_a_job_that_cannot_start_says_why(self):
         missing = self.lab.finished(self.lab.submit("pyton train.py"))
         self.assertEqual((missing["failure"]["kind"], missing["failure"]["message"]), ("setup", "no such command: pyton"))
+        script = self.lab.folder / "train.sh"
+        script.write_text("echo trained")
+        for command in ("./train.sh", ["./train.sh"]):
+            refused = self.lab.finished(self.lab.submit(command, workdir=str(self.lab.folder)))
+            self.assertEqual((refused["failure"]["kind"], refused["failure"]["message"]), ("setup", "not executable (chmod +x): ./train.sh"))
         nowhere = self.lab.finished(self.lab.submit("ls", workdir="/no/such/place"))
         self.assertEqual((nowhere["failure"]["kind"], nowhere["failure"]["message"]), ("setup", "no such working directory: /no/such/place"))
 
