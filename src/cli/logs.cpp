@@ -75,6 +75,26 @@ bool use_event(Following& following, const std::string& event, const std::string
   return true;
 }
 
+// What the reader of an output should know besides it. Whether there can be an output: the job has started.
+bool say_more(const Context& context, std::int64_t id, const LogsOptions& options) {
+  const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
+  if (!job.ok()) return true;
+  const int attempt = static_cast<int>(number_at(*job, "attempt"));
+  if (value_at(*job, "started_at").is_string()) {
+    if (attempt > 1 && options.attempt == 0)
+      std::fprintf(stderr, "This is attempt %d; before it:  %s\n", attempt,
+                   context.next_command("logs --attempt " + std::to_string(attempt - 1), id).c_str());
+    return true;
+  }
+  const bool has_ended = value_at(*job, "finished_at").is_string();
+  std::string why = text_at(value_at(*job, "failure"), "message");
+  if (why.empty()) why = text_at(value_at(*job, "reason"), "text");
+  if (why.empty()) why = text_at(*job, "state");
+  std::fprintf(stderr, "Job %lld %s: %s\n", static_cast<long long>(id),
+               has_ended ? "never started" : "has not started yet", why.c_str());
+  return false;
+}
+
 }  // namespace
 
 int interrupts() { return interrupt_count; }
@@ -131,7 +151,9 @@ int logs(const Context& context, const LogsOptions& options) {
       return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
     });
     if (!response.ok()) return fail(response.error());
-    if (response->status >= 400) return fail(wire::error_from_problem(response->status, response->body));
+    const bool has_started = say_more(context, id, options);
+    if (response->status >= 400 && (has_started || response->status != 404))
+      return fail(wire::error_from_problem(response->status, response->body));
   }
   return 0;
 }

@@ -93,6 +93,9 @@ Result<Document> read_document(const std::string& file) {
     return document;
   }
   Result<json::object> object = wire::toml_to_json(content);
+  if (!object.ok() && (file.ends_with(".py") || file.ends_with(".sh")))
+    return invalid("not-a-job-file", file + " is a program, not a job file")
+        .hint(fmt::format("schedulearn submit --gpus 1 -- {} {}", file.ends_with(".py") ? "python" : "bash", file));
   if (!object.ok()) return Error(object.error()).note("in " + file);
   document.object = std::move(*object);
   return document;

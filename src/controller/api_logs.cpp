@@ -233,7 +233,9 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
       followed(follow, [this, follow, piece] { follow_piece(follow, piece); });  // while its pieces arrive
   if (!entry) return;
   if (!piece.ok() && entry->row.finished_us && piece.error().kind == ErrorKind::not_found) {
-    follow->send("gone", follow->offset, json::object{{"reason", piece.error().message}});
+    const store::JobRow& row = entry->row;
+    const std::string never = "the job never started: " + row.failure_message;
+    follow->send("gone", follow->offset, json::object{{"reason", row.first_start_us ? piece.error().message : never}});
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }

@@ -53,7 +53,9 @@ std::string neighbours_text(const Core& core, const Job& job) {
 
 std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const Job* job) {
   const store::JobRow& row = entry.row;
-  if (!job) return fmt::format("job {} has ended: {}", row.id, row.state);
+  if (!job)
+    return fmt::format("job {} has ended: {}{}", row.id, row.state,
+                       row.failure_message.empty() ? "" : " (" + row.failure_message + ")");
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
   return fmt::format("job {} is {} on {}{}{}", row.id, row.state, row.server, placement_text(logic, *job),
                      neighbours_text(logic.core(), *job));
@@ -115,7 +117,12 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   const std::string text = reason_text(logic, job, reason, &line, now);
   const bool possible = !core.has_servers() || is_satisfiable(core.servers(), job.request, job.request.gpus_min);
   json::array reservations = reservations_view(core, index, reason, now);
-  view["verdict"] = !possible ? "cannot_run" : own ? "policy_decides" : position > 1 ? "will_run_after" : "will_run";
+  const bool held = job.state == JobState::held;
+  view["verdict"] = !possible      ? "cannot_run"
+                    : held         ? "held"
+                    : own          ? "policy_decides"
+                    : position > 1 ? "will_run_after"
+                                   : "will_run";
   view["summary"] = fmt::format("job {} waits: {}", id, text);
   view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
   view["position"] = position == 0 ? json::value(nullptr) : json::value(position);

@@ -56,6 +56,32 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.job(silent)["state"], "running")
         self.lab.cli("cancel", silent)
 
+    def test_logs_and_why_tell_of_a_job_that_never_ran_and_of_earlier_attempts(self):
+        def said(*arguments):
+            done = self.lab.cli(*arguments)
+            return done.stdout, done.stderr.strip()
+
+        wide = self.lab.submit("sleep 600", gpus=self.lab.gpus)
+        until(lambda: self.lab.job(wide)["state"] == "running")
+        waiting = self.lab.submit("true")
+        self.assertEqual(said("logs", waiting), ("", f"Job {waiting} has not started yet: first in line, needs 1 free GPU"))
+        self.lab.cli("cancel", waiting)
+        self.assertEqual(said("logs", waiting), ("", f"Job {waiting} never started: cancelled"))
+        self.assertEqual(said("why", waiting)[0], f"job {waiting} has ended: cancelled.\n")
+        held = self.lab.submit("true", hold=True)
+        self.assertIn(f"Release    schedulearn release {held}\n", said("why", held)[0])
+        self.assertNotIn("It will run", said("why", held)[0])
+        self.lab.cli("cancel", wide)
+        missing = self.lab.submit("pyton train.py")
+        self.lab.finished(missing)
+        self.assertEqual(said("logs", missing), ("", f"Job {missing} never started: no such command: pyton"))
+        self.assertEqual(said("logs", "-f", missing), ("", "[the job never started: no such command: pyton]"))
+        self.assertEqual(said("why", missing)[0], f"job {missing} has ended: failed (no such command: pyton).\n")
+        twice = self.lab.submit("echo $SCHEDULEARN_ATTEMPT; test $SCHEDULEARN_ATTEMPT = 2 || exit 75")
+        self.lab.finished(twice)
+        self.assertEqual(said("logs", twice), ("2\n", f"This is attempt 2; before it:  schedulearn logs --attempt 1 {twice}"))
+        self.assertEqual(said("logs", "--attempt", 1, twice), ("1\n", ""))
+
     def test_ls_shows_what_runs_and_waits_before_what_has_ended(self):
         ended = [self.lab.submit("true", name=f"ended-{i}") for i in range(9)]
         for job in ended:
@@ -91,8 +117,10 @@ class CommandLineTest(LabTest):
     def test_errors_say_what_where_and_what_to_do(self):
         broken = self.lab.folder / "broken.toml"
         broken.write_text('command = "x"\ngpus = \n')
+        script = self.lab.folder / "train.py"
+        script.write_text('"""A training."""\n')
         for arguments, code, words in [
-            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"),
+            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"), (("submit", script), 2, f"schedulearn submit --gpus 1 -- python {script}"),
             (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
             (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
             (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),
