@@ -18,8 +18,11 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
 
+// Names the address only: what was asked there says nothing to a user.
 Error unreachable(const std::string& url, const std::string& why) {
-  return unavailable("controller-unreachable", "no controller answers at " + url + ": " + why)
+  const std::size_t host = url.find("://");
+  const std::string address = host == std::string::npos ? url : url.substr(0, url.find('/', host + 3));
+  return unavailable("controller-unreachable", "no controller answers at " + address + ": " + why)
       .hint("start one: schedulearn up")
       .hint("or name its address: --url http://HOST:PORT");
 }

@@ -200,7 +200,10 @@ TEST_F(NetTest, readers_that_leave_in_the_middle_of_a_stream_do_no_harm) {
 }
 
 TEST_F(NetTest, nobody_listening_and_no_answer_in_time_are_different_errors) {
-  EXPECT_EQ(fetch({"GET", "http://127.0.0.1:1/"}).error().code, "controller-unreachable");
+  const auto closed = fetch({"GET", "http://127.0.0.1:1/jobs?limit=5&state=a%2Cb"});
+  EXPECT_EQ(closed.error().code, "controller-unreachable");
+  EXPECT_TRUE(closed.error().message.starts_with("no controller answers at http://127.0.0.1:1: "))
+      << closed.error().message;
   ClientRequest slow{"GET", url_ + "/endless"};
   slow.timeout = Duration::milliseconds(100);
   EXPECT_EQ(fetch(slow).error().code, "timeout");

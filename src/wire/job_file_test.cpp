@@ -195,6 +195,17 @@ constexpr BadFile bad_files[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Table, BadJobFile, testing::ValuesIn(bad_files), place_of);
 
+TEST(JobFile, a_command_that_starts_torchrun_itself_needs_no_launch) {
+  const auto refused = [](const std::string& command) {
+    return parse_job_toml("command = " + command + "\nlaunch = \"torchrun\"", "/").error().message;
+  };
+  for (const char* command : {"\"torchrun --nproc_per_node 2 x.py\"", "[\"torchrun\", \"x.py\"]",
+                              "\"cd a && torchrun x.py\"", "\"/opt/bin/torchrun x.py\""})
+    EXPECT_EQ(refused(command), "launch = \"torchrun\" starts torchrun, and so does the command") << command;
+  EXPECT_EQ(refused("\"make\""), "torchrun starts Python programs, and this command starts none");
+  EXPECT_TRUE(parse_job_toml("command = \"python torchrun.py\"\nlaunch = \"torchrun\"", "/").ok());
+}
+
 TEST(JobFile, a_name_has_an_end) {
   EXPECT_TRUE(parse_job_toml("command = \"x\"\nname = \"" + std::string(128, 'n') + "\"", "/").ok());
   EXPECT_EQ(parse_job_toml("command = \"x\"\nname = \"" + std::string(129, 'n') + "\"", "/").error().code, "bad-name");

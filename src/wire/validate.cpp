@@ -75,6 +75,13 @@ bool is_blank(const CommandLine& command) {
   return words.empty() || words.front().empty();
 }
 
+bool starts_torchrun(const CommandLine& command) {
+  const auto* line = std::get_if<std::string>(&command);
+  const std::string& text = line ? *line : std::get<std::vector<std::string>>(command).front();
+  return text.starts_with("torchrun") || text.find("/torchrun") != std::string::npos ||
+         text.find(" torchrun ") != std::string::npos;
+}
+
 Status validate_start(const JobSpec& spec) {
   if (is_blank(spec.command))
     return invalid("empty-command", "there is no command to run")
@@ -87,11 +94,17 @@ Status validate_start(const JobSpec& spec) {
   if (spec.launch != "none" && spec.launch != "torchrun" && spec.launch != "ranks")
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
                            {"none", "torchrun", "ranks"});
-  if (spec.launch == "torchrun" && !with_torchrun(spec.command, ""))
+  if (spec.launch == "torchrun" && !with_torchrun(spec.command, "")) {
+    if (starts_torchrun(spec.command))
+      return invalid("bad-launch", "launch = \"torchrun\" starts torchrun, and so does the command")
+          .hint("leave it and its flags out of the command: --launch torchrun -- python train.py")
+          .hint("or leave launch out")
+          .at("/launch");
     return invalid("bad-launch", "torchrun starts Python programs, and this command starts none")
         .hint("command = \"python train.py\"")
         .hint("launch = \"ranks\" starts any command once per GPU")
         .at("/launch");
+  }
   for (const auto& [name, value] : spec.env) {
     if (name.empty() || name.find_first_of("= ") != std::string::npos || has_control_characters(name))
       return invalid("bad-env", "'" + name + "' is no name of an environment variable")
