@@ -6,6 +6,7 @@
 
 #include "controller/views.h"
 #include "policy/placer.h"
+#include "policy/satisfiable.h"
 
 namespace sl::controller {
 namespace {
@@ -115,7 +116,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   const bool own = is_own_policy(logic);
   const ReasonCode reason = core.explain(index);
   const std::string text = reason_text(logic, job, reason, &line, now);
-  const bool possible = !core.has_servers() || is_satisfiable(core.servers(), job.request, job.request.gpus_min);
+  const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
   json::array reservations = reservations_view(core, index, reason, now);
   const bool held = job.state == JobState::held;
   view["verdict"] = !possible      ? "cannot_run"
@@ -180,6 +181,38 @@ std::string passed_over_text(const Logic& logic, std::size_t position, JobId fir
                      other == std::end(lets_pass) ? "" : fmt::format(", {} would", other->second));
 }
 
+// "gpu3", "gpu3 or gpu4", "gpu3, gpu4 or one of 5 others"
+std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
+  constexpr std::size_t named_most = 2;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(servers.size(), named_most); ++i) {
+    text += i == 0 ? "" : servers.size() <= named_most ? " or " : ", ";
+    text += core.servers()[servers[i]].description.name;
+  }
+  return servers.size() <= named_most ? text : fmt::format("{} or one of {} others", text, servers.size() - named_most);
+}
+
+// Of a job that no server can run now; one that is not here could.
+std::string away_text(const Core& core, const Job& job, int gpus) {
+  if (is_frozen(job))
+    return fmt::format("until {} returns: it was suspended there and cannot continue elsewhere",
+                       core.servers()[job.last_server].description.name);
+  const auto awaited = awaited_servers(core.servers(), job.request, gpus);
+  const std::string lack = lack_text(could_run_now(core.servers(), job.request, gpus));
+  return fmt::format("until {}: {} (of those that are up)",
+                     awaited.empty() ? "several servers return" : any_of(core, awaited) + " returns", lack);
+}
+
+// Of a job that no server of the cluster can run on as many GPUs as the policy gives it.
+std::string never_text(const Logic& logic, const Job& job, int gpus) {
+  const ServerTable& servers = logic.core().servers();
+  const std::string never = "no server can ever hold it: " + lack_text(could_ever_run(servers, job.request, gpus));
+  const int least = job.request.gpus_min;
+  if (gpus <= least || !is_satisfiable(servers, job.request, least)) return never;
+  return fmt::format("{}; {} gives it {} GPUs, an elastic policy could run it on {}", never,
+                     logic.policies().in_force().name, gpus, least);
+}
+
 std::string place_text(std::size_t position, JobId first) {
   return position == 0   ? ""
          : position == 1 ? "first in line, "
@@ -197,7 +230,7 @@ const std::vector<JobId>& Line::order() const {
   return *order_;
 }
 
-std::size_t Line::length() const { return logic_.core().waiting().size(); }
+std::size_t Line::length() const { return logic_.core().waiting().size() + logic_.core().aside().size(); }
 
 JobId Line::first() const { return order().empty() ? JobId::none() : order().front(); }
 
@@ -240,8 +273,11 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
       return line + "the free GPUs are used by processes that were not started here";
     case ReasonCode::gang_incomplete:
       return line + "only some of its members have GPUs, and none starts before all have";
-    case ReasonCode::quota:
+    case ReasonCode::server_away:
+      return away_text(logic.core(), job, logic.core().gpus_least(logic.core().find(job.request.id)));
     case ReasonCode::unsatisfiable:
+      return never_text(logic, job, logic.core().gpus_least(logic.core().find(job.request.id)));
+    case ReasonCode::quota:
       return rejection_text(reason);
     case ReasonCode::none:
     case ReasonCode::no_free_gpus:
@@ -262,7 +298,7 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   view["reservations"] = json::array{};
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
   view["standing"] = standing.empty() ? json::value(nullptr) : json::value(standing);
-  if (job && (job->is_waiting() || job->state == JobState::held)) {
+  if (job && (job->is_queued() || job->state == JobState::held)) {
     explain_waiting(logic, index, now, view);
   } else {
     view["verdict"] = "running_here_because";

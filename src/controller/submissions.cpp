@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "policy/placer.h"
+#include "policy/satisfiable.h"
 #include "wire/job_spec_text.h"
 
 namespace sl::controller {
@@ -67,15 +67,11 @@ Status Submissions::check(const wire::JobSpec& spec) const {
   if (!core_.has_servers()) return {};
   Core& core = const_cast<Core&>(core_);  // interning a name changes no decision
   const JobRequest request = make_request(spec, JobId(0), Instant{0}, profiles_, core);
-  if (is_satisfiable(core_.servers(), request, request.gpus_min)) return {};
-  JobRequest plain = request;
-  plain.gpu_types.clear();
-  plain.gpu_memory_bytes.reset();
-  plain.demand = {};
-  if (is_satisfiable(core_.servers(), plain, plain.gpus_min)) {
-    return invalid("resources-unsatisfiable", "no server has the GPU type, memory or CPUs this job asks for")
+  const Verdict verdict = could_ever_run(core_.servers(), request, request.gpus_min);
+  if (verdict.possible()) return {};
+  if (verdict.lack != Lack::gpus || !request.gpu_types.empty())
+    return invalid("resources-unsatisfiable", "no server can ever run this job: " + lack_text(verdict))
         .hint("schedulearn gpus");
-  }
   return invalid("gpus-unsatisfiable", fmt::format("no server has {} GPUs", request.gpus_min))
       .note(largest_server(core_))
       .hint("ask for fewer:        schedulearn submit --gpus N …")

@@ -148,7 +148,7 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
   json::object job = job_frame(&logic.core(), entry, now);
   const JobIndex index = logic.core().find(JobId(entry.row.id));
   const Job* live = index.valid() ? &logic.core().job(index) : nullptr;
-  if (live && (live->is_waiting() || live->state == JobState::held)) {
+  if (live && (live->is_queued() || live->state == JobState::held)) {
     const ReasonCode reason = logic.core().explain(index);
     job["reason"] = json::object{{"code", to_string(reason)}, {"text", reason_text(logic, *live, reason, line, now)}};
   }

@@ -7,11 +7,12 @@ namespace sl {
 Core::Core(const Estimates& estimates, CoreSettings settings)
     : settings_(settings),
       estimates_(estimates),
+      gate_(ledger_),
       history_(settings.history_max),
       random_(settings.seed),
       policy_(settings.reschedule_interval_min),
       snapshot_{view({}), ledger_.free(), random_},
-      lifecycle_(jobs_, ledger_, policy_, history_, snapshot_),
+      lifecycle_(jobs_, ledger_, gate_, policy_, history_, snapshot_),
       check_(jobs_, ledger_, settings.abilities) {}
 
 View Core::view(Instant now) const {
@@ -53,6 +54,7 @@ Instant Core::next_wake() const { return std::min(policy_.next_wake(snapshot_.no
 
 void Core::set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effects) {
   begin_step(now, effects);
+  lifecycle_.review_line_for(*policy);
   for (const JobIndex index : jobs_.waiting()) jobs_[index].reason = ReasonCode::none;
   policy_.set(std::move(policy), snapshot_);
   effects.records.push_back({.kind = RecordKind::policy_changed, .at = now});
@@ -87,6 +89,13 @@ void Core::fetch_gpus(JobIndex index) const {
 void Core::check_invariants() const {
   ledger_.check_invariants(jobs_.table());
   jobs_.check_invariants();
+  for (const auto* list : {&jobs_.waiting(), &jobs_.aside()}) {
+    for (const JobIndex index : *list) {
+      const Job& job = jobs_[index];
+      SL_CHECK(!policy_.get() || gate_.admits_afresh(job, policy_.get()) == job.is_waiting(),
+               "those jobs are in line that could run on the servers that are up");
+    }
+  }
   for (const Job& job : jobs_.table()) SL_CHECK(job.attained_gpu_us >= 0 && job.run.us >= 0, "service only grows");
 }
 

@@ -16,6 +16,7 @@
 #include "core/jobs.h"
 #include "core/ledger.h"
 #include "core/lifecycle.h"
+#include "core/line_gate.h"
 #include "core/plan_check.h"
 #include "core/policy_caller.h"
 #include "model/event.h"
@@ -63,6 +64,11 @@ class Core {
   void fetch_gpus(JobIndex index) const;
   const JobTable& jobs() const { return jobs_.table(); }
   const std::vector<JobIndex>& waiting() const { return jobs_.waiting(); }
+  const std::vector<JobIndex>& aside() const { return jobs_.aside(); }  // waiting out of line (core/line_gate.h)
+  // The least GPUs with which the job could be started under this policy.
+  int gpus_least(JobIndex index) const {
+    return policy_.get() ? policy_.get()->gpus_least(jobs_[index]) : jobs_[index].request.gpus_min;
+  }
   const std::vector<JobIndex>& active() const { return jobs_.active(); }
   std::size_t unfinished() const { return jobs_.size(); }
   const ServerTable& servers() const { return ledger_.servers(); }
@@ -109,6 +115,7 @@ class Core {
   void on(const TelemetrySampled& event);
   void record_server(ServerIndex server);
   void set_server_state(ServerIndex server, ServerState state);
+  void review_line();
 
   // Plans (decisions.cpp).
   void carry_out(const Plan& plan);
@@ -124,6 +131,7 @@ class Core {
   const Estimates& estimates_;
   Jobs jobs_;
   Ledger ledger_;
+  LineGate gate_;
   TimeLimits limits_;
   History history_;
   Names<UserIndex> users_;

@@ -63,8 +63,8 @@ void Core::on(const JobPreempted& event) {
 void Core::on(const JobEdited& event) {
   const JobIndex index = find(event.job);
   if (!index.valid() || is_finished(jobs_[index].state)) return;
-  const bool queued = jobs_[index].is_waiting();
-  if (queued)
+  const bool queued = jobs_[index].is_queued();
+  if (jobs_[index].is_waiting())
     policy_.notice(snapshot_, NoticeKind::ended, index);  // with the old request, so that private indexes find it
   JobRequest& request = jobs_[index].request;
   if (event.priority) request.priority = *event.priority;
@@ -81,7 +81,8 @@ void Core::on(const JobEdited& event) {
     if (!roles_of(request).empty()) request.demand = Demand(request).on(request.gpus);
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
-  policy_.notice(snapshot_, queued ? NoticeKind::waiting : NoticeKind::edited, index);
+  if (queued) return lifecycle_.line_up_again(index);
+  policy_.notice(snapshot_, NoticeKind::edited, index);
   policy_.wake(Trigger::arrival);
 }
 
@@ -150,7 +151,13 @@ void Core::record_server(ServerIndex server) {
 void Core::set_server_state(ServerIndex server, ServerState state) {
   ledger_.set_state(server, state);
   record_server(server);
+  review_line();
   policy_.wake(Trigger::cluster);  // reservations there must move elsewhere
+}
+
+void Core::review_line() {
+  gate_.refresh();
+  lifecycle_.review_line();
 }
 
 void Core::on(const ServerJoined& event) {
@@ -164,6 +171,7 @@ void Core::on(const ServerJoined& event) {
   const bool was_away = before == ServerState::down || before == ServerState::removed;
   if (was_away) ledger_.set_state(server, ServerState::up);
   record_server(server);
+  review_line();
   policy_.wake(Trigger::cluster);
 }
 
@@ -204,6 +212,7 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   record_server(server);
+  gate_.refresh();  // for the jobs that come back from there
   std::vector<JobIndex> active(jobs_.active());  // requeue changes the list
   // Jobs that await GPUs first: GPUs released on this server must not start them there.
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
@@ -212,12 +221,14 @@ void Core::on(const ServerLost& event) {
     if (job.allocation.on(server).empty() && job.target.on(server).empty()) continue;
     job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index);
   }
-  const std::vector<JobIndex> waiting(jobs_.waiting());
+  std::vector<JobIndex> waiting(jobs_.waiting());
+  waiting.insert(waiting.end(), jobs_.aside().begin(), jobs_.aside().end());
   for (const JobIndex index : waiting) {
     if (!is_frozen(jobs_[index]) || jobs_[index].last_server != server) continue;
     lifecycle_.lose_process(index);
     lifecycle_.requeue(index);
   }
+  lifecycle_.review_line();
   policy_.wake(Trigger::cluster);
 }
 
@@ -226,7 +237,9 @@ void Core::on(const TelemetrySampled& event) {
   if (!server.valid()) return;
   const Server& at = ledger_.servers()[server];
   const bool changes = at.outside != event.outside || at.unavailable != event.unavailable;
+  const bool breaks = at.unavailable != event.unavailable;
   ledger_.set_telemetry(server, event.gpus, event.outside, event.unavailable);
+  if (breaks) review_line();
   if (changes) policy_.wake(Trigger::cluster);
 }
 

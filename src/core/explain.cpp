@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "policy/placer.h"
+#include "policy/satisfiable.h"
 
 namespace sl {
 namespace {
@@ -41,7 +42,11 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
 ReasonCode Core::explain(JobIndex index) const {
   const Job& job = jobs_[index];
   if (job.state == JobState::held) return job.attempt > 0 ? ReasonCode::retry_backoff : ReasonCode::held;
-  if (!job.is_waiting()) return ReasonCode::none;
+  if (!job.is_queued()) return ReasonCode::none;
+  if (job.set_aside) {
+    const bool ever = is_frozen(job) || is_satisfiable(servers(), job.request, gpus_least(index));
+    return ever ? ReasonCode::server_away : ReasonCode::unsatisfiable;
+  }
   if (job.reason != ReasonCode::none) return job.reason;
   return explain_by_ledger(ledger_, job);
 }

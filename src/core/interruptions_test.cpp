@@ -1,6 +1,7 @@
 // Jobs that are moved, suspended and cancelled while something else is in progress.
 #include <gtest/gtest.h>
 
+#include "policy/policy_wrapper.h"
 #include "support/cluster.h"
 
 namespace sl {
@@ -274,13 +275,9 @@ TEST_F(Interruptions, gpus_cannot_be_shared_on_a_server_that_is_draining) {
 }
 
 // Passes on a policy's decisions, but asks for more GPUs than one job may have: the core refuses that start.
-class Meddler : public Policy {
+class Meddler : public PolicyWrapper {
  public:
-  Meddler(const std::string& name, std::int64_t job) : policy_(Cluster::make(name)), job_(job) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
+  Meddler(const std::string& name, std::int64_t job) : PolicyWrapper(Cluster::make(name)), job_(job) {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
     policy_->decide(snapshot, plan);
     for (Decision& decision : plan.decisions()) {
@@ -289,7 +286,6 @@ class Meddler : public Policy {
   }
 
  private:
-  std::unique_ptr<Policy> policy_;
   JobId job_;
 };
 

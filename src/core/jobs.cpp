@@ -62,13 +62,14 @@ void Jobs::fetch(JobIndex index) const {
 }
 
 void Jobs::check_invariants() const {
-  std::size_t waiting = 0, active = 0;
+  std::size_t waiting = 0, aside = 0, active = 0;
   for (const JobIndex index : by_id_) {
     const Job& job = table_[index];
     SL_CHECK(find(job.request.id) == index, "the id leads to the job that has it");
-    if (job.is_waiting()) {
-      ++waiting;
-      SL_CHECK(waiting_[position_[index]] == index, "every waiting job is in the queue");
+    SL_CHECK(!job.set_aside || job.is_queued(), "only a job that waits is set aside");
+    if (job.is_queued()) {
+      ++(job.set_aside ? aside : waiting);
+      SL_CHECK((job.set_aside ? aside_ : waiting_)[position_[index]] == index, "every waiting job is in the queue");
       SL_CHECK(job.allocation.empty(), "a waiting job holds no GPU");
     } else if (is_active(job.state)) {
       ++active;
@@ -78,7 +79,8 @@ void Jobs::check_invariants() const {
                "an active job has GPUs or is promised them");
     }
   }
-  SL_CHECK(waiting == waiting_.size() && active == active_.size(), "the queue and the active list hold nothing else");
+  SL_CHECK(waiting == waiting_.size() && aside == aside_.size() && active == active_.size(),
+           "the queue and the active list hold nothing else");
 }
 
 }  // namespace sl

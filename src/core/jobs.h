@@ -1,4 +1,4 @@
-// The unfinished jobs: a slot for each, found by its id, and two lists of them, waiting and active. A slot is reused
+// The unfinished jobs: a slot for each, found by its id, and lists of those that wait and those that are active. A slot is reused
 // after its job has ended, but not before retire(): until then records may refer to it.
 #pragma once
 
@@ -36,9 +36,16 @@ class Jobs {
 
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
+  const std::vector<JobIndex>& aside() const { return aside_; }  // waiting out of line (core/line_gate.h)
   const std::vector<JobIndex>& active() const { return active_; }
   void enter_queue(JobIndex index) { enter(waiting_, index); }
-  void leave_queue(JobIndex index) { leave(waiting_, index); }
+  void set_aside(JobIndex index) {
+    table_[index].set_aside = true;
+    enter(aside_, index);
+  }
+  void leave_queue(JobIndex index) {  // or where it was set aside
+    leave(std::exchange(table_[index].set_aside, false) ? aside_ : waiting_, index);
+  }
   void enter_active(JobIndex index) { enter(active_, index); }
   void leave_active(JobIndex index) { leave(active_, index); }
 
@@ -79,8 +86,9 @@ class Jobs {
   std::vector<JobIndex> free_slots_;
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;
+  std::vector<JobIndex> aside_;
   std::vector<JobIndex> active_;
-  IndexedVector<JobIndex, std::uint32_t> position_;  // index in waiting_ or active_
+  IndexedVector<JobIndex, std::uint32_t> position_;  // index in waiting_, aside_ or active_
 };
 
 }  // namespace sl

@@ -21,10 +21,70 @@ void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
 
 // ---- in and out of the queue ----
 
-void Lifecycle::enter_queue(JobIndex index) {
+// Returns whether the policy can see it there.
+bool Lifecycle::enter_queue(JobIndex index) {
   jobs_[index].waiting_since = snapshot_.now;
+  if (!belongs_in_line(index)) {
+    jobs_.set_aside(index);
+    return false;
+  }
   jobs_.enter_queue(index);
   notice(NoticeKind::waiting, index);
+  return true;
+}
+
+// Of a job that the policy knows as active: it learns either way that the job has given up its GPUs.
+void Lifecycle::back_in_queue(JobIndex index) {
+  if (!enter_queue(index)) notice(NoticeKind::ended, index);
+}
+
+// The policy learns of it last: to it the job is gone.
+void Lifecycle::move_aside(JobIndex index) {
+  jobs_.leave_queue(index);
+  jobs_.set_aside(index);
+}
+
+void Lifecycle::move_into_line(JobIndex index) {
+  jobs_.leave_queue(index);
+  jobs_.enter_queue(index);
+}
+
+void Lifecycle::review_line() {
+  const std::vector<JobIndex> waiting(jobs_.waiting()), aside(jobs_.aside());  // both change
+  for (const JobIndex index : waiting) {
+    if (belongs_in_line(index)) continue;
+    move_aside(index);
+    notice(NoticeKind::ended, index);
+  }
+  for (const JobIndex index : aside) {
+    if (!belongs_in_line(index)) continue;
+    move_into_line(index);
+    notice(NoticeKind::waiting, index);
+  }
+}
+
+void Lifecycle::review_line_for(const Policy& next) {
+  const std::vector<JobIndex> waiting(jobs_.waiting()), aside(jobs_.aside());
+  for (const JobIndex index : waiting) {
+    if (!gate_.admits(jobs_[index], &next)) move_aside(index);
+  }
+  for (const JobIndex index : aside) {
+    if (gate_.admits(jobs_[index], &next)) move_into_line(index);
+  }
+}
+
+void Lifecycle::line_up_again(JobIndex index) {
+  const bool was_in_line = jobs_[index].is_waiting();
+  if (belongs_in_line(index)) {
+    if (!was_in_line) move_into_line(index);
+    notice(NoticeKind::waiting, index);
+  } else if (was_in_line) {
+    move_aside(index);
+    notice(NoticeKind::ended, index);
+  } else {
+    return;
+  }
+  policy_.wake(Trigger::arrival);
 }
 
 void Lifecycle::submit(JobIndex index, bool held) {
@@ -38,21 +98,21 @@ void Lifecycle::submit(JobIndex index, bool held) {
                                .job = job.request.id,
                                .at = snapshot_.now});
   if (held) return;
-  enter_queue(index);
-  policy_.wake(Trigger::arrival);
+  if (enter_queue(index)) policy_.wake(Trigger::arrival);
 }
 
 void Lifecycle::hold(JobIndex index) {
+  const bool was_in_line = jobs_[index].is_waiting();
   set_state(index, JobState::held);
   jobs_.leave_queue(index);
+  if (!was_in_line) return;
   notice(NoticeKind::ended, index);
   policy_.wake(Trigger::ending);  // it may have blocked those behind it
 }
 
 void Lifecycle::unhold(JobIndex index) {
   set_state(index, JobState::pending);
-  enter_queue(index);
-  policy_.wake(Trigger::arrival);
+  if (enter_queue(index)) policy_.wake(Trigger::arrival);
 }
 
 void Lifecycle::requeue(JobIndex index) {
@@ -64,7 +124,7 @@ void Lifecycle::requeue(JobIndex index) {
   job.target.clear();
   job.gpus_awaited = 0;
   job.reason = ReasonCode::none;
-  enter_queue(index);
+  back_in_queue(index);
   policy_.wake(Trigger::ending);
 }
 
@@ -77,16 +137,14 @@ void Lifecycle::leave_suspension(JobIndex index) {
 
 void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
   Job& job = jobs_[index];
-  const bool queued = job.is_waiting();
+  const bool queued = job.is_queued(), is_unseen = job.set_aside;
   const bool active = is_active(job.state) && job.state != JobState::suspended;
   set_state(index, final_state, exit);
-  if (queued) {
-    jobs_.leave_queue(index);
-    policy_.wake(Trigger::ending);  // it may have blocked those behind it
-  }
+  if (queued) jobs_.leave_queue(index);
+  if (queued && !is_unseen) policy_.wake(Trigger::ending);  // it may have blocked those behind it
   if (active) jobs_.leave_active(index);
   release_all(index);
-  notice(NoticeKind::ended, index);
+  if (!is_unseen) notice(NoticeKind::ended, index);
   history_.add(job, final_state == JobState::succeeded, snapshot_.estimates.speed_curve(job), snapshot_.now);
   jobs_.end(index);
 }
@@ -164,7 +222,7 @@ void Lifecycle::suspended(JobIndex index) {
   jobs_.leave_active(index);
   release_all(index);
   job.allocation.clear();
-  enter_queue(index);
+  back_in_queue(index);
   policy_.wake(Trigger::ending);
 }
 

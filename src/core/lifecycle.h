@@ -7,6 +7,7 @@
 
 #include "core/accounting.h"
 #include "core/ledger.h"
+#include "core/line_gate.h"
 #include "core/policy_caller.h"
 #include "model/command.h"
 #include "model/record.h"
@@ -25,8 +26,9 @@ struct Effects {
 class Lifecycle {
  public:
   // `snapshot.now` is the time of every step.
-  Lifecycle(Jobs& jobs, Ledger& ledger, PolicyCaller& policy, History& history, const Snapshot& snapshot)
-      : jobs_(jobs), ledger_(ledger), policy_(policy), history_(history), snapshot_(snapshot) {}
+  Lifecycle(Jobs& jobs, Ledger& ledger, LineGate& gate, PolicyCaller& policy, History& history,
+            const Snapshot& snapshot)
+      : jobs_(jobs), ledger_(ledger), gate_(gate), policy_(policy), history_(history), snapshot_(snapshot) {}
   // Later steps append to these effects.
   void begin(Effects& effects) { effects_ = &effects; }
 
@@ -37,6 +39,12 @@ class Lifecycle {
   void requeue(JobIndex index);           // an attempt is over, but not the job
   void leave_suspension(JobIndex index);  // a suspended job is about to be stopped
   void finish(JobIndex index, JobState final_state, const Exit& exit);
+  // The servers have changed: jobs are set aside and come back.
+  void review_line();
+  // A policy is about to take over and has seen no job yet: the same for its needs, without notices.
+  void review_line_for(const Policy& next);
+  // A waiting job's request has changed; the policy does not know the job (any more).
+  void line_up_again(JobIndex index);
 
   // ---- what a policy decides ----
   void start(JobIndex index, const Allocation& gpus, bool shared);
@@ -54,7 +62,11 @@ class Lifecycle {
 
  private:
   void set_state(JobIndex index, JobState to, const Exit& exit = {});
-  void enter_queue(JobIndex index);
+  bool enter_queue(JobIndex index);
+  void back_in_queue(JobIndex index);
+  bool belongs_in_line(JobIndex index) { return gate_.admits(jobs_[index], policy_.get()); }
+  void move_aside(JobIndex index);
+  void move_into_line(JobIndex index);
   void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
   void release(JobIndex index, const Allocation& gpus, Demand demand);
   void release_all(JobIndex index);
@@ -63,6 +75,7 @@ class Lifecycle {
 
   Jobs& jobs_;
   Ledger& ledger_;
+  LineGate& gate_;
   PolicyCaller& policy_;
   History& history_;
   const Snapshot& snapshot_;

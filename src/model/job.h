@@ -159,6 +159,7 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
   int attempt = 0;                       // number of the current or last attempt; 0 before the first
   int gpus_awaited = 0;                  // starting: GPUs promised to it that another job has yet to release
+  bool set_aside = false;                // waiting out of line: no server that is up could run it (core/line_gate.h)
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when
   Instant first_start;
@@ -187,7 +188,9 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   }
   // Only running counts: time being started, stopped or moved is not service.
   bool is_accruing() const { return state == JobState::running; }
-  bool is_waiting() const { return state == JobState::pending || state == JobState::suspended; }
+  // In the line that policies see, or set aside.
+  bool is_queued() const { return state == JobState::pending || state == JobState::suspended; }
+  bool is_waiting() const { return is_queued() && !set_aside; }  // in the line
 };
 
 }  // namespace sl

@@ -23,6 +23,7 @@ enum class ReasonCode : std::uint8_t {
   held,
   retry_backoff,
   unsatisfiable,
+  server_away,
 };
 const char* to_string(ReasonCode code);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/placer.h"
+#include "policy/satisfiable.h"
 #include "support/cluster.h"
 
 namespace sl {

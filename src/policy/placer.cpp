@@ -176,34 +176,4 @@ Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const
   return grown;
 }
 
-namespace {
-
-// As if no job ran anywhere and every server were up.
-FreeGpus all_free(const ServerTable& servers) {
-  FreeGpus free;
-  for (std::uint32_t s = 0; s < servers.size(); ++s) {
-    const Server& server = servers[ServerIndex(s)];
-    free.set(ServerIndex(s), server.all(), server.description.limits(), true, server.description.gpus);
-  }
-  return free;
-}
-
-}  // namespace
-
-bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int count) {
-  if (!has_all_members(request)) return false;
-  if (!request.single_server && has_unlike_members(request))
-    return place_consolidated(all_free(servers), servers, request, count).has_value();
-  int total = 0;
-  for (const Server& server : servers) {
-    const int there = server.description.gpus;
-    if (!is_eligible(server, request)) continue;
-    if (request.single_server && there >= count &&
-        (request.demand.is_zero() || Demand(request).on(count).fits_in(server.description.limits())))
-      return true;
-    total += there;
-  }
-  return !request.single_server && total >= count;
-}
-
 }  // namespace sl

@@ -52,8 +52,4 @@ std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers
 // up to `most`, and a number that it allows. Without room for more: the GPUs it has.
 Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const Allocation& has, int most);
 
-// Whether it could ever run on these servers if all were empty. Servers that are down or draining count: they may come
-// back.
-bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int count);
-
 }  // namespace sl

@@ -50,6 +50,9 @@ class Policy {
   virtual void attach(const Snapshot& snapshot) = 0;
   virtual void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) = 0;
   virtual void decide(const Snapshot& snapshot, Plan& plan) = 0;
+  // The least GPUs with which this policy would start the job, whatever the servers. A job that no server that is up
+  // could run on that many is not among the snapshot's jobs until one can (core/line_gate.h).
+  virtual int gpus_least(const Job& job) const { return job.request.gpus; }
   // The waiting jobs in the order in which the policy would serve them now. Default: the order of submission.
   virtual std::vector<JobIndex> queue_order(const View& view) const;
   // The GPUs the policy keeps for waiting jobs, if it plans ahead.

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "policy/ordered_jobs.h"
 #include "policy/placer.h"
+#include "policy/satisfiable.h"
 #include "policy/policy.h"
 
 namespace sl {

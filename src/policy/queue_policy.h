@@ -20,6 +20,8 @@ class QueuePolicy : public Policy {
     if (kind == NoticeKind::active || kind == NoticeKind::ended) lines_.erase(job);
   }
 
+  int gpus_least(const Job& job) const override { return gpus_of(job); }
+
   std::vector<JobIndex> queue_order(const View&) const override {
     std::vector<JobIndex> order;
     order.reserve(lines_.size());

@@ -122,6 +122,7 @@ class DecidePolicy : public Policy {
   explicit DecidePolicy(Conversation talk) : talk_(std::move(talk)) {}
   void attach(const Snapshot&) override { talk_.attach(); }
   void notice(const Snapshot&, NoticeKind, JobIndex job) override { talk_.touch(job); }
+  int gpus_least(const Job& job) const override { return job.request.gpus_min; }
   std::optional<Error> failure() const override { return talk_.failure(); }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "policies/registry.h"
+#include "policy/policy_wrapper.h"
 #include "sim/world.h"
 #include "support/trace_rows.h"
 #include "trace/profiles.h"
@@ -47,10 +48,10 @@ struct Seen {  // of one job, as policies saw it
 };
 
 // Any policy, recording what it could see of each job.
-class Watched : public Policy {
+class Watched : public PolicyWrapper {
  public:
-  Watched(std::unique_ptr<Policy> policy, std::map<JobId, Seen>& seen) : policy_(std::move(policy)), seen_(seen) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
+  Watched(std::unique_ptr<Policy> policy, std::map<JobId, Seen>& seen)
+      : PolicyWrapper(std::move(policy)), seen_(seen) {}
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
     see(snapshot.job(job));
     policy_->notice(snapshot, kind, job);
@@ -67,7 +68,6 @@ class Watched : public Policy {
     if (job.telemetry) seen.telemetry = *job.telemetry;
   }
 
-  std::unique_ptr<Policy> policy_;
   std::map<JobId, Seen>& seen_;
 };
 

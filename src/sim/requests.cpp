@@ -48,6 +48,55 @@ std::shared_ptr<const JobModel> ToldModels::of(const trace::TraceDetails& detail
              completed(std::move(model), wire::job_model_of(*details.profile, gpu_types)));
 }
 
+namespace {
+
+ServerTable servers_of(const Cluster& cluster, Names<GpuTypeIndex>& gpu_types) {
+  ServerTable servers;
+  const std::vector<ServerDescription> descriptions = cluster.descriptions();
+  for (const ServerKind& kind : cluster.kinds) {
+    for (int i = 0; i < kind.count; ++i) {
+      Server server;
+      server.description = descriptions[servers.size()];
+      if (!kind.gpu_type.empty()) server.description.gpu_type = gpu_types.intern(kind.gpu_type);
+      servers.push_back(std::move(server));
+    }
+  }
+  return servers;
+}
+
+}  // namespace
+
+std::map<Lack, Impossible> leave_out_impossible(trace::Trace& trace, const Cluster& cluster) {
+  Names<GpuTypeIndex> gpu_types;
+  const ServerTable servers = servers_of(cluster, gpu_types);
+  std::map<std::pair<std::uint32_t, int>, Verdict> known;  // details, GPUs
+  std::map<Lack, Impossible> impossible;
+  const auto verdict_on = [&](const trace::TraceJob& job) {
+    const trace::TraceDetails* details = trace.details_of(job);
+    const auto [at, is_new] = known.try_emplace({job.details, job.gpus});
+    if (!is_new) return at->second;
+    JobRequest request = request_of(trace, job, cluster);
+    if (details) {
+      request.model = details->model;
+      for (const std::string& type : details->gpu_types) request.gpu_types.push_back(gpu_types.intern(type));
+    }
+    take_roles(request);
+    return at->second = could_ever_run(servers, request, request.gpus_min);
+  };
+  std::size_t kept = 0;
+  for (const trace::TraceJob& job : trace.jobs) {
+    const Verdict verdict = verdict_on(job);
+    if (verdict.possible()) {
+      trace.jobs[kept++] = job;
+      continue;
+    }
+    Impossible& such = impossible[verdict.lack];
+    if (such.jobs++ == 0) such.first = job.id(), such.why = verdict;
+  }
+  trace.jobs.resize(kept);
+  return impossible;
+}
+
 MissingFacts missing_facts(const trace::Trace& trace, const Cluster& cluster, bool knows_durations) {
   std::map<std::pair<std::uint32_t, int>, std::pair<const trace::TraceJob*, std::size_t>> alike;  // details, GPUs
   for (const trace::TraceJob& job : trace.jobs) {

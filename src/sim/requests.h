@@ -5,6 +5,7 @@
 
 #include "model/names.h"
 #include "policy/needs.h"
+#include "policy/satisfiable.h"
 #include "sim/cluster.h"
 #include "trace/trace.h"
 
@@ -28,6 +29,15 @@ class ToldModels {
   bool measurements_;
   std::map<std::pair<const JobModel*, const wire::TrainingProfile*>, std::shared_ptr<const JobModel>> known_;
 };
+
+// Jobs of a trace that this cluster can never run, however few GPUs they get.
+struct Impossible {
+  std::int64_t jobs = 0;
+  std::string first;  // its id in the trace
+  Verdict why;        // of the first
+};
+// Takes them out of the trace. By what they lack; empty: every job can run.
+std::map<Lack, Impossible> leave_out_impossible(trace::Trace& trace, const Cluster& cluster);
 
 // Facts about the jobs that policies need and the trace does not state. With `knows_durations` every run time counts as
 // stated.

@@ -167,15 +167,9 @@ class World : private Journal, private Fleet {
     if (idle_wakes_ == 1) idle_since_ = now_;
     if (!idle || idle_wakes_ % looked_at_every != 0) return false;
     const Duration idle_for = now_ - idle_since_;
-    if (idle_for < idle_most && idle_wakes_ < settings_.idle_wakes_most && any_can_run()) return false;
+    if (idle_for < idle_most && idle_wakes_ < settings_.idle_wakes_most && !core_.waiting().empty()) return false;
     result_.idle_at_end = idle_for;
     return true;
-  }
-  bool any_can_run() const {
-    return std::any_of(core_.waiting().begin(), core_.waiting().end(), [&](JobIndex index) {
-      const JobRequest& request = core_.job(index).request;
-      return is_satisfiable(core_.servers(), request, request.gpus_min);
-    });
   }
 
   void pass_time(Instant next) {

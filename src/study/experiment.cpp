@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "policy/policy_wrapper.h"
 #include "study/published.h"
 #include "trace/profiles.h"
 #include "trace/summary.h"
@@ -39,13 +40,32 @@ Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
   return {};
 }
 
-Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
+using LeftOut = std::map<Lack, sim::Impossible>;
+
+// Takes out of the trace what the cluster can never run, or refuses the trace, as the user wants.
+Result<LeftOut> leave_out(trace::Trace& trace, const ExperimentSettings& settings) {
+  LeftOut left_out = sim::leave_out_impossible(trace, settings.cluster);
+  if (left_out.empty()) return left_out;
+  const sim::Impossible& first = left_out.begin()->second;
+  const std::string why = fmt::format("job {} can never run on this cluster: {}", first.first, lack_text(first.why));
+  if (settings.trace_options.oversize == trace::Oversize::fail)
+    return invalid("trace-impossible", why).hint("--oversize drop leaves such jobs out");
+  if (trace.jobs.empty()) return invalid("trace-empty", "the cluster can run no job of the trace").note(why);
+  return left_out;
+}
+
+Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed, LeftOut& left_out) {
   trace::TraceOptions options = settings.trace_options;
   if (jobs > 0) options.jobs_max = jobs;
   Result<trace::Trace> trace = trace::open_trace(settings.trace, seed, options);
   if (!trace.ok()) return trace.error();
   if (settings.elastic) {
     if (Status made = make_elastic(*trace, *settings.elastic); !made.ok()) return made.error();
+  }
+  if (settings.semantics.empty()) {
+    auto impossible = leave_out(*trace, settings);
+    if (!impossible.ok()) return impossible.error();
+    left_out = std::move(*impossible);
   }
   return std::make_shared<const trace::Trace>(std::move(*trace));
 }
@@ -57,9 +77,13 @@ class TraceSlot {
   Result<SharedTrace> take(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     if (trace_) return trace_;
-    Result<SharedTrace> loaded = load(settings, jobs, seed);
+    Result<SharedTrace> loaded = load(settings, jobs, seed, left_out_);
     if (loaded.ok()) trace_ = *loaded;
     return loaded;
+  }
+  LeftOut left_out() {
+    const std::lock_guard lock(mutex_);
+    return left_out_;
   }
   // What is true of the trace whatever the policy.
   struct Facts {
@@ -80,6 +104,7 @@ class TraceSlot {
   std::mutex mutex_;  // guards all below
   int users_ = 0;
   SharedTrace trace_;
+  LeftOut left_out_;
   std::optional<Facts> facts_;
 };
 
@@ -90,14 +115,10 @@ struct Task {
 };
 
 // Wraps any policy and keeps its failure beyond its end: the world owns the policy and destroys it.
-class Watched : public Policy {
+class Watched : public PolicyWrapper {
  public:
   Watched(std::unique_ptr<Policy> policy, Status& failure, std::atomic<bool>& cancelled)
-      : policy_(std::move(policy)), failure_(failure), cancelled_(cancelled) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
+      : PolicyWrapper(std::move(policy)), failure_(failure), cancelled_(cancelled) {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
     policy_->decide(snapshot, plan);
     const auto failure = policy_->failure();
@@ -107,7 +128,6 @@ class Watched : public Policy {
   }
 
  private:
-  std::unique_ptr<Policy> policy_;
   Status& failure_;
   std::atomic<bool>& cancelled_;
 };
@@ -129,6 +149,7 @@ class Runner {
     const auto first = take(tasks_.front());
     if (!first.ok()) return first.error();
     result_.report = (*first)->report;
+    result_.impossible = tasks_.front().slot->left_out();
     result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
     for (const Task& task : tasks_) jobs_total_ += task.row->jobs_asked > 0 ? task.row->jobs_asked : result_.jobs;

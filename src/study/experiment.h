@@ -65,6 +65,7 @@ struct ExperimentRow {
 struct ExperimentResult {
   std::vector<ExperimentRow> rows;  // by policy, parameters, number of jobs, seed, in the order requested
   trace::TraceReport report;
+  std::map<Lack, sim::Impossible> impossible;  // jobs of the trace that the cluster can never run
   std::int64_t jobs = 0;  // in the trace, of the first row
   MissingFacts missing;   // among those jobs
   bool interrupted = false;

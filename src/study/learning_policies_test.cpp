@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "policy/policy_wrapper.h"
 #include "study/experiment.h"
 #include "trace/workloads.h"
 
@@ -37,13 +38,9 @@ void budget(Job& job) {
 }
 
 // A built-in policy from which a fact about the jobs is hidden while it decides.
-class Without : public Policy {
+class Without : public PolicyWrapper {
  public:
-  Without(std::unique_ptr<Policy> policy, Hide hide) : policy_(std::move(policy)), hide_(hide) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
+  Without(std::unique_ptr<Policy> policy, Hide hide) : PolicyWrapper(std::move(policy)), hide_(hide) {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
     std::vector<Kept> kept;
     for (const auto* jobs : {&snapshot.waiting, &snapshot.active}) {
@@ -69,7 +66,6 @@ class Without : public Policy {
     return kept;
   }
 
-  std::unique_ptr<Policy> policy_;
   Hide hide_;
 };
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "policy/placer.h"
+#include "policy/policy_wrapper.h"
 #include "trace/workloads.h"
 
 namespace sl::study {
@@ -44,16 +45,13 @@ std::optional<JobId> left_waiting(const Snapshot& snapshot, const Plan& plan) {
   return std::nullopt;
 }
 
-class Inspected : public Policy {
+class Inspected : public PolicyWrapper {
  public:
   // `continues`: the policy was already active in an earlier instance.
   Inspected(std::shared_ptr<Policy> policy, Seen& seen, bool continues)
-      : policy_(std::move(policy)), seen_(seen), continues_(continues) {}
+      : PolicyWrapper(std::move(policy)), seen_(seen), continues_(continues) {}
   void attach(const Snapshot& snapshot) override {
     if (!continues_) policy_->attach(snapshot);
-  }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
   }
   void decide(const Snapshot& snapshot, Plan& plan) override {
     const bool has_room = snapshot.free.total() > 0;
@@ -69,7 +67,6 @@ class Inspected : public Policy {
   }
 
  private:
-  std::shared_ptr<Policy> policy_;
   Seen& seen_;
   bool continues_;
 };

@@ -110,6 +110,8 @@ boost::json::object to_document(const ExperimentSettings& settings, const Experi
     if (!row.done) continue;
     rows.push_back(to_json(row));
   }
+  boost::json::object impossible;
+  for (const auto& [lack, such] : result.impossible) impossible[lack_name(lack)] = such.jobs;
   return {{"version", 1},
           {"program", std::string("schedulearn ") + SCHEDULEARN_VERSION},
           {"command", command},
@@ -118,7 +120,8 @@ boost::json::object to_document(const ExperimentSettings& settings, const Experi
           {"gpus", settings.cluster.gpus()},
           {"jobs", result.jobs},
           {"left_out",
-           {{"oversize", result.report.dropped_oversize}, {"without_gpus", result.report.dropped_without_gpus}}},
+           {{"oversize", result.report.dropped_oversize}, {"without_gpus", result.report.dropped_without_gpus},
+            {"impossible", std::move(impossible)}}},
           {"switches", to_json(settings.switches)},
           {"interrupted", result.interrupted},
           {"results", std::move(rows)}};

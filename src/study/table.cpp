@@ -253,12 +253,19 @@ std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vecto
 
 // ---- Above it ----
 
-void print_left_out(const trace::TraceReport& report, std::ostream& out) {
+void print_left_out(const ExperimentResult& result, const TableStyle& style, std::ostream& out) {
+  const trace::TraceReport& report = result.report;
   const auto say = [&](std::int64_t count, const char* what, const char* why) {
     if (count > 0) fmt::print(out, "  {:<12} {} {}\n", what, count_text(count), why);
   };
   say(report.dropped_oversize, "left out", "jobs that are too wide for the cluster");
   say(report.dropped_without_gpus, "left out", "jobs without a GPU");
+  for (const auto& [lack, such] : result.impossible) {
+    print_wrapped(fmt::format("left out     {} {} that no server can ever run ({}); the first is {}: {}",
+                              count_text(such.jobs), such.jobs == 1 ? "job" : "jobs", lack_name(lack), such.first,
+                              lack_text(such.why)),
+                  2, style.columns, out);
+  }
   say(report.clipped_gpus, "made narrow", "jobs");
   say(report.clipped_duration, "clipped", "durations");
   if (report.was_unsorted) fmt::print(out, "  sorted       the rows were not in order of submission\n");
@@ -304,7 +311,7 @@ void print_head(const ExperimentSettings& settings, const ExperimentResult& resu
   const char* thing = jobs == "1" ? "job" : "jobs";
   print_wrapped(fmt::format("{} {} on {}{}", jobs, thing, cluster_text(settings.cluster), load_text(loads)), 0,
                 style.columns, out);
-  print_left_out(result.report, out);
+  print_left_out(result, style, out);
   if (loads.most <= 1) return;
   print_wrapped(fmt::format("warning: load above 1: more work arrives than {} can do, so the queue grows until the "
                             "last submission",

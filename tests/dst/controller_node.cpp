@@ -1,16 +1,15 @@
 #include "dst/controller_node.h"
 
+#include "policy/policy_wrapper.h"
+
 namespace sl::dst {
 namespace {
 
 // Stands for a policy that a user wrote: a built-in one whose process dies occasionally.
-class MortalPolicy : public Policy {
+class MortalPolicy : public PolicyWrapper {
  public:
-  MortalPolicy(Context& context, std::unique_ptr<Policy> policy) : context_(context), policy_(std::move(policy)) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
+  MortalPolicy(Context& context, std::unique_ptr<Policy> policy)
+      : PolicyWrapper(std::move(policy)), context_(context) {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (!failure_ && context_.chance(0.1)) failure_ = unavailable("policy-crashed", "its process died");
     if (!failure_) policy_->decide(snapshot, plan);
@@ -19,7 +18,6 @@ class MortalPolicy : public Policy {
 
  private:
   Context& context_;
-  std::unique_ptr<Policy> policy_;
   std::optional<Error> failure_;
 };
 

@@ -6,29 +6,25 @@
 #include <utility>
 
 #include "policies/registry.h"
+#include "policy/policy_wrapper.h"
 
 namespace sl::test {
 
-class Forgetful : public Policy {
+class Forgetful : public PolicyWrapper {
  public:
-  Forgetful(std::string name, int every) : name_(std::move(name)), every_(every), policy_(fresh()) {}
-  void attach(const Snapshot& snapshot) override { policy_->attach(snapshot); }
-  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    policy_->notice(snapshot, kind, job);
-  }
+  Forgetful(const std::string& name, int every) : PolicyWrapper(fresh(name)), name_(name), every_(every) {}
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (++decisions_ % every_ == 0) {
-      policy_ = fresh();
+      policy_ = fresh(name_);
       policy_->attach(snapshot);
     }
     policy_->decide(snapshot, plan);
   }
 
  private:
-  std::unique_ptr<Policy> fresh() const { return std::move(*make_policy(name_)); }
+  static std::unique_ptr<Policy> fresh(const std::string& name) { return std::move(*make_policy(name)); }
   std::string name_;
   int every_;
-  std::unique_ptr<Policy> policy_;
   int decisions_ = 0;
 };
 

@@ -118,13 +118,12 @@ class RandomHistory {
   }
 
   JobId some_job() {
-    const auto all = cluster.core.active().size() + cluster.core.waiting().size();
-    if (all == 0 || random_.chance(0.1)) return JobId(random_.integer(0, 50));
-    const auto pick = static_cast<std::size_t>(random_.integer(0, static_cast<std::int64_t>(all) - 1));
-    const JobIndex index = pick < cluster.core.active().size()
-                               ? cluster.core.active()[pick]
-                               : cluster.core.waiting()[pick - cluster.core.active().size()];
-    return cluster.core.job(index).request.id;
+    std::vector<JobIndex> all(cluster.core.active());
+    for (const auto* jobs : {&cluster.core.waiting(), &cluster.core.aside()})
+      all.insert(all.end(), jobs->begin(), jobs->end());
+    if (all.empty() || random_.chance(0.1)) return JobId(random_.integer(0, 50));
+    const auto pick = static_cast<std::size_t>(random_.integer(0, static_cast<std::int64_t>(all.size()) - 1));
+    return cluster.core.job(all[pick]).request.id;
   }
 
   AttemptProgressed progress(JobId job, int attempt) {

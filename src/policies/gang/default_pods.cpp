@@ -62,6 +62,8 @@ class DefaultPods : public ArrivalPolicy {
     seed_.reset();
   }
 
+  int gpus_least(const Job& job) const override { return pods_needed(job.request); }
+
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
     ArrivalPolicy::notice(snapshot, kind, job);
     const JobRequest& request = snapshot.job(job).request;

@@ -123,7 +123,7 @@ TEST(Gang, one_with_a_required_role_that_has_no_member_blocks_nobody) {
     WithCpus cluster({{4, 8}}, {{"when_blocked", mode}});
     cluster.submit(1, gang({members("server", 1, 0, 0, 1), members("worker", 1, 1, 1, 1)})).submit(2, gpus(4));
     EXPECT_EQ(cluster.state(1), JobState::pending);
-    EXPECT_EQ(cluster.core.explain(cluster.core.find(JobId(1))), ReasonCode::gang_incomplete);
+    EXPECT_EQ(cluster.core.explain(cluster.core.find(JobId(1))), ReasonCode::unsatisfiable);
     EXPECT_EQ(cluster.state(2), JobState::running);
   }
 }

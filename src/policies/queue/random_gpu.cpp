@@ -5,6 +5,7 @@
 
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
+#include "policy/satisfiable.h"
 
 namespace sl {
 namespace {
@@ -26,6 +27,9 @@ class RandomGpu : public ArrivalPolicy {
     }
   }
 
+ protected:
+  int gpus_of(const Job& job) const override { return job.request.gpus_min; }
+
  private:
   static std::uint64_t recall(const Snapshot& snapshot, Plan& plan) {
     std::istringstream words(snapshot.memory.blob);
@@ -40,6 +44,7 @@ class RandomGpu : public ArrivalPolicy {
   static int draw(const Snapshot& snapshot, const JobRequest& request, std::uint64_t seed) {
     int most = request.gpus_max;
     if (request.single_server) most = std::clamp(snapshot.free.gpus_per_server_max(), request.gpus_min, most);
+    while (most > request.gpus_min && !could_run_now(snapshot.servers, request, most).possible()) --most;
     const auto drawn = Random(seed ^ static_cast<std::uint64_t>(request.id.value)).integer(request.gpus_min, most);
     return allowed_gpus(request, static_cast<int>(drawn));
   }

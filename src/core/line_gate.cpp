@@ -1,0 +1,45 @@
+#include "core/line_gate.h"
+
+#include <algorithm>
+
+#include "policy/placer.h"
+#include "policy/satisfiable.h"
+
+namespace sl {
+
+void LineGate::refresh() {
+  any_up_ = false;
+  most_ = total_ = 0;
+  possible_.clear();
+  for (const Server& server : ledger_.servers()) {
+    if (server.state != ServerState::up) continue;
+    const int gpus = (server.all() - server.unavailable).count();
+    any_up_ = any_up_ || server.description.gpus > 0;
+    most_ = std::max(most_, gpus);
+    total_ += gpus;
+  }
+}
+
+bool LineGate::is_possible(const JobRequest& request, int gpus) {
+  if (request.gpu_types.empty() && !request.gpu_memory_bytes && request.demand.is_zero())
+    return gpus <= (request.single_server ? most_ : total_);
+  const std::uint32_t shape = shapes_.intern(request, gpus, Spread::few);
+  if (shape >= possible_.size()) possible_.resize(shape + 1, -1);
+  signed char& known = possible_[shape];
+  if (known < 0) known = could_run_now(ledger_.servers(), request, gpus).possible() ? 1 : 0;
+  return known > 0;
+}
+
+bool LineGate::admits(const Job& job, const Policy* policy) {
+  if (!any_up_) return true;
+  if (is_frozen(job)) return ledger_.servers()[job.last_server].state == ServerState::up;
+  return has_all_members(job.request) && is_possible(job.request, gpus_of(job, policy));
+}
+
+bool LineGate::admits_afresh(const Job& job, const Policy* policy) const {
+  LineGate fresh(ledger_);
+  fresh.refresh();
+  return fresh.admits(job, policy);
+}
+
+}  // namespace sl

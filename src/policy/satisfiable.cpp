@@ -1,0 +1,176 @@
+#include "policy/satisfiable.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "base/text.h"
+#include "policy/placer.h"
+
+namespace sl {
+namespace {
+
+// What a server has for a job when no other job is there.
+struct Capacity {
+  ServerIndex server;
+  GpuSet gpus;
+  ResourceVector limits;
+};
+using Capacities = std::vector<Capacity>;
+
+Capacities all_of(const ServerTable& servers) {
+  Capacities capacities;
+  for (std::uint32_t s = 0; s < servers.size(); ++s) {
+    const Server& server = servers[ServerIndex(s)];
+    if (server.description.gpus > 0) capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
+  }
+  return capacities;
+}
+
+bool takes_jobs(const Server& server) { return server.state == ServerState::up; }
+
+Capacities now_of(const ServerTable& servers) {
+  Capacities capacities = all_of(servers);
+  std::erase_if(capacities, [&](const Capacity& capacity) { return !takes_jobs(servers[capacity.server]); });
+  for (Capacity& capacity : capacities) capacity.gpus -= servers[capacity.server].unavailable;
+  return capacities;
+}
+
+// Keeps the capacities of which `amount` is at least `needs`. Returns whether any is left; if not, `most` is the largest.
+bool keep(Capacities& capacities, double needs, const std::function<double(const Capacity&)>& amount, double& most) {
+  most = 0;
+  for (const Capacity& capacity : capacities) most = std::max(most, amount(capacity));
+  std::erase_if(capacities, [&](const Capacity& capacity) { return amount(capacity) < needs * (1 - 1e-9) - 1e-9; });
+  return !capacities.empty();
+}
+
+double gpus_of(const Capacity& capacity) { return capacity.gpus.count(); }
+
+constexpr Lack lack_of[resource_count] = {Lack::cpu, Lack::memory, Lack::disk, Lack::network};
+
+Verdict on_one(Capacities capacities, const JobRequest& request, int gpus) {
+  Verdict verdict{Lack::gpus, static_cast<double>(gpus)};
+  if (!keep(capacities, gpus, gpus_of, verdict.most)) return verdict;
+  if (request.demand.is_zero()) return {};
+  const ResourceVector demand = Demand(request).on(gpus);
+  for (std::size_t d = 0; d < resource_count; ++d) {
+    verdict.lack = lack_of[d];
+    verdict.needs = demand.amount[d];
+    if (!keep(
+            capacities, verdict.needs, [&](const Capacity& o) { return o.limits.amount[d]; }, verdict.most))
+      return verdict;
+  }
+  return {};
+}
+
+bool can_be_placed(const Capacities& capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
+  FreeGpus free;
+  for (std::uint32_t s = 0; s < servers.size(); ++s) free.set(ServerIndex(s), {}, {}, false, 0);
+  for (const Capacity& o : capacities) free.set(o.server, o.gpus, o.limits, true, servers[o.server].description.gpus);
+  return place_consolidated(free, servers, request, gpus).has_value();
+}
+
+Verdict on_several(const Capacities& capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
+  Verdict verdict{Lack::gpus, static_cast<double>(gpus), 0, false};
+  for (const Capacity& capacity : capacities) verdict.most += gpus_of(capacity);
+  if (verdict.most < gpus) return verdict;
+  if (request.demand.is_zero() || can_be_placed(capacities, servers, request, gpus)) return {};
+  verdict.needs = verdict.most = 0;
+  verdict.lack = Lack::together;
+  const ResourceVector demand = Demand(request).on(gpus);
+  for (std::size_t d = 0; d < resource_count; ++d) {
+    double sum = 0;
+    for (const Capacity& capacity : capacities) sum += capacity.limits.amount[d];
+    if (sum < demand.amount[d]) return {lack_of[d], demand.amount[d], sum, false};
+  }
+  return verdict;
+}
+
+Verdict judge(Capacities capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
+  if (!has_all_members(request)) return {Lack::member};
+  const auto is_of_type = [&](const Capacity& o) { return is_eligible(servers[o.server], request.gpu_types, {}); };
+  std::erase_if(capacities, [&](const Capacity& capacity) { return !is_of_type(capacity); });
+  if (capacities.empty() && !request.gpu_types.empty()) return {Lack::gpu_type};
+  if (request.gpu_memory_bytes) {
+    Verdict verdict{Lack::gpu_memory, static_cast<double>(*request.gpu_memory_bytes)};
+    const auto memory = [&](const Capacity& o) {
+      return static_cast<double>(servers[o.server].description.gpu_memory_bytes.value_or(0));
+    };
+    if (!keep(capacities, verdict.needs, memory, verdict.most)) return verdict;
+  }
+  return request.single_server ? on_one(std::move(capacities), request, gpus)
+                               : on_several(capacities, servers, request, gpus);
+}
+
+std::string gibibytes(double bytes) { return with_commas(bytes / (1 << 30), bytes < 1e11 ? 1 : 0) + " GiB"; }
+
+std::string figure(Lack lack, double amount) {
+  if (lack == Lack::gpus) return with_commas(amount, 0);
+  if (lack == Lack::cpu) return with_commas(amount, amount == std::floor(amount) ? 0 : 1);
+  return lack == Lack::network ? with_commas(amount / 1e9, 1) + " Gbit/s" : gibibytes(amount);
+}
+
+std::string noun(Lack lack, double amount) {
+  const std::string plural = amount == 1 ? "" : "s";
+  return lack == Lack::gpus      ? " GPU" + plural
+         : lack == Lack::cpu     ? " CPU" + plural
+         : lack == Lack::memory  ? " of memory"
+         : lack == Lack::disk    ? " of disk"
+         : lack == Lack::network ? " of network"
+                                 : "";
+}
+
+}  // namespace
+
+Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, int gpus) {
+  return judge(all_of(servers), servers, request, gpus);
+}
+
+Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus) {
+  return judge(now_of(servers), servers, request, gpus);
+}
+
+std::string lack_text(const Verdict& verdict) {
+  switch (verdict.lack) {
+    case Lack::nothing:
+      return "";
+    case Lack::member:
+      return "one of its roles has no member";
+    case Lack::gpu_type:
+      return "no server has the GPU type it asks for";
+    case Lack::gpu_memory:
+      return "needs GPUs with " + figure(verdict.lack, verdict.needs) +
+             (verdict.most > 0 ? ", the largest have " + figure(verdict.lack, verdict.most)
+                               : ", and no server is known to have them");
+    case Lack::together:
+      return "no servers have room for all its members at once";
+    default:
+      break;
+  }
+  const bool on_one = verdict.on_one_server;
+  return "needs " + figure(verdict.lack, verdict.needs) + noun(verdict.lack, verdict.needs) +
+         (on_one && verdict.lack == Lack::gpus && verdict.needs > 1 ? " on one server" : "") +
+         (on_one ? ", the largest server has " : ", all servers together have ") + figure(verdict.lack, verdict.most);
+}
+
+const char* lack_name(Lack lack) {
+  constexpr const char* names[lack_count] = {
+      "nothing", "members of a role", "the GPU type",        "memory of a GPU", "GPUs", "CPUs", "memory",
+      "disk",    "network",           "room for all members"};
+  return names[static_cast<std::size_t>(lack)];
+}
+
+std::vector<ServerIndex> awaited_servers(const ServerTable& servers, const JobRequest& request, int gpus) {
+  std::vector<ServerIndex> awaited;
+  for (const Capacity& whole : all_of(servers)) {
+    const Server& server = servers[whole.server];
+    if (takes_jobs(server) && server.unavailable.empty()) continue;
+    Capacities with = now_of(servers);
+    std::erase_if(with, [&](const Capacity& capacity) { return capacity.server == whole.server; });
+    with.push_back(whole);
+    if (judge(std::move(with), servers, request, gpus).possible()) awaited.push_back(whole.server);
+  }
+  return awaited;
+}
+
+}  // namespace sl

@@ -1,0 +1,43 @@
+// Whether a job can ever run on some servers, and if not, what it lacks: the one rule about GPU types, memory of GPUs,
+// CPUs, memory, disk, network, several servers and roles. It is used where jobs are submitted, by the simulator, by the
+// core (which keeps jobs that cannot run now out of the line that policies see) and where a job's user asks why.
+//
+// A job can run where the placer would place it if no other job ran anywhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "policy/snapshot.h"
+
+namespace sl {
+
+enum class Lack : std::uint8_t { nothing, member, gpu_type, gpu_memory, gpus, cpu, memory, disk, network, together };
+inline constexpr std::size_t lack_count = 10;
+
+struct Verdict {
+  Lack lack = Lack::nothing;
+  double needs = 0;  // of what it lacks: GPUs, cores, bytes, bits per second
+  double most = 0;   // what the server that comes nearest has of it; for a job on several servers: all together
+  bool on_one_server = true;
+  bool possible() const { return lack == Lack::nothing; }
+};
+
+// On these servers, all of them up and with all their GPUs, whatever their state: they may come back. `gpus`: on that
+// many GPUs.
+Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, int gpus);
+inline bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int gpus) {
+  return could_ever_run(servers, request, gpus).possible();
+}
+// On the servers that take jobs now, with those of their GPUs that are not broken.
+Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus);
+
+// What the job lacks, for its user: "needs 120 CPUs, the largest server has 96".
+std::string lack_text(const Verdict& verdict);
+// The same for a table of many jobs: "CPUs".
+const char* lack_name(Lack lack);
+
+// The servers of which each, if it took jobs again, would let the job run. None: it takes more than one of them.
+std::vector<ServerIndex> awaited_servers(const ServerTable& servers, const JobRequest& request, int gpus);
+
+}  // namespace sl

@@ -1,0 +1,117 @@
+// Which jobs can run on some servers, and what the others lack, in words.
+#include "policy/satisfiable.h"
+
+#include <gtest/gtest.h>
+
+#include "model/demand.h"
+
+namespace sl {
+namespace {
+
+constexpr double gib = 1 << 30;
+
+struct Satisfiable : testing::Test {
+  ServerTable servers;
+  JobRequest request;
+
+  Server& add(int gpus, double cpus = 0, double memory_gib = 0) {
+    Server server;
+    server.description.name = "s" + std::to_string(servers.size());
+    server.description.gpus = gpus;
+    server.description.capacity[Resource::cpu] = cpus;
+    server.description.capacity[Resource::memory] = memory_gib * gib;
+    return servers[servers.push_back(std::move(server))];
+  }
+  JobRequest& asks(int gpus, bool single_server = true) {
+    request.gpus = request.gpus_min = request.gpus_max = gpus;
+    request.single_server = single_server;
+    return request;
+  }
+  std::string lack() const { return lack_text(could_ever_run(servers, request, request.gpus)); }
+};
+
+TEST_F(Satisfiable, each_thing_a_job_lacks_is_named_with_what_there_is) {
+  add(8, 96, 384).description.gpu_memory_bytes = 24 * (std::int64_t{1} << 30);
+  add(2, 128, 64);
+  asks(8);
+  EXPECT_EQ(lack(), "");
+  asks(9);
+  EXPECT_EQ(lack(), "needs 9 GPUs on one server, the largest server has 8");
+  asks(11, false);
+  EXPECT_EQ(lack(), "needs 11 GPUs, all servers together have 10");
+  asks(1).demand[Resource::cpu] = 129;
+  EXPECT_EQ(lack(), "needs 129 CPUs, the largest server has 128");
+  request.demand[Resource::cpu] = 0;
+  request.demand[Resource::memory] = 512 * gib;
+  EXPECT_EQ(lack(), "needs 512 GiB of memory, the largest server has 384 GiB");
+  request.demand = {};
+  request.gpu_memory_bytes = 80 * (std::int64_t{1} << 30);
+  EXPECT_EQ(lack(), "needs GPUs with 80.0 GiB, the largest have 24.0 GiB");
+  request.gpu_memory_bytes.reset();
+  request.gpu_types = {GpuTypeIndex(3)};
+  EXPECT_EQ(lack(), "no server has the GPU type it asks for");
+}
+
+TEST_F(Satisfiable, what_a_job_needs_must_be_on_one_and_the_same_server) {
+  add(8, 96);
+  add(1, 128);
+  asks(2).demand[Resource::cpu] = 120;
+  EXPECT_EQ(lack(), "needs 120 CPUs, the largest server has 96") << "of those with 2 GPUs";
+  asks(1);
+  EXPECT_EQ(lack(), "");
+}
+
+TEST_F(Satisfiable, disk_and_network_count_and_what_is_unknown_of_a_server_keeps_nobody_away) {
+  add(4).description.capacity[Resource::network] = 10e9;
+  asks(1).demand[Resource::network] = 25e9;
+  EXPECT_EQ(lack(), "needs 25.0 Gbit/s of network, the largest server has 10.0 Gbit/s");
+  request.demand = {};
+  request.demand[Resource::disk] = 1e15;
+  EXPECT_EQ(lack(), "");
+}
+
+// 16 GPUs with 8 CPUs each fit on two servers of 64 CPUs; with 9 each they do not.
+TEST_F(Satisfiable, cpus_of_a_job_on_several_servers_must_be_beside_its_gpus) {
+  add(8, 64);
+  add(8, 64);
+  asks(16, false).demand[Resource::cpu] = 128;
+  EXPECT_EQ(lack(), "");
+  request.demand[Resource::cpu] = 144;
+  EXPECT_EQ(lack(), "needs 144 CPUs, all servers together have 128");
+  add(1, 64);
+  EXPECT_EQ(lack(), "no servers have room for all its members at once");
+}
+
+TEST_F(Satisfiable, a_broken_gpu_and_a_server_that_is_away_count_as_possible_later) {
+  add(4);
+  add(8).state = ServerState::down;
+  asks(8);
+  EXPECT_TRUE(is_satisfiable(servers, request, 8));
+  EXPECT_EQ(lack_text(could_run_now(servers, request, 8)), "needs 8 GPUs on one server, the largest server has 4");
+  EXPECT_EQ(awaited_servers(servers, request, 8), std::vector{ServerIndex(1)});
+  servers[ServerIndex(1)].state = ServerState::up;
+  EXPECT_TRUE(could_run_now(servers, request, 8).possible());
+  servers[ServerIndex(1)].unavailable = GpuSet::only(2);
+  EXPECT_FALSE(could_run_now(servers, request, 8).possible());
+  EXPECT_EQ(awaited_servers(servers, request, 8), std::vector{ServerIndex(1)});
+}
+
+TEST_F(Satisfiable, where_no_single_server_would_do_nobody_in_particular_is_awaited) {
+  for (int i = 0; i < 3; ++i) add(4).state = ServerState::draining;
+  asks(8, false);
+  EXPECT_TRUE(is_satisfiable(servers, request, 8));
+  EXPECT_TRUE(awaited_servers(servers, request, 8).empty());
+  servers[ServerIndex(0)].state = ServerState::up;
+  EXPECT_EQ(awaited_servers(servers, request, 8), (std::vector{ServerIndex(1), ServerIndex(2)}));
+}
+
+TEST_F(Satisfiable, a_removed_server_does_not_count) {
+  add(8).description.gpus = 0;  // as the core leaves it
+  servers[ServerIndex(0)].state = ServerState::removed;
+  asks(1);
+  EXPECT_FALSE(is_satisfiable(servers, request, 1));
+  EXPECT_TRUE(awaited_servers(servers, request, 1).empty());
+}
+
+}  // namespace
+}  // namespace sl
