@@ -11,17 +11,13 @@
 #include "wire/agent_protocol.h"
 
 namespace sl::bench {
-namespace {
-
-struct Ending {
-  double at_s;
-  std::size_t agent;
-  wire::AttemptReport report;
-};
-
-}  // namespace
 
 struct HollowAgents::Impl {
+  struct Ending {
+    double at_s;
+    std::size_t agent;
+    wire::AttemptReport report;
+  };
   net::EventLoop loop;
   std::uint16_t port;
   int gpus;

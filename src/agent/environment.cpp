@@ -146,7 +146,7 @@ std::string first_program(const std::string& line) {
   const std::string command = line.substr(begin, line.find_last_not_of(" \t\r\n") + 1 - begin);
   for (std::size_t i = 0; (i = command.find_first_of(";&|\n", i)) != std::string::npos; ++i) {
     const std::string_view two = std::string_view(command).substr(i, 2);
-    if (command[i] == '|' && two != "||" && two != "|&") continue;  // the line runs with pipefail
+    if (command[i] == '|' && two != "||") continue;  // the line runs with pipefail
     if (two == "&>" || (command[i] == '&' && i > 0 && command[i - 1] == '>')) continue;
     if (two != "&&") return "";  // the shell goes on to what follows
     ++i;

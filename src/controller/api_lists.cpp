@@ -15,13 +15,6 @@
 #include "wire/json_text.h"
 
 namespace sl::controller {
-namespace {
-
-namespace json = boost::json;
-
-constexpr std::size_t items_per_piece = 200;
-constexpr std::size_t visits_per_piece = 100 * items_per_piece;
-constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
 
 struct JobFilter {
   std::vector<std::string> states;  // none: all
@@ -35,6 +28,14 @@ struct JobFilter {
   }
   bool wants_finished() const { return wants_state("succeeded") || wants_state("failed") || wants_state("cancelled"); }
 };
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t items_per_piece = 200;
+constexpr std::size_t visits_per_piece = 100 * items_per_piece;
+constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
 
 // "pending,running"
 Result<std::vector<std::string>> parse_states(std::string_view text) {

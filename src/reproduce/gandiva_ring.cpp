@@ -15,7 +15,7 @@
 namespace sl::reproduce {
 namespace {
 
-constexpr int workers = 2;
+constexpr int ring_workers = 2;
 constexpr double epoch_s = 49;     // AlexNet's at batch size 128, used for all networks
 constexpr double fetch_s = 2;      // 250 MB over 1 Gb/s; the report gives no size
 constexpr double slack_most = 12;  // deadlines: 1 to this many times a job's length alone, drawn for each job
@@ -43,12 +43,12 @@ using Way = Result<Ran> (*)(const std::string& trace, std::uint64_t seed);
 Result<Ran> by_ring(const std::string& workload, std::uint64_t seed) {
   const auto trace = trace::make_workload(workload, seed, {});
   if (!trace.ok()) return trace.error();
-  RingOutcome outcome = run_epoch_ring(ring_jobs(*trace), workers, fetch_s);
+  RingOutcome outcome = run_epoch_ring(ring_jobs(*trace), ring_workers, fetch_s);
   return Ran{std::move(outcome.finished_s), static_cast<double>(outcome.fetches)};
 }
 
 Result<Ran> by_policy(const std::string& workload, std::uint64_t seed, const char* policy, GivenParameters parameters) {
-  sim::Cluster cluster = sim::Cluster::uniform(workers, 1);
+  sim::Cluster cluster = sim::Cluster::uniform(ring_workers, 1);
   cluster.costs.migrate = Duration::seconds(fetch_s);
   cluster.costs.restart = Duration::seconds(fetch_s);
   const auto simulated = simulate_all({{workload, cluster, policy, std::move(parameters), seed}});

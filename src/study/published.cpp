@@ -15,7 +15,7 @@ struct Published {
   const char* policy;
   sim::SimulationResult (*simulate)(const SecondsTrace&, const Shape&);
 };
-constexpr Published all[] = {{"tiresias", "fifo", tiresias_fifo},
+constexpr Published answers[] = {{"tiresias", "fifo", tiresias_fifo},
                              {"tiresias", "srtf", tiresias_srtf},
                              {"tiresias", "tiresias", tiresias_dlas_gpu},
                              {"tiresias-mended", "tiresias", tiresias_dlas_gpu_mended},
@@ -47,7 +47,7 @@ std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-
 Result<sim::SimulationResult> simulate_as(const std::string& semantics, const std::string& policy,
                                           const trace::Trace& trace, const sim::Cluster& cluster) {
   std::vector<std::string> known;
-  for (const Published& published : all) {
+  for (const Published& published : answers) {
     if (published.semantics != semantics) continue;
     known.emplace_back(published.policy);
     if (published.policy != policy) continue;

@@ -13,7 +13,7 @@ struct Name {
   Column column;
 };
 // The first name of a column is the one we write.
-constexpr Name names[] = {{"job_id", Column::id},
+constexpr Name column_names[] = {{"job_id", Column::id},
                           {"submit_time_s", Column::submit},
                           {"submit_s", Column::submit},
                           {"gpus", Column::gpus},
@@ -67,8 +67,8 @@ Result<Columns> Columns::of_header(const CsvRows& rows) {
   columns.count_ = header.size();
   for (std::size_t i = 0; i < header.size(); ++i) {
     const auto known =
-        std::find_if(std::begin(names), std::end(names), [&](const Name& n) { return n.text == header[i]; });
-    if (known == std::end(names)) continue;
+        std::ranges::find_if(column_names, [&](const Name& n) { return n.text == header[i]; });
+    if (known == std::end(column_names)) continue;
     int& at = columns.at_[static_cast<std::size_t>(known->column)];
     if (at >= 0) return invalid("trace-columns", fmt::format("the trace has two columns for {}", name(known->column)));
     at = static_cast<int>(i);
@@ -93,7 +93,7 @@ void Columns::keep_for_simulation() {
 }
 
 std::string_view Columns::name(Column column) {
-  return std::find_if(std::begin(names), std::end(names), [&](const Name& n) { return n.column == column; })->text;
+  return std::ranges::find_if(column_names, [&](const Name& n) { return n.column == column; })->text;
 }
 
 }  // namespace sl::trace

@@ -38,7 +38,7 @@ struct GavelSpeed {
   std::array<double, 4> steps_per_s;  // on 1, 2, 4, 8 GPUs; 0: not measured
 };
 // clang-format off
-constexpr GavelSpeed speeds[] = {
+constexpr GavelSpeed gavel_speeds[] = {
     {"gavel-resnet18", "V100", {17.99, 23.99, 69.95, 162.1}},
     {"gavel-resnet18", "P100", {11.68, 24.23, 45.35, 85.08}},
     {"gavel-resnet18", "K80", {1.807, 3.631, 6.982, 13.66}},
@@ -134,7 +134,7 @@ wire::TrainingProfile make_profile(const GavelFamily& family) {
   profile.family = family.name;
   profile.origin = std::string("Gavel (OSDI 2020), ") + family.title + ", stanford-futuredata/gavel, MIT";
   profile.batch_size = family.batch_size;
-  for (const GavelSpeed& row : speeds) {
+  for (const GavelSpeed& row : gavel_speeds) {
     if (std::string_view(row.family) == family.name) add_speeds(row, family.memory_gb, profile);
   }
   for (const GavelPair& row : pairs) {
