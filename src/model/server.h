@@ -34,6 +34,7 @@ struct ServerDescription {
   std::optional<std::int64_t> gpu_memory_bytes;
   ResourceVector capacity;  // zero in a dimension: unknown, not enforced
   bool simulated = false;
+  bool in_pool = false;  // its GPUs and those of all other servers of the pool are one to every job; only in simulations
   std::optional<double> bandwidth_inside_bytes_per_s;   // between its GPUs
   std::optional<double> bandwidth_network_bytes_per_s;  // of its network card
 

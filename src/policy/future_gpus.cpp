@@ -12,7 +12,12 @@ FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& hol
   for (std::uint32_t s = 0; s < free.servers(); ++s) {
     const ServerIndex server(s);
     resources_.push_back(free.resources(server));
-    steps_.push_back({{snapshot.now, free.is_open(server) ? free.count(server) : 0}});
+    steps_.push_back({{snapshot.now, 0}});
+    sizes_.push_back(0);
+    if (snapshot.servers[server].description.in_pool && !first_of_pool_.valid()) first_of_pool_ = server;
+    if (!free.is_open(server)) continue;
+    steps_[stands_for(server).value].front().free += free.count(server);
+    sizes_[stands_for(server).value] += snapshot.servers[server].description.gpus;
   }
   std::vector<GpuSet> coming(steps_.size());  // a GPU with several tenants becomes free once
   for (const Holding& holding : holdings) {
@@ -21,7 +26,7 @@ FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& hol
       GpuSet gpus = part.gpus - free.on(part.server) - server.outside - server.unavailable - coming[part.server.value];
       if (!free.is_open(part.server) || gpus.empty()) continue;
       coming[part.server.value] |= gpus;
-      add(steps_[part.server.value], holding.end, Instant::never(), gpus.count());
+      add(steps_[stands_for(part.server).value], holding.end, Instant::never(), gpus.count());
       add(total_, holding.end, Instant::never(), gpus.count());
     }
   }
@@ -67,7 +72,7 @@ std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Dura
 }
 
 bool FutureGpus::takes(ServerIndex server, const JobRequest& request) const {
-  return snapshot_.free.is_open(server) && is_eligible(snapshot_.servers[server], request);
+  return sizes_[server.value] > 0 && is_eligible(snapshot_.servers[server], request);
 }
 
 std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length) const {
@@ -75,7 +80,7 @@ std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, in
   int best_free = 0;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
     const ServerIndex server(s);
-    if (snapshot_.servers[server].description.gpus < gpus || !takes(server, request)) continue;
+    if (sizes_[s] < gpus || !takes(server, request)) continue;
     const Instant before = best ? best->from + Duration{1} : Instant::never();
     const auto at = first_with(steps_[s], gpus, length, before);
     if (!at) continue;
@@ -171,6 +176,26 @@ void FutureGpus::change(const JobRequest& request, const Booking& booking, int s
     add(total_, booking.from, to, sign * part.gpus);
     if (booking.from == snapshot_.now && !request.demand.is_zero()) resources_[part.server.value] += share * sign;
   });
+}
+
+Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const Booking& booking) {
+  Allocation gpus;
+  const auto take = [&](ServerIndex server, int most) {
+    const int count = free.is_open(server) ? std::min(most, free.count(server)) : 0;
+    if (count > 0) gpus.add(server, free.on(server).lowest(count));
+    return count;
+  };
+  for (const ServerCount& part : booking.on) {
+    if (!servers[part.server].description.in_pool) {
+      take(part.server, part.gpus);
+      continue;
+    }
+    int rest = part.gpus;
+    for (std::uint32_t s = part.server.value; rest > 0 && s < free.servers(); ++s) {
+      if (servers[ServerIndex(s)].description.in_pool) rest -= take(ServerIndex(s), rest);
+    }
+  }
+  return gpus;
 }
 
 }  // namespace sl

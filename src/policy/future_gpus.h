@@ -1,6 +1,6 @@
 // How many GPUs of each server will be free over time (policies.md 1.4): a step function per server, from running jobs
-// and from bookings. It counts GPUs instead of naming them: the future GPUs of one server are interchangeable. CPU and
-// memory are checked for what begins now, not for later.
+// and from bookings. It counts GPUs instead of naming them: the future GPUs of one server are interchangeable, and so are
+// those of a pool. CPU and memory are checked for what begins now, not for later.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -45,13 +45,23 @@ class FutureGpus {
   std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
+  // All servers of a pool count as one, the first of them.
+  ServerIndex stands_for(ServerIndex server) const {
+    return snapshot_.servers[server].description.in_pool ? first_of_pool_ : server;
+  }
   bool has_resources(const JobRequest& request, const ServerCounts& on) const;
   void change(const JobRequest& request, const Booking& booking, int sign);
 
   const Snapshot& snapshot_;
-  std::vector<Steps> steps_;  // by server
+  ServerIndex first_of_pool_;
+  std::vector<Steps> steps_;  // by server; all of a pool at the first
+  std::vector<int> sizes_;    // by server: GPUs that take jobs; of a pool, all of them at the first
   Steps total_;
   std::vector<ResourceVector> resources_;  // by server, free now
 };
+
+// As many of the booked GPUs as are free now; those of a pool wherever they are. A booking in a pool names its first
+// server.
+Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const Booking& booking);
 
 }  // namespace sl

@@ -36,6 +36,12 @@ Duration run_of_attempt(const View& view, const Job& job, Instant since) {
   return (job.is_accruing() ? view.now : job.state_since) - job.last_start;
 }
 
+bool any_gpus_will_do(const Job& job) {
+  const JobRequest& request = job.request;
+  return !request.single_server && !is_frozen(job) && request.gpu_types.empty() && !request.gpu_memory_bytes &&
+         request.demand.is_zero();
+}
+
 }  // namespace
 
 std::vector<ParameterInfo> ReservationSettings::parameters() {
@@ -110,6 +116,7 @@ std::optional<Shadow> find_shadow(const View& view, const Job& job, int gpus, st
       found = Shadow{holdings[i].end, std::move(*there), {}};
   }
   if (found) {
+    if (any_gpus_will_do(job)) found->extra_anywhere = trial.free().total() - gpus;
     for (std::uint32_t s = 0; s < trial.free().servers(); ++s) {
       const ServerIndex server(s);
       found->extra.push_back(trial.free().count(server) - found->gpus.on(server).count());
@@ -132,7 +139,7 @@ std::vector<Reservation> reserve(const View& view, JobIndex index, int gpus, con
 }
 
 Backfill::Backfill(const View& view, const Shadow& shadow, const FreeGpus& free)
-    : view_(view), shadow_(shadow.at), extra_(shadow.extra), left_over_(free) {
+    : view_(view), shadow_(shadow.at), extra_(shadow.extra), extra_anywhere_(shadow.extra_anywhere), left_over_(free) {
   for (std::uint32_t s = 0; s < free.servers(); ++s) refresh(free, ServerIndex(s));
 }
 
@@ -148,12 +155,18 @@ bool Backfill::ends_in_time(Duration bound) const { return view_.now + bound <= 
 
 std::optional<Allocation> Backfill::find(const FreeGpus& free, const JobRequest& request, int gpus,
                                          Duration bound) const {
-  const FreeGpus& from = ends_in_time(bound) ? free : left_over_;
+  const bool any_will_do = ends_in_time(bound) || extra_anywhere_;
+  if (!ends_in_time(bound) && extra_anywhere_ && *extra_anywhere_ < gpus) return std::nullopt;
+  const FreeGpus& from = any_will_do ? free : left_over_;
   if (from.total() < gpus) return std::nullopt;
   return place(from, view_.servers, request, gpus);
 }
 
 void Backfill::took(const FreeGpus& free, const Allocation& gpus, Duration bound) {
+  if (extra_anywhere_) {
+    if (!ends_in_time(bound)) *extra_anywhere_ -= gpus.count();
+    return;
+  }
   for (const ServerGpus& part : gpus.parts()) {
     if (!ends_in_time(bound)) extra_[part.server.value] -= part.gpus.count();
     refresh(free, part.server);

@@ -37,11 +37,14 @@ std::vector<Holding> holdings(const View& view, const ReservationSettings& setti
 // When a decision may change without any event.
 Instant first_end(const std::vector<Holding>& holdings);
 
-// When and where a job first fits if everything ends as expected, and how many GPUs each server has left over then.
+// When and where a job first fits if everything ends as expected, and how many GPUs are left over then.
 struct Shadow {
   Instant at;
   Allocation gpus;
   std::vector<int> extra;  // by server
+  // For a job that any free GPUs suit, on any servers: how many are left over in all. Others may take any GPUs, as long
+  // as so many remain.
+  std::optional<int> extra_anywhere = {};
 };
 
 // Asks the placer after each end. Nothing if the job does not fit even after the last. Leaves the trial as it was.
@@ -69,8 +72,9 @@ class Backfill {
 
   const View& view_;
   Instant shadow_;
-  std::vector<int> extra_;  // by server: GPUs still left over at the shadow time
-  FreeGpus left_over_;      // free GPUs, as many as `extra_` allows
+  std::vector<int> extra_;             // by server: GPUs still left over at the shadow time
+  std::optional<int> extra_anywhere_;  // of all servers together; then the others are not used
+  FreeGpus left_over_;                 // free GPUs, as many as `extra_` allows
 };
 
 }  // namespace sl

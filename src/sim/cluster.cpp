@@ -15,7 +15,7 @@ constexpr int servers_max = 200'000;
 
 Error not_a_cluster(const std::string& text) {
   return invalid("bad-servers", "not a cluster: " + text)
-      .hint("--servers 32x8 is 32 servers of 8 GPUs (up to 64 each), 8x4+2x8 are two kinds")
+      .hint("--servers 32x8 is 32 servers of 8 GPUs (up to 64 each), 8x4+2x8 are two kinds, pool:320 is one pool")
       .hint("or the path of a cluster file: --servers cluster.toml");
 }
 
@@ -46,6 +46,30 @@ Result<Cluster> parse_shapes(const std::string& text) {
   return cluster;
 }
 
+constexpr std::string_view pool_prefix = "pool:";
+constexpr int pool_most = 1'000'000;
+
+// The core knows servers of at most GpuSet::capacity GPUs: a pool is as many of them as it takes, and jobs see no border
+// between them.
+Result<Cluster> parse_pool(const std::string& text) {
+  const auto gpus = count_of(std::string_view(text).substr(pool_prefix.size()), pool_most);
+  if (!gpus || !text.starts_with(pool_prefix)) {
+    return invalid("bad-servers", "not a pool: " + text)
+        .hint("--servers pool:320 is one pool of 320 GPUs: 1 to 1000000, and no servers besides");
+  }
+  Cluster cluster;
+  cluster.is_pool = true;
+  ServerKind kind;
+  kind.name = "pool";
+  kind.gpus = GpuSet::capacity;
+  kind.count = *gpus / GpuSet::capacity;
+  if (kind.count > 0) cluster.kinds.push_back(kind);
+  kind.gpus = *gpus % GpuSet::capacity;
+  kind.count = 1;
+  if (kind.gpus > 0) cluster.kinds.push_back(kind);
+  return cluster;
+}
+
 bool looks_like_shapes(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789x+") == std::string::npos;
 }
@@ -73,6 +97,7 @@ int Cluster::gpus() const {
 }
 
 int Cluster::gpus_per_server_max() const {
+  if (is_pool) return gpus();
   int most = 0;
   for (const ServerKind& kind : kinds) most = std::max(most, kind.gpus);
   return most;
@@ -101,6 +126,7 @@ std::vector<ServerDescription> Cluster::descriptions() const {
     server.bandwidth_inside_bytes_per_s = kind.bandwidth_inside_bytes_per_s;
     server.bandwidth_network_bytes_per_s = kind.bandwidth_network_bytes_per_s;
     server.simulated = true;
+    server.in_pool = is_pool;
     for (int i = 0; i < kind.count; ++i) {
       server.name = fmt::format("{}{}", kind.name, numbers[kind.name]++);
       servers.push_back(server);
@@ -110,6 +136,7 @@ std::vector<ServerDescription> Cluster::descriptions() const {
 }
 
 Result<Cluster> read_cluster(const std::string& text) {
+  if (text.starts_with(pool_prefix) || text.find("+pool:") != std::string::npos) return parse_pool(text);
   if (looks_like_shapes(text)) return parse_shapes(text);
   std::ifstream file(text, std::ios::binary);
   if (!file || !file.good()) {

@@ -59,19 +59,20 @@ struct Cluster {
   Interference interference;
   Faults faults;
   std::vector<ServerEvent> events;
+  bool is_pool = false;  // all GPUs are one to every job; the kinds only say how many there are
 
   static Cluster uniform(int servers, int gpus);
   int servers() const;
   int gpus() const;
-  int gpus_per_server_max() const;
+  int gpus_per_server_max() const;  // a pool counts as one server
   double speed_max() const;
   double gpu_speed_total() const;                       // GPUs weighted by their speed
   std::vector<ServerDescription> descriptions() const;  // without GPU types, which a core interns
-  bool is_uniform() const { return kinds.size() == 1 && kinds.front().speed == 1; }
+  bool is_uniform() const { return is_pool || (kinds.size() == 1 && kinds.front().speed == 1); }
 };
 
-// `text` is "32x8", "8x4+2x8" or the path of a file. Errors: "bad-servers", "no-such-file", "bad-cluster" with line and
-// column.
+// `text` is "32x8", "8x4+2x8", "pool:320" (320 GPUs, of which a job may have any) or the path of a file. Errors:
+// "bad-servers", "no-such-file", "bad-cluster" with line and column.
 Result<Cluster> read_cluster(const std::string& text);
 Result<Cluster> parse_cluster_file(const std::string& toml, const std::string& path);
 

@@ -13,8 +13,9 @@ class FreeTime {
  public:
   static constexpr std::size_t most = GpuSet::capacity;
 
-  // `wider[n]`: the fraction of the trace's jobs that ask one server for more than n GPUs.
-  explicit FreeTime(const std::array<double, most + 1>& wider) : wider_(wider) {}
+  // `wider[n]`: the fraction of the trace's jobs that ask one server for more than n GPUs. `is_pool`: to all jobs the
+  // GPUs are those of one server, so they are never spread.
+  FreeTime(const std::array<double, most + 1>& wider, bool is_pool) : wider_(wider), is_pool_(is_pool) {}
 
   void set(std::size_t server, int free) {
     if (server >= free_.size()) free_.resize(server + 1, 0);
@@ -25,7 +26,7 @@ class FreeTime {
   void pass(double seconds) {
     const double free = static_cast<double>(total_);
     free_s_ += free * seconds;
-    if (total_ == 0) return;
+    if (total_ == 0 || is_pool_) return;
     fragmented_s_ += (free - largest()) * seconds;
     useless_s_ += useless_ * seconds;
   }
@@ -45,6 +46,7 @@ class FreeTime {
   double largest() const { return used_ == 0 ? 0 : 64 - __builtin_clzll(used_); }
 
   std::array<double, most + 1> wider_;
+  bool is_pool_;
   std::array<int, most + 1> servers_{};
   std::uint64_t used_ = 0;  // bit n-1: some server has n free
   std::vector<int> free_;

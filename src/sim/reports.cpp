@@ -29,7 +29,8 @@ Reports::Reports(const trace::Trace& trace, const Behaviours& behaviours, const 
       behaviours_(behaviours),
       core_(core),
       seed_(seed),
-      gpus_per_server_(cluster.gpus_per_server_max()) {
+      gpus_per_server_(cluster.gpus_per_server_max()),
+      is_pool_(cluster.is_pool) {
   for (std::size_t kind = 0; kind < cluster.kinds.size(); ++kind)
     kind_of_server_.insert(kind_of_server_.end(), static_cast<std::size_t>(cluster.kinds[kind].count), kind);
 }
@@ -101,7 +102,7 @@ AttemptProgressed Reports::report(const Behaviour& known, const Job& job, const 
 SpeedSample Reports::configuration_of(const Behaviour& known, const Job& job) const {
   SpeedSample sample;
   sample.workers = job.allocation.count();
-  sample.machines = static_cast<int>(job.allocation.parts().size());
+  sample.machines = is_pool_ ? 1 : static_cast<int>(job.allocation.parts().size());
   sample.gpu_type = core_.servers()[job.allocation.parts().front().server].description.gpu_type;
   sample.batch_size = known.profile().batch_size.value_or(0);
   sample.servers = known.profile().speeds.front().parameter_servers;

@@ -71,6 +71,7 @@ class Reports {
   const Core& core_;
   std::uint64_t seed_;
   int gpus_per_server_;
+  bool is_pool_;
   std::vector<std::size_t> kind_of_server_;
   EventQueue<Due> due_;
   boost::unordered_flat_map<std::uint32_t, Told> told_;  // by index in the trace

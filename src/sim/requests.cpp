@@ -27,12 +27,13 @@ JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, con
   request.gpus = request.gpus_min = request.gpus_max = job.gpus;
   request.capability = Capability::checkpoint;
   if (const trace::TraceDetails* details = trace.details_of(job)) add(*details, cluster.gpus(), request);
-  request.single_server = request.gpus_max <= cluster.gpus_per_server_max();
+  request.single_server = !cluster.is_pool && request.gpus_max <= cluster.gpus_per_server_max();
   return request;
 }
 
-void take_roles(JobRequest& request) {
-  if (roles_of(request).empty()) return;
+void set_demand(JobRequest& request, const Cluster& cluster) {
+  if (cluster.is_pool) request.demand = {};
+  if (cluster.is_pool || roles_of(request).empty()) return;
   request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);
   if (!request.demand.is_zero()) request.single_server = false;
 }
@@ -80,7 +81,7 @@ std::map<Lack, Impossible> leave_out_impossible(trace::Trace& trace, const Clust
       request.model = details->model;
       for (const std::string& type : details->gpu_types) request.gpu_types.push_back(gpu_types.intern(type));
     }
-    take_roles(request);
+    set_demand(request, cluster);
     return at->second = could_ever_run(servers, request, request.gpus_min);
   };
   std::size_t kept = 0;
@@ -111,7 +112,7 @@ MissingFacts missing_facts(const trace::Trace& trace, const Cluster& cluster, bo
     JobRequest request = request_of(trace, *jobs.first, cluster);
     if (const trace::TraceDetails* details = trace.details_of(*jobs.first))
       request.model = models.of(*details, gpu_types);
-    take_roles(request);
+    set_demand(request, cluster);
     if (knows_durations) request.estimate = jobs.first->duration;
     missing.count(request, jobs.second);
   }

@@ -15,8 +15,9 @@ namespace sl::sim {
 JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster);
 
 // Sets what follows from the model's roles: what all members need, and that they may be on several servers: they talk over
-// the network anyway. Does nothing without roles that need more than GPUs.
-void take_roles(JobRequest& request);
+// the network anyway. Does nothing without roles that need more than GPUs. A pool is a number of GPUs: there, jobs need
+// nothing else.
+void set_demand(JobRequest& request, const Cluster& cluster);
 
 // What policies are told about the trainings of a trace: what users state and, with `measurements`, what was measured.
 // Jobs that are told the same share one model.

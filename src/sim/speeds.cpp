@@ -37,7 +37,7 @@ float Speeds::of(const Job& job, const Allocation& gpus) const {
     const auto of_server = static_cast<float>(cluster_.kinds[kind_of_server_[part.server.value]].speed);
     slowest = std::min(slowest, of_server * (depends_ ? static_cast<float>(undisturbed(job, part)) : 1.0F));
   }
-  if (gpus.parts().size() > 1) slowest *= static_cast<float>(cluster_.interference.spanning_speed);
+  if (spans(gpus)) slowest *= static_cast<float>(cluster_.interference.spanning_speed);
   return speed * slowest;
 }
 
@@ -45,7 +45,7 @@ float Speeds::of_measured(const Behaviour& known, const Job& job, const Allocati
   const bool is_wide = job.request.gpus > cluster_.gpus_per_server_max();
   double slowest = std::numeric_limits<double>::infinity();
   for (const ServerGpus& part : gpus.parts()) {
-    const double alone = known.steps_per_s(kind_of_server_[part.server.value], gpus.count(), gpus.parts().size() > 1);
+    const double alone = known.steps_per_s(kind_of_server_[part.server.value], gpus.count(), spans(gpus));
     slowest = std::min(slowest, depends_ ? alone * undisturbed(job, part) : alone);
   }
   return static_cast<float>(slowest / known.reference_steps_per_s(job.request.gpus, is_wide));

@@ -22,6 +22,7 @@ class Speeds {
   static bool depend_on_others(const trace::Trace& trace, const Cluster& cluster);
 
  private:
+  bool spans(const Allocation& gpus) const { return gpus.parts().size() > 1 && !cluster_.is_pool; }
   float of_measured(const Behaviour& known, const Job& job, const Allocation& gpus) const;
   double undisturbed(const Job& job, const ServerGpus& part) const;
   double kept_in_company(const Job& job, JobIndex neighbour, double others_share, std::size_t kind) const;

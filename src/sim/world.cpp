@@ -20,7 +20,7 @@ std::array<double, FreeTime::most + 1> wider_than(const trace::Trace& trace, int
   std::array<double, FreeTime::most + 1> wider{};
   double jobs = 0;
   for (const trace::TraceJob& job : trace.jobs) {
-    if (job.gpus > gpus_per_server) continue;
+    if (job.gpus > std::min(gpus_per_server, static_cast<int>(FreeTime::most))) continue;
     ++jobs;
     ++wider[static_cast<std::size_t>(job.gpus)];
   }
@@ -47,7 +47,7 @@ class World : private Journal, private Fleet {
         speeds_(trace, cluster_, behaviours_, core_),
         reports_(trace, behaviours_, cluster_, core_, settings.seed),
         engine_(core_, *this, *this),
-        free_time_(wider_than(trace, cluster_.gpus_per_server_max())),
+        free_time_(wider_than(trace, cluster_.gpus_per_server_max()), cluster_.is_pool),
         gpus_per_server_(cluster_.gpus_per_server_max()),
         random_(settings.seed),
         faults_(cluster_, random_.fork(1), trace.jobs.front().submitted) {
@@ -331,7 +331,7 @@ class World : private Journal, private Fleet {
     request.gpu_types = gpu_types_[job.details];
     request.family = families_[job.details];
     request.model = models_[job.details];
-    take_roles(request);
+    set_demand(request, cluster_);
     return request;
   }
 

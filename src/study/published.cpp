@@ -54,8 +54,8 @@ Result<sim::SimulationResult> simulate_as(const std::string& semantics, const st
     const Result<SecondsTrace> jobs = in_seconds(trace);
     if (!jobs.ok()) return jobs.error();
     const Shape shape = {cluster.servers(), cluster.gpus_per_server_max()};
-    if (!cluster.is_uniform())
-      return invalid("semantics-shape", "published simulators know only one kind of server").hint("--servers 16x8");
+    if (cluster.is_pool || !cluster.is_uniform())
+      return invalid("semantics-shape", "published simulators know only servers of one kind").hint("--servers 16x8");
     if (semantics == "lucid" && shape.gpus_per_server != 8)
       return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
     sim::SimulationResult result = published.simulate(*jobs, shape);

@@ -272,6 +272,7 @@ void print_left_out(const ExperimentResult& result, const TableStyle& style, std
 }
 
 std::string cluster_text(const sim::Cluster& cluster) {
+  if (cluster.is_pool) return fmt::format("one pool of {} GPU{}", cluster.gpus(), cluster.gpus() == 1 ? "" : "s");
   std::string text;
   for (const sim::ServerKind& kind : cluster.kinds) {
     text += text.empty() ? "" : " and ";

@@ -27,6 +27,7 @@ class Case:
     parameters: dict = dataclasses.field(default_factory=dict)
     restart_s: int = 0
     blind: bool = False
+    is_pool: bool = False  # its one server is a pool
     semantics: str = ""  # of the published simulator that the oracle stands for; then times are whole seconds
 
 
@@ -85,9 +86,10 @@ def make_sjf(random):
 
 def backfilling(module, policy, wide):
     def make(random):
-        servers = [(random.choice([4, 16, 64]), "")] if random.random() < 0.5 else some_servers(random)
+        kind = random.choice(["pool", "server", "servers"])
+        servers = some_servers(random) if kind == "servers" else [(random.choice([4, 16, 64] + [100, 128, 320] * (kind == "pool")), "")]
         rows, grace = with_estimates(random, some_rows(random, servers, wide)), random.choice([1, 60])
-        return Case(module.Oracle(overrun_grace=grace * SECOND), policy, servers, rows, {"overrun_grace_s": grace}, blind=True)
+        return Case(module.Oracle(overrun_grace=grace * SECOND), policy, servers, rows, {"overrun_grace_s": grace}, blind=True, is_pool=kind == "pool")
     return make
 
 

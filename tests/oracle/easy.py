@@ -1,5 +1,6 @@
 """EASY backfilling. The first job that does not fit is promised the earliest time at which it will, if running jobs end
-as expected; another may start before it if it ends by then or takes only GPUs that are left over then."""
+as expected; another may start before it if it ends by then or takes only GPUs that are left over then.
+A job that any GPUs suit, on any servers, is promised a number of GPUs; another one GPUs of certain servers."""
 
 from world import NEVER, Policy
 
@@ -21,11 +22,15 @@ class Oracle(Policy):
         if not queue:
             return
         promised, extra = self.promise(world, queue[0])
+        anywhere, left = not queue[0].single and not queue[0].types, sum(extra)
         for job in queue[1:]:
             in_time = world.now + job.estimate <= promised
-            where = world.place(job, job.gpus, world.free if in_time else [min(both) for both in zip(world.free, extra)])
+            if not in_time and anywhere and job.gpus > left:
+                continue
+            where = world.place(job, job.gpus, world.free if in_time or anywhere else [min(both) for both in zip(world.free, extra)])
             if where is not None:
                 world.start(job, where)
+                left -= 0 if in_time else job.gpus
                 for server, gpus in where.items():
                     extra[server] -= 0 if in_time else gpus
 

@@ -52,7 +52,8 @@ def command_of(case, folder):
         return [PROGRAM, "sim", "run", "--semantics", case.semantics, "--trace", folder / "trace.csv", "--servers", f"{len(case.servers)}x8",
                 "--policy", case.policy, "--jobs-out", folder / "jobs.csv"]
     parameters = [word for name, value in case.parameters.items() for word in ("--param", f"{name}={value}")]
-    return [PROGRAM, "sim", "run", "--trace", folder / "trace.csv", "--servers", folder / "cluster.toml", "--policy", case.policy, *parameters,
+    return [PROGRAM, "sim", "run", "--trace", folder / "trace.csv", "--servers", f"pool:{case.servers[0][0]}" if case.is_pool else folder / "cluster.toml",
+            "--policy", case.policy, *parameters,
             "--restart-cost", case.restart_s, *(["--blind"] if case.blind else []), "--jobs-out", folder / "jobs.csv"]
 
 

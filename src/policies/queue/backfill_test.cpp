@@ -42,6 +42,25 @@ TEST_P(Backfilling, says_when_and_where_it_keeps_gpus_for_the_job_that_waits) {
 }
 INSTANTIATE_TEST_SUITE_P(Both, Backfilling, testing::Values("fifo_easy", "fifo_conservative"));
 
+// The last two of four GPUs are busy until 100; a job of 3 GPUs heads the line. At 100 one GPU is left over.
+TEST(FifoEasy, a_head_that_may_be_on_several_servers_reserves_a_number_of_gpus_wherever_they_are) {
+  for (const std::vector<int>& servers : {std::vector<int>{1, 1, 1, 1}, {2, 2}, {4}}) {
+    Cluster cluster(servers, "fifo_easy");
+    const auto anywhere = [](int count, double seconds) {
+      JobRequest request = lasting(count, seconds);
+      request.single_server = false;
+      return request;
+    };
+    cluster.submit(1, anywhere(2, 1)).submit(2, anywhere(2, 100)).at(1).finish(1).submit(3, anywhere(3, 10));
+    cluster.submit(4, anywhere(1, 500)).submit(5, anywhere(1, 500)).submit(6, anywhere(1, 50));
+    EXPECT_EQ(cluster.state(4), JobState::running) << servers.size();
+    EXPECT_EQ(cluster.state(5), JobState::pending) << servers.size();
+    EXPECT_EQ(cluster.state(6), JobState::running) << servers.size();
+    cluster.at(51).finish(6).at(100).finish(2);
+    EXPECT_EQ(cluster.state(3), JobState::running) << servers.size();
+  }
+}
+
 TEST(Fifo, the_first_job_that_does_not_fit_stops_the_pass_also_under_its_name_fifo_strict) {
   for (const char* name : {"fifo", "fifo_strict"}) {
     Cluster cluster({4}, name);

@@ -141,26 +141,17 @@ class FifoConservative : public ArrivalPolicy {
     Instant first = Instant::never();
     Trial trial(snapshot.free);
     for (Entry& entry : entries_) {
-      if (!entry.booked) continue;
-      const bool now = entry.booked->from == snapshot.now;
-      auto gpus = gpus_of_booking(trial.free(), *entry.booked);
+      if (!entry.booked || entry.booked->from != snapshot.now) continue;
+      auto gpus = free_gpus_of(snapshot.servers, trial.free(), *entry.booked);
       if (const Job& job = snapshot.job(entry.job); is_frozen(job))  // at the promised time, but on its own server
         gpus = place(trial.free(), snapshot.servers, job, entry.request->gpus).value_or(Allocation());
-      if (!now || gpus.count() != entry.request->gpus || !trial.free().fits(gpus, *entry.request)) continue;
+      if (gpus.count() != entry.request->gpus || !trial.free().fits(gpus, *entry.request)) continue;
       trial.take(gpus, *entry.request);
       plan.start(entry.job, std::move(gpus));
       entry.booked.reset();
       first = std::min(first, snapshot.now + entry.length);
     }
     return first;
-  }
-
-  // As many of the booked GPUs as are free now.
-  static Allocation gpus_of_booking(const FreeGpus& free, const Booking& booking) {
-    Allocation gpus;
-    for (const ServerCount& part : booking.on)
-      gpus.add(part.server, free.on(part.server).lowest(std::min(part.gpus, free.count(part.server))));
-    return gpus;
   }
 
   Promises promises() const {
