@@ -92,11 +92,24 @@ void show_attempts(const json::value& attempts) {
   const std::size_t first = all.size() - std::min(all.size(), shown);
   for (std::size_t i = first; i < all.size(); ++i) {
     const std::string end = text_at(all[i], "ended_at");
+    const json::value& gpus = value_at(all[i], "gpus");
     line(i == first ? "Attempts" : "",
-         fmt::format("{} on {}{}{}", number_at(all[i], "attempt"), text_at(all[i], "server"),
+         fmt::format("{} on {}{}{}{}", number_at(all[i], "attempt"), text_at(all[i], "server"),
+                     gpus.is_array() ? ", " + plural(gpus.get_array().size(), "GPU") : "",
                      value_at(all[i], "began_at").is_string() ? ", " + clock_text(text_at(all[i], "began_at")) : "",
                      end.empty() ? "" : " to " + clock_text(end)));
   }
+}
+
+// "preempted once, resized 3 times".
+std::string interruptions_text(const json::value& job) {
+  std::string text;
+  for (const auto& [key, what] : {std::pair{"preemptions", "preempted"}, {"resizes", "resized"}, {"migrations", "moved"}}) {
+    const auto times = static_cast<std::size_t>(number_at(job, key));
+    if (times == 0) continue;
+    text += (text.empty() ? "" : ", ") + std::string(what) + (times == 1 ? " once" : fmt::format(" {} times", times));
+  }
+  return text;
 }
 
 // "scheduler 1 (no GPU), worker 1..4".
@@ -152,6 +165,7 @@ void show(const Context& context, const json::value& job) {
   const json::value& exit = value_at(job, "exit");
   if (exit.is_object() && value_at(exit, "code").is_number())
     line("Exit code", fmt::format("{}", number_at(exit, "code")));
+  line("Stopped", interruptions_text(job));
   show_attempts(value_at(job, "attempts"));
   std::printf("\n  %s\n", context.next_command("logs", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
 }

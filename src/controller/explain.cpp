@@ -58,9 +58,25 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
     return fmt::format("job {} has ended: {}{}", row.id, row.state,
                        row.failure_message.empty() ? "" : " (" + row.failure_message + ")");
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
+  if (is_moving(job->state))
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, row.server, move_text(logic.core(), *job));
   return fmt::format("job {} is {} on {}{}{}", row.id, row.state, row.server, placement_text(logic, *job),
                      neighbours_text(logic.core(), *job));
 }
+
+}  // namespace
+
+std::string move_text(const Core& core, const Job& job) {
+  std::string servers;
+  for (const ServerGpus& part : job.target.parts())
+    servers += (servers.empty() ? "" : ", ") + core.servers()[part.server].description.name;
+  const int gpus = job.target.count();
+  return fmt::format("{} at a checkpoint, then it continues on {} GPU{} of {}",
+                     job.gpus_awaited > 0 ? "it stops once they are free" : "it stops", gpus, gpus == 1 ? "" : "s",
+                     servers);
+}
+
+namespace {
 
 json::object server_verdict(const Logic& logic, const Server& server, ServerIndex index, const JobRequest& request,
                             Instant now) {

@@ -1,6 +1,7 @@
 #include "controller/incarnations.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sl::controller {
 
@@ -13,8 +14,11 @@ void Incarnations::restore(const std::vector<store::SettingRow>& settings) {
 std::vector<store::PlacementRow> Incarnations::follow(const Core& core, const Job* job, const Record& record,
                                                       JobEntry& entry) const {
   if (!is_active(record.to)) return end_incarnation(entry, record.at);
-  const bool begins = job && record.to == JobState::starting && record.from != JobState::suspended;
-  return begins ? begin(core, *job, record.at, entry) : std::vector<store::PlacementRow>();
+  std::vector<store::PlacementRow> rows;
+  if (record.to != JobState::starting || record.from == JobState::suspended) return rows;
+  if (is_moving(record.from)) rows = end_incarnation(entry, record.at);
+  if (job) std::ranges::move(begin(core, *job, record.at, entry), std::back_inserter(rows));
+  return rows;
 }
 
 std::vector<store::PlacementRow> Incarnations::begin(const Core& core, const Job& job, Instant now,

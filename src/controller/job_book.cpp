@@ -193,7 +193,7 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   Job job;
   job.request = make_request(*spec, JobId(row.id), Instant{row.submitted_us}, profiles, core);
   job.request.priority = row.priority;
-  job.state = *state;
+  job.state = is_moving(*state) ? JobState::stopping : *state;  // where it was to go is not in the row
   job.state_since = job.waiting_since = job.accounted = Instant{row.state_since_us};
   job.first_start = instant(row.first_start_us);
   job.last_start = instant(row.last_start_us);

@@ -14,8 +14,7 @@ namespace {
 
 CoreSettings core_settings() {
   CoreSettings settings;
-  // the live world does not support these yet
-  settings.abilities = {.suspend = false, .migrate = false, .resize = false};
+  settings.abilities = {.suspend = false, .migrate = true, .resize = true};  // it does not freeze jobs yet
   return settings;
 }
 

@@ -414,15 +414,21 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
   EXPECT_TRUE(world.closed.count(2));
 }
 
+// Starts jobs on the first GPU and wants to preempt every one that runs.
+class Impatient : public Policy {
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    for (const JobIndex job : snapshot.active) plan.preempt(job);
+    for (const JobIndex job : snapshot.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::only(0)));
+  }
+};
+
 TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
   hello();
-  logic->set_policy({"elastic_fifo"}, "u", now, [](const Status&) {});
-  Logic::Submission elastic;
-  elastic.spec.command = "true";
-  elastic.spec.workdir = "/";
-  elastic.spec.gpus = {1, 2};
-  elastic.spec.checkpoint.dir = "c";
-  logic->submit(elastic, now, [](const Result<JobId>&) {});
+  logic->set_policy({.name = "impatient.py", .source = "x"}, "u", now, [](const Status&) {});
+  logic->on_policy_made(MadePolicy{{.name = "impatient.py"}, std::make_unique<Impatient>()}, now);
+  submit(1);
   settle();
   tell(report(1, 1, "running"));
   for (int i = 0; i < 10; ++i) {
@@ -435,7 +441,7 @@ TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
   const auto refused = std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
     return event.kind == "decision.refused" && event.job_id == 1;
   });
-  EXPECT_GE(logic->core().refusals(Refusal::world_cannot), 2u) << "else this test shows nothing";
+  EXPECT_GE(logic->core().refusals(Refusal::not_interruptible), 2u) << "else this test shows nothing";
   EXPECT_EQ(refused, 1);
 }
 

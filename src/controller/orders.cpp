@@ -41,6 +41,8 @@ void Orders::carry_out(const Core& core, std::vector<Command>& commands) {
     const Job& job = core.job(index);
     if (command.kind == CommandKind::start && job.state == JobState::starting) start(*entry, job);
     if (command.kind == CommandKind::stop && job.state == JobState::stopping) stop(*entry, job);
+    const bool moves = command.kind == CommandKind::migrate || command.kind == CommandKind::resize;
+    if (moves && is_moving(job.state)) stop(*entry, job);
   }
 }
 
@@ -72,9 +74,14 @@ void Orders::start(JobEntry& entry, const Job& job) {
   send(*agent, std::move(order));
 }
 
+// One that moves is stopped like one that is preempted; its next attempt starts when it has ended (reconciler.h).
 void Orders::stop(JobEntry& entry, const Job& job) {
-  if (job.allocation.empty()) return;
-  if (Agent* agent = agent_of(job)) send(*agent, stop_order_for(entry, entry.stopping));
+  Agent* agent = job.allocation.empty() ? nullptr : agent_of(job);
+  if (!agent) return;
+  const bool moves = is_moving(job.state);
+  wire::StopAttempt order = stop_order_for(entry, moves ? StopReason::preempted : entry.stopping);
+  if (moves) order.reason = to_string(job.state);
+  send(*agent, std::move(order));
 }
 
 void Orders::stop_stranger(SessionId session, const wire::AttemptReport& report) {

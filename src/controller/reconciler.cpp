@@ -19,6 +19,9 @@ wire::AttemptReport lost_report() {
   return report;
 }
 
+// Whatever its report says, it was about to end.
+bool is_being_ended(JobState state) { return state == JobState::stopping || is_moving(state); }
+
 // How long its processes lived, by the agent's clock.
 Duration duration_of(const wire::AttemptReport& report) {
   return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
@@ -94,14 +97,15 @@ void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant no
   for (const JobIndex index : active) {
     const Job& job = core_.job(index);
     JobEntry* entry = book_.find(job.request.id);
-    if (!entry || job.allocation.on(server).empty() || job.gpus_awaited > 0) continue;
+    if (!entry || job.allocation.on(server).empty()) continue;
     const store::PlacementRow* placement = present_placement(*entry, agent.hello.server);
     const Incarnation present = placement ? incarnation_of(*placement) : Incarnation();
     const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(),
                                   [&](const wire::AttemptReport& report) { return report.incarnation == present; });
+    if (job.gpus_awaited > 0 && (held || job.state == JobState::starting)) continue;  // no order has been given yet
     if (!held && is_restored && job.state == JobState::starting) {
       engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
-    } else if (held ? job.state == JobState::stopping : job.state == JobState::starting) {
+    } else if (held ? is_being_ended(job.state) : job.state == JobState::starting) {
       orders_.repeat(job.request.id, job.attempt, job.state);
     } else if (!held) {
       apply_exit(*entry, job, lost_report(), now);
@@ -142,14 +146,15 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const wire::Attempt
     note_server_fault(entry, job, exit, report, now);
   } else {
     health_.on_end({entry.row.server, entry.row.user, id, spec.command, exit.failure, duration_of(report),
-                    job.state == JobState::stopping || asks_again(exit)},
+                    is_being_ended(job.state) || asks_again(exit)},
                    now);
   }
   // It may be started elsewhere if its server fails.
   const bool fenced =
       report.stopped_by == "lease" && spec.on_partition == "stop" && exit.failure != FailureKind::time_limit;
   const bool preempted = stopped && entry.stopping == StopReason::preempted;
-  const std::optional<Instant> again = fenced || preempted ? now : next_start(entry, job, exit, now);
+  const bool moved = is_moving(job.state) && was_interrupted(report);
+  const std::optional<Instant> again = fenced || preempted || moved ? now : next_start(entry, job, exit, now);
   if (again) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);
     if (*again > now) hold_until(id, *again, now);
@@ -174,7 +179,7 @@ std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, c
 void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const Exit& exit,
                                    const wire::AttemptReport& report, Instant now) {
   const bool is_lost = exit.failure == FailureKind::server_lost;
-  if (is_lost && job.state == JobState::stopping) return;  // it was about to end anyway
+  if (is_lost && is_being_ended(job.state)) return;
   const std::string what = describe_failure(exit, report);
   recorder_.write_event({.at_us = now.us,
                          .kind = "job.server_fault",
@@ -205,6 +210,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
 }
 
 void Reconciler::hold_until(JobId job, Instant until, Instant now) {
+  if (core_.job(core_.find(job)).state != JobState::pending) return;  // it was moving and starts at once
   requeues_.hold(job, until);
   engine_.feed(JobHeld{job}, now);
 }

@@ -40,12 +40,17 @@ void Recorder::watch(const Core& core, const Record& record) {
   const bool leaves = record.kind == RecordKind::job_state && is_finished(record.to);
   if (comes || leaves) progress_.restart();
   if (leaves) progress_.forget(record.job);
-  if (record.why != StopReason::preempted || !core.jobs().contains(record.index)) return;
+  const char* const interrupted = record.why == StopReason::preempted    ? "preempted"
+                                  : record.kind != RecordKind::job_state ? nullptr
+                                  : record.to == JobState::migrating     ? "moved"
+                                  : record.to == JobState::resizing      ? "resized"
+                                                                         : nullptr;
+  if (!interrupted || !core.jobs().contains(record.index)) return;
   const Job& job = core.job(record.index);
   if (job.request.id != record.job || progress_.interrupt(record.job, Duration{} - job.run_at(record.at))) return;
   const std::string standing = core.standing(record.index, record.at);
   standstill_ = invalid("policy-stands-still",
-                        fmt::format("it preempted job {}{} {} times in a row before any of its work was done",
+                        fmt::format("it {} job {}{} {} times in a row before any of its work was done", interrupted,
                                     record.job.value, standing.empty() ? "" : " (" + standing + ")",
                                     progress_.fruitless_most()));
 }

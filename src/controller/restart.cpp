@@ -91,22 +91,37 @@ void Restart::restore_unfinished(const store::JobRow& row, std::vector<store::Pl
   if (!restored.ok()) return set_aside(entry, restored.error().message, now);
   entry.stopping = parse_stop_reason(row.extra_json);
   const Status first = core_.restore(std::move(*restored), now);
-  if (first.ok()) return;
+  if (first.ok()) return note_interrupted_move(entry, now);
   if (restored->state != JobState::starting) return set_aside(entry, first.error().message, now);
   restored->state = JobState::pending;  // its order was never sent: it was waiting for these GPUs
   restored->allocation.clear();
   if (const Status again = core_.restore(std::move(*restored), now); !again.ok())
     return set_aside(entry, again.error().message, now);
-  copy_state(core_, core_.job(core_.find(JobId(row.id))), entry.row);
   recorder_.write(end_incarnation(entry, now));
-  recorder_.write_job(entry.row);  // else after the next restart it would stand in the way of the jobs that have used
-                                   // the GPUs since
+  // Else after the next restart it would stand in the way of the jobs that have used the GPUs since.
+  note_change(entry, "its order had not been given when the controller ended", now);
+}
+
+// A job that was moving when the controller ended is stopped and returns to the queue.
+void Restart::note_interrupted_move(JobEntry& entry, Instant now) {
+  const auto was = parse_job_state(entry.row.state);
+  if (!was || !is_moving(*was)) return;
+  entry.stopping = StopReason::preempted;
+  entry.row.extra_json = stop_reason_text(entry.stopping);
+  note_change(entry, entry.row.extra_json, now);
+}
+
+// The core's state of the job is not that of its row: the row follows.
+void Restart::note_change(JobEntry& entry, const std::string& text, Instant now) {
+  const std::string from = entry.row.state;
+  copy_state(core_, core_.job(core_.find(JobId(entry.row.id))), entry.row);
+  recorder_.write_job(entry.row);
   recorder_.write_event({.at_us = now.us,
                          .kind = "job.state",
-                         .job_id = row.id,
-                         .from = row.state,
+                         .job_id = entry.row.id,
+                         .from = from,
                          .to = entry.row.state,
-                         .text = "its order had not been given when the controller ended"});
+                         .text = text});
 }
 
 // One row that cannot be restored must not delay all others: its job ends here with the reason. If it still runs, it is

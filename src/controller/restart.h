@@ -29,6 +29,8 @@ class Restart {
   void restore_servers(const std::vector<store::ServerRow>& rows, Instant now);
   void restore_unfinished(const store::JobRow& row, std::vector<store::PlacementRow> placements, Instant now);
   void set_aside(JobEntry& entry, const std::string& why, Instant now);
+  void note_interrupted_move(JobEntry& entry, Instant now);
+  void note_change(JobEntry& entry, const std::string& text, Instant now);
 
   Core& core_;
   JobBook& book_;

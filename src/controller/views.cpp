@@ -137,6 +137,7 @@ json::object job_frame(const Core* core, const JobEntry& entry, Instant now) {
   job["attempt"] = row.attempt;
   job["migrations"] = row.migrations;
   job["preemptions"] = row.preemptions;
+  job["resizes"] = row.resizes;
   job["progress"] = progress_view(row);
   job["estimate"] = nullptr;
   job["exit"] = exit_view(row);
@@ -152,6 +153,8 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
     const ReasonCode reason = logic.core().explain(index);
     job["reason"] = json::object{{"code", to_string(reason)}, {"text", reason_text(logic, *live, reason, line, now)}};
   }
+  if (live && is_moving(live->state))
+    job["reason"] = json::object{{"code", to_string(live->state)}, {"text", move_text(logic.core(), *live)}};
   return job;
 }
 

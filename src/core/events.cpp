@@ -57,7 +57,8 @@ void Core::on(const JobPreempted& event) {
   const Job& job = jobs_[index];
   const bool awaits_gpus = job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes;
   if (awaits_gpus) return lifecycle_.requeue(index);
-  if (job.state == JobState::starting || job.state == JobState::running) lifecycle_.preempt(index);
+  if (is_active(job.state) && job.state != JobState::suspended && job.state != JobState::stopping)
+    lifecycle_.preempt(index);
 }
 
 void Core::on(const JobEdited& event) {
@@ -90,8 +91,7 @@ void Core::on(const AttemptStarted& event) {
   JobIndex index;
   const Job* job = jobs_.find_attempt(event.job, event.attempt, &index, event.index);
   if (!job || job->gpus_awaited > 0) return;
-  const bool moved = job->state == JobState::migrating || job->state == JobState::resizing;
-  if (job->state != JobState::starting && !moved) return;
+  if (job->state != JobState::starting && !is_moving(job->state)) return;
   lifecycle_.run(index);
   limits_.set(*job, snapshot_.now);
 }
@@ -127,7 +127,12 @@ void Core::on(const AttemptReleased& event) {
   Job* job = jobs_.find_attempt(event.job, event.attempt, &index, event.index);
   if (!job || !is_active(job->state) || job->state == JobState::suspended) return;
   if (job->cancel_requested) return lifecycle_.finish(index, JobState::cancelled, {});
-  lifecycle_.requeue(index);
+  const auto parts = job->target.parts();
+  const bool can_start_there = is_moving(job->state) && std::ranges::all_of(parts, [this](const ServerGpus& part) {
+                                 const Server& server = ledger_.servers()[part.server];
+                                 return server.state == ServerState::up && (server.unavailable & part.gpus).empty();
+                               });
+  can_start_there ? lifecycle_.start_on_target(index) : lifecycle_.requeue(index);
 }
 
 void Core::on(const AttemptExited& event) {
@@ -218,7 +223,10 @@ void Core::on(const ServerLost& event) {
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
   for (const JobIndex index : active) {
     const Job& job = jobs_[index];
-    if (job.allocation.on(server).empty() && job.target.on(server).empty()) continue;
+    if (job.allocation.on(server).empty()) {
+      if (is_moving(job.state) && !job.target.on(server).empty()) lifecycle_.preempt(index);  // it runs elsewhere
+      continue;
+    }
     job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index);
   }
   std::vector<JobIndex> waiting(jobs_.waiting());

@@ -167,6 +167,92 @@ TEST_F(Interruptions, a_moving_job_that_is_cancelled_is_not_started_by_the_last_
   EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
 }
 
+TEST_F(Interruptions, a_job_that_has_stopped_to_move_starts_again_on_the_gpus_it_was_moving_to) {
+  cluster.submit(1, elastic(1, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.resize(index(1), on(1, GpuSet::first(1))); });
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 3);
+  cluster.at(7).feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  EXPECT_EQ(cluster.where(1), "1:0");
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 1);  // what it has left is free before it runs again
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::start);
+  EXPECT_EQ(cluster.sent.back().attempt, 2);
+  EXPECT_TRUE(cluster.sent.back().resume);
+  EXPECT_EQ(cluster.job(1).preemptions, 0);
+  EXPECT_EQ(cluster.job(1).resizes, 1);
+  cluster.feed(AttemptStarted{JobId(1), 1});  // of the attempt that has stopped
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  cluster.feed(AttemptStarted{JobId(1), 2});
+  EXPECT_EQ(cluster.state(1), JobState::running);
+}
+
+TEST_F(Interruptions, a_job_whose_process_is_lost_while_it_awaits_the_gpus_it_moves_to_starts_there_once_they_are_free) {
+  cluster.submit(1, elastic(2, 2)).submit(2, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  start(2, on(1, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) {
+    p.preempt(index(2));
+    p.migrate(index(1), on(1, GpuSet::first(2)));
+  });
+  const std::size_t sent = cluster.sent.size();
+  cluster.feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  EXPECT_EQ(cluster.sent.size(), sent);
+  cluster.feed(AttemptReleased{JobId(2), 1});
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::start);
+  EXPECT_EQ(cluster.sent.back().job, JobId(1));
+}
+
+TEST_F(Interruptions, a_job_that_has_stopped_to_move_to_a_server_that_is_down_goes_back_to_the_queue) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  cluster.feed(ServerSilent{"1"}).feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
+TEST_F(Interruptions, a_job_that_has_stopped_to_move_to_a_gpu_that_broke_goes_back_to_the_queue) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  cluster.feed(TelemetrySampled{.server = "1", .unavailable = GpuSet::only(1)}).feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
+TEST_F(Interruptions, a_job_that_moves_to_a_server_that_is_lost_is_stopped_where_it_runs) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  cluster.feed(ServerLost{"1"});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);  // its process runs on
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::stop);
+  EXPECT_EQ(cluster.where(1), "0:0,1");
+  cluster.feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
+TEST_F(Interruptions, a_moving_job_that_is_to_be_stopped_goes_back_to_the_queue) {
+  cluster.submit(1, elastic(2, 2));
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  cluster.feed(JobPreempted{JobId(1)});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  EXPECT_EQ(cluster.sent.back().kind, CommandKind::stop);
+  cluster.feed(AttemptReleased{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::pending);
+  EXPECT_EQ(cluster.core.ledger().gpus_in_use(), 0);
+}
+
 TEST_F(Interruptions, nothing_is_started_on_a_lost_server_by_what_others_give_up_there) {
   cluster.submit(1, elastic(4, 4)).submit(2, elastic(4, 4));
   start(1, on(0, GpuSet::first(4)));

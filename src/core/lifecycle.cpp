@@ -199,21 +199,26 @@ void Lifecycle::reject(JobIndex index, ReasonCode reason) {
 
 void Lifecycle::run(JobIndex index) {
   Job& job = jobs_[index];
-  const bool moved = job.state == JobState::migrating || job.state == JobState::resizing;
+  const bool moved = is_moving(job.state);
   const bool took_time = job.state_since < snapshot_.now;
   set_state(index, JobState::running);
-  if (moved) {
-    ledger_.give_back_excess(job.target, job.allocation, job.request);
-    release(index, difference(job.allocation, job.target), {});
-    job.allocation = job.target;
-    job.target.clear();
-  }
+  if (moved) settle_on_target(index);
   if (!job.first_start.happened()) job.first_start = snapshot_.now;
   job.last_start = snapshot_.now;
   if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
   notice(NoticeKind::running, index);
   // from now on it can be stopped for waiting jobs
   if (took_time && !jobs_.waiting().empty()) policy_.wake(Trigger::progress);
+}
+
+void Lifecycle::start_on_target(JobIndex index) {
+  Job& job = jobs_[index];
+  ++job.attempt;
+  job.resumes = false;
+  set_state(index, JobState::starting);
+  settle_on_target(index);
+  notice(NoticeKind::active, index);
+  send_when_complete(index);
 }
 
 void Lifecycle::suspended(JobIndex index) {
@@ -258,6 +263,16 @@ void Lifecycle::release_all(JobIndex index) {
     release(index, difference(job.target, job.allocation), {});
   }
   release(index, job.allocation, job.request);
+}
+
+// It holds only the GPUs it was moving to from now on.
+void Lifecycle::settle_on_target(JobIndex index) {
+  Job& job = jobs_[index];
+  const Allocation target = job.target, left = difference(job.allocation, target);
+  ledger_.give_back_excess(target, job.allocation, job.request);
+  release(index, left, {});
+  job.allocation = target;
+  job.target.clear();
 }
 
 // Sends the command that was decided for this job, once it owns every GPU it needs.

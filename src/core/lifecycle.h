@@ -55,6 +55,7 @@ class Lifecycle {
 
   // ---- what the world reports ----
   void run(JobIndex index);           // started, resumed, migrated or resized: it runs
+  void start_on_target(JobIndex index);  // it was moving and has stopped: its next attempt starts where it was to go
   void suspended(JobIndex index);     // it has given up its GPUs
   void lose_process(JobIndex index);  // a suspended job's process has ended
   void stop(JobIndex index, StopReason why);
@@ -70,6 +71,7 @@ class Lifecycle {
   void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
   void release(JobIndex index, const Allocation& gpus, Demand demand);
   void release_all(JobIndex index);
+  void settle_on_target(JobIndex index);
   void send_when_complete(JobIndex index);
   Command& command(CommandKind kind, JobIndex index, const Allocation& gpus);
 

@@ -115,7 +115,7 @@ Refusal PlanCheck::check_gpus(JobIndex index, const Allocation& gpus) const {
 bool PlanCheck::leaves(JobIndex tenant, ServerIndex server, int gpu) const {
   const Job& job = jobs_[tenant];
   if (job.state == JobState::stopping) return true;
-  if (job.state != JobState::migrating && job.state != JobState::resizing) return false;
+  if (!is_moving(job.state)) return false;
   return !job.target.on(server).has(gpu);
 }
 

@@ -14,8 +14,9 @@ enum class CommandKind : std::uint8_t {
   stop,     // end it. Answered by AttemptExited (cancelled, time limit) or AttemptReleased (preempted)
   suspend,  // keep its state, give up its GPUs. Answered by AttemptSuspended
   resume,   // continue a suspended attempt on `gpus`. Answered by AttemptStarted
-  migrate,  // continue on `gpus` instead. Answered by AttemptStarted
-  resize,   // continue on another number of GPUs, `gpus`. Answered by AttemptStarted
+  migrate,  // continue on `gpus` instead. Answered by AttemptStarted; or by AttemptReleased once it has stopped, and
+            // the next attempt is started there
+  resize,   // continue on another number of GPUs, `gpus`. Answered like migrate
 };
 
 enum class StopReason : std::uint8_t { none, cancelled, preempted, time_limit };

@@ -46,7 +46,7 @@ struct JobHeld {
   JobId job;
   bool held = true;  // false: release it
 };
-// The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts or runs.
+// The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts, runs or moves.
 struct JobPreempted {
   JobId job;
 };
@@ -79,7 +79,8 @@ struct AttemptSuspended {
   JobId job;
   int attempt = 0;
 };
-// The attempt was stopped for other jobs; the job returns to the queue.
+// The attempt was stopped, but not its job: one that was moving continues on the GPUs it was to have, any other returns
+// to the queue.
 struct AttemptReleased {
   JobId job;
   int attempt = 0;

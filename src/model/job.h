@@ -38,6 +38,8 @@ std::optional<JobState> parse_job_state(std::string_view text);
 constexpr bool is_finished(JobState s) { return s >= JobState::succeeded; }
 // An attempt exists or is being made: the job may hold GPUs.
 constexpr bool is_active(JobState s) { return s >= JobState::starting && s <= JobState::stopping; }
+// Its attempt is about to continue on other GPUs.
+constexpr bool is_moving(JobState s) { return s == JobState::migrating || s == JobState::resizing; }
 // The legal changes of state; ARCHITECTURE.md, "Life of a job", draws them.
 bool may_follow(JobState from, JobState to);
 

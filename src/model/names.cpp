@@ -65,8 +65,8 @@ constexpr std::array<States, job_state_names.size()> followers = {
     states({running, pending, stopping}) | finished,                         // starting
     states({suspended, migrating, resizing, stopping, pending}) | finished,  // running
     states({starting, stopping, pending}) | finished,                        // suspended
-    states({running, pending, stopping}) | finished,                         // migrating
-    states({running, pending, stopping}) | finished,                         // resizing
+    states({running, starting, pending, stopping}) | finished,               // migrating
+    states({running, starting, pending, stopping}) | finished,               // resizing
     states({pending, suspended}) | finished,                                 // stopping
 };                                                                           // nothing follows a final state
 

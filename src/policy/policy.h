@@ -23,7 +23,8 @@ namespace sl {
 
 enum class NoticeKind : std::uint8_t {
   waiting,   // the job entered the queue: submitted, released, preempted, suspended, requeued
-  active,    // it left the queue: it got GPUs, or it was suspended and is being ended
+  active,    // it left the queue: it got GPUs, or it was suspended and is being ended; or it has stopped to start
+             // again on the GPUs it was moving to
   running,   // its attempt runs (again): started, resumed, moved, resized
   stopping,  // it is giving up its GPUs: cancelled, out of time, or stopped or suspended for other jobs
   ended,     // it left the core: finished, cancelled, failed; or it is held. Its slot is still readable

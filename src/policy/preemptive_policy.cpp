@@ -79,14 +79,11 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
       break;
     case NoticeKind::active:
       if (snapshot.job(job).state == JobState::starting) started_.note(job);
-      victims_.place(job, snapshot.job(job).allocation);
+      take_place(snapshot, job);
       break;
     case NoticeKind::running:
       ripens(snapshot, job);
-      if (const Allocation& gpus = snapshot.job(job).allocation; gpus != victims_.where(job)) {
-        look_for_room(snapshot, job);
-        victims_.place(job, gpus);
-      }
+      take_place(snapshot, job);
       [[fallthrough]];
     case NoticeKind::edited:
       rank_again(snapshot, job);
@@ -122,6 +119,13 @@ void PreemptivePolicy::start_over(const Snapshot& snapshot) {
   for (const JobIndex job : snapshot.active) rank_again(snapshot, job);
   victims_.touch_all();
   closed_.has_room();
+}
+
+void PreemptivePolicy::take_place(const Snapshot& snapshot, JobIndex job) {
+  const Allocation& gpus = snapshot.job(job).allocation;
+  if (gpus == victims_.where(job)) return;
+  look_for_room(snapshot, job);
+  victims_.place(job, gpus);
 }
 
 // There is room if a job no longer holds what it had, unless all of it went directly to the next job.

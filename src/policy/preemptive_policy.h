@@ -101,6 +101,7 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   void run_timers(const Snapshot& snapshot, Plan& plan);
   bool was_carried_out() const { return started_.is_carried_out() && interrupted_.is_carried_out(); }
   void look_for_room(const Snapshot& snapshot, JobIndex index);
+  void take_place(const Snapshot& snapshot, JobIndex job);
   void start_over(const Snapshot& snapshot);
   void serve(const Snapshot& snapshot, Plan& plan);
   bool start_on_free(const Snapshot& snapshot, JobIndex job, const Shape& shape, Trial& trial, Plan& plan);

@@ -1,5 +1,6 @@
 #include "dst/controller_node.h"
 
+#include "dst/restless.h"
 #include "policy/policy_wrapper.h"
 
 namespace sl::dst {
@@ -162,14 +163,23 @@ void ControllerNode::close(controller::SessionId session, const std::string& why
   sessions_.erase(at);
 }
 
+namespace {
+
+std::unique_ptr<Policy> policy_called(const std::string& name, const bool& calm) {
+  if (name == "restless") return std::make_unique<Restless>(calm);
+  const PolicyEntry& entry = *find_policy(name);
+  return entry.make(*parse_parameters(entry.info, {}));
+}
+
+}  // namespace
+
 // One after the other; each takes seconds.
 void ControllerNode::make_policy(const controller::PolicyChange& change) {
   policies_made_at_ = std::max(policies_made_at_, context_.heap.now()) + context_.between(0.03, 2);
   node_.post(policies_made_at_ - context_.heap.now(), [this, change] {
-    const PolicyEntry& entry = *find_policy(change.source);
     Result<MadePolicy> made = unavailable("policy-too-slow", "reading it takes longer than allowed");
     if (!context_.chance(0.2)) {
-      auto policy = std::make_unique<MortalPolicy>(context_, entry.make(*parse_parameters(entry.info, {})));
+      auto policy = std::make_unique<MortalPolicy>(context_, policy_called(change.source, context_.calm));
       made = MadePolicy{{.name = change.name}, std::move(policy)};
     }
     context_.note("controller", "{} is {}", change.name, made.ok() ? "made" : "not made");

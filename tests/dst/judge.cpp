@@ -205,10 +205,11 @@ void Judge::orders(const std::string& server, const wire::ControllerMessage& mes
       require(!is_here || !is_active(life->row.state), "{}.{} is a stranger on {} and {} in the database",
               stop->incarnation.job, stop->incarnation.attempt, server, life ? life->row.state : "");
     } else {
-      require(is_here && life->row.state == "stopping",
+      const bool moves = is_moving(stop->reason);
+      require(is_here && life->row.state == (moves ? stop->reason : "stopping"),
               "{}.{} is ordered to stop on {} and the database does not know it", stop->incarnation.job,
               stop->incarnation.attempt, server);
-      require(life->row.extra_json == stop->reason, "{}.{} is ordered to stop ({}), the database says '{}'",
+      require(moves || life->row.extra_json == stop->reason, "{}.{} is ordered to stop ({}), the database says '{}'",
               stop->incarnation.job, stop->incarnation.attempt, stop->reason, life->row.extra_json);
     }
   }

@@ -29,8 +29,9 @@ void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... a
   if (!holds) throw Violation(fmt::format(text, std::forward<Arguments>(arguments)...));
 }
 
+inline bool is_moving(const std::string& state) { return state == "migrating" || state == "resizing"; }
 inline bool is_active(const std::string& state) {
-  return state == "starting" || state == "running" || state == "stopping";
+  return state == "starting" || state == "running" || state == "stopping" || is_moving(state);
 }
 
 class Judge {
@@ -92,7 +93,7 @@ class Judge {
     store::JobRow row;
     std::string state;  // by its events
     int attempt = 0;
-    int preempted_in = 0;     // the attempt that was last preempted
+    int preempted_in = 0;     // the attempt that was last preempted, or stopped to move
     int over_time_in = 0;     // the attempt that was last stopped by its time limit
     int retried = 0;          // attempts whose failure was the only reason for another attempt
     int lost = 0;             // attempts that were lost, which may have counted as failures
@@ -118,6 +119,8 @@ class Judge {
   void check_step(const Step& step);
   void check_start(const Step& step);
   void check_stop(const Step& step);
+  void check_move(const Step& step);
+  void check_moved(const Step& step);
   void check_requeue(const Step& step);
   void check_final(const Step& step) const;
   void check_failure(const Step& step) const;

@@ -89,11 +89,14 @@ void Judge::check_step(const Step& step) {
   const std::string from = std::exchange(life.state, event.to);
   const AttemptKey key{row.id, life.attempt};
   if (event.to == "starting") {
+    if (is_moving(from)) check_moved(step);
     check_start(step);
   } else if (event.to == "running") {
     require(truth_of(key).started.has_value(), "{} runs in the database and never did", to_string(key));
   } else if (event.to == "stopping") {
     check_stop(step);
+  } else if (is_moving(event.to)) {
+    check_move(step);
   } else if (is_final(event.to)) {
     check_final(step);
   } else if (is_active(from)) {
@@ -134,6 +137,22 @@ void Judge::check_stop(const Step& step) {
     require(life.spec.preemptible && life.spec.checkpoint.dir, "job {} cannot be preempted and is", row.id);
     life.preempted_in = life.attempt;
   }
+}
+
+void Judge::check_move(const Step& step) {
+  auto& [life, event, row] = step;
+  require(life.spec.preemptible && life.spec.checkpoint.dir, "job {} cannot be stopped to move and is", row.id);
+  require(event.to == "resizing" ? life.spec.gpus.min < life.spec.gpus.max : life.spec.migratable,
+          "job {} is {} and did not allow it", row.id, event.to);
+  life.preempted_in = life.attempt;
+}
+
+// It has stopped to move. If it asked for another start by itself, that counts as such.
+void Judge::check_moved(const Step& step) {
+  auto& [life, event, row] = step;
+  check_requeue(step);
+  const auto& end = truth_of({row.id, life.attempt}).end;
+  life.waits += !was_interrupted(life) && end && end->exit_code == again_code ? 1 : 0;
 }
 
 // Its end says nothing of the job: it never ran, whoever saw the end has died, or it had to end with its lease.

@@ -95,7 +95,7 @@ class World {
     job.user = fmt::format("user{}", random.integer(0, 3));
     job.workdir = "/";
     const auto gpus = static_cast<int>(random.integer(1, gpus_per_server));
-    job.gpus = {gpus, gpus};
+    job.gpus = {random.chance(0.5) ? gpus : static_cast<int>(random.integer(1, gpus)), gpus};
     job.priority = static_cast<int>(random.integer(0, 3));
     if (random.chance(0.1)) job.hold = true;
     if (random.chance(0.5)) job.on_partition = "stop";
@@ -125,9 +125,12 @@ class World {
     some(4, [this] { controller_.release_held(true); });
     some(8, [this] { controller_.read_some_output(); });
     some(4, [this] {
-      static const std::vector<std::string> names = {"fifo", "srtf",    "tiresias", "priority",   "round_robin",
-                                                     "edf",  "fifo.py", "srtf.py",  "tiresias.py"};
-      controller_.switch_policy(names[static_cast<std::size_t>(context_.random.integer(0, 8))]);
+      static const std::vector<std::string> names = {"fifo",    "srtf",    "tiresias",    "priority",
+                                                     "edf",     "round_robin", "elastic_fifo", "elastic_tiresias",
+                                                     "fifo.py", "srtf.py", "tiresias.py", "restless.py"};
+      const auto last = static_cast<std::int64_t>(names.size()) - 1;
+      controller_.switch_policy(
+          names[static_cast<std::size_t>(context_.chance(0.3) ? last : context_.random.integer(0, last))]);
     });
   }
 

@@ -122,16 +122,19 @@ class Cluster : public Journal, public Fleet {
 
   Instant now = Instant::at_seconds(0);
   bool obeys = true;  // false: commands pile up in `sent` and are not answered
+  bool stops_to_move = false;  // an attempt that moves is stopped, and the next one started
   std::vector<Record> records;
   std::vector<Command> sent;
 
  private:
   void obey(const Command& order) {
     switch (order.kind) {
-      case CommandKind::start:
-      case CommandKind::resume:
       case CommandKind::migrate:
       case CommandKind::resize:
+        if (stops_to_move) return engine.feed(AttemptReleased{order.job, order.attempt}, now);
+        [[fallthrough]];
+      case CommandKind::start:
+      case CommandKind::resume:
         return engine.feed(AttemptStarted{order.job, order.attempt}, now);
       case CommandKind::suspend:
         return engine.feed(AttemptSuspended{order.job, order.attempt}, now);

@@ -106,6 +106,7 @@ class RandomHistory {
     const std::int64_t longest = random_.chance(0.1) ? 600'000 : 3000;
     cluster.now = cluster.now + Duration::milliseconds(random_.integer(0, longest));
     cluster.obeys = random_.chance(0.7);
+    cluster.stops_to_move = random_.chance(0.5);
     cluster.feed(random_event());
   }
 
