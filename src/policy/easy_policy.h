@@ -43,6 +43,8 @@ class EasyPolicy : public ArrivalPolicy {
     Instant end;  // expected
   };
 
+  bool has_line_per_shape() const override { return false; }
+
   // GPUs for a job whose turn it is, as many as gpus_of() returns.
   virtual std::optional<Allocation> find(const Snapshot& snapshot, const FreeGpus& free, const Job& job) const = 0;
 

@@ -35,6 +35,8 @@ class QueuePolicy : public Policy {
   virtual Key key_of(const Snapshot& snapshot, const Job& job) = 0;
   virtual int gpus_of(const Job& job) const { return job.request.gpus; }
   virtual Spread spread_of(const Job&) const { return Spread::few; }
+  // Whether each shape of job has its own line, which a pass can close. Policies that never do need only one.
+  virtual bool has_line_per_shape() const { return true; }
 
   // For keys that depend on estimates: moves every waiting job to where it belongs now.
   void rekey_all(const Snapshot& snapshot) {
@@ -46,6 +48,7 @@ class QueuePolicy : public Policy {
  private:
   void enter(const Snapshot& snapshot, JobIndex job) {
     const Job& entered = snapshot.job(job);
+    if (!has_line_per_shape()) return lines_.insert_into_one(job, key_of(snapshot, entered));
     lines_.insert(job, entered.request, gpus_of(entered), key_of(snapshot, entered), spread_of(entered));
   }
 };

@@ -49,18 +49,10 @@ class WaitingLines {
   using Line = OrderedJobs<Key>;
 
   void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key, Spread spread = Spread::few) {
-    while (!line_of_.contains(job)) {
-      line_of_.push_back(no_line);
-      key_of_.push_back({});
-    }
-    erase(job);
-    const std::uint32_t line = shapes_.intern(request, gpus, spread);
-    if (line >= lines_.size()) lines_.resize(line + 1);
-    add(line, job, key);
-    line_of_[job] = line;
-    key_of_[job] = key;
-    ++size_;
+    insert_into(shapes_.intern(request, gpus, spread), job, key);
   }
+  // For policies that close no line: all jobs stand in one, whatever their shape. Not to be mixed with insert().
+  void insert_into_one(JobIndex job, const Key& key) { insert_into(0, job, key); }
   bool erase(JobIndex job) {
     if (!contains(job)) return false;
     take(line_of_[job], job);
@@ -183,6 +175,18 @@ class WaitingLines {
     Line jobs;
     bool has_changed = false;  // is in changed_
   };
+  void insert_into(std::uint32_t line, JobIndex job, const Key& key) {
+    while (!line_of_.contains(job)) {
+      line_of_.push_back(no_line);
+      key_of_.push_back({});
+    }
+    erase(job);
+    if (line >= lines_.size()) lines_.resize(line + 1);
+    add(line, job, key);
+    line_of_[job] = line;
+    key_of_[job] = key;
+    ++size_;
+  }
   void add(std::uint32_t line, JobIndex job, const Key& key) {
     Line& jobs = lines_[line].jobs;
     jobs.insert(job, key);

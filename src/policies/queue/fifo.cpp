@@ -37,6 +37,9 @@ class Fifo : public ArrivalPolicy {
     }
   }
 
+ protected:
+  bool has_line_per_shape() const override { return false; }
+
  private:
   // By server: GPUs that got a tenant in this plan, whose utilization is not known yet, and those whose tenant does not
   // share.
