@@ -109,6 +109,10 @@ double Cluster::speed_max() const {
   return most;
 }
 
+bool Cluster::has_one_speed() const {
+  return std::ranges::all_of(kinds, [](const ServerKind& kind) { return kind.speed == 1; });
+}
+
 double Cluster::gpu_speed_total() const {
   double sum = 0;
   for (const ServerKind& kind : kinds) sum += kind.count * kind.gpus * kind.speed;

@@ -68,7 +68,8 @@ struct Cluster {
   double speed_max() const;
   double gpu_speed_total() const;                       // GPUs weighted by their speed
   std::vector<ServerDescription> descriptions() const;  // without GPU types, which a core interns
-  bool is_uniform() const { return is_pool || (kinds.size() == 1 && kinds.front().speed == 1); }
+  bool has_one_speed() const;  // that of the durations in the trace, on every server
+  bool is_uniform() const { return kinds.size() == 1 && kinds.front().speed == 1; }
 };
 
 // `text` is "32x8", "8x4+2x8", "pool:320" (320 GPUs, of which a job may have any) or the path of a file. Errors:

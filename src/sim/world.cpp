@@ -41,7 +41,7 @@ class World : private Journal, private Fleet {
         behaviours_(trace, cluster_),
         told_models_(settings.knows_durations),
         known_(trace, trainings_, cluster_.costs,
-               !Speeds::depend_on_others(trace, cluster_) && cluster_.is_uniform() && !behaviours_.any(),
+               !Speeds::depend_on_others(trace, cluster_) && cluster_.has_one_speed() && !behaviours_.any(),
                !settings.like_live),
         core_(settings.knows_durations ? static_cast<const Estimates&>(known_) : estimates_, core_settings(settings)),
         speeds_(trace, cluster_, behaviours_, core_),

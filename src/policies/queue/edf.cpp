@@ -29,13 +29,14 @@ class Edf : public EstimatePolicy {
     enum Class { in_time, without_deadline, late };
     const Instant deadline = job.request.deadline;
     if (deadline.is_never()) return {.major = without_deadline};
-    const bool demoted = settings_.late_mode != LateMode::keep && late_from(snapshot, job, run_times_) < snapshot.now;
+    const bool demoted = lateness_counts() && late_from(snapshot, job, run_times_) < snapshot.now;
     const Instant by =
         settings_.least_slack ? deadline - run_times_.remaining(snapshot, job, job.request.gpus) : deadline;
     return {.major = demoted ? late : in_time, .minor = by.us};
   }
 
-  // Lateness and slack change with time: every job is ranked anew at every decision.
+  // Slack changes with time: running jobs are ranked anew at every decision, waiting ones if their figures may change. Else
+  // a waiting job's rank changes once, when it becomes late.
   bool prepare(const Snapshot& snapshot, Plan& plan) override {
     EstimatePolicy::prepare(snapshot, plan);
     if (settings_.late_mode == LateMode::reject) {
@@ -43,16 +44,27 @@ class Edf : public EstimatePolicy {
         if (reject_if_late(snapshot, job, run_times_, plan)) lines_.erase(job);
       }
     }
+    waiting_ranks_differ_ = !snapshot.estimates.steady() || run_times_.has_guessed();
     return true;
+  }
+  bool waiting_ranks_differ() const override { return waiting_ranks_differ_; }
+  Instant next_change(const Snapshot& snapshot, const Job& job, int gpus) override {
+    if (gpus > 0 || !lateness_counts() || !snapshot.estimates.steady()) return Instant::never();
+    if (job.request.deadline.is_never()) return Instant::never();
+    const Instant at = late_from(snapshot, job, run_times_) + Duration{1};
+    return at > snapshot.now ? at : Instant::never();
   }
 
   // When the next waiting job becomes late.
   Instant wake_besides(const Snapshot& snapshot) override {
-    return settings_.late_mode == LateMode::keep ? Instant::never() : next_late(snapshot, run_times_);
+    return lateness_counts() && !snapshot.estimates.steady() ? next_late(snapshot, run_times_) : Instant::never();
   }
 
  private:
+  bool lateness_counts() const { return settings_.late_mode != LateMode::keep; }
+
   EdfSettings settings_;
+  bool waiting_ranks_differ_ = true;
 };
 
 EdfSettings settings_of(const Parameters& given) {
