@@ -114,7 +114,19 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
     shares_.push_back({index, key_of(snapshot, job), job.request.gpus_min, job.request.gpus_max, has});
     gpus += has;
   }
-  std::vector<int> taken(lines_.shapes().size(), 0);  // per line: no more jobs than could ever be served
+  to_divide_ = gpus;
+  fills_in_order() ? gather_admitted(snapshot, gpus) : gather_waiting(snapshot, gpus);
+  for (Share& share : shares_) {
+    if (snapshot.job(share.job).request.single_server)
+      share.most = std::min(share.most, std::max(share.has, snapshot.free.gpus_per_server_max()));
+  }
+  std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
+  return gpus;
+}
+
+// Of each line no more jobs than could ever be served.
+void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
+  std::vector<int> taken(lines_.shapes().size(), 0);
   for (Walk walk(lines_); !walk.done();) {
     const Job& job = snapshot.job(walk.job());
     int& gpus_of_line = taken[walk.shape()];
@@ -127,12 +139,32 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
     shares_.push_back({walk.job(), walk.key(), job.request.gpus_min, job.request.gpus_max});
     walk.next();
   }
-  for (Share& share : shares_) {
-    if (snapshot.job(share.job).request.single_server)
-      share.most = std::min(share.most, std::max(share.has, snapshot.free.gpus_per_server_max()));
-  }
+}
+
+// Those that elastic_fill() gives their minimum. What it has left only becomes less, so the first job of a line that it
+// gives nothing ends the line.
+void ElasticPolicy::gather_admitted(const Snapshot& snapshot, int gpus) {
   std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
-  return gpus;
+  const std::size_t running = shares_.size();
+  std::size_t passed = 0;
+  for (Walk walk(lines_); !walk.done() && gpus > 0;) {
+    for (; passed < running && shares_[passed].key < walk.key(); ++passed) {
+      if (gpus >= shares_[passed].least) {
+        gpus -= shares_[passed].least;
+      } else if (!may_pass()) {
+        return;
+      }
+    }
+    const JobRequest& request = snapshot.job(walk.job()).request;
+    if (gpus < request.gpus_min) {
+      if (!may_pass()) return;
+      walk.close_line();
+      continue;
+    }
+    gpus -= request.gpus_min;
+    shares_.push_back({walk.job(), walk.key(), request.gpus_min, request.gpus_max});
+    walk.next();
+  }
 }
 
 // A count that a job may not have becomes the next lower one that it may. What is left over goes to the first in order
@@ -159,7 +191,8 @@ void ElasticPolicy::carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan
   take_away(snapshot, trial);
   start(snapshot, trial, plan);
   give_back_unneeded(snapshot, trial);
-  if (may_pass()) start_on_leftovers(snapshot, trial, plan);
+  if (may_pass() && fills_in_order()) start_others_on_leftovers(snapshot, trial, plan);
+  if (may_pass() && !fills_in_order()) start_on_leftovers(snapshot, trial, plan);
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     const Share& share = shares_[i];
     if (share.has == 0 || kept_[i].count() == share.has) continue;
@@ -218,6 +251,34 @@ void ElasticPolicy::start_on_leftovers(const Snapshot& snapshot, Trial& trial, P
     if (share.has > 0 || share.started) continue;
     share.gpus = share.least;
     start(snapshot, share, trial, plan);
+  }
+}
+
+// The same among all that wait, for a policy that did not gather them. A job that finds no place closes its line.
+void ElasticPolicy::start_others_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan) {
+  std::vector<JobIndex> started;
+  for (const Share& share : shares_) {
+    if (share.started) started.push_back(share.job);
+  }
+  std::sort(started.begin(), started.end());
+  std::vector<int> taken(lines_.shapes().size(), 0);
+  for (Walk walk(lines_); !walk.done() && trial.free().total() > 0;) {
+    const Job& job = snapshot.job(walk.job());
+    const JobRequest& request = job.request;
+    taken[walk.shape()] += request.gpus_min;
+    if (taken[walk.shape()] > to_divide_) {
+      walk.close_line();
+      continue;
+    }
+    if (!std::binary_search(started.begin(), started.end(), walk.job())) {
+      Share share{walk.job(), walk.key(), request.gpus_min, request.gpus_max, 0, request.gpus_min};
+      if (!start(snapshot, share, trial, plan) && !is_frozen(job) &&
+          allowed_gpus(request, request.gpus_min) == request.gpus_min) {
+        walk.close_line();
+        continue;
+      }
+    }
+    walk.next();
   }
 }
 

@@ -51,6 +51,8 @@ class ElasticPolicy : public ResizingPolicy {
   virtual bool ranks_change(const Snapshot& snapshot) const { return !snapshot.estimates.steady(); }
   // Whether jobs that the division gave nothing may start if GPUs are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }
+  // Whether divide() is elastic_fill(): then jobs that are too late in order to get their minimum need not be looked at.
+  virtual bool fills_in_order() const { return false; }
   // Called before anything is decided.
   virtual void prepare(const Snapshot&, Plan&) {}
 
@@ -58,17 +60,21 @@ class ElasticPolicy : public ResizingPolicy {
 
  private:
   int gather(const Snapshot& snapshot);  // fills shares_; returns the number of GPUs to divide
+  void gather_waiting(const Snapshot& snapshot, int gpus);
+  void gather_admitted(const Snapshot& snapshot, int gpus);
   void keep_to_allowed_counts(const Snapshot& snapshot);
   void carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void take_away(const Snapshot& snapshot, Trial& trial);
   void start(const Snapshot& snapshot, Trial& trial, Plan& plan);
   bool start(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   void start_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan);
+  void start_others_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void give_back_unneeded(const Snapshot& snapshot, Trial& trial);
   void grow(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   std::optional<Allocation> room_to_grow(const Snapshot& snapshot, const Share& share, Trial& trial) const;
 
   std::vector<Share> shares_;
+  int to_divide_ = 0;
   std::vector<Allocation> kept_;  // by share: the GPUs a running job keeps
 };
 

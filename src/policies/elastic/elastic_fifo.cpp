@@ -14,6 +14,7 @@ class ElasticFifo : public ElasticPolicy {
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
     elastic_fill(snapshot, shares, gpus, strict_);
   }
+  bool fills_in_order() const override { return true; }
   bool may_pass() const override { return !strict_; }
 
  private:

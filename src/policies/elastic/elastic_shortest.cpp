@@ -20,6 +20,7 @@ class ElasticShortest : public ElasticPolicy {
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
     elastic_fill(snapshot, shares, gpus, strict_);
   }
+  bool fills_in_order() const override { return true; }
   bool may_pass() const override { return !strict_; }
 
  private:

@@ -23,10 +23,12 @@ class ElasticTiresias : public ElasticPolicy {
     return {.major = promoted ? 0 : queues_.queue(job, snapshot.now),
             .minor = job.first_start.happened() ? job.first_start.us : Rank::last};
   }
-  bool ranks_change(const Snapshot&) const override { return true; }
+  // A job that waits attains no service.
+  bool ranks_change(const Snapshot&) const override { return queues_.promotes(); }
 
   void prepare(const Snapshot& snapshot, Plan& plan) override {
     promoted_.clear();
+    if (!queues_.promotes()) return;
     for (const JobIndex job : snapshot.waiting) {
       if (queues_.promotion_at(snapshot.job(job), snapshot.now) > snapshot.now) continue;
       plan.promote(job);
@@ -35,11 +37,7 @@ class ElasticTiresias : public ElasticPolicy {
   }
 
   Instant wake_besides(const Snapshot& snapshot) override {
-    Instant next = Instant::never();
-    for (const JobIndex job : snapshot.waiting) {
-      const Instant at = queues_.promotion_at(snapshot.job(job), snapshot.now);
-      if (at > snapshot.now) next = std::min(next, at);
-    }
+    Instant next = queues_.promotes() ? next_promotion(snapshot) : Instant::never();
     for (const JobIndex index : snapshot.active) {
       const Job& job = snapshot.job(index);
       if (job.state == JobState::running)
@@ -67,6 +65,15 @@ class ElasticTiresias : public ElasticPolicy {
   }
 
  private:
+  Instant next_promotion(const Snapshot& snapshot) const {
+    Instant next = Instant::never();
+    for (const JobIndex job : snapshot.waiting) {
+      const Instant at = queues_.promotion_at(snapshot.job(job), snapshot.now);
+      if (at > snapshot.now) next = std::min(next, at);
+    }
+    return next;
+  }
+
   TiresiasQueues queues_;
   int compaction_threshold_;
   std::vector<JobId> promoted_;  // in the plan being made

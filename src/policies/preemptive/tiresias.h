@@ -47,6 +47,7 @@ class TiresiasQueues {
   std::string standing(const Job& job, Instant now) const;
   // When a job that runs on `gpus` GPUs from now on will fall to the next queue.
   Instant falls_at(const Job& job, Instant now, int gpus) const;
+  bool promotes() const { return settings_.promote_knob > 0; }
   // When a waiting job is due for promotion; never() if it is not to be promoted.
   Instant promotion_at(const Job& job, Instant now) const;
 
