@@ -46,6 +46,28 @@ TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one)
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
+// b could still end by 160 until 60; it becomes late while it waits, and c, which has no deadline, goes first.
+TEST(Simulation, edf_serves_a_job_that_became_late_while_it_waited_after_all_others) {
+  const trace::Trace trace = trace_of("a,0,1,100,150\nb,1,1,100,160\nc,2,1,10,\n", ",deadline_s");
+  const SimulationResult result = run(trace, "edf", uniform(1, 1));
+  EXPECT_EQ(result.outcomes[2].started, Instant::at_seconds(100));
+  EXPECT_EQ(result.outcomes[1].started, Instant::at_seconds(110));
+}
+
+// Two GPUs are divided among a and b, which are first; b finds no GPU of its type, so c gets the other one.
+TEST(Simulation, elastic_policies_give_gpus_that_were_no_use_to_the_first_jobs_to_the_next) {
+  Cluster cluster = uniform(1, 1);
+  cluster.kinds.resize(2, cluster.kinds.front());
+  cluster.kinds[0].gpu_type = "T0";
+  cluster.kinds[1].gpu_type = "T1";
+  const trace::Trace trace = trace_of("a,0,1,10,T0\nb,0,1,10,T0\nc,0,1,10,T1\n", ",gpu_type");
+  for (const char* policy : {"elastic_fifo", "elastic_srjf", "elastic_srtf"}) {
+    const SimulationResult result = run(trace, policy, cluster);
+    EXPECT_EQ(result.outcomes[1].started, Instant::at_seconds(10)) << policy;
+    EXPECT_EQ(result.outcomes[2].started, Instant::at_seconds(0)) << policy;
+  }
+}
+
 trace::Trace random_trace(Random& random) {
   std::string rows;
   for (int i = 0; i < 60; ++i) {
