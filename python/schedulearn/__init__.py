@@ -219,6 +219,10 @@ class Client:
             if not cursor:
                 return
 
+    def set(self, job_id: int, **change: int | str) -> dict[str, Any]:
+        """Changes `priority`, `gpus` (only while it waits) or `time_limit_s` of a job that has not ended."""
+        return self._json("PATCH", f"/jobs/{job_id}", body=change)
+
     def cancel(self, job_id: int) -> dict[str, Any]:
         """Requests that the job be stopped."""
         return self._json("POST", f"/jobs/{job_id}/cancel", body={})

@@ -29,8 +29,8 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn submit --gpus 1 -- python train.py submit a training
   schedulearn ls                                 see what runs and what waits
 
-Jobs      submit run ls show logs why wait cancel release
-Cluster   status gpus events servers (ls lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
+Jobs      submit run ls show logs why wait set cancel release
+Cluster   status gpus events servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)  reproduce
 System    up controller (run replay) agent (run) version help
 
@@ -117,13 +117,14 @@ class CommandLine {
   double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
-  std::map<std::string, std::string> flags_;
+  std::map<std::string, std::string> flags_, changes_;  // of submit, of set
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   std::string name_, wait_timeout_, data_;
   int events_limit_ = 30;
+  bool migrate_ = false;
   std::string typed_;  // the command as typed
   UpOptions up_;
   ControllerOptions controller_;
@@ -302,6 +303,17 @@ void CommandLine::add_job_commands() {
           [this] { return cancel_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, last, all or a name")
       ->required();
+  CLI::App* set = command(app_, "set", "Change the priority, the GPUs or the time limit of jobs that have not ended.",
+                          "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n",
+                          [this] { return set_jobs(context(), selectors_, changes_); });
+  set->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
+  const auto changing = [&](const char* option, const char* key, const char* what) {
+    return set->add_option_function<std::string>(
+        option, [this, key](const std::string& value) { changes_[key] = value; }, what);
+  };
+  changing("--priority", "priority", "higher is served first, under policies that heed it");
+  changing("--gpus", "gpus", "2, or 1..4; only while the job waits");
+  changing("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
   command(app_, "release", "Put jobs that were submitted with --hold in the queue.", "  schedulearn release 5\n",
           [this] { return release_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, last or a name")
@@ -317,11 +329,20 @@ void CommandLine::add_cluster_commands() {
       [this](const Context& context) { return list_events(context, name_, events_limit_); });
   events->add_option("job", name_, "5, last or a name: only its events");
   events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
-  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, lost, release, rm.");
+  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, drain, undrain, lost, release, rm.");
   servers->require_subcommand(1);
   servers->fallthrough();
   command(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
           [this] { return cluster_status(context()); });
+  CLI::App* drain = command(*servers, "drain", "Take a server out of service: nothing new starts there.",
+                            "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
+                            [this] { return drain_server(context(), name_, migrate_); });
+  drain->add_option("name", name_, "see: schedulearn servers ls")->required();
+  drain->add_flag("--migrate", migrate_, "stop its jobs that have a checkpoint folder, so that they start elsewhere");
+  command(*servers, "undrain", "Put a drained server back into service.", "  schedulearn servers undrain gpu4\n",
+          [this] { return undrain_server(context(), name_); })
+      ->add_option("name", name_, "see: schedulearn servers ls")
+      ->required();
   command(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
           "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context(), name_); })
       ->add_option("name", name_, "a server that no longer answers")

@@ -66,8 +66,10 @@ int cluster_status(const Context& context) {
   std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
               number_at(gpus, "free"));
   std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
-              number_at(jobs, "running") + number_at(jobs, "starting"), number_at(jobs, "pending"),
-              number_at(jobs, "succeeded"), number_at(jobs, "failed"), number_at(jobs, "cancelled"));
+              number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
+                  number_at(jobs, "resizing"),
+              number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
+              number_at(jobs, "cancelled"));
   const json::value& history = value_at(*cluster, "history");
   std::printf("Finished jobs are kept %s%s\n", keep_text(value_at(history, "keep")).c_str(),
               value_at(history, "bytes").is_number()
@@ -138,6 +140,22 @@ int declare_server_lost(const Context& context, const std::string& name) {
 int remove_server(const Context& context, const std::string& name) {
   return tell_of_server(context, "DELETE", server_path(name),
                         "Server " + name + " is not part of the cluster any more, until its agent calls again.");
+}
+
+int drain_server(const Context& context, const std::string& name, bool migrate) {
+  const std::string path = server_path(name) + "/drain" + (migrate ? "?migrate=true" : "");
+  const Result<json::value> server = context.call("POST", path, "{}");
+  if (!server.ok()) return fail(server.error());
+  if (context.as_json) {
+    context.print_json(*server);
+  } else if (!context.quiet) {
+    std::printf("Nothing new starts on %s: it is %s.\n", name.c_str(), text_at(*server, "state_reason").c_str());
+  }
+  return 0;
+}
+
+int undrain_server(const Context& context, const std::string& name) {
+  return tell_of_server(context, "POST", server_path(name) + "/undrain", "Jobs may start on " + name + " again.");
 }
 
 int release_server(const Context& context, const std::string& name) {

@@ -70,6 +70,9 @@ int profile_ls(const Context& context);
 int profile_show(const Context& context, const std::string& family);
 int profile_rm(const Context& context, const std::string& family);
 
+// `change`: keys of a job file and what was typed for them.
+int set_jobs(const Context& context, const std::vector<std::string>& selectors,
+             const std::map<std::string, std::string>& change);
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
 int release_jobs(const Context& context, const std::vector<std::string>& selectors);  // held jobs
 int why(const Context& context, const std::string& selector);
@@ -78,7 +81,9 @@ int list_gpus(const Context& context);
 // Of one job if `selector` is not empty.
 int list_events(const Context& context, const std::string& selector, int limit);
 int list_policies(const Context& context);
-int remove_server(const Context& context, const std::string& name);   // one that is down, from the cluster
+int remove_server(const Context& context, const std::string& name);  // one that is down, from the cluster
+int drain_server(const Context& context, const std::string& name, bool migrate);
+int undrain_server(const Context& context, const std::string& name);
 int release_server(const Context& context, const std::string& name);  // from its quarantine
 int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the current policy

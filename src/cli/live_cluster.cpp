@@ -48,7 +48,7 @@ std::string text_of(const reproduce::LiveRun& run) {
 }
 
 Status check_idle(const json::value& view) {
-  for (const char* state : {"pending", "starting", "running", "suspended", "stopping"}) {
+  for (const char* state : {"pending", "starting", "running", "suspended", "migrating", "resizing", "stopping"}) {
     if (number_at(value_at(view, "jobs"), state) > 0)
       return conflict("cluster-busy", "the cluster has unfinished jobs, which would be part of the measurement")
           .hint("schedulearn wait all");

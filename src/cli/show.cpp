@@ -104,7 +104,8 @@ void show_attempts(const json::value& attempts) {
 // "preempted once, resized 3 times".
 std::string interruptions_text(const json::value& job) {
   std::string text;
-  for (const auto& [key, what] : {std::pair{"preemptions", "preempted"}, {"resizes", "resized"}, {"migrations", "moved"}}) {
+  for (const auto& [key, what] :
+       {std::pair{"preemptions", "preempted"}, {"resizes", "resized"}, {"migrations", "moved"}}) {
     const auto times = static_cast<std::size_t>(number_at(job, key));
     if (times == 0) continue;
     text += (text.empty() ? "" : ", ") + std::string(what) + (times == 1 ? " once" : fmt::format(" {} times", times));

@@ -146,6 +146,17 @@ Logic::Done Api::answer_with_job(const Call& call) {
   };
 }
 
+void Api::edit_job(Call call) {
+  if (!is_json(call.request))
+    return call.fail(invalid("media-type", "a change of a job is JSON: Content-Type: application/json"));
+  Result<wire::JobChange> change = wire::parse_job_change(call.request.body);
+  if (!change.ok()) return call.fail(change.error());
+  with_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
+    if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
+    logic_.edit(JobId(entry.row.id), change, asked.user(), asked.now, answer_with_job(asked));
+  });
+}
+
 void Api::cancel_job(Call call) {
   with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
@@ -186,6 +197,15 @@ void Api::declare_server_lost(Call call) {
 
 void Api::release_server(Call call) {
   logic_.release_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
+}
+
+void Api::drain_server(Call call) {
+  logic_.drain_server(call.captured.front(), call.request.parameter("migrate") == "true", call.user(), call.now,
+                      answer_with_server(call));
+}
+
+void Api::undrain_server(Call call) {
+  logic_.undrain_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
 }
 
 void Api::remove_server(Call call) {

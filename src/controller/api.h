@@ -88,6 +88,7 @@ class Api {
   void list_jobs(Call call);
   void create_job(Call call);
   void get_job(Call call);
+  void edit_job(Call call);
   void cancel_job(Call call);
   void release_job(Call call);
   void explain_job(Call call);
@@ -102,6 +103,8 @@ class Api {
   void remove_server(Call call);
   void declare_server_lost(Call call);
   void release_server(Call call);
+  void drain_server(Call call);
+  void undrain_server(Call call);
   void list_policies(Call call);
   void describe_policy(Call call);
   void get_policy(Call call);

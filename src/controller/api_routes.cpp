@@ -52,6 +52,7 @@ void Api::add_routes() {
   add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs, {"state", "user", "q", "limit", "cursor"});
   add("POST", "/api/v1/jobs", "submit a job", &Api::create_job, {"dry_run"});
   add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job);
+  add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs or time limit", &Api::edit_job);
   add("POST", "/api/v1/jobs/{id}/cancel", "stop it, or take it out of the queue", &Api::cancel_job);
   add("POST", "/api/v1/jobs/{id}/release", "put a held job in the queue", &Api::release_job);
   add("GET", "/api/v1/jobs/{id}/explain", "why it waits or runs where it does", &Api::explain_job);
@@ -66,6 +67,9 @@ void Api::add_routes() {
   add("GET", "/api/v1/servers/{name}", "one server", &Api::get_server);
   add("DELETE", "/api/v1/servers/{name}", "take a server that is down out of the cluster", &Api::remove_server);
   add("POST", "/api/v1/servers/{name}/lost", "declare a server dead", &Api::declare_server_lost);
+  add("POST", "/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there", &Api::drain_server,
+      {"migrate"});
+  add("POST", "/api/v1/servers/{name}/undrain", "put it back into service", &Api::undrain_server);
   add("POST", "/api/v1/servers/{name}/release", "end a server's quarantine", &Api::release_server);
   add("GET", "/api/v1/policies", "all policies", &Api::list_policies);
   add("GET", "/api/v1/policies/{name}", "one of them", &Api::describe_policy);

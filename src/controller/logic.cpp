@@ -54,10 +54,11 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       engine_(core_, recorder_, orders_),
       logs_(agents_, outside),
       health_(core_, book_, recorder_, engine_),
+      drains_(core_, recorder_, engine_),
       reconciler_(core_, book_, recorder_, engine_, requeues_, strangers_, orders_, health_),
       progress_reports_(core_, book_, recorder_, engine_),
       sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
-                recorder_, engine_, outside, logs_, reconciler_, progress_reports_, health_),
+                recorder_, engine_, outside, logs_, reconciler_, progress_reports_, health_, drains_),
       submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
@@ -73,6 +74,7 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   }
   for (store::EventRow& event : profiles_.restore(loaded.profiles, now)) recorder_.write_event(std::move(event));
   health_.restore(loaded.settings, now);
+  drains_.restore(loaded.settings, now);
   Restart(core_, book_, profiles_, agents_, recorder_, engine_, requeues_).restore(loaded, now);
   submissions_.restore(loaded.keys, now);
   policies_.restore(loaded, now);
@@ -108,6 +110,7 @@ void Logic::turn(Instant now) {
   sessions_.check_leases(now);
   health_.end_quarantines(now);
   for (const JobId job : requeues_.take_due(now)) engine_.feed(JobHeld{job, false}, now);
+  drains_.keep(now);
   stopping_.drain(now);
   engine_.turn(now);
   while (policies_.replace_failed(now)) engine_.turn(now);
@@ -139,6 +142,11 @@ void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
   submissions_.cancel(job, by, now, std::move(done));
 }
 
+void Logic::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
+  if (tape_) tape_->input(now, "edit", {{"job", job.value}, {"change", wire::to_value(change)}, {"by", by}});
+  submissions_.edit(job, change, by, now, std::move(done));
+}
+
 void Logic::release(JobId job, const std::string& by, Instant now, Done done) {
   if (tape_) tape_->input(now, "release", {{"job", job.value}, {"by", by}});
   submissions_.release(job, by, now, std::move(done));
@@ -159,6 +167,18 @@ void Logic::release_server(const std::string& server, const std::string& by, Ins
   if (!agents_.by_server(server))
     return done(not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls"));
   if (const Status released = health_.release(server, by, now); !released.ok()) return done(released);
+  recorder_.when_durable(std::move(done));
+}
+
+void Logic::drain_server(const std::string& server, bool stops_jobs, const std::string& by, Instant now, Told done) {
+  if (tape_) tape_->input(now, "server_drained", {{"server", server}, {"stops_jobs", stops_jobs}, {"by", by}});
+  if (const Status drained = drains_.begin(server, stops_jobs, by, now); !drained.ok()) return done(drained);
+  recorder_.when_durable(std::move(done));
+}
+
+void Logic::undrain_server(const std::string& server, const std::string& by, Instant now, Told done) {
+  if (tape_) tape_->input(now, "server_undrained", {{"server", server}, {"by", by}});
+  if (const Status back = drains_.end(server, by, now); !back.ok()) return done(back);
   recorder_.when_durable(std::move(done));
 }
 

@@ -16,6 +16,7 @@
 //   orders.h            what agents are told to do
 //   strangers.h         attempts that run and should not
 //   server_health.h     servers that fail jobs
+//   drains.h            servers that an admin has taken out of service
 //   progress_reports.h  what running jobs and their GPUs tell
 //   policy_life.h       the policy in force, its past, its failures
 //   stopping.h          how jobs end when the program ends that runs their servers
@@ -71,10 +72,14 @@ class Logic {
   void submit(Submission submission, Instant now, Done done);
   Status check(const wire::JobSpec& spec) const { return submissions_.check(spec); }
   void cancel(JobId job, const std::string& by, Instant now, Done done);
+  void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
   void release(JobId job, const std::string& by, Instant now, Done done);
   void declare_lost(const std::string& server, const std::string& by, Instant now, Told done);
   void remove_server(const std::string& server, const std::string& by, Instant now, Told done);
   void release_server(const std::string& server, const std::string& by, Instant now, Told done);
+  // See drains.h.
+  void drain_server(const std::string& server, bool stops_jobs, const std::string& by, Instant now, Told done);
+  void undrain_server(const std::string& server, const std::string& by, Instant now, Told done);
   // See stopping.h.
   StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now, std::function<void()> done);
   void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
@@ -98,6 +103,7 @@ class Logic {
   const Incarnations& incarnations() const { return incarnations_; }
   const Requeues& requeues() const { return requeues_; }
   const ServerHealth& health() const { return health_; }
+  const Drains& drains() const { return drains_; }
   const Recorder& recorder() const { return recorder_; }
   Recorder& recorder() { return recorder_; }
   Logs& logs() { return logs_; }
@@ -124,6 +130,7 @@ class Logic {
   Engine engine_;
   Logs logs_;
   ServerHealth health_;
+  Drains drains_;
   Reconciler reconciler_;
   ProgressReports progress_reports_;
   Sessions sessions_;

@@ -414,37 +414,6 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
   EXPECT_TRUE(world.closed.count(2));
 }
 
-// Starts jobs on the first GPU and wants to preempt every one that runs.
-class Impatient : public Policy {
-  void attach(const Snapshot&) override {}
-  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
-  void decide(const Snapshot& snapshot, Plan& plan) override {
-    for (const JobIndex job : snapshot.active) plan.preempt(job);
-    for (const JobIndex job : snapshot.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::only(0)));
-  }
-};
-
-TEST_F(LogicTest, a_decision_that_is_refused_again_and_again_is_recorded_once) {
-  hello();
-  logic->set_policy({.name = "impatient.py", .source = "x"}, "u", now, [](const Status&) {});
-  logic->on_policy_made(MadePolicy{{.name = "impatient.py"}, std::make_unique<Impatient>()}, now);
-  submit(1);
-  settle();
-  tell(report(1, 1, "running"));
-  for (int i = 0; i < 10; ++i) {
-    submit(1);
-    for (int pings = 0; pings < 12; ++pings) {
-      logic->on_agent_message(1, wire::Ping{now.us, reports}, now);
-      pass(10);
-    }
-  }
-  const auto refused = std::count_if(world.events.begin(), world.events.end(), [](const auto& event) {
-    return event.kind == "decision.refused" && event.job_id == 1;
-  });
-  EXPECT_GE(logic->core().refusals(Refusal::not_interruptible), 2u) << "else this test shows nothing";
-  EXPECT_EQ(refused, 1);
-}
-
 TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is) {
   hello();
   submit(3);

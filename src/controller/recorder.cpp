@@ -49,10 +49,10 @@ void Recorder::watch(const Core& core, const Record& record) {
   const Job& job = core.job(record.index);
   if (job.request.id != record.job || progress_.interrupt(record.job, Duration{} - job.run_at(record.at))) return;
   const std::string standing = core.standing(record.index, record.at);
-  standstill_ = invalid("policy-stands-still",
-                        fmt::format("it {} job {}{} {} times in a row before any of its work was done", interrupted,
-                                    record.job.value, standing.empty() ? "" : " (" + standing + ")",
-                                    progress_.fruitless_most()));
+  standstill_ =
+      invalid("policy-stands-still",
+              fmt::format("it {} job {}{} {} times in a row before any of its work was done", interrupted,
+                          record.job.value, standing.empty() ? "" : " (" + standing + ")", progress_.fruitless_most()));
 }
 
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
@@ -100,6 +100,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       event.server = event.server.empty() ? entry->row.server : event.server;
       write_job(entry->row);
     }
+    if (record.kind == RecordKind::job_edited) continue;  // submissions.cpp writes it, with who and what
     write_event(std::move(event));
   }
   return false;

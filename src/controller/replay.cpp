@@ -6,6 +6,7 @@
 #include "controller/recording.h"
 #include "controller/recording_json.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 #include "wire/profile.h"
 
 namespace sl::controller {
@@ -107,6 +108,10 @@ class Player {
                      [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
     } else if (kind == "cancel") {
       logic_->cancel(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
+    } else if (kind == "edit") {
+      const auto change = wire::parse_job_change(wire::json_text(line.at("change")));
+      if (!change.ok()) return fault("has a change this program cannot read: " + change.error().message);
+      logic_->edit(JobId(number("job")), *change, text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "release") {
       logic_->release(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "lost") {
@@ -115,6 +120,10 @@ class Player {
       logic_->remove_server(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "server_released") {
       logic_->release_server(text("server"), text("by"), at, [](const Status&) {});
+    } else if (kind == "server_drained") {
+      logic_->drain_server(text("server"), line.at("stops_jobs").as_bool(), text("by"), at, [](const Status&) {});
+    } else if (kind == "server_undrained") {
+      logic_->undrain_server(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "stopping") {
       logic_->stop_jobs(json::value_to<std::vector<std::string>>(line.at("servers")), text("why"), at, [] {});
     } else if (kind == "profile") {

@@ -66,6 +66,7 @@ void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
   }
   engine_.feed(ServerJoined{describe(hello, core_)}, now);
   health_.on_joined(hello.server, now);
+  drains_.keep(now);
   progress_reports_.on_gpus(hello.server, hello.gpus, now);
   wire::Hello kept = hello;
   kept.attempts.clear();
@@ -181,6 +182,7 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
   engine_.feed(ServerRemoved{server}, now);
   agents_.forget(server);
   health_.forget(server);
+  drains_.forget(server);
   recorder_.write(store::ServerRow{server, "", "", now.us});
   recorder_.when_durable(std::move(done));
 }

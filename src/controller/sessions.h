@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "controller/drains.h"
 #include "controller/job_numbers.h"
 #include "controller/logs.h"
 #include "controller/progress_reports.h"
@@ -28,7 +29,7 @@ class Sessions {
  public:
   Sessions(SessionSettings settings, Core& core, Agents& agents, const Incarnations& incarnations, JobNumbers& numbers,
            Recorder& recorder, Engine& engine, Outside& outside, Logs& logs, Reconciler& reconciler,
-           ProgressReports& progress_reports, ServerHealth& health)
+           ProgressReports& progress_reports, ServerHealth& health, Drains& drains)
       : settings_(std::move(settings)),
         core_(core),
         agents_(agents),
@@ -40,7 +41,8 @@ class Sessions {
         logs_(logs),
         reconciler_(reconciler),
         progress_reports_(progress_reports),
-        health_(health) {}
+        health_(health),
+        drains_(drains) {}
 
   void on_message(SessionId session, const wire::AgentMessage& message, Instant now);
   void on_closed(SessionId session, Instant now);
@@ -87,6 +89,7 @@ class Sessions {
   Reconciler& reconciler_;
   ProgressReports& progress_reports_;
   ServerHealth& health_;
+  Drains& drains_;
   Instant next_lease_check_;
 };
 

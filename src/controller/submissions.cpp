@@ -39,6 +39,24 @@ store::JobRow make_row(const wire::JobSpec& spec, JobId id, Instant now) {
   return row;
 }
 
+// "priority 0 → 5, gpus 2 → 1..4"; empty if they are equal in what a change may change.
+std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& after) {
+  std::string text;
+  const auto note = [&](const char* name, const std::string& from, const std::string& to) {
+    if (from != to) text += fmt::format("{}{} {} → {}", text.empty() ? "" : ", ", name, from, to);
+  };
+  const auto gpus = [](const wire::GpuRange& range) {
+    return range.min == range.max ? std::to_string(range.min) : fmt::format("{}..{}", range.min, range.max);
+  };
+  const auto limit = [](const std::optional<double>& seconds) {
+    return seconds ? fmt::format("{:.10g} s", *seconds) : std::string("none");
+  };
+  note("priority", std::to_string(before.priority), std::to_string(after.priority));
+  note("gpus", gpus(before.gpus), gpus(after.gpus));
+  note("time limit", limit(before.time_limit_s), limit(after.time_limit_s));
+  return text;
+}
+
 std::string largest_server(const Core& core) {
   const Server* largest = nullptr;
   for (const Server& server : core.servers()) {
@@ -144,6 +162,48 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
   answer_when_durable(*entry, std::move(done));
 }
 
+// Whether the job may have the GPUs that are asked for now.
+Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {
+  const Job& job = core_.job(core_.find(JobId(entry.row.id)));
+  if (job.state != JobState::pending && job.state != JobState::held)
+    return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits",
+                                               entry.row.id, entry.row.state));
+  const bool has_list =
+      !next.gpus.allowed.empty() || (job.request.model && !job.request.model->gpu_counts_allowed.empty());
+  if (has_list || !next.roles.empty())
+    return invalid("bad-gpus", "numbers of GPUs that follow from roles or from a list cannot be changed")
+        .hint("cancel the job and submit it again")
+        .at("/gpus");
+  return check(next);
+}
+
+void Submissions::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
+  JobEntry* entry = book_.find(job);
+  if (!entry)
+    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state))
+    return refuse_when_durable(already_ended(entry->row), std::move(done));
+  if (change.is_empty())
+    return done(invalid("nothing-to-change", "the request changes nothing").hint("keys: priority, gpus, time_limit_s"));
+  const wire::JobSpec& spec = spec_of(*entry);
+  const wire::JobSpec next = wire::changed(spec, change);
+  if (const Status valid = wire::validate(next); !valid.ok()) return done(valid.error());
+  const bool gpus_differ = spec.gpus.min != next.gpus.min || spec.gpus.max != next.gpus.max;
+  if (const Status may = gpus_differ ? may_have(*entry, next) : Status(); !may.ok())
+    return refuse_when_durable(may.error(), std::move(done));
+  const std::string what = describe_change(spec, next);
+  if (!what.empty()) {
+    note_request("job.edited", job, by, now, what);
+    entry->row.spec_json = wire::spec_text(next);
+    entry->spec.reset();
+    JobEdited edited{.job = job, .priority = change.priority};
+    if (gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
+    if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
+    engine_.feed(std::move(edited), now);
+  }
+  answer_when_durable(*entry, std::move(done));
+}
+
 void Submissions::release(JobId job, const std::string& by, Instant now, Done done) {
   JobEntry* entry = book_.find(job);
   if (!entry)
@@ -155,8 +215,13 @@ void Submissions::release(JobId job, const std::string& by, Instant now, Done do
 }
 
 // Records a user's request about a job, separately from its effect.
-void Submissions::note_request(const char* kind, JobId job, const std::string& by, Instant now) {
-  recorder_.write_event({.at_us = now.us, .kind = kind, .job_id = job.value, .actor_type = "user", .actor_name = by});
+void Submissions::note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text) {
+  recorder_.write_event({.at_us = now.us,
+                         .kind = kind,
+                         .job_id = job.value,
+                         .actor_type = "user",
+                         .actor_name = by,
+                         .text = std::move(text)});
 }
 
 // A refusal that tells how a job stands promises that too.

@@ -44,6 +44,9 @@ class Submissions {
   // What submit would answer, without doing it.
   Status check(const wire::JobSpec& spec) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
+  // Changes an unfinished job; its GPUs only while it waits. Errors: "job-not-found", "job-finished", "job-started", and
+  // those of a submission.
+  void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
   // Puts a held job in the queue. Errors: "job-not-found", "job-not-held".
   void release(JobId job, const std::string& by, Instant now, Done done);
 
@@ -51,7 +54,8 @@ class Submissions {
   std::optional<Result<JobId>> answer_known(const Submission& submission);
   void refuse_unwritten(JobId job, Instant now);
   void expire_keys(Instant now);
-  void note_request(const char* kind, JobId job, const std::string& by, Instant now);
+  Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
+  void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);
 

@@ -233,6 +233,9 @@ namespace {
 
 // Why it is not simply up; null when it is.
 json::value state_reason(const Logic& logic, const Server& server, Instant now) {
+  const ServerIndex index = logic.core().find_server(server.description.name);
+  if (const Drain* drain = logic.drains().find(server.description.name))
+    return json::value(drain_text(logic.core(), server, index, *drain));
   if (server.state == ServerState::down) return "its agent is not connected";
   const Quarantine* quarantine = logic.health().find(server.description.name);
   return quarantine ? json::value(quarantine_text(*quarantine, now)) : json::value(nullptr);

@@ -78,7 +78,7 @@ void Core::on(const JobEdited& event) {
   if (still_open && is_possible_range(request, least, most)) {
     request.gpus_min = least;
     request.gpus_max = most;
-    request.gpus = std::clamp(request.gpus, least, most);
+    request.gpus = std::clamp(event.gpus.value_or(request.gpus), least, most);
     if (!roles_of(request).empty()) request.demand = Demand(request).on(request.gpus);
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
@@ -217,7 +217,7 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   record_server(server);
-  gate_.refresh();  // for the jobs that come back from there
+  gate_.refresh();                               // for the jobs that come back from there
   std::vector<JobIndex> active(jobs_.active());  // requeue changes the list
   // Jobs that await GPUs first: GPUs released on this server must not start them there.
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });

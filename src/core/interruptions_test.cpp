@@ -188,7 +188,8 @@ TEST_F(Interruptions, a_job_that_has_stopped_to_move_starts_again_on_the_gpus_it
   EXPECT_EQ(cluster.state(1), JobState::running);
 }
 
-TEST_F(Interruptions, a_job_whose_process_is_lost_while_it_awaits_the_gpus_it_moves_to_starts_there_once_they_are_free) {
+TEST_F(Interruptions,
+       a_job_whose_process_is_lost_while_it_awaits_the_gpus_it_moves_to_starts_there_once_they_are_free) {
   cluster.submit(1, elastic(2, 2)).submit(2, elastic(2, 2));
   start(1, on(0, GpuSet::first(2)));
   start(2, on(1, GpuSet::first(2)));

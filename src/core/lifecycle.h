@@ -54,10 +54,10 @@ class Lifecycle {
   void reject(JobIndex index, ReasonCode reason);
 
   // ---- what the world reports ----
-  void run(JobIndex index);           // started, resumed, migrated or resized: it runs
+  void run(JobIndex index);              // started, resumed, migrated or resized: it runs
   void start_on_target(JobIndex index);  // it was moving and has stopped: its next attempt starts where it was to go
-  void suspended(JobIndex index);     // it has given up its GPUs
-  void lose_process(JobIndex index);  // a suspended job's process has ended
+  void suspended(JobIndex index);        // it has given up its GPUs
+  void lose_process(JobIndex index);     // a suspended job's process has ended
   void stop(JobIndex index, StopReason why);
   void command_stop(JobIndex index, StopReason why);  // only a command to the world: the job is already being stopped
 

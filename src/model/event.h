@@ -57,6 +57,7 @@ struct JobEdited {
   std::optional<int> priority;
   std::optional<int> gpus_min, gpus_max;
   std::optional<Duration> time_limit;
+  std::optional<int> gpus = {};  // what rigid policies give; otherwise the nearest to what they would have given
 };
 // The attempt runs: started, resumed, migrated or resized.
 struct AttemptStarted {

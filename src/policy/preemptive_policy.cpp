@@ -42,7 +42,13 @@ PreemptionSettings PreemptivePolicy::settings(const Parameters& given, bool ages
 }
 
 ParameterInfo PreemptivePolicy::head_parameter() {
-  return {"head", ParameterType::choice, "", "skip", 0, 0, {"skip", "block"},
+  return {"head",
+          ParameterType::choice,
+          "",
+          "skip",
+          0,
+          0,
+          {"skip", "block"},
           "skip: a job that does not fit lets the next ones pass; block: it holds them all back"};
 }
 

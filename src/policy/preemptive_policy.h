@@ -24,11 +24,11 @@
 namespace sl {
 
 struct PreemptionSettings {
-  Duration margin;          // by how much more urgent a job must be; only for ranks that are times (`ages`)
-  Duration min_quantum;     // how long a job runs before it may be stopped
-  bool ages = false;        // Rank::minor of a running job falls by at least a microsecond per microsecond
-  bool ages_evenly = true;  // by exactly that
-  bool may_preempt = true;  // false: ranks order the queue only
+  Duration margin;           // by how much more urgent a job must be; only for ranks that are times (`ages`)
+  Duration min_quantum;      // how long a job runs before it may be stopped
+  bool ages = false;         // Rank::minor of a running job falls by at least a microsecond per microsecond
+  bool ages_evenly = true;   // by exactly that
+  bool may_preempt = true;   // false: ranks order the queue only
   bool head_blocks = false;  // no job starts before one that is more urgent
 };
 

@@ -183,7 +183,8 @@ struct StartAttempt {
 };
 BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec))
 
-struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit | stranger
+struct
+    StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit | stranger
   std::int64_t seq = 0;
   Incarnation incarnation;
   std::string reason;

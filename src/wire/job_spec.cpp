@@ -159,6 +159,29 @@ Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) 
   return spec;
 }
 
+Result<JobChange> parse_job_change(std::string_view text) {
+  Result<json::value> value = parse_json(text);
+  if (!value.ok()) return value.error();
+  if (!value->is_object()) return detail::wrong_type("", "an object");
+  JobChange change;
+  Keys keys(std::move(value->get_object()), "");
+  keys.take("priority", change.priority);
+  keys.with("gpus", [&](const json::value& v, const std::string& at) {
+    return v.is_null() ? Status() : read_gpus(v, at, change.gpus.emplace());
+  });
+  keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
+  keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
+  if (Status status = keys.finish(); !status.ok()) return status.error();
+  return change;
+}
+
+JobSpec changed(JobSpec spec, const JobChange& change) {
+  if (change.priority) spec.priority = *change.priority;
+  if (change.gpus) spec.gpus = *change.gpus;
+  if (change.time_limit_s) spec.time_limit_s = change.time_limit_s;
+  return spec;
+}
+
 Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_dir) {
   Result<json::value> value = parse_json(text);
   if (!value.ok()) return value.error();

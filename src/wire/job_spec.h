@@ -86,6 +86,18 @@ BOOST_DESCRIBE_STRUCT(JobSpec, (),
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, on_partition, output_limit_bytes, training, roles))
 
+// What a user changes of a job that has been submitted. Absent: it stays as it is.
+struct JobChange {
+  std::optional<int> priority;
+  std::optional<GpuRange> gpus;
+  std::optional<double> time_limit_s;
+  bool is_empty() const { return !priority && !gpus && !time_limit_s; }
+};
+BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s))
+// Reads these keys as they are in a job file; any other is refused.
+Result<JobChange> parse_job_change(std::string_view json);
+JobSpec changed(JobSpec spec, const JobChange& change);
+
 // Parse the documents that users write. Errors name the key (JSON pointer) or line and column (TOML); unknown keys get
 // a suggestion. `base_dir` makes relative paths absolute: the file's folder, or the client's working directory.
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir);

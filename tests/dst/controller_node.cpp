@@ -286,6 +286,20 @@ void ControllerNode::release_held(bool also_waiting) {
   }
 }
 
+void ControllerNode::reprioritise_some() {
+  const store::JobRow* job = any_job();
+  if (!alive() || !job) return;
+  const int priority = static_cast<int>(context_.random.integer(1, 9));
+  ask([this, id = job->id, priority] {
+    context_.note("client", "gives job {} priority {}", id, priority);
+    context_.judge.asks_for_priority(id, priority);
+    logic_->edit(JobId(id), {.priority = priority}, "client", context_.heap.now(),
+                 answer_to<Result<JobId>>([this, id, priority](const Result<JobId>& answer) {
+                   if (answer.ok()) context_.judge.priority_answered(id, priority);
+                 }));
+  });
+}
+
 void ControllerNode::switch_policy(const std::string& name) {
   if (!alive()) return;
   ask([this, name] {
@@ -296,6 +310,26 @@ void ControllerNode::switch_policy(const std::string& name) {
                        answer_to<Status>([this, name](const Status& status) {
                          if (status.ok()) context_.judge.policy_answered(name);
                        }));
+  });
+}
+
+void ControllerNode::drain(int server) {
+  if (!alive()) return;
+  ask([this, name = server_name(server), stops_jobs = context_.chance(0.5)] {
+    context_.note("admin", "drains {}", name);
+    const auto told = [this, name, undrains = context_.judge.undrains(name)](const Status& status) {
+      if (status.ok()) context_.judge.drain_answered(name, undrains);
+    };
+    logic_->drain_server(name, stops_jobs, "admin", context_.heap.now(), answer_to<Status>(told));
+  });
+}
+
+void ControllerNode::undrain(int server) {
+  if (!alive()) return;
+  ask([this, name = server_name(server)] {
+    context_.note("admin", "undrains {}", name);
+    context_.judge.asks_to_undrain(name);
+    logic_->undrain_server(name, "admin", context_.heap.now(), answer_to<Status>([](const Status&) {}));
   });
 }
 

@@ -25,9 +25,12 @@ class ControllerNode : private controller::Outside {
   // ---- clients: they ask while the controller can hear them; what must happen is repeated until answered ----
   void submit(const std::string& key, wire::JobSpec spec);
   void cancel_some();
+  void reprioritise_some();
   void cancel(std::int64_t job);
   void release_held(bool also_waiting);         // `also_waiting`: also jobs that wait to be started again
   void switch_policy(const std::string& name);  // NAME.py: a user's own policy, which decides like the built-in NAME
+  void drain(int server);
+  void undrain(int server);
   void declare_lost(int server);
   void read_some_output();
 

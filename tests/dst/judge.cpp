@@ -243,6 +243,15 @@ void Judge::cancel_answered(std::int64_t job, const Result<JobId>& answer) {
           "job {} is said to have ended, the database says {}", job, life.row.state);
 }
 
+// It is in the database, or one that was asked for later.
+void Judge::priority_answered(std::int64_t job, int priority) const {
+  const Life* life = find(job);
+  if (!life) return;
+  const std::vector<int>& asked = truth_.priorities.at(job);
+  require(std::find(std::find(asked.begin(), asked.end(), priority), asked.end(), life->row.priority) != asked.end(),
+          "job {} was promised priority {}, the database says {}", job, priority, life->row.priority);
+}
+
 void Judge::release_answered(std::int64_t job, const Result<JobId>& answer) const {
   const Life* life = find(job);
   if (!life || life->attempt > 0) return;

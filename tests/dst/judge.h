@@ -73,6 +73,18 @@ class Judge {
   void submits(const std::string& key, const wire::JobSpec& spec) { truth_.submissions[key] = spec; }
   void accepted(const std::string& key, std::int64_t job);
   void asks_to_cancel(std::int64_t job) { truth_.cancels.insert(job); }
+  int undrains(const std::string& server) { return truth_.servers[server].undrains; }
+  // `undrains`: as many as when the request was made.
+  void drain_answered(const std::string& server, int undrains) {
+    ServerTruth& truth = truth_.servers[server];
+    if (truth.undrains == undrains) truth.drained = heap_.now();
+  }
+  void asks_to_undrain(const std::string& server) {
+    ++truth_.servers[server].undrains;
+    truth_.servers[server].drained = Instant::never();
+  }
+  void asks_for_priority(std::int64_t job, int priority) { truth_.priorities[job].push_back(priority); }
+  void priority_answered(std::int64_t job, int priority) const;
   void cancel_answered(std::int64_t job, const Result<JobId>& answer);
   void server_given_up(const std::string& server) { truth_.servers[server].given_up = heap_.now(); }
   void asks_to_release(std::int64_t job) { truth_.releases.insert(job); }

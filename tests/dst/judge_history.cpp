@@ -119,6 +119,7 @@ void Judge::check_start(const Step& step) {
   if (row.attempt != life.attempt || !is_active(row.state)) return;  // over already: where it was to be is not known
   const auto server = truth_.servers.find(row.server);
   require(server != truth_.servers.end(), "job {} starts on the unknown server {}", row.id, row.server);
+  require(server->second.drained >= Instant{event.at_us}, "job {} starts on {}, which is drained", row.id, row.server);
   for (const auto& [gpu, since] : server->second.missing_gpus)
     require(since > Instant{event.at_us} ||
                 fmt::format(",{},", row.gpus).find(fmt::format(",{},", gpu)) == std::string::npos,

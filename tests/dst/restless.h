@@ -20,8 +20,8 @@ class Restless : public Policy {
       if (calm_ || random.chance(0.6)) continue;
       const JobRequest& request = snapshot.job(job).request;
       const auto gpus = static_cast<int>(random.integer(request.gpus_min, request.gpus_max));
-      const auto server =
-          ServerIndex(static_cast<std::uint32_t>(random.integer(0, static_cast<std::int64_t>(snapshot.servers.size()) - 1)));
+      const auto server = ServerIndex(
+          static_cast<std::uint32_t>(random.integer(0, static_cast<std::int64_t>(snapshot.servers.size()) - 1)));
       const GpuSet somewhere = GpuSet::first(gpus + 1) - GpuSet::only(static_cast<int>(random.integer(0, gpus)));
       const bool resizes = gpus != snapshot.job(job).allocation.count();
       resizes ? plan.resize(job, Allocation(server, somewhere)) : plan.migrate(job, Allocation(server, somewhere));

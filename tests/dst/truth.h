@@ -49,6 +49,8 @@ struct ServerTruth {
   Instant heard;                        // when the controller last heard of its agent
   std::int64_t call = 0;                // the number of its latest hello
   Instant given_up;                     // when an admin last said that it is lost
+  Instant drained = Instant::never();   // when an answer said that it is out of service
+  int undrains = 0;                     // requests to put it back
   std::vector<Silence> silences;        // the long ones that are over; a slow disk writes of them later
   std::map<int, Instant> missing_gpus;  // those the controller has been told of, and from when on it knows
 };
@@ -64,10 +66,11 @@ struct Truth {
   std::map<AttemptKey, AttemptTruth> attempts;
   std::map<std::string, ServerTruth> servers;
   Instant controller_started;
-  Instant controller_turned;                         // the latest time
-  Instant controller_works_since;                    // without a pause, in peace
-  std::map<std::string, wire::JobSpec> submissions;  // by idempotency key
-  std::set<std::int64_t> cancels, releases;          // jobs that a client asked to cancel, to release
+  Instant controller_turned;                            // the latest time
+  Instant controller_works_since;                       // without a pause, in peace
+  std::map<std::string, wire::JobSpec> submissions;     // by idempotency key
+  std::map<std::int64_t, std::vector<int>> priorities;  // that clients asked for, in order
+  std::set<std::int64_t> cancels, releases;             // jobs that a client asked to cancel, to release
 
   bool runs(std::int64_t job) const;
   // Whether the controller had waited for this server so long that all leases had certainly run out.

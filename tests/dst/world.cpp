@@ -122,21 +122,25 @@ class World {
         context_.heap.at(at(random.uniform(0, stormy_s)), what);
     };
     some(6, [this] { controller_.cancel_some(); });
+    some(6, [this] { controller_.reprioritise_some(); });
     some(4, [this] { controller_.release_held(true); });
     some(8, [this] { controller_.read_some_output(); });
+    some(3, [this] { controller_.drain(any_number()); });
+    some(2, [this] { controller_.undrain(any_number()); });
     some(4, [this] {
-      static const std::vector<std::string> names = {"fifo",    "srtf",    "tiresias",    "priority",
+      static const std::vector<std::string> names = {"fifo",    "srtf",        "tiresias",     "priority",
                                                      "edf",     "round_robin", "elastic_fifo", "elastic_tiresias",
-                                                     "fifo.py", "srtf.py", "tiresias.py", "restless.py"};
+                                                     "fifo.py", "srtf.py",     "tiresias.py",  "restless.py"};
       const auto last = static_cast<std::int64_t>(names.size()) - 1;
       controller_.switch_policy(
           names[static_cast<std::size_t>(context_.chance(0.3) ? last : context_.random.integer(0, last))]);
     });
   }
 
-  // In the end every job that a user holds is released and every endless one cancelled.
+  // In the end every job that a user holds is released, every endless one cancelled, and every server back in service.
   void clean_up() {
     controller_.release_held(false);
+    for (const auto& server : servers_) controller_.undrain(server->number());
     for (const auto& [id, row] : controller_.durable_jobs()) {
       const auto spec = wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore);
       if (!row.finished_us && std::stod(std::get<std::vector<std::string>>(spec->command).front()) >= endless_s)

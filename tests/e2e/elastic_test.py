@@ -56,6 +56,21 @@ class ElasticTest(LabTest):
         changes = [event["to"] for event in self.lab.get(f"/api/v1/jobs/{long_one}/events")["items"] if event["kind"] == "job.state"]
         self.assertEqual(sorted(changes).count("resizing"), 2)
 
+    def test_a_training_leaves_a_server_that_is_drained(self):
+        job = self.train(100, 4)
+        until(lambda: "on 4 from 0" in self.lab.output(job))
+        self.assertIn("[last-server]", self.lab.cli("servers", "drain", "lab", check=False).stderr)
+        self.lab.start_another_agent("other", 4)
+        said = self.lab.cli("servers", "drain", "lab", "--migrate").stdout
+        self.assertRegex(said, r"^Nothing new starts on lab: it is drained by \S+ since [0-9:]+ UTC, 1 job is left there\.\n$")
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertEqual([attempt["server"] for attempt in self.lab.job(job)["attempts"]], ["lab", "other"])
+        self.assertEqual(self.steps_done(100), list(range(100)))
+        listed = self.lab.cli("servers", "ls", check=False).stdout
+        self.assertRegex(listed, r"lab +draining .*no job is left there")
+        self.lab.cli("servers", "undrain", "lab")
+        self.assertEqual(self.lab.cli("servers", "ls").returncode, 0)
+
     def test_the_controller_and_the_agent_may_die_while_it_is_resized(self):
         long_one = self.train(150, "1..4")
         until(lambda: "on 4 from 0" in self.lab.output(long_one))

@@ -54,6 +54,23 @@ class PolicyTest(LabTest):
         starts = [self.lab.job(job)["started_at"] for job in jobs[0::2]]
         self.assertEqual(starts, sorted(starts))
 
+    def test_a_waiting_job_that_is_given_a_higher_priority_passes_the_others(self):
+        self.lab.cli("policy", "set", "priority")
+        hold = self.lab.submit("sleep 300", gpus=4)
+        first, second = (self.lab.submit("true", gpus=4) for _ in range(2))
+        said = self.lab.cli("set", second, "--priority", 5, "--gpus", "2..4", "--time-limit", "1h").stdout
+        self.assertEqual(said, f"○ pending job {second} true has gpus 2..4, priority 5, time limit 1h from now on\n")
+        self.lab.cli("cancel", hold)
+        starts = [self.lab.finished(job)["started_at"] for job in (second, first)]
+        self.assertEqual(starts, sorted(starts))
+        edited = [event for event in self.lab.get(f"/api/v1/jobs/{second}/events")["items"] if event["kind"] == "job.edited"]
+        self.assertEqual([event["text"] for event in edited], ["priority 0 → 5, gpus 4 → 2..4, time limit none → 3600 s"])
+        held = self.lab.submit("true", hold=True)
+        for wrong, code in ((["--priority", "high"], "wrong-type"), (["--gpus", "9"], "gpus-unsatisfiable"), ([], "nothing-to-change")):
+            refused = self.lab.cli("set", held, *wrong, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn(f"[{code}]", refused.stderr)
+
     def test_a_job_that_can_checkpoint_is_stopped_for_a_shorter_one_and_goes_on_afterwards(self):
         self.lab.cli("policy", "set", "srtf", "--param", "preempt_margin_s=0", "--param", "min_quantum_s=0")
         long_one = self.lab.submit('trap "echo saved; exit 0" TERM; echo resume $SCHEDULEARN_RESUME; [ $SCHEDULEARN_RESUME = 1 ] || while :; do sleep 0.05; done', gpus=4, time={"estimate": "1h"}, checkpoint={"dir": "state"})

@@ -121,7 +121,7 @@ class Cluster : public Journal, public Fleet {
   }
 
   Instant now = Instant::at_seconds(0);
-  bool obeys = true;  // false: commands pile up in `sent` and are not answered
+  bool obeys = true;           // false: commands pile up in `sent` and are not answered
   bool stops_to_move = false;  // an attempt that moves is stopped, and the next one started
   std::vector<Record> records;
   std::vector<Command> sent;

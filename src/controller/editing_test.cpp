@@ -1,0 +1,94 @@
+// Jobs whose priority, GPUs or time limit users change after submission.
+#include "controller/logic_test.h"
+
+namespace sl::controller::test {
+namespace {
+
+class EditingTest : public LogicTest {
+ protected:
+  // Job 1 runs on both GPUs, job 2 waits for one.
+  void SetUp() override {
+    hello();
+    submit(2);
+    settle();
+    tell(report(1, 1, "running"));
+    submit(1);
+    settle();
+  }
+  // The error's code; "ok" once it is done and durable.
+  std::string edit(std::int64_t job, const std::string& change) {
+    std::string said = "no answer";
+    const auto parsed = wire::parse_job_change(change);
+    if (!parsed.ok()) return parsed.error().code;
+    logic->edit(JobId(job), *parsed, "mei", now,
+                [&](const Result<JobId>& done) { said = done.ok() ? "ok" : done.error().code; });
+    EXPECT_TRUE(said == "no answer" || said != "ok") << "nothing is promised before it is durable";
+    settle();
+    return said;
+  }
+  const JobRequest& request(std::int64_t job) const {
+    return logic->core().job(logic->core().find(JobId(job))).request;
+  }
+};
+
+TEST_F(EditingTest, what_was_changed_holds_here_in_the_database_and_after_a_restart) {
+  EXPECT_EQ(edit(2, R"({"priority": 7, "gpus": "1..2", "time_limit_s": "15m"})"), "ok");
+  for (const char* when : {"now", "after a restart"}) {
+    EXPECT_EQ(request(2).priority, 7) << when;
+    EXPECT_EQ(request(2).gpus_min, 1) << when;
+    EXPECT_EQ(request(2).gpus_max, 2) << when;
+    EXPECT_EQ(request(2).gpus, 2) << when;
+    EXPECT_EQ(request(2).time_limit, Duration::whole_seconds(900)) << when;
+    restart();
+  }
+}
+
+TEST_F(EditingTest, its_history_says_who_changed_what_once) {
+  EXPECT_EQ(edit(2, R"({"priority": 7, "gpus": 2})"), "ok");
+  EXPECT_EQ(edit(2, R"({"priority": 7})"), "ok");  // changes nothing
+  std::vector<std::string> edits;
+  for (const store::EventRow& event : world.events) {
+    if (event.kind == "job.edited") edits.push_back(event.actor_name + ": " + event.text);
+  }
+  EXPECT_EQ(edits, (std::vector<std::string>{"mei: priority 0 → 7, gpus 1 → 2"}));
+}
+
+TEST_F(EditingTest, a_waiting_job_starts_on_the_gpus_that_it_has_been_given) {
+  EXPECT_EQ(edit(2, R"({"gpus": 2})"), "ok");
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().placement.gpus.size(), 2u);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().spec.gpus.max, 2);
+}
+
+TEST_F(EditingTest, a_new_time_limit_ends_a_job_that_runs) {
+  EXPECT_EQ(edit(1, R"({"time_limit_s": 10})"), "ok");
+  pass(11);
+  EXPECT_EQ(state(1), "stopping");
+  EXPECT_EQ(world.jobs[1].extra_json, "time_limit");
+}
+
+TEST_F(EditingTest, the_gpus_of_a_job_that_runs_stay_as_they_are) {
+  EXPECT_EQ(edit(1, R"({"gpus": 1, "priority": 3})"), "job-started");
+  EXPECT_EQ(request(1).priority, 0) << "all or nothing";
+  EXPECT_EQ(edit(1, R"({"gpus": 2, "priority": 3})"), "ok") << "they are what they were";
+  EXPECT_EQ(request(1).priority, 3);
+}
+
+TEST_F(EditingTest, what_cannot_be_is_refused_and_changes_nothing) {
+  EXPECT_EQ(edit(2, R"({"gpus": 3})"), "gpus-unsatisfiable");
+  EXPECT_EQ(edit(2, R"({"gpus": 0})"), "not-supported-yet");
+  EXPECT_EQ(edit(2, R"({"gpus": [1, 2]})"), "bad-gpus");
+  EXPECT_EQ(edit(2, R"({"time_limit_s": -1})"), "bad-time");
+  EXPECT_EQ(edit(2, R"({"prioritty": 1})"), "unknown-key");
+  EXPECT_EQ(edit(2, R"({"command": "false"})"), "unknown-key");
+  EXPECT_EQ(edit(2, "{}"), "nothing-to-change");
+  EXPECT_EQ(edit(9, R"({"priority": 1})"), "job-not-found");
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(edit(1, R"({"priority": 1})"), "job-finished");
+  EXPECT_EQ(request(2).gpus_max, 1);
+  EXPECT_EQ(request(2).priority, 0);
+  EXPECT_TRUE(std::ranges::none_of(world.events, [](const auto& event) { return event.kind == "job.edited"; }));
+}
+
+}  // namespace
+}  // namespace sl::controller::test
