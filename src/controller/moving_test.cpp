@@ -36,6 +36,19 @@ class MovingTest : public LogicTest {
   }
 };
 
+// Moves job 1 to the GPU of job 2, which is stopped for that.
+class Swap : public Policy {
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot& snapshot, Plan& plan) override {
+    for (const JobIndex job : snapshot.active) {
+      const bool is_first = snapshot.job(job).request.id == JobId(1);
+      const Allocation other(ServerIndex(0), GpuSet::first(2) - snapshot.job(job).allocation.on(ServerIndex(0)));
+      is_first ? plan.migrate(job, other) : plan.preempt(job);
+    }
+  }
+};
+
 TEST_F(MovingTest, a_job_is_resized_by_a_stop_at_a_checkpoint_and_a_start) {
   EXPECT_EQ(state(1), "resizing");
   const auto stops = world.all<wire::StopAttempt>();
@@ -81,6 +94,15 @@ TEST_F(MovingTest, one_that_asked_to_be_started_again_by_itself_starts_where_it_
   EXPECT_EQ(starts_of(1).size(), 2u);
 }
 
+TEST_F(MovingTest, an_end_that_is_told_twice_at_once_is_not_taken_for_that_of_its_next_attempt) {
+  const wire::AttemptReport end = ended(1, 0, "order");
+  logic->on_agent_message(1, wire::AttemptChanged{++reports, end}, now);
+  logic->on_agent_message(1, wire::AttemptChanged{++reports, end}, now);
+  settle();
+  EXPECT_EQ(state(1), "starting");
+  EXPECT_EQ(world.jobs[1].attempt, 2);
+}
+
 TEST_F(MovingTest, a_stop_that_was_lost_is_ordered_again) {
   logic->on_agent_closed(1, now);
   hello({report(1, 1, "running")}, 2);
@@ -105,6 +127,27 @@ TEST_F(MovingTest, a_cancelled_one_ends_with_the_stop_that_is_under_way) {
   tell(end);
   EXPECT_EQ(state(1), "cancelled");
   EXPECT_EQ(starts_of(1).size(), 1u);
+}
+
+// It was to move to GPUs that job 3 is leaving, so nothing had been ordered yet when its server went silent.
+TEST_F(MovingTest, one_that_was_cancelled_while_its_server_was_away_is_stopped_when_that_is_back) {
+  tell(ended(1, 0, "order"));
+  tell(report(1, 2, "running"));
+  wire::AttemptReport second = report(2, 1, "running");
+  tell(second);
+  logic->set_policy({.name = "swap.py", .source = "x"}, "mei", now, [](const Status&) {});
+  logic->on_policy_made(MadePolicy{{.name = "swap.py"}, std::make_unique<Swap>()}, now);
+  submit(1);
+  settle();
+  EXPECT_EQ(state(1), "migrating");
+  EXPECT_EQ(state(2), "stopping");
+  logic->on_agent_closed(1, now);
+  logic->cancel(JobId(1), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  world.sent.clear();
+  hello({report(1, 2, "running"), report(2, 1, "running")}, 2);
+  const auto stops = world.all<wire::StopAttempt>();
+  EXPECT_TRUE(std::ranges::any_of(stops, [](const auto& stop) { return stop.incarnation.job == 1; }));
 }
 
 TEST_F(MovingTest, a_restarted_controller_stops_it_and_puts_it_back_in_line) {

@@ -78,6 +78,7 @@ void ProgressReports::on_progress(const wire::Progress& progress, Instant now) {
   entry->row.progress_json = progress_json(progress);
   if (!index.valid()) return recorder_.write_job(entry->row);  // the last line arrived after the end
   const Job& job = core_.job(index);
+  if (job.attempt != progress.incarnation.attempt) return recorder_.write_job(entry->row);  // its next one has begun
   AttemptProgressed event{id, progress.incarnation.attempt};
   const int epoch = static_cast<int>(std::clamp(progress.epoch.value_or(0), 0.0, epochs_max));
   if (progress.epoch_loss && epoch > 0 && std::exchange(entry->measuring().epoch_told, epoch) != epoch) {

@@ -102,7 +102,8 @@ void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant no
     const Incarnation present = placement ? incarnation_of(*placement) : Incarnation();
     const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(),
                                   [&](const wire::AttemptReport& report) { return report.incarnation == present; });
-    if (job.gpus_awaited > 0 && (held || job.state == JobState::starting)) continue;  // no order has been given yet
+    const bool has_no_order = job.state == JobState::starting || (held && is_moving(job.state));
+    if (job.gpus_awaited > 0 && has_no_order) continue;
     if (!held && is_restored && job.state == JobState::starting) {
       engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
     } else if (held ? is_being_ended(job.state) : job.state == JobState::starting) {
@@ -123,6 +124,7 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   if (!is_active(job.state)) return false;
   const store::PlacementRow* placement = present_placement(*entry, server);
   if (!placement || incarnation_of(*placement) != report.incarnation) return false;
+  if (placement->attempt != job.attempt) return false;  // that of its next attempt will be known after this turn
   entry->pid = report.pid;
   if (report.started_us) entry->measuring().started_us = *report.started_us;
   if (job.state == JobState::starting && has_started(report)) engine_.feed(AttemptStarted{id, job.attempt}, now);

@@ -200,7 +200,7 @@ void ControllerNode::accept(const Network::SessionPtr& session) {
     greeted = greeted || is_hello;
     if (is_heard) context_.judge.controller_hears(server_name(server), message, gpus_per_server);
     logic_->on_agent_message(id, message, context_.heap.now());
-    turn();
+    context_.chance(0.2) ? node_.post(context_.between(0, 0.01), [this] { turn(); }) : turn();  // with what else comes
   };
   session->controller.on_close = [this, id = session->id] {
     sessions_.erase(id);
