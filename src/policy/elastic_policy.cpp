@@ -295,20 +295,30 @@ void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
   }
 }
 
-std::optional<Allocation> ElasticPolicy::room_to_grow(const Snapshot& snapshot, const Share& share,
-                                                      Trial& trial) const {
-  const Job& job = snapshot.job(share.job);
+std::optional<Allocation> ElasticPolicy::room_for(const Snapshot& snapshot, const Job& job, int gpus,
+                                                  Trial& trial) const {
   std::optional<Allocation> found;
   if (job.request.single_server) {
-    found = grown_in_place(trial.free(), job.request, job.allocation, share.gpus);
-    if (found->count() == share.gpus) return found;
+    found = grown_in_place(trial.free(), job.request, job.allocation, gpus);
+    if (found->count() == gpus) return found;
   }
   const std::size_t before = trial.mark();
   trial.give(job.allocation, job.request);
-  if (auto anew = place(trial.free(), snapshot.servers, job.request, share.gpus)) found = std::move(anew);
+  if (auto anew = place(trial.free(), snapshot.servers, job.request, gpus)) found = std::move(anew);
   trial.rewind(before);
-  if (found && found->count() <= share.has) found.reset();
   return found;
+}
+
+std::optional<Allocation> ElasticPolicy::room_to_grow(const Snapshot& snapshot, const Share& share,
+                                                      Trial& trial) const {
+  const Job& job = snapshot.job(share.job);
+  for (int gpus = share.gpus; gpus > share.has; gpus = allowed_gpus(job.request, gpus - 1)) {
+    auto found = room_for(snapshot, job, gpus, trial);
+    if (found && found->count() <= share.has) found.reset();
+    const bool spreads = found && found->parts().size() > 1 && gpus <= snapshot.free.gpus_per_server_max();
+    if (may_spread() || (found && !spreads)) return found;
+  }
+  return std::nullopt;
 }
 
 void ElasticPolicy::grow(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan) {

@@ -53,6 +53,9 @@ class ElasticPolicy : public ResizingPolicy {
   virtual bool may_pass() const { return true; }
   // Whether divide() is elastic_fill(): then jobs that are too late in order to get their minimum need not be looked at.
   virtual bool fills_in_order() const { return false; }
+  // Whether a running job may be spread over several servers by growing to a count that fits on one. A policy that chose
+  // the count by the speed on one server says no; the job then grows as far as one server goes.
+  virtual bool may_spread() const { return true; }
   // Called before anything is decided.
   virtual void prepare(const Snapshot&, Plan&) {}
 
@@ -72,6 +75,7 @@ class ElasticPolicy : public ResizingPolicy {
   void give_back_unneeded(const Snapshot& snapshot, Trial& trial);
   void grow(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   std::optional<Allocation> room_to_grow(const Snapshot& snapshot, const Share& share, Trial& trial) const;
+  std::optional<Allocation> room_for(const Snapshot& snapshot, const Job& job, int gpus, Trial& trial) const;
 
   std::vector<Share> shares_;
   int to_divide_ = 0;

@@ -74,6 +74,7 @@ class Coach : public ElasticPolicy {
     return next;
   }
 
+  bool may_spread() const override { return false; }
   Duration time_left(const Snapshot& snapshot, JobIndex job) override { return training_.time_left(snapshot, job); }
   double speedup_on(const Snapshot& snapshot, JobIndex job, int gpus) override {
     return training_.speedup(snapshot, job, gpus);

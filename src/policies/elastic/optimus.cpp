@@ -27,6 +27,7 @@ class Optimus : public ElasticPolicy {
     for (std::size_t i = 0; i < admitted.size(); ++i) admitted[i]->gpus = trainees[i].workers;
   }
 
+  bool may_spread() const override { return false; }
   Duration time_left(const Snapshot& snapshot, JobIndex job) override { return training_.time_left(snapshot, job); }
   double speedup_on(const Snapshot& snapshot, JobIndex job, int gpus) override {
     return training_.speedup(snapshot, job, gpus);

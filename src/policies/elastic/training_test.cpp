@@ -110,6 +110,21 @@ TEST(Coach, gives_each_gpu_where_progress_grows_most) {
   EXPECT_EQ(cluster.job(2).allocation.count(), 3);
 }
 
+// Speeds hold on one server: with one GPU on the first and two free on the second, it moves to the two.
+TEST(Coach, a_job_grows_only_as_far_as_its_server_goes) {
+  for (const char* policy : {"optimus", "coach"}) {
+    JobRequest request = known({1, 1.9, 2.8, 3.7}, 10'000);
+    request.gpus = 1;
+    request.single_server = false;
+    Cluster cluster({4, 4});
+    cluster.submit(2, test::gpus(3)).submit(3, test::gpus(2)).submit(1, request);
+    ASSERT_EQ(cluster.job(1).allocation.count(), 1);
+    cluster.at(10).use(policy, {{"resize_min_run_s", "0"}, {"resize_min_rem_s", "0"}, {"restart_cost_s", "0"}}).turn();
+    EXPECT_EQ(cluster.job(1).allocation.count(), 2) << policy;
+    EXPECT_EQ(cluster.job(1).allocation.parts().size(), 1U) << policy;
+  }
+}
+
 // 100 s of work at 0.01 per GPU-second: one GPU costs 1, two with a speedup of 1.5 cost 1.33.
 TEST(Coach, a_job_grows_only_as_far_as_its_budget_lasts) {
   for (const auto& [budget, gpus] : {std::pair(1.2, 1), {1.4, 2}}) {
