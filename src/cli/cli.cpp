@@ -31,7 +31,8 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 
 Jobs      submit run ls show logs why wait set cancel release
 Cluster   status gpus events servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
-Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)  reproduce
+Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
+          estimates (losses run-times speeds)  reproduce
 System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.

@@ -83,7 +83,8 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job continues")
       ->check(not_negative());
   c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
-  c->add_option("--semantics", options.semantics, "reproduce a published simulator to the second: tiresias, tiresias-mended or lucid");
+  c->add_option("--semantics", options.semantics,
+                "reproduce a published simulator to the second: tiresias, tiresias-mended or lucid");
 
   c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
   c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");
@@ -104,6 +105,7 @@ void Research::add_to(CLI::App& app) {
                  "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
   add_plots(app);
   add_trace_commands(app);
+  add_estimates(app);
   add_reproduce(app);
 }
 
@@ -261,6 +263,37 @@ int Research::reproduce_published() {
   const Result<bool> done = run_reproduce(options, std::cout, std::cerr);
   if (!done.ok()) return fail(done.error());
   return *done ? 0 : 130;
+}
+
+void Research::add_estimates(CLI::App& app) {
+  CLI::App* group = app.add_subcommand("estimates", "How good predictions are: losses, run-times, speeds.");
+  group->require_subcommand(1);
+  group->fallthrough();
+  const auto add = [&](const std::string& name, const std::string& summary, const std::string& examples,
+                       Status (*action)(const EstimatesCommand&, std::ostream&)) {
+    return command_(*group, name, summary, examples, [this, action] {
+      estimates_.json = context_().as_json;
+      const Status done = action(estimates_, std::cout);
+      return done.ok() ? 0 : fail(done.error());
+    });
+  };
+  CLI::App* losses = add("losses", "Predict the rest of recorded trainings from their first epochs.",
+                         "  schedulearn estimates losses tests/fixtures/loss_curves.csv\n"
+                         "  schedulearn estimates losses mine.csv --seen 0.25,0.5\n",
+                         estimates_losses);
+  losses->add_option("file", estimates_.source, "CSV with a column losses: 2.3|1.9|1.7, a training per line")
+      ->required();
+  losses->add_option("--seen", estimates_.seen, "parts of a training that are known (0.4,0.6)")
+      ->delimiter(',')
+      ->check(CLI::Range(0.01, 0.99));
+  losses->add_option("--half", estimates_.half, "of files with a column half: judge (default), fit or all")
+      ->check(one_of({"judge", "fit", "all"}));
+  add("run-times", "Guess the run times of a trace's second half from finished jobs.",
+      "  schedulearn estimates run-times philly.csv.gz\n", estimates_run_times)
+      ->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")
+      ->required();
+  add("speeds", "Predict the speed of published trainings on more GPUs from 1 and 2.",
+      "  schedulearn estimates speeds\n", estimates_speeds);
 }
 
 void Research::add_reproduce(CLI::App& app) {

@@ -1,4 +1,4 @@
-// The commands of researchers: sim, trace, plot, reproduce. They run in place and need no controller.
+// The commands of researchers: sim, trace, plot, estimates, reproduce. They run in place and need no controller.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/estimates.h"
 #include "cli/plot.h"
 #include "cli/reproduce.h"
 #include "cli/reproduce_real.h"
@@ -36,6 +37,7 @@ class Research {
   void add_plots(CLI::App& app);
   void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
   void add_trace_commands(CLI::App& app);
+  void add_estimates(CLI::App& app);
   void add_reproduce(CLI::App& app);
   int reproduce_published();
   CLI::App* add_trace(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples,
@@ -47,6 +49,7 @@ class Research {
   const std::string& typed_;
   SimulationOptions simulation_;
   TraceCommand trace_;
+  EstimatesCommand estimates_;
   plot::PlotOptions plot_;
   ReproduceOptions reproduce_;
   RealOptions real_;

@@ -1,5 +1,6 @@
-// Optimus' curve of a falling loss: l(k) = 1/(b0*k + b1) + b2, all b >= 0 (policies.md 10.2). It is one of the forms
-// that `epochs_left.h` weighs. Source: Optimus (Peng et al., EuroSys 2018); the fitting method is ours.
+// Optimus' curve of a falling loss: l(k) = 1/(b0*k + b1) + b2, all b >= 0 (policies.md 10.2). The yardstick
+// for `loss_forecast.h`, which weighs several forms. Source: Optimus (Peng et al., EuroSys 2018); the fitting method is
+// ours.
 #pragma once
 
 #include <optional>

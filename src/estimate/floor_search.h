@@ -7,11 +7,12 @@
 
 namespace sl {
 
-// The floor in [0, 0.999 * least] where `error_of(floor)` is least: 40 probes of (least - floor), evenly spaced in its
-// logarithm, then 60 steps of golden section around the best. `least` is the smallest loss, above 0.
+// The floor in [0, 0.999 * least] where `error_of(floor)` is least: 24 probes of (least - floor), evenly spaced in its
+// logarithm, then 16 steps of golden section around the best: (least - floor) is exact to a thousandth. `least` is the
+// smallest loss, above 0.
 template <typename ErrorOf>
 double best_floor(double least, const ErrorOf& error_of) {
-  constexpr int probes = 40, refinements = 60;
+  constexpr int probes = 24, refinements = 16;
   constexpr double golden = 0.6180339887498949;
   const double low = std::log(0.001 * least), high = std::log(least), step = (high - low) / (probes - 1);
   const auto floor_at = [&](double log_above) { return std::max(0.0, least - std::exp(log_above)); };

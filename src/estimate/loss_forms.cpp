@@ -1,9 +1,10 @@
 #include "estimate/loss_forms.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
-#include "estimate/convergence.h"
 #include "estimate/floor_search.h"
 
 namespace sl {
@@ -19,12 +20,12 @@ class Line {
     xx_ += weight * x * x;
     xy_ += weight * x * y;
   }
-  // Never positive: where the points rise, the line is level.
   double slope() const {
     const double spread = w_ * xx_ - x_ * x_;
-    return spread > 1e-14 * w_ * xx_ ? std::min(0.0, (w_ * xy_ - x_ * y_) / spread) : 0;
+    return spread > 1e-14 * w_ * xx_ ? (w_ * xy_ - x_ * y_) / spread : 0;
   }
-  double offset() const { return w_ > 0 ? (y_ - slope() * x_) / w_ : 0; }
+  double offset(double slope) const { return w_ > 0 ? (y_ - slope * x_) / w_ : 0; }
+  double slope_through_zero() const { return xx_ > 0 ? xy_ / xx_ : 0; }
 
  private:
   double w_ = 0, x_ = 0, y_ = 0, xx_ = 0, xy_ = 0;
@@ -36,42 +37,55 @@ double weight_of(std::size_t at, std::size_t count) {
   return weights[at * 3 / count];
 }
 
-// log(l - floor) = log(a) - c*x with x = k or log(k), weighted so that the residual equals that of the loss to first
-// order.
-class Falling {
+// For a given floor, a straight line gives the other two coefficients: log(l - floor) = log(a) - c*x with x = k or
+// log(k), or 1/(l - floor) = b1 + b0*k. It is weighted so that its residual equals that of the loss to first order.
+class AboveFloor {
  public:
-  Falling(LossForm form, const std::vector<LossPoint>& points) : form_(form) {
+  AboveFloor(LossForm form, std::span<const LossPoint> points) : form_(form) {
+    for (const LossPoint& point : points) least_ = std::min(least_, point.loss);
     for (std::size_t i = 0; i < points.size(); ++i) {
-      const double epoch = points[i].epoch;
-      samples_.push_back(
-          {form == LossForm::power ? std::log(epoch) : epoch, points[i].loss, weight_of(i, points.size())});
-      least_ = std::min(least_, points[i].loss);
+      const double epoch = points[i].epoch, relative = least_ / points[i].loss;
+      samples_.push_back({form == LossForm::power ? std::log(epoch) : epoch, points[i].loss,
+                          weight_of(i, points.size()) * relative * relative});
     }
   }
   LossCurve best() const {
-    const double floor = best_floor(least_, [&](double at) { return error_of(line_above(at), at); });
-    const Line line = line_above(floor);
-    return {form_, std::exp(line.offset()), -line.slope(), floor};
+    const double floor = best_floor(least_, [&](double at) { return error_of(above(at)); });
+    const Coefficients found = above(floor);
+    return {form_, form_ == LossForm::inverse ? found.offset : std::exp(found.offset), std::abs(found.slope), floor};
   }
 
  private:
   struct Sample {
     double x, loss, weight;
   };
-  Line line_above(double floor) const {
+  struct Coefficients {
+    double offset, slope, floor;
+  };
+  Coefficients above(double floor) const {
     Line line;
     for (const Sample& s : samples_) {
       const double above = s.loss - floor;
-      if (above > 0) line.add(s.x, std::log(above), s.weight * above * above);
+      if (above <= 0) continue;
+      if (form_ == LossForm::inverse)
+        line.add(s.x, 1 / above, s.weight * above * above * above * above);
+      else
+        line.add(s.x, std::log(above), s.weight * above * above);
     }
-    return line;
+    if (form_ != LossForm::inverse) {
+      const double slope = std::min(0.0, line.slope());
+      return {line.offset(slope), slope, floor};
+    }
+    const double slope = std::max(0.0, line.slope()), offset = line.offset(slope);
+    if (offset >= 0) return {offset, slope, floor};
+    return {0, line.slope_through_zero(), floor};
   }
-  double error_of(const Line& line, double floor) const {
-    const double offset = line.offset(), slope = line.slope();
+  double error_of(const Coefficients& c) const {
     double sum = 0;
     for (const Sample& s : samples_) {
-      const double off = s.loss - floor - std::exp(offset + slope * s.x);
-      sum += s.weight * off * off;
+      const double y = c.offset + c.slope * s.x;
+      const double miss = s.loss - c.floor - (form_ == LossForm::inverse ? 1 / y : std::exp(y));
+      sum += s.weight * miss * miss;
     }
     return std::isfinite(sum) ? sum : std::numeric_limits<double>::infinity();
   }
@@ -81,21 +95,30 @@ class Falling {
   double least_ = std::numeric_limits<double>::infinity();
 };
 
-LossCurve fit_line(const std::vector<LossPoint>& points) {
+// The forms without a floor: a straight line through the last half, which is level where the losses rise.
+LossCurve fit_tail(LossForm form, std::span<const LossPoint> points) {
   Line line;
-  for (std::size_t i = points.size() / 2; i < points.size(); ++i) line.add(points[i].epoch, points[i].loss, 1);
-  return {LossForm::line, line.offset(), -line.slope(), 0};
+  for (std::size_t i = points.size() / 2; i < points.size(); ++i) {
+    const double epoch = points[i].epoch, loss = points[i].loss;
+    line.add(form == LossForm::power_tail ? std::log(epoch) : epoch, form == LossForm::line ? loss : std::log(loss), 1);
+  }
+  const double slope = std::min(0.0, line.slope()), offset = line.offset(slope);
+  return {form, form == LossForm::line ? offset : std::exp(offset), -slope, 0};
 }
 
 }  // namespace
 
 double LossCurve::loss_at(double epoch) const {
   switch (form) {
-    case LossForm::inverse:
-      return ConvergenceCurve{rate, scale, floor, 0}.loss_at(epoch);
+    case LossForm::inverse: {
+      const double below = rate * epoch + scale;
+      return (below > 0 ? 1 / below : std::numeric_limits<double>::infinity()) + floor;
+    }
     case LossForm::power:
+    case LossForm::power_tail:
       return scale * std::pow(epoch, -rate) + floor;
     case LossForm::exponential:
+    case LossForm::exponential_tail:
       return scale * std::exp(-rate * epoch) + floor;
     case LossForm::line:
       break;
@@ -103,22 +126,10 @@ double LossCurve::loss_at(double epoch) const {
   return scale - rate * epoch;
 }
 
-std::optional<double> LossCurve::epoch_of(double target) const {
-  if (form == LossForm::inverse) return ConvergenceCurve{rate, scale, floor, 0}.epoch_of(target);
-  if (!(rate > 1e-12)) return std::nullopt;
-  if (form == LossForm::line) return std::max(0.0, (scale - target) / rate);
-  if (!(target > floor)) return std::nullopt;
-  const double x = std::log(scale / (target - floor)) / rate;
-  return std::max(0.0, form == LossForm::power ? std::exp(std::min(x, 100.0)) : x);
-}
-
-std::optional<LossCurve> fit_loss(LossForm form, const std::vector<LossPoint>& points) {
+std::optional<LossCurve> fit_loss(LossForm form, std::span<const LossPoint> points) {
   if (points.size() < 3) return std::nullopt;
-  if (form == LossForm::line) return fit_line(points);
-  if (form != LossForm::inverse) return Falling(form, points).best();
-  const auto curve = fit_convergence(points);
-  if (!curve) return std::nullopt;
-  return LossCurve{form, curve->b1, curve->b0, curve->b2};
+  const bool has_floor = form == LossForm::inverse || form == LossForm::power || form == LossForm::exponential;
+  return has_floor ? AboveFloor(form, points).best() : fit_tail(form, points);
 }
 
 }  // namespace sl

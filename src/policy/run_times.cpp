@@ -8,50 +8,49 @@
 namespace sl {
 namespace {
 
-std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
+RunTimeHistory::Kind kind_of(UserIndex user, FamilyIndex family, int gpus) {
+  return {.user = user.value, .family = family.value, .gpus = gpus};
+}
+
+std::string name_of(RunTimeHistory::Likeness likeness, bool has_family) {
+  const std::string of_its_family = has_family ? " of its family" : "";
+  switch (likeness) {
+    case RunTimeHistory::Likeness::user_family_gpus:
+      return "by its user's finished jobs" + of_its_family + " on as many GPUs";
+    case RunTimeHistory::Likeness::user_family:
+      return "by its user's finished jobs" + of_its_family;
+    case RunTimeHistory::Likeness::family_gpus:
+      return "by finished jobs" + of_its_family + " on as many GPUs";
+    case RunTimeHistory::Likeness::all:
+      break;
+  }
+  return "by the latest finished jobs";
+}
 
 }  // namespace
 
-void RunTimes::forget() {
-  by_user_.clear();
-  by_width_.clear();
-  sorted_s_.clear();
-}
-
 void RunTimes::reset() {
-  forget();
+  history_.clear();
   reader_.reset();
   guessed_ = false;
 }
 
-void RunTimes::add(const FinishedJob& job) {
-  if (!job.succeeded) return;
-  const double run_s = job.run.to_seconds();
-  const auto count = [run_s](Mean& mean) {
-    mean.sum_s += run_s;
-    ++mean.count;
+// Reads finished jobs only here, when a guess is needed: if all run times are known, it never is.
+std::optional<RunTimeHistory::Guess> RunTimes::guess(const View& view, const Job& job) {
+  const auto add = [this](const FinishedJob& finished) {
+    if (finished.succeeded)
+      history_.add(kind_of(finished.user, finished.family, finished.gpus), finished.run.to_seconds(),
+                   finished.ended.to_seconds());
   };
-  if (job.family.valid()) {
-    count(by_user_[pair_key(job.user.value, job.family.value)]);
-    count(by_width_[pair_key(static_cast<std::uint32_t>(job.gpus), job.family.value)]);
-  }
-  sorted_s_.insert(std::upper_bound(sorted_s_.begin(), sorted_s_.end(), run_s), run_s);
+  reader_.read(
+      view.history, [this] { history_.clear(); }, add);
+  return history_.guess(kind_of(job.request.user, job.request.family, job.request.gpus));
 }
 
-// Reads finished jobs only here, when a guess is needed: if all run times are known, it never is.
-RunTimes::Guess RunTimes::guess(const View& view, const Job& job) {
-  reader_.read(
-      view.history, [this] { forget(); }, [this](const FinishedJob& finished) { add(finished); });
-  const JobRequest& request = job.request;
-  if (request.family.valid()) {
-    if (const auto at = by_user_.find(pair_key(request.user.value, request.family.value)); at != by_user_.end())
-      return {at->second.value(), "by its user's finished jobs of its family"};
-    const auto width = pair_key(static_cast<std::uint32_t>(request.gpus), request.family.value);
-    if (const auto at = by_width_.find(width); at != by_width_.end())
-      return {at->second.value(), "by finished jobs of its family on as many GPUs"};
-  }
-  if (!sorted_s_.empty()) return {sorted_s_[sorted_s_.size() / 2], "by the median of all finished jobs"};
-  return {default_.to_seconds(), "by the policy's default, as nothing is known"};
+double RunTimes::guess_s(const View& view, const Job& job) {
+  guessed_ = true;
+  const auto guessed = guess(view, job);
+  return guessed ? guessed->run_s : default_.to_seconds();
 }
 
 Duration RunTimes::bounded(double seconds) {
@@ -72,12 +71,21 @@ Duration RunTimes::remaining(const View& view, const Job& job, int gpus) {
   return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, job), gpus, view.now));
 }
 
+// Completes "about 4m 05s left, ".
+std::string RunTimes::origin(const View& view, const Job& job) {
+  const auto guessed = guess(view, job);
+  if (!guessed) return "by the policy's default, as nothing is known";
+  const RunTimeHistory::Range range = history_.range(*guessed);
+  return name_of(guessed->from, job.request.family.valid()) + "; 8 of 10 such jobs run for " +
+         duration_text(range.low_s) + " to " + duration_text(range.high_s);
+}
+
 std::string RunTimes::standing(const View& view, const Job& job, int gpus) const {
   RunTimes copy(*this);
   const Duration left = copy.remaining(view, job, gpus);
   const bool is_known = view.estimates.remaining_s(job, gpus, view.now).known();
   return "about " + duration_text(left.to_seconds()) + " left on " + std::to_string(gpus) +
-         (gpus == 1 ? " GPU, " : " GPUs, ") + (is_known ? "by its own estimate" : copy.guess(view, job).from);
+         (gpus == 1 ? " GPU, " : " GPUs, ") + (is_known ? "by its own estimate" : copy.origin(view, job));
 }
 
 }  // namespace sl

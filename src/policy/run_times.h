@@ -1,13 +1,10 @@
-// Run times for policies that need one for every job: the estimate if there is one, else what similar finished jobs
-// took (policies.md 4.1): the mean of the same user and family, else of the same family and GPU count, else the median
-// of all that succeeded, else a default.
+// Run times for policies that need one for every job: the estimate if there is one, else what finished jobs like it took
+// (estimate/run_time_history.h), else a default.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
-#include <cstdint>
 #include <string>
-#include <vector>
 
+#include "estimate/run_time_history.h"
 #include "policy/history_reader.h"
 
 namespace sl {
@@ -27,28 +24,13 @@ class RunTimes {
   void reset();
 
  private:
-  struct Mean {
-    double sum_s = 0;
-    std::int64_t count = 0;
-    double value() const { return sum_s / static_cast<double>(count); }
-  };
-  using Means = boost::unordered_flat_map<std::uint64_t, Mean>;
-  void forget();
-  void add(const FinishedJob& job);
-  struct Guess {
-    double run_s;
-    const char* from;  // completes "about 4m 05s left, "
-  };
-  Guess guess(const View& view, const Job& job);
-  double guess_s(const View& view, const Job& job) {
-    guessed_ = true;
-    return guess(view, job).run_s;
-  }
+  std::optional<RunTimeHistory::Guess> guess(const View& view, const Job& job);
+  double guess_s(const View& view, const Job& job);
+  std::string origin(const View& view, const Job& job);
   static Duration bounded(double seconds);
 
   Duration default_;
-  Means by_user_, by_width_;
-  std::vector<double> sorted_s_;
+  RunTimeHistory history_;
   HistoryReader reader_;
   bool guessed_ = false;
 };

@@ -83,10 +83,13 @@ double TrainingEstimates::speedup(const View& view, JobIndex index, int gpus) {
 Figure TrainingEstimates::epochs_left_of(const Job& job, const Fit& fit) {
   if (fit.epochs == 0) return Figure::unknown();
   if (fit.met_target) return {1, Confidence::high};
-  const double since = static_cast<double>(fit.epochs - fit.fitted_epochs);
-  if (fit.left.epochs.known()) return {std::max(1.0, fit.left.epochs.value - since), fit.left.epochs.confidence};
   const JobModel* model = job.request.model.get();
-  if (!model || !model->epochs_total) return Figure::unknown();
+  const bool is_stated = model && model->epochs_total;
+  const double since = static_cast<double>(fit.epochs - fit.fitted_epochs);
+  const Figure& predicted = fit.left.epochs;
+  if (predicted.known() && (predicted.confidence > Confidence::low || !is_stated))
+    return {std::max(1.0, predicted.value - since), predicted.confidence};
+  if (!is_stated) return Figure::unknown();
   return {std::max(1.0, static_cast<double>(*model->epochs_total) - static_cast<double>(fit.epochs)),
           Confidence::medium};
 }

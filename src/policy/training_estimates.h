@@ -2,7 +2,8 @@
 // reports: a speed model of its samples, and the fall of its loss. Without reports, run_times.h answers.
 //
 // Epochs left, the first of these that is known:
-//   with a target loss                what the losses predict (estimate/epochs_left.h)
+//   with a target loss                what the losses predict (estimate/epochs_left.h); with a number of epochs, only
+//                                     if the confidence is more than low
 //   with a number of epochs           those it has not reported yet
 //   with an estimate of its run time  none are counted: the estimate is used
 //   else                              until the loss hardly falls any more

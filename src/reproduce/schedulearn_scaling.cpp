@@ -153,7 +153,7 @@ Experiment schedulearn_scalability() {
                 {"part_of_ideal_pct", "fraction of the ideal speedup on 4 GPUs, mean", "%", std::nullopt,
                  "far below ideal", Basis::predicted, "small networks, large communication"},
                 {"prediction_error_pct", "error of the speedup predicted from 1 and 2 GPUs, mean", "%", std::nullopt,
-                 "", Basis::predicted, "Amdahl's law through two points; communication grows on top of it"}};
+                 "", Basis::predicted, "a power of the number of GPUs through two points"}};
   e.claims = {{"none of the trainings reaches three quarters of the ideal speedup on 4 GPUs",
                [](const Findings& f) {
                  const auto& parts = f.sample("each.part_of_ideal_pct");

@@ -77,13 +77,13 @@ constexpr World v100{"gavel:jobs=40,interval_s=300", SCHEDULEARN_EXAMPLES "/clus
 constexpr World mixed{"gavel", SCHEDULEARN_EXAMPLES "/clusters/mixed.toml"};
 
 // Mean over three seeds.
-double mean_jct_s(const World& world, const std::string& policy, Hide hide = nothing,
-                  const GivenParameters& given = {}) {
+double mean_jct_s(const World& world, const std::string& policy, Hide hide = nothing, const GivenParameters& given = {},
+                  std::vector<std::uint64_t> seeds = {1, 2, 3}) {
   ExperimentSettings settings;
   settings.trace = world.trace;
   settings.cluster = *sim::read_cluster(world.cluster);
   settings.knows_durations = false;
-  settings.seeds = {1, 2, 3};
+  settings.seeds = std::move(seeds);
   PolicyEntry entry = entry_of({policy, {}});
   entry.make = [make = entry.make, hide](const Parameters& parameters) -> std::unique_ptr<Policy> {
     return std::make_unique<Without>(make(parameters), hide);
@@ -114,12 +114,19 @@ TEST(LearningPolicies, optimus_is_neither_faster_nor_slower_by_losses) {
   }
 }
 
-TEST(LearningPolicies, coach_rests_on_speeds_losses_and_targets) {
+TEST(LearningPolicies, coach_rests_on_speeds) {
   const double learned = mean_jct_s(t4, "coach");
   EXPECT_LT(learned, .95 * mean_jct_s(t4, "elastic_fifo"));
   EXPECT_LT(learned, .95 * mean_jct_s(t4, "coach", speeds));
-  EXPECT_LT(learned, .95 * mean_jct_s(t4, "coach", losses));
-  EXPECT_LT(learned, .95 * mean_jct_s(t4, "coach", target_loss));
+}
+
+// Even told everything, lengths included, Coach is hardly faster (docs/guide/policies.md, "What learning is worth"). Three
+// seeds are too few to tell: a handful of long trainings decides their mean.
+TEST(LearningPolicies, coach_is_neither_faster_nor_slower_by_losses_and_targets) {
+  const std::vector<std::uint64_t> seeds{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const double learned = mean_jct_s(t4, "coach", nothing, {}, seeds);
+  EXPECT_NEAR(learned / mean_jct_s(t4, "coach", losses, {}, seeds), 1, .06);
+  EXPECT_NEAR(learned / mean_jct_s(t4, "coach", target_loss, {}, seeds), 1, .06);
 }
 
 // Adds up what jobs have used.

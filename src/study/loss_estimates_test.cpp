@@ -1,15 +1,20 @@
-// How well the end of a training is predicted from the fall of its loss, on the learning curves that were measured for
-// Pollux (trace/published_profiles.h): one for each kind of training, each with several target losses.
+// How well the end of a training is predicted from the fall of its loss, on two kinds of real curves: 240 trainings of
+// small models (examples/loss_curves.py), half of which nothing was chosen on, and the learning curves that were measured
+// for Pollux (trace/published_profiles.h), one for each kind of training, each with several target losses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "estimate/convergence.h"
 #include "estimate/epochs_left.h"
 #include "estimate/losses.h"
+#include "study/loss_scores.h"
 #include "trace/profiles.h"
 
 namespace sl::study {
@@ -76,7 +81,7 @@ TEST(LossEstimates, of_measured_trainings_are_better_than_what_users_state_from_
     const double error = median_error(part, by_all_forms);
     EXPECT_LT(error, .8 * median_error(part, by_stated_epochs)) << part;
     EXPECT_LT(error, 1.01 * median_error(part, by_the_form_of_optimus)) << part;
-    EXPECT_LT(error, median_error(part - .1, by_all_forms)) << part;
+    EXPECT_LT(error, .33) << part;
   }
   EXPECT_LT(median_error(.8, by_all_forms), .2);
 }
@@ -89,6 +94,72 @@ TEST(LossEstimates, come_with_a_range_that_covers_most_of_the_truth) {
       return left.low <= q.left && q.left <= left.high;
     });
     EXPECT_GT(static_cast<double>(covered), .55 * static_cast<double>(all.size())) << part;
+  }
+}
+
+const std::string curves_file = SCHEDULEARN_FIXTURES "/loss_curves.csv";
+
+std::vector<LossTraining> half_of_the_curves(const std::string& half) {
+  auto all = read_loss_trainings(curves_file);
+  EXPECT_TRUE(all.ok());
+  std::erase_if(*all, [&](const LossTraining& training) { return training.half != half; });
+  return *all;
+}
+
+TEST(LossScores, are_of_trainings_and_models_on_which_nothing_was_chosen) {
+  const auto fit = half_of_the_curves("fit"), judge = half_of_the_curves("judge");
+  EXPECT_EQ(fit.size(), 120U);
+  EXPECT_EQ(judge.size(), 120U);
+  std::set<std::string> chosen_on;
+  for (const LossTraining& training : fit) chosen_on.insert(training.model);
+  EXPECT_EQ(chosen_on.size(), 10U);
+  for (const LossTraining& training : judge) EXPECT_FALSE(chosen_on.contains(training.model)) << training.model;
+}
+
+// docs/guide/estimates.md states the figures. Ranges of models that nothing was chosen on hold a little less than they
+// promise: 71 to 84 % in 120 questions each.
+TEST(LossScores, beat_both_yardsticks_and_their_ranges_hold_most_of_the_truth) {
+  for (const std::string half : {"fit", "judge"}) {
+    const auto tables = score_losses(half_of_the_curves(half), {.4, .6});
+    ASSERT_EQ(tables.size(), 2U);
+    for (const ScoreTable& table : tables) {
+      for (const std::string when : {"after 40 %", "after 60 %"}) {
+        SCOPED_TRACE(half + ", " + table.title + ", " + when);
+        const Score& ours = table.score(when, weighed_forms);
+        EXPECT_GE(ours.questions, 119U);
+        EXPECT_LT(ours.error, .91 * table.score(when, single_form).error);
+        EXPECT_LT(ours.error, .77 * table.score(when, line_through_half).error);
+        EXPECT_GE(*ours.covers, half == "fit" ? .75 : .7);
+        EXPECT_LE(*ours.covers, .85);
+        EXPECT_EQ(ours.unanswered, 0U);
+      }
+    }
+  }
+}
+
+TEST(LossScores, read_files_of_users_and_say_what_is_wrong_with_them) {
+  const std::string path = testing::TempDir() + "losses.csv";
+  const auto read = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return read_loss_trainings(path);
+  };
+  const auto plain = read("name,losses\nx,3|2|1.5\n");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->front().losses, (std::vector<double>{3, 2, 1.5}));
+  EXPECT_EQ(read("name\nx\n").error().code, "no-column");
+  EXPECT_EQ(read("").error().code, "no-column");
+  for (const std::string bad : {"3|2|", "3|x", "0|1", "3||1", "nan|1", ""})
+    EXPECT_EQ(read("losses,model\n" + bad + ",m\n").error().code, "bad-losses") << bad;
+  std::filesystem::remove(path);
+}
+
+TEST(LossScores, of_a_training_that_keeps_its_form_are_exact) {
+  LossTraining training{"m", "", {}};
+  for (int k = 1; k <= 50; ++k) training.losses.push_back(2 * std::pow(k, -.5) + .3);
+  const auto tables = score_losses({training}, {.5});
+  for (const ScoreTable& table : tables) {
+    EXPECT_LT(table.rows.front().score.error, .03) << table.title;
+    EXPECT_EQ(table.rows.front().score.questions, 1U);
   }
 }
 

@@ -49,6 +49,19 @@ class ResearchTest(unittest.TestCase):
         rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line.strip()}
         self.assertEqual(rows["tiresias"][1:], rows["las.py"])  # after its parameter
 
+    def test_estimates_are_judged_on_recorded_losses_run_times_and_speeds(self):
+        curves = FIXTURE.parents[1] / "loss_curves.csv"
+        tables = json.loads(self.run_program("estimates", "losses", curves, "--json"))["items"]
+        self.assertEqual([table["title"] for table in tables], ["Loss of the last epoch", "Epochs left to a target loss"])
+        self.assertEqual(tables[0]["rows"][0]["questions"], 120)
+        text = self.run_program("estimates", "losses", curves, "--half", "all", "--seen", "0.5")
+        self.assertIn("after 50 %", text)
+        self.assertIn("240", text)
+        self.assertIn("median of like jobs", self.run_program("estimates", "run-times", FIXTURE))
+        self.assertIn("linear in the GPUs", self.run_program("estimates", "speeds"))
+        (self.folder / "mine.csv").write_text("losses\n3|2|0\n")
+        self.assertIn("mine.csv, line 2", self.run_program("estimates", "losses", "mine.csv", status=2))
+
     def test_a_change_is_told_between_runs_of_as_many_jobs(self):
         table = self.run_program("sim", "compare", "--trace", "poisson:load=1.1,cluster_gpus=16", "--servers", "4x4", "--policies", "fifo,srtf", "--jobs", "20,40", "--seeds", "1..5")
         self.assertTrue(table.startswith("20, 40 jobs on 4 servers of 4 GPUs, load "), table)

@@ -1,0 +1,93 @@
+#include "cli/estimates.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <boost/json.hpp>
+#include <cmath>
+
+#include "study/loss_scores.h"
+#include "study/run_time_scores.h"
+#include "study/speed_scores.h"
+#include "trace/workloads.h"
+
+namespace sl::cli {
+namespace {
+
+boost::json::value json_number(const std::optional<double>& number) {
+  return number && std::isfinite(*number) ? boost::json::value(*number) : boost::json::value(nullptr);
+}
+
+boost::json::object json_of(const study::ScoreTable& table) {
+  boost::json::array rows;
+  for (const auto& [when, score] : table.rows)
+    rows.push_back({{"when", when},
+                    {"method", score.method},
+                    {"questions", score.questions},
+                    {"median_error", json_number(score.error)},
+                    {"range_covers", json_number(score.covers)},
+                    {"range_width", json_number(score.width)},
+                    {"unanswered", score.unanswered}});
+  return {{"title", table.title}, {"rows", std::move(rows)}};
+}
+
+std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1f} %", 100 * error) : "∞"; }
+
+std::string width_text(const std::optional<double>& width) {
+  if (!width) return "–";
+  return std::isfinite(*width) ? fmt::format("{:.2f}", *width) : "∞";
+}
+
+void print(const study::ScoreTable& table, std::ostream& out) {
+  fmt::print(out, "{}\n  {:<11}{:<28}{:>9}{:>9}{:>8}{:>11}{:>12}\n", table.title, "WHEN", "METHOD", "ERROR", "COVERED",
+             "WIDTH", "QUESTIONS", "UNANSWERED");
+  for (const auto& [when, score] : table.rows)
+    fmt::print(out, "  {:<11}{:<28}{:>9}{:>9}{:>8}{:>11}{:>12}\n", when, score.method, error_text(score.error),
+               score.covers ? fmt::format("{:.0f} %", 100 * *score.covers) : "–", width_text(score.width),
+               score.questions, score.unanswered);
+  fmt::print(out, "\n");
+}
+
+void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ostream& out) {
+  boost::json::array items;
+  for (const study::ScoreTable& table : tables) {
+    if (json)
+      items.push_back(json_of(table));
+    else
+      print(table, out);
+  }
+  if (json) {
+    out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';
+    return;
+  }
+  fmt::print(out,
+             "Error: median of |predicted - true| / true.  Covered: how often the 80 % range held the truth.\n"
+             "Width: median of (high - low) / predicted.\n");
+}
+
+}  // namespace
+
+Status estimates_losses(const EstimatesCommand& command, std::ostream& out) {
+  auto trainings = study::read_loss_trainings(command.source);
+  if (!trainings.ok()) return trainings.error();
+  if (command.half != "all")
+    std::erase_if(*trainings, [&](const study::LossTraining& training) {
+      return !training.half.empty() && training.half != command.half;
+    });
+  print_all(study::score_losses(*trainings, command.seen), command.json, out);
+  return {};
+}
+
+Status estimates_run_times(const EstimatesCommand& command, std::ostream& out) {
+  const auto trace = trace::open_trace(command.source, 1, {});
+  if (!trace.ok()) return trace.error();
+  print_all({study::score_run_times(*trace)}, command.json, out);
+  return {};
+}
+
+Status estimates_speeds(const EstimatesCommand& command, std::ostream& out) {
+  print_all({study::score_speeds()}, command.json, out);
+  return {};
+}
+
+}  // namespace sl::cli
