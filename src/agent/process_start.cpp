@@ -82,7 +82,9 @@ Result<Image> prepare(const LaunchOrder& order, const std::string& mark) {
     const std::string path = command[0] == '/' ? command : order.workdir + "/" + command;
     const bool is_file =
         command.find('/') != std::string::npos && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-    return failed((is_file ? "not executable (chmod +x): " : "no such command: ") + command);
+    const bool is_line = !is_file && command.find(' ') != std::string::npos;
+    return failed((is_file ? "not executable (chmod +x): " : "no such command: ") + command +
+                  (is_line ? " (this was one word in quotes; each word must be one of its own)" : ""));
   };
   if (::stat(order.workdir.c_str(), &info) != 0) return failed("no such working directory: " + order.workdir);
   if (!S_ISDIR(info.st_mode)) return failed("the working directory is not a directory: " + order.workdir);

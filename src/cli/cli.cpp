@@ -489,8 +489,9 @@ void CommandLine::add_system_commands() {
     std::string name;
     for (const std::string& word : selectors_) {
       name += (name.empty() ? "" : " ") + of->get_name();
-      of = find_command(*of, word);
-      if (!of) return fail(invalid("unknown-command", "there is no command " + word).hint("schedulearn help"));
+      const CLI::App* inner = find_command(*of, word);
+      if (!inner) return fail(unknown_command(app_, *of, word));
+      of = inner;
     }
     std::fputs(of->help(name).c_str(), stdout);
     return 0;

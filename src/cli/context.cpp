@@ -65,6 +65,8 @@ int fail(const Error& error) {
 
 namespace {
 
+constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing";
+
 std::optional<std::int64_t> whole(std::string_view text) {
   const auto number = parse_whole_number(text);
   return number && *number >= 0 ? number : std::nullopt;
@@ -79,22 +81,49 @@ Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::str
   return ids;
 }
 
-Result<std::vector<std::int64_t>> newest_named(const Context& context, const std::string& name) {
+// Jobs of exactly this name, the newest first, up to `most` of them.
+Result<std::vector<std::int64_t>> named(const Context& context, const std::string& name, const std::string& query,
+                                        std::size_t most) {
+  std::vector<std::int64_t> ids;
   for (std::string cursor = "0"; !cursor.empty();) {
-    const auto page = context.get("/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + "&cursor=" + cursor);
+    const auto page =
+        context.get("/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + query + "&cursor=" + cursor);
     if (!page.ok()) return page.error();
     for (const json::value& job : value_at(*page, "items").as_array()) {
-      if (text_at(job, "name") == name) return std::vector{static_cast<std::int64_t>(number_at(job, "id"))};
+      if (text_at(job, "name") == name) ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
+      if (ids.size() == most) return ids;
     }
     cursor = text_at(*page, "next_cursor");
   }
-  return not_found("job-not-found", "there is no job " + name).hint("schedulearn ls");
+  return ids;
+}
+
+Error ambiguous(const std::string& name, const std::vector<std::int64_t>& ids) {
+  constexpr std::size_t named_most = 5;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(ids.size(), named_most); ++i)
+    list += (i == 0 ? "" : ", ") + std::to_string(ids[i]);
+  if (ids.size() > named_most) list += ", …";
+  return invalid("ambiguous-name", std::to_string(ids.size()) + " unfinished jobs are called " + name + ": " + list)
+      .hint("say which, by number; the newest is " + std::to_string(ids.front()))
+      .hint("schedulearn ls --name " + name);
+}
+
+// The unfinished job of that name, else the newest that has ended. If there are several, only their user knows which.
+Result<std::vector<std::int64_t>> one_named(const Context& context, const std::string& name) {
+  const auto unfinished = named(context, name, std::string("&state=") + unfinished_states, SIZE_MAX);
+  if (!unfinished.ok()) return unfinished.error();
+  if (unfinished->size() == 1) return unfinished;
+  if (unfinished->size() > 1) return ambiguous(name, *unfinished);
+  auto newest = named(context, name, "", 1);
+  if (newest.ok() && newest->empty())
+    return not_found("job-not-found", "there is no job " + name).hint("schedulearn ls");
+  return newest;
 }
 
 Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
   if (const auto id = whole(word)) return std::vector{*id};
-  if (word == "all")
-    return jobs_of(context, "limit=100000&state=pending,held,starting,running,suspended,migrating,resizing");
+  if (word == "all") return jobs_of(context, std::string("limit=100000&state=") + unfinished_states);
   if (word == "last") {
     auto ids = jobs_of(context, "limit=1");
     if (ids.ok() && ids->empty()) return not_found("job-not-found", "there are no jobs yet");
@@ -108,7 +137,7 @@ Result<std::vector<std::int64_t>> select_one(const Context& context, const std::
     for (std::int64_t id = *from; id <= *to; ++id) ids.push_back(id);
     return ids;
   }
-  return newest_named(context, word);
+  return one_named(context, word);
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace json = boost::json;
 
 struct Context {
   std::string url = "http://127.0.0.1:5000";
-  std::string socket;  // of the controller in the user's data directory, used instead of `url`; empty: none
-  std::string data;    // --data: the data folder that was asked for; empty: none
+  std::string socket;    // of the controller in the user's data directory, used instead of `url`; empty: none
+  std::string data;      // --data: the data folder that was asked for; empty: none
   std::string recorded;  // the user's data folder, if something is recorded there; empty: none
   std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
       past;  // answers instead of a controller when none runs on `data`
@@ -52,7 +52,8 @@ struct Context {
 // Prints in the fixed form to stderr; returns the exit status.
 int fail(const Error& error);
 
-// The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs) or a name (its newest job).
+// The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs) or a name (its unfinished job, else the newest
+// that has ended). Errors: "job-not-found"; "ambiguous-name", if several unfinished jobs have that name.
 Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors);
 
 // These read documents without checking them again.

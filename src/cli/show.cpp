@@ -168,7 +168,12 @@ void show(const Context& context, const json::value& job) {
     line("Exit code", fmt::format("{}", number_at(exit, "code")));
   line("Stopped", interruptions_text(job));
   show_attempts(value_at(job, "attempts"));
-  std::printf("\n  %s\n", context.next_command("logs", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
+  // A job that never started has no output.
+  const bool has_output = value_at(job, "started_at").is_string(), is_over = value_at(job, "finished_at").is_string();
+  if (has_output || !is_over)
+    std::printf(
+        "\n  %s\n",
+        context.next_command(has_output ? "logs" : "why", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
 }
 
 std::string reserved_text(const json::value& reservation) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <random>
@@ -77,7 +78,14 @@ Result<Document> read_document(const std::string& file) {
   if (file == "-") {
     text << std::cin.rdbuf();
   } else {
+    if (std::filesystem::is_directory(file))
+      return invalid("not-a-job-file", file + " is a folder, not a job file")
+          .hint("schedulearn submit job.toml")
+          .hint(fmt::format("schedulearn submit --gpus 1 -C {} -- python train.py", file));
     std::ifstream stream(file);
+    if (!stream && file.find(' ') != std::string::npos)
+      return not_found("no-such-file", "there is no job file " + file)
+          .hint("a command follows --, without quotes around all of it: schedulearn submit --gpus 1 -- " + file);
     if (!stream) return not_found("no-such-file", "there is no job file " + file);
     text << stream.rdbuf();
     const std::string folder = file.find('/') == std::string::npos ? "." : file.substr(0, file.rfind('/') + 1);
@@ -99,6 +107,20 @@ Result<Document> read_document(const std::string& file) {
   if (!object.ok()) return Error(object.error()).note("in " + file);
   document.object = std::move(*object);
   return document;
+}
+
+// "python train.py" in quotes is the name of one program, which nobody has.
+Status check_words(const std::vector<std::string>& command) {
+  if (command.size() != 1) return {};
+  const std::string& word = command.front();
+  const std::size_t space = word.find(' ');
+  std::error_code ignored;
+  if (space == std::string::npos || word.substr(0, space).find('/') != std::string::npos ||
+      std::filesystem::exists(word, ignored))
+    return {};
+  return invalid("quoted-command", "there is no program called \"" + word + "\"")
+      .hint("without quotes around all of it: schedulearn submit --gpus 1 -- " + word)
+      .hint("what a shell is to read: schedulearn submit --gpus 1 -- sh -c \"" + word + "\"");
 }
 
 void report(const Context& context, const json::value& job) {
@@ -155,6 +177,7 @@ int follow_to_the_end(const Context& context, const SubmitOptions& options, std:
 }  // namespace
 
 Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options) {
+  if (Status words = check_words(options.command); !words.ok()) return words.error();
   Result<Document> document = read_document(options.file);
   if (!document.ok()) return document.error();
   json::object& object = document->object;

@@ -15,13 +15,14 @@ namespace sl::cli {
 namespace {
 
 // Words that people know from other schedulers and shells, and the command that does the same here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 28> known_elsewhere{{
-    {"kill", "cancel"},    {"stop", "cancel"},     {"rm", "cancel"},     {"delete", "cancel"}, {"scancel", "cancel"},
-    {"qdel", "cancel"},    {"list", "ls"},         {"jobs", "ls"},       {"squeue", "ls"},     {"qstat", "ls"},
-    {"get", "ls"},         {"sbatch", "submit"},   {"qsub", "submit"},   {"start", "submit"},  {"srun", "run"},
-    {"info", "show"},      {"describe", "show"},   {"inspect", "show"},  {"log", "logs"},      {"tail", "logs"},
-    {"set", "policy set"}, {"policies", "policy"}, {"sinfo", "servers"}, {"nodes", "servers"}, {"nvidia-smi", "gpus"},
-    {"top", "gpus"},       {"simulate", "sim"},    {"hist", "cdf"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 31> known_elsewhere{{
+    {"kill", "cancel"},    {"stop", "cancel"},     {"rm", "cancel"},     {"delete", "cancel"},  {"scancel", "cancel"},
+    {"qdel", "cancel"},    {"list", "ls"},         {"jobs", "ls"},       {"squeue", "ls"},      {"qstat", "ls"},
+    {"get", "ls"},         {"sbatch", "submit"},   {"qsub", "submit"},   {"start", "submit"},   {"srun", "run"},
+    {"info", "show"},      {"describe", "show"},   {"inspect", "show"},  {"log", "logs"},       {"tail", "logs"},
+    {"set", "policy set"}, {"policies", "policy"}, {"sinfo", "servers"}, {"nodes", "servers"},  {"nvidia-smi", "gpus"},
+    {"top", "gpus"},       {"simulate", "sim"},    {"hist", "cdf"},      {"resume", "release"}, {"restart", "submit"},
+    {"-n", "--tail"},
 }};
 
 // Whether the command submits a job, whose own command follows "--".
@@ -78,6 +79,7 @@ Error unknown(const char* kind, const std::string& word, const std::vector<std::
   if (elsewhere != known_elsewhere.end() &&
       std::find(candidates.begin(), candidates.end(), first_word(elsewhere->second)) != candidates.end()) {
     problem.hints.push_back(fmt::format("did you mean {}?", elsewhere->second));
+    if (word == "resume") problem.hints.push_back("a job that was stopped at a checkpoint continues by itself");
   } else if (const auto near = did_you_mean(word, candidates)) {
     problem.hints.push_back("did you mean " + *near + "?");
   } else if (known.size() < 12) {
@@ -154,6 +156,10 @@ std::string message_of(const CLI::App& root, const CLI::App& command, const CLI:
 
 }  // namespace
 
+Error unknown_command(const CLI::App& root, const CLI::App& within, const std::string& word) {
+  return unknown("command", word, names_of(commands_of(within)), help_hint(root, within));
+}
+
 std::string Help::make_help(const CLI::App* command, std::string name, CLI::AppFormatMode mode) const {
   std::string text = CLI::Formatter::make_help(command, std::move(name), mode);
   if (mode != CLI::AppFormatMode::Normal) return text;
@@ -194,7 +200,7 @@ std::optional<Error> unknown_word(const CLI::App& root, const std::vector<std::s
       flags.insert(flags.end(), everywhere.begin(), everywhere.end());
       problem = unknown("flag", word, flags, help_hint(root, at));
     } else if (!inner.empty() && !find_command(at, word)) {
-      problem = unknown("command", word, names_of(inner), help_hint(root, at));
+      problem = unknown_command(root, at, word);
     }
     return !problem;
   });

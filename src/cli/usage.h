@@ -32,6 +32,9 @@ class Help : public CLI::Formatter {
 std::vector<CLI::App*> commands_of(const CLI::App& command);
 CLI::App* find_command(const CLI::App& command, const std::string& name);  // null if there is none
 
+// There is no command `word` of `within`; with what was probably meant.
+Error unknown_command(const CLI::App& root, const CLI::App& within, const std::string& word);
+
 // The first word that should be a command or a flag but is not, with what was probably meant. `words` as typed, without
 // the program's name and without what follows "--".
 std::optional<Error> unknown_word(const CLI::App& root, const std::vector<std::string>& words);

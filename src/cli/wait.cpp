@@ -51,7 +51,11 @@ int wait_jobs(const Context& context, const WaitOptions& options) {
         return fail(unavailable("timeout",
                                 fmt::format("job {} has not ended in {}", id, duration_text(options.timeout_s)))),
                124;
-      if (interrupts() > 0) return 130;
+      if (interrupts() > 0) {
+        std::fprintf(stderr, "\njob %lld goes on; return with: %s\n", static_cast<long long>(id),
+                     context.next_command("logs -f", id).c_str());
+        return 130;
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
       pause_ms = std::min(500, pause_ms * 2);
     }

@@ -35,7 +35,10 @@ std::string placement_text(const Logic& logic, const Job& job) {
   const PolicyEntry* entry = find_policy(policy->name);
   if (!entry) return "";
   const char* or_else = entry->info.preemptive ? ", or where jobs that rank lower made room" : "";
-  return fmt::format(", {}{} (policy {})", entry->info.placement, or_else, policy->name);
+  // What follows a semicolon concerns jobs that share their GPUs.
+  const std::string_view rule = entry->info.placement;
+  const std::string_view placement = job.request.shareable ? rule : rule.substr(0, rule.find(';'));
+  return fmt::format(", {}{} (policy {})", placement, or_else, policy->name);
 }
 
 bool is_own_policy(const Logic& logic) { return !logic.policies().in_force().source.empty(); }
@@ -179,6 +182,14 @@ std::string quarantined_text(const Logic& logic, Instant now) {
 constexpr std::pair<std::string_view, std::string_view> lets_pass[] = {{"fifo", "fifo_first_fit"},
                                                                        {"round_robin", "fifo_first_fit"}};
 
+// Whether its parameters, not its kind, keep jobs from passing the first one in line.
+bool blocks_behind_head(const Logic& logic) {
+  json::error_code error;
+  const json::value given = json::parse(logic.policies().in_force().parameters_json, error);
+  const json::value* head = error || !given.is_object() ? nullptr : given.get_object().if_contains("head");
+  return head && *head == "block";
+}
+
 std::string needs_text(const JobRequest& request) {
   const int gpus = request.gpus_min;
   return fmt::format("needs {} free GPU{}{}", gpus, gpus == 1 ? "" : "s",
@@ -192,9 +203,11 @@ std::string passed_over_text(const Logic& logic, std::size_t position, JobId fir
   if (position == 1) return "first in line, the next decision will consider it";
   if (position == 0 || !head.valid()) return "a server has room, but " + policy + " has not started it";
   const auto* other = std::ranges::find(lets_pass, policy, [](const auto& pair) { return pair.first; });
+  const std::string way_out = blocks_behind_head(logic)      ? ", with head=skip it would"
+                              : other == std::end(lets_pass) ? ""
+                                                             : fmt::format(", {} would", other->second);
   return fmt::format("behind job {}, which {}; {} does not let it pass{}", first.value,
-                     needs_text(logic.core().job(head).request), policy,
-                     other == std::end(lets_pass) ? "" : fmt::format(", {} would", other->second));
+                     needs_text(logic.core().job(head).request), policy, way_out);
 }
 
 // "gpu3", "gpu3 or gpu4", "gpu3, gpu4 or one of 5 others"

@@ -76,6 +76,30 @@ TEST_F(Explain, every_answer_gives_the_same_reason_which_names_the_job_in_front_
   EXPECT_EQ(state(3), "starting");  // as was said
 }
 
+TEST_F(Explain, a_policy_whose_parameter_keeps_jobs_from_passing_says_which) {
+  use("sjf", {{"head", "block"}});
+  submit_lasting(1, 100);
+  submit_lasting(2, 200);
+  submit_lasting(1, 300);
+  EXPECT_EQ(shown(3),
+            "behind job 2, which needs 2 free GPUs on one server; sjf does not let it pass, with head=skip it would");
+}
+
+TEST_F(Explain, only_a_job_that_shares_its_gpus_is_told_the_rule_for_sharing) {
+  use("fifo");
+  submit(1);
+  settle();
+  tell(report(1, 1, "running"));
+  EXPECT_EQ(summary(1), "job 1 is running on s, the server with the fewest free GPUs that suffice (policy fifo)");
+}
+
+TEST_F(Explain, a_job_that_fits_no_server_is_refused_with_the_most_gpus_there_are) {
+  submit(3);
+  EXPECT_EQ(answers[0].error().code, "gpus-unsatisfiable");
+  EXPECT_EQ(answers[0].error().message,
+            "no server can ever run this job: needs 3 GPUs on one server, the largest server has 2");
+}
+
 TEST_F(Explain, a_job_for_which_there_is_no_room_says_which_is_first) {
   submit_lasting(2, 100);
   submit_lasting(2, 100);

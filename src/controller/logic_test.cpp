@@ -414,13 +414,6 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
   EXPECT_TRUE(world.closed.count(2));
 }
 
-TEST_F(LogicTest, a_job_that_fits_no_server_is_refused_with_the_largest_there_is) {
-  hello();
-  submit(3);
-  EXPECT_EQ(answers[0].error().code, "gpus-unsatisfiable");
-  EXPECT_EQ(answers[0].error().notes[0], "the largest is s with 2");
-}
-
 // ---- policies ----
 
 // ---- what trainings tell ----

@@ -57,14 +57,6 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   return text;
 }
 
-std::string largest_server(const Core& core) {
-  const Server* largest = nullptr;
-  for (const Server& server : core.servers()) {
-    if (!largest || server.description.gpus > largest->description.gpus) largest = &server;
-  }
-  return largest ? fmt::format("the largest is {} with {}", largest->description.name, largest->description.gpus) : "";
-}
-
 }  // namespace
 
 Error already_ended(const store::JobRow& job) {
@@ -87,13 +79,10 @@ Status Submissions::check(const wire::JobSpec& spec) const {
   const JobRequest request = make_request(spec, JobId(0), Instant{0}, profiles_, core);
   const Verdict verdict = could_ever_run(core_.servers(), request, request.gpus_min);
   if (verdict.possible()) return {};
+  const std::string lack = "no server can ever run this job: " + lack_text(verdict);
   if (verdict.lack != Lack::gpus || !request.gpu_types.empty())
-    return invalid("resources-unsatisfiable", "no server can ever run this job: " + lack_text(verdict))
-        .hint("schedulearn gpus");
-  return invalid("gpus-unsatisfiable", fmt::format("no server has {} GPUs", request.gpus_min))
-      .note(largest_server(core_))
-      .hint("ask for fewer:        schedulearn submit --gpus N …")
-      .at("/gpus");
+    return invalid("resources-unsatisfiable", lack).hint("schedulearn gpus");
+  return invalid("gpus-unsatisfiable", lack).hint("ask for fewer: schedulearn submit --gpus N …").at("/gpus");
 }
 
 // The answer to a key that has been seen before.

@@ -12,7 +12,7 @@ namespace {
 ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
   const JobRequest& request = job.request;
   const int count = request.gpus_min;
-  bool any_up = false, any_eligible = false, draining = false, quarantined = false, outside = false;
+  bool any_up = false, draining = false, quarantined = false, outside = false;
   int most = 0, total = 0;
   for (std::size_t i = 0; i < ledger.servers().size(); ++i) {
     const ServerIndex at(static_cast<std::uint32_t>(i));
@@ -22,7 +22,6 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
     if (server.state != ServerState::up) continue;
     any_up = true;
     if (!is_eligible(server, request)) continue;
-    any_eligible = true;
     outside = outside || !server.outside.empty();
     most = std::max(most, ledger.free().count(at));
     total += ledger.free().count(at);
@@ -30,7 +29,6 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
   if (!any_up) {
     return quarantined ? ReasonCode::quarantined : draining ? ReasonCode::draining : ReasonCode::server_down;
   }
-  if (!any_eligible) return request.gpu_types.empty() ? ReasonCode::gpu_memory : ReasonCode::gpu_type;
   if (place(ledger.free(), ledger.servers(), job, count)) return ReasonCode::behind_others;
   if (most >= count) return ReasonCode::cpu_or_memory;
   if (total >= count && request.single_server) return ReasonCode::fragmented;

@@ -29,6 +29,17 @@ TEST(Standing, run_times_say_where_they_come_from) {
             "about 1m 40s left on 1 GPU, by its user's finished jobs; 8 of 10 such jobs run for 10s to 16m 40s");
 }
 
+TEST(Standing, priority_tells_who_makes_room_and_when) {
+  Cluster cluster({2}, "priority");
+  JobRequest urgent = gpus(2);
+  urgent.priority = 3;
+  cluster.submit(1, gpus(1)).submit(2, elastic(1, 1)).submit(3, urgent);
+  EXPECT_EQ(standing(cluster, 0), "priority 0; keeps its GPUs: without a checkpoint folder it is never preempted");
+  EXPECT_EQ(standing(cluster, 1), "priority 0; makes room for higher ones after running for 1m 00s");
+  EXPECT_EQ(standing(cluster, 2),
+            "priority 3; lower ones make room for it if they have a checkpoint folder, after running for 1m 00s");
+}
+
 TEST(Standing, edf_tells_the_deadline) {
   Cluster cluster({1}, "edf");
   JobRequest due = with_estimate(gpus(1), 60);

@@ -32,10 +32,6 @@ bool EasyPolicy::serve(const Snapshot& snapshot, Trial& trial, Plan& plan) {
   Walk walk(lines_);
   for (; !walk.done(); walk.next()) {
     const Job& job = snapshot.job(walk.job());
-    if (!has_all_members(job.request)) {
-      plan.defer(walk.job(), ReasonCode::gang_incomplete);
-      continue;
-    }
     auto gpus = find(snapshot, trial.free(), job);
     if (!gpus) break;
     take(snapshot, walk.job(), std::move(*gpus), trial);
@@ -67,7 +63,6 @@ void EasyPolicy::backfill(const Snapshot& snapshot, Walk& walk, Trial& trial, Pl
   walk.next();
   for (int tried = 0; tried < settings_.depth && !walk.done() && trial.free().total() > 0; ++tried, walk.next()) {
     const Job& job = snapshot.job(walk.job());
-    if (!has_all_members(job.request)) continue;
     if (is_frozen(job)) continue;  // it can continue on one server only, which find() does not know
     const Duration bound = run_bound(snapshot, job, gpus_of(job), settings_.reservations);
     const auto gpus = room.find(trial.free(), job.request, gpus_of(job), bound);

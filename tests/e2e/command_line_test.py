@@ -38,7 +38,7 @@ class CommandLineTest(LabTest):
         """Whatever follows a job ends and leaves the job alone; `run` cancels it if Ctrl-C is pressed again within 2 s."""
         silent = self.lab.submit("sleep 600", gpus=self.lab.gpus)
         until(lambda: self.lab.job(silent)["state"] == "running")
-        for arguments, waits_for in [(["logs", "-f", str(silent)], ""), (["submit", "--follow", "--", "true"], "waits:"), (["run", "--", "true"], "needs 1 free GPU")]:
+        for arguments, waits_for in [(["logs", "-f", str(silent)], ""), (["submit", "--follow", "--", "true"], "waits:"), (["run", "--", "true"], "needs 1 free GPU"), (["wait", str(silent)], ""), (["submit", "--wait", "--", "true"], "waits:")]:
             with subprocess.Popen([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url}) as command:
                 said = ""
                 while waits_for and waits_for not in said:
@@ -82,6 +82,19 @@ class CommandLineTest(LabTest):
         self.assertEqual(said("logs", twice), ("2\n", f"This is attempt 2; before it:  schedulearn logs --attempt 1 {twice}"))
         self.assertEqual(said("logs", "--attempt", 1, twice), ("1\n", ""))
 
+    def test_a_name_means_its_unfinished_job_and_no_job_if_there_are_several(self):
+        first, second = (self.lab.submit("true", hold=True, name="twin") for _ in range(2))
+        for verb in ("cancel", "release", "show", "why", "logs", "wait"):
+            done = self.lab.cli(verb, "twin", check=False)
+            self.assertEqual(done.returncode, 2, verb)
+            self.assertIn(f"2 unfinished jobs are called twin: {second}, {first}", done.stderr)
+        self.lab.cli("cancel", second)
+        self.lab.cli("cancel", "twin")
+        self.assertEqual([self.lab.job(job)["state"] for job in (first, second)], ["cancelled", "cancelled"])
+        shown = self.lab.cli("show", "twin").stdout
+        self.assertTrue(shown.startswith(f"Job {second} twin"), shown)
+        self.assertNotIn("schedulearn logs", shown)
+
     def test_ls_shows_what_runs_and_waits_before_what_has_ended(self):
         ended = [self.lab.submit("true", name=f"ended-{i}") for i in range(9)]
         for job in ended:
@@ -120,7 +133,9 @@ class CommandLineTest(LabTest):
         script = self.lab.folder / "train.py"
         script.write_text('"""A training."""\n')
         for arguments, code, words in [
-            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "the largest is lab with 4"), (("submit", broken), 2, "line 2, column"), (("submit", script), 2, f"schedulearn submit --gpus 1 -- python {script}"),
+            (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "needs 8 GPUs on one server, the largest server has 4"), (("submit", broken), 2, "line 2, column"), (("submit", script), 2, f"schedulearn submit --gpus 1 -- python {script}"),
+            (("submit", "."), 2, ". is a folder, not a job file"), (("run", "python train.py"), 3, "schedulearn submit --gpus 1 -- python train.py"), (("run", "--", "python train.py"), 2, 'there is no program called "python train.py"'),
+            (("help", "kill"), 2, "did you mean cancel?"), (("help", "resume"), 2, "did you mean release?"), (("restart", "5"), 2, "did you mean submit?"), (("help", "policy", "sett"), 2, "did you mean set?"), (("logs", "-n", "10", "5"), 2, "did you mean --tail?"),
             (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
             (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
             (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),

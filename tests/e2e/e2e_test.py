@@ -284,7 +284,7 @@ class BadInputTest(LabTest):
             self.assert_problem("POST", "/api/v1/jobs", body, expected)
             self.assert_problem("POST", "/jobs", body, expected)
         self.assertEqual(self.lab.jobs(), [])
-        self.assertEqual(self.assert_problem("POST", "/api/v1/jobs", '{"command": "x", "gpus": 5}', 422)["notes"], ["the largest is lab with 4"])
+        self.assertEqual(self.assert_problem("POST", "/api/v1/jobs", '{"command": "x", "gpus": 5}', 422)["detail"], "no server can ever run this job: needs 5 GPUs on one server, the largest server has 4")
         self.assertEqual(self.assert_problem("POST", "/api/v1/jobs", '{"command": "x", "comand": "y"}', 422)["hints"][0]["text"], "did you mean command?")
 
     def test_every_other_path_refuses_nonsense(self):

@@ -1,5 +1,6 @@
 #include "policies/queue/priority.h"
 
+#include "base/text.h"
 #include "policy/preemptive_policy.h"
 
 namespace sl {
@@ -7,7 +8,21 @@ namespace {
 
 class Priority : public PreemptivePolicy {
  public:
-  using PreemptivePolicy::PreemptivePolicy;
+  explicit Priority(const PreemptionSettings& settings)
+      : PreemptivePolicy(settings), quantum_s_(settings.min_quantum.to_seconds()) {}
+
+  std::string standing(const View& view, JobIndex index) const override {
+    const Job& job = view.job(index);
+    const std::string after = quantum_s_ > 0 ? " after running for " + duration_text(quantum_s_) : "";
+    const std::string priority = "priority " + std::to_string(job.request.priority);
+    if (job.is_waiting())
+      return priority + "; lower ones make room for it if they have a checkpoint folder" +
+             (after.empty() ? "" : "," + after);
+    const bool may_stop = job.request.preemptible && job.request.capability == Capability::checkpoint;
+    return priority + (may_stop                  ? "; makes room for higher ones" + after
+                       : job.request.preemptible ? "; keeps its GPUs: without a checkpoint folder it is never preempted"
+                                                 : "; keeps its GPUs: it is not to be preempted");
+  }
 
  protected:
   // The last of its class: it never displaces running jobs of the same class.
@@ -17,6 +32,9 @@ class Priority : public PreemptivePolicy {
   Rank running_rank(const Snapshot&, const Job& job) override {
     return {.major = -std::int64_t{job.request.priority}, .minor = job.last_start.us};
   }
+
+ private:
+  double quantum_s_;
 };
 
 }  // namespace
