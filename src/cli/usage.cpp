@@ -15,14 +15,13 @@ namespace sl::cli {
 namespace {
 
 // Words that people know from other schedulers and shells, and the command that does the same here.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 31> known_elsewhere{{
-    {"kill", "cancel"},    {"stop", "cancel"},     {"rm", "cancel"},     {"delete", "cancel"},  {"scancel", "cancel"},
-    {"qdel", "cancel"},    {"list", "ls"},         {"jobs", "ls"},       {"squeue", "ls"},      {"qstat", "ls"},
-    {"get", "ls"},         {"sbatch", "submit"},   {"qsub", "submit"},   {"start", "submit"},   {"srun", "run"},
-    {"info", "show"},      {"describe", "show"},   {"inspect", "show"},  {"log", "logs"},       {"tail", "logs"},
-    {"set", "policy set"}, {"policies", "policy"}, {"sinfo", "servers"}, {"nodes", "servers"},  {"nvidia-smi", "gpus"},
-    {"top", "gpus"},       {"simulate", "sim"},    {"hist", "cdf"},      {"resume", "release"}, {"restart", "submit"},
-    {"-n", "--tail"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 30> known_elsewhere{{
+    {"kill", "cancel"},     {"stop", "cancel"},   {"rm", "cancel"},      {"delete", "cancel"},   {"scancel", "cancel"},
+    {"qdel", "cancel"},     {"list", "ls"},       {"jobs", "ls"},        {"squeue", "ls"},       {"qstat", "ls"},
+    {"get", "ls"},          {"sbatch", "submit"}, {"qsub", "submit"},    {"start", "submit"},    {"srun", "run"},
+    {"info", "show"},       {"describe", "show"}, {"inspect", "show"},   {"log", "logs"},        {"tail", "logs"},
+    {"policies", "policy"}, {"sinfo", "servers"}, {"nodes", "servers"},  {"nvidia-smi", "gpus"}, {"top", "gpus"},
+    {"simulate", "sim"},    {"hist", "cdf"},      {"resume", "release"}, {"restart", "submit"},  {"-n", "--tail"},
 }};
 
 // Whether the command submits a job, whose own command follows "--".
