@@ -71,46 +71,17 @@ std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Dura
   return since;
 }
 
-namespace {
-
-// Whether `now` has more free than `before` at some time from the beginning of `now` on.
-bool has_more(const FutureGpus::Steps& now, const FutureGpus::Steps& before) {
-  std::size_t b = 0;
-  for (std::size_t n = 0; n < now.size(); ++n) {
-    const Instant end = n + 1 < now.size() ? now[n + 1].from : Instant::never();
-    while (b + 1 < before.size() && before[b + 1].from <= now[n].from) ++b;
-    for (std::size_t at = b; at < before.size() && (at == b || before[at].from < end); ++at) {
-      if (now[n].free > before[at].free) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
-IndexSet FutureGpus::with_more_than(const std::vector<Steps>& before) const {
-  IndexSet servers;
-  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
-    if (has_more(steps_[s], before[s])) servers.insert(s);
-  }
-  return servers;
-}
-
 bool FutureGpus::takes(ServerIndex server, const JobRequest& request) const {
   return sizes_[server.value] > 0 && is_eligible(snapshot_.servers[server], request);
 }
 
-std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length,
-                                                   const Search& search) const {
+std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length) const {
   std::optional<Booking> best;
   int best_free = 0;
-  const auto next = [&](std::uint32_t from) {
-    return search.servers ? search.servers->next(from) : from < steps_.size() ? from : IndexSet::none;
-  };
-  for (std::uint32_t s = next(0); s != IndexSet::none; s = next(s + 1)) {
+  for (std::uint32_t s = 0; s < steps_.size(); ++s) {
     const ServerIndex server(s);
     if (sizes_[s] < gpus || !takes(server, request)) continue;
-    const Instant before = best ? best->from + Duration{1} : search.before;
+    const Instant before = best ? best->from + Duration{1} : Instant::never();
     const auto at = first_with(steps_[s], gpus, length, before);
     if (!at) continue;
     if (*at == snapshot_.now && !has_resources(request, {{server, gpus}})) continue;
@@ -145,9 +116,8 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   return taken;
 }
 
-std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length,
-                                                    const Search& search) const {
-  for (std::size_t i = 0; i < total_.size() && total_[i].from < search.before; ++i) {
+std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length) const {
+  for (std::size_t i = 0; i < total_.size(); ++i) {
     if (total_[i].free < gpus) continue;
     const Instant from = total_[i].from;
     if (least(total_, from, from + length) < gpus) continue;
@@ -158,11 +128,10 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
   return std::nullopt;
 }
 
-std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length,
-                                            const Search& search) const {
-  auto on_one = earliest_on_one(request, gpus, length, search);
+std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length) const {
+  auto on_one = earliest_on_one(request, gpus, length);
   if (request.single_server || (on_one && on_one->from == snapshot_.now)) return on_one;
-  auto on_many = earliest_on_many(request, gpus, length, search);
+  auto on_many = earliest_on_many(request, gpus, length);
   if (!on_one || (on_many && on_many->from < on_one->from)) return on_many;
   return on_one;
 }

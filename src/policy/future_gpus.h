@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "policy/index_set.h"
 #include "policy/reservations.h"
 
 namespace sl {
@@ -22,46 +21,34 @@ struct Booking {
 
 class FutureGpus {
  public:
+  FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings);
+
+  // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best.
+  // Nothing: never, on servers that are up.
+  std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length) const;
+  bool is_possible(const JobRequest& request, const Booking& booking) const;
+  void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
+  void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
+  int free_now() const { return total_.front().free; }
+
+ private:
   struct Step {
     Instant from;
     int free;  // until the next step
   };
   using Steps = std::vector<Step>;  // never empty; the first is now
 
-  FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings);
-
-  // Where a search may end early: a start at `before` or later is of no use, and before that no other servers have room.
-  struct Search {
-    Instant before = Instant::never();
-    const IndexSet* servers = nullptr;  // null: all
-  };
-  // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best.
-  // Nothing: never, on servers that are up.
-  std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length, const Search& search) const;
-  bool is_possible(const JobRequest& request, const Booking& booking) const;
-  void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
-  void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
-  int free_now() const { return total_.front().free; }
-
-  // By server, bookings included. All of a pool are at its first server.
-  const std::vector<Steps>& steps() const { return steps_; }
-  // The servers on which at some time from now on more GPUs are free than by `before`, which is of the same servers.
-  IndexSet with_more_than(const std::vector<Steps>& before) const;
-  // The one that stands for the server here: itself, or the first of its pool.
-  ServerIndex stands_for(ServerIndex server) const {
-    return snapshot_.servers[server].description.in_pool ? first_of_pool_ : server;
-  }
-
- private:
   static void add(Steps& steps, Instant from, Instant to, int gpus);
   static int least(const Steps& steps, Instant from, Instant to);
   static std::optional<Instant> first_with(const Steps& steps, int gpus, Duration length, Instant before);
-  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length,
-                                         const Search& search) const;
-  std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length,
-                                          const Search& search) const;
+  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length) const;
+  std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
+  // All servers of a pool count as one, the first of them.
+  ServerIndex stands_for(ServerIndex server) const {
+    return snapshot_.servers[server].description.in_pool ? first_of_pool_ : server;
+  }
   bool has_resources(const JobRequest& request, const ServerCounts& on) const;
   void change(const JobRequest& request, const Booking& booking, int sign);
 

@@ -1,7 +1,6 @@
 #include "policies/queue/fifo_conservative.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <sstream>
 
@@ -19,19 +18,11 @@ using Promises = std::map<JobId, Booking>;
 // One line per job: id, start and length in microseconds, server:count for each server.
 std::string to_text(const Promises& promises) {
   std::string text = promises_version;
-  const auto add = [&text](char before, std::int64_t number) {
-    char digits[20];
-    text += before;
-    text.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
-  };
   for (const auto& [id, booking] : promises) {
-    add('\n', id.value);
-    add(' ', booking.from.us);
-    add(' ', booking.length.us);
-    for (const ServerCount& part : booking.on) {
-      add(' ', part.server.value);
-      add(':', part.gpus);
-    }
+    text += '\n' + std::to_string(id.value) + ' ' + std::to_string(booking.from.us) + ' ' +
+            std::to_string(booking.length.us);
+    for (const ServerCount& part : booking.on)
+      text += ' ' + std::to_string(part.server.value) + ':' + std::to_string(part.gpus);
   }
   return text;
 }
@@ -61,11 +52,6 @@ class FifoConservative : public ArrivalPolicy {
  public:
   FifoConservative(const ReservationSettings& settings, int depth) : settings_(settings), depth_(depth) {}
 
-  void attach(const Snapshot& snapshot) override {
-    ArrivalPolicy::attach(snapshot);
-    before_.clear();
-  }
-
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (lines_.empty()) return;
     gather(snapshot, recall(snapshot.memory.blob));
@@ -75,12 +61,9 @@ class FifoConservative : public ArrivalPolicy {
     const std::vector<Holding> held = holdings(snapshot, settings_);
     FutureGpus future(snapshot, held);
     book_promises(future);
-    find_room(snapshot, future);
-    int round = 0;
-    while (round < rounds_max && move_up(future)) ++round;
+    for (int round = 0; round < rounds_max && move_up(future); ++round) continue;
     const Instant at = std::min(first_end(held), start(snapshot, plan));
     if (future.free_now() > 0 && !at.is_never()) plan.wake_at(at);  // else no job can start before the next event
-    before_ = round < rounds_max ? future.steps() : std::vector<FutureGpus::Steps>();
     recalled_ = promises();
     recalled_text_ = to_text(recalled_);
     if (recalled_text_ != snapshot.memory.blob) plan.remember(recalled_text_);
@@ -97,22 +80,17 @@ class FifoConservative : public ArrivalPolicy {
     return kept;
   }
 
- protected:
-  bool has_line_per_shape() const override { return false; }
-
  private:
   struct Entry {
     JobIndex job;
     const JobRequest* request;
     Duration length;
     std::optional<Booking> booked;
-    bool is_as_before = false;  // booked, for as long as in the last decision
   };
 
   // Reads the text only if it is not what this policy wrote last.
   const Promises& recall(const std::string& text) {
     if (text != recalled_text_) {
-      before_.clear();
       recalled_ = parse(text);
       recalled_text_ = text;
     }
@@ -134,7 +112,6 @@ class FifoConservative : public ArrivalPolicy {
   void book_promises(FutureGpus& future) {
     for (Entry& entry : entries_) {
       if (!entry.booked) continue;
-      entry.is_as_before = entry.booked->length == entry.length;
       entry.booked->length = entry.length;
       if (future.is_possible(*entry.request, *entry.booked)) {
         future.book(*entry.request, *entry.booked);
@@ -144,45 +121,19 @@ class FifoConservative : public ArrivalPolicy {
     }
   }
 
-  // At the end of the last decision no job could move to an earlier time. Where there is no more room since, none can:
-  // only servers with more room are searched for a job that has its booking from then.
-  void find_room(const Snapshot& snapshot, const FutureGpus& future) {
-    const bool is_known = !before_.empty() && generation_ == snapshot.free.generation();
-    generation_ = snapshot.free.generation();
-    room_ = is_known ? future.with_more_than(before_) : IndexSet();
-    if (is_known) return;
-    for (Entry& entry : entries_) entry.is_as_before = false;
-  }
-
   // Each job in turn moves to the earliest time that the others leave. Returns whether any moved.
   bool move_up(FutureGpus& future) {
     bool moved = false;
     for (Entry& entry : entries_) {
-      const bool is_bound = entry.booked && entry.is_as_before && entry.request->demand.is_zero();
-      if (is_bound && room_.empty()) continue;
-      FutureGpus::Search search;
-      if (entry.booked) search.before = entry.booked->from;
-      if (is_bound) search.servers = &room_;
-      const bool is_elsewhere = is_bound && entry.request->single_server && !has_room_at(future, *entry.booked);
-      if (entry.booked && !is_elsewhere) future.unbook(*entry.request, *entry.booked);
-      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length, search);
-      if (earliest) {
-        if (is_elsewhere) future.unbook(*entry.request, *entry.booked);
-        if (entry.booked) leave_room(future, *entry.booked);
-        entry.booked = *earliest;
+      if (entry.booked) future.unbook(*entry.request, *entry.booked);
+      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length);
+      if (earliest && (!entry.booked || earliest->from < entry.booked->from)) {
+        entry.booked = std::move(earliest);
         moved = true;
       }
-      if (entry.booked && (earliest || !is_elsewhere)) future.book(*entry.request, *entry.booked);
+      if (entry.booked) future.book(*entry.request, *entry.booked);
     }
     return moved;
-  }
-  // Else its own booking does not matter to where it looks.
-  bool has_room_at(const FutureGpus& future, const Booking& booking) const {
-    return std::ranges::any_of(
-        booking.on, [&](const ServerCount& part) { return room_.contains(future.stands_for(part.server).value); });
-  }
-  void leave_room(const FutureGpus& future, const Booking& left) {
-    for (const ServerCount& part : left.on) room_.insert(future.stands_for(part.server).value);
   }
 
   // Returns when the first of the jobs it starts will end.
@@ -214,9 +165,6 @@ class FifoConservative : public ArrivalPolicy {
   ReservationSettings settings_;
   std::size_t depth_;
   std::vector<Entry> entries_;
-  std::vector<FutureGpus::Steps> before_;  // at the end of the last decision; empty: not known
-  std::uint64_t generation_ = 0;           // of the free GPUs then
-  IndexSet room_;                          // servers with more room since then
   Promises recalled_;
   std::string recalled_text_;
 };
