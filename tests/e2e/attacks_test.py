@@ -322,7 +322,7 @@ class BadInputTest(LabTest):
         self.assertEqual((refused.returncode, "job-not-held" in refused.stderr), (5, True))
 
     def test_messages_of_the_command_line_are_ours(self):
-        for arguments, words in ((("logs", "--tail", "-3", "1"), "takes a number of lines, not -3"), (("set", "1"), "there is no command set"), (("submit", "--gpu-type", "3090", "--", "true"), "resources-unsatisfiable")):
+        for arguments, words in ((("logs", "--tail", "-3", "1"), "takes a number of lines, not -3"), (("sett", "1"), "there is no command sett"), (("submit", "--gpu-type", "3090", "--", "true"), "resources-unsatisfiable")):
             done = self.lab.cli(*arguments, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(words, done.stderr)

@@ -223,7 +223,7 @@ class ServersTest(UpTest):
         for server in ("sim1", "sim2", "sim3"):
             self.assertRegex(why, rf"{server} +3 +4 +1 short")
         refused = lab.cli("submit", "--gpus", "5", "--", "true", check=False)
-        self.assertIn("no server has 5 GPUs", refused.stderr)
+        self.assertIn("needs 5 GPUs on one server, the largest server has 4", refused.stderr)
 
     def test_a_kill_and_a_new_start_leave_jobs_and_servers_as_they_were(self):
         lab = self.lab
