@@ -59,7 +59,7 @@ TEST_F(MovingTest, a_job_is_resized_by_a_stop_at_a_checkpoint_and_a_start) {
   tell(ended(1, 0, "order"));
   EXPECT_EQ(state(1), "starting");
   ASSERT_EQ(starts_of(1).size(), 2u);
-  const wire::StartAttempt& again = starts_of(1)[1];
+  const wire::StartAttempt again = starts_of(1)[1];
   EXPECT_EQ(again.incarnation.attempt, 2);
   EXPECT_TRUE(again.resume);
   EXPECT_EQ(again.placement.gpus.size(), 1u);
