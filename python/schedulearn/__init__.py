@@ -227,6 +227,30 @@ class Client:
         """Requests that the job be stopped."""
         return self._json("POST", f"/jobs/{job_id}/cancel", body={})
 
+    def suspend(self, job_id: int, dry_run: bool = False) -> dict[str, Any]:
+        """Takes the job's GPUs away until resume(): frozen, stopped at a checkpoint, or out of the queue."""
+        return self._intervene(job_id, "suspend", {}, dry_run)
+
+    def resume(self, job_id: int, dry_run: bool = False) -> dict[str, Any]:
+        """Lets a suspended job, or one submitted with `hold`, go on."""
+        return self._intervene(job_id, "resume", {}, dry_run)
+
+    def migrate(self, job_id: int, to: str | None = None, dry_run: bool = False) -> dict[str, Any]:
+        """Moves a running job with a checkpoint folder to another server."""
+        return self._intervene(job_id, "migrate", {} if to is None else {"to": to}, dry_run)
+
+    def scale(self, job_id: int, gpus: int | str, dry_run: bool = False) -> dict[str, Any]:
+        """Gives the job another number of GPUs, 2 or "1..4"."""
+        return self._intervene(job_id, "scale", {"gpus": gpus}, dry_run)
+
+    def retry(self, job_id: int, dry_run: bool = False) -> dict[str, Any]:
+        """Submits a job that has ended again, as a new job."""
+        return self._intervene(job_id, "retry", {}, dry_run)
+
+    def _intervene(self, job_id: int, verb: str, body: dict[str, Any], dry_run: bool) -> dict[str, Any]:
+        query = {"dry_run": "true"} if dry_run else None
+        return self._json("POST", f"/jobs/{job_id}/{verb}", body=body, query=query)
+
     def wait(self, job_id: int, timeout_s: float | None = None, poll_s: float = 0.5) -> dict[str, Any]:
         """Waits for the job to end and returns it. Raises TimeoutError if that takes longer than timeout_s."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s

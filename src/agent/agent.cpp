@@ -107,6 +107,7 @@ class LiveAgent : public Agent, private AgentPorts {
     launcher_.send(to_fields(*prepared));
     return {};
   }
+  void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
   void signal(const std::string& key, int number) override {
     files_.on_signal(key, number);
     launcher_.send({"signal", key, std::to_string(number)});

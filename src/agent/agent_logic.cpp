@@ -47,6 +47,7 @@ void AgentLogic::on_launcher_lost() {
 void AgentLogic::on_session_closed() {
   in_session_ = false;
   std::erase_if(attempts_, [](const auto& item) { return item.second.waiting.has_value(); });
+  for (auto& [key, attempt] : attempts_) attempt.waiting_to_thaw.reset();
 }
 
 void AgentLogic::disconnect() {
@@ -95,6 +96,10 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
     if (is_next(order->seq)) start(*order);
   } else if (const auto* stop_order = std::get_if<wire::StopAttempt>(&message)) {
     if (is_next(stop_order->seq)) stop(*stop_order, now);
+  } else if (const auto* freeze_order = std::get_if<wire::FreezeAttempt>(&message)) {
+    if (is_next(freeze_order->seq)) freeze(*freeze_order);
+  } else if (const auto* thaw_order = std::get_if<wire::ThawAttempt>(&message)) {
+    if (is_next(thaw_order->seq)) thaw(*thaw_order);
   } else if (const auto* forget_order = std::get_if<wire::ForgetAttempt>(&message)) {
     if (is_next(forget_order->seq)) forget(*forget_order);
   }
@@ -123,7 +128,7 @@ void AgentLogic::start(const wire::StartAttempt& order) {
   if (!is_new) return report(attempt.report);
   attempt.report.incarnation = order.incarnation;
   attempt.report.state = "starting";
-  if (!gpus_are_free(order)) {
+  if (!are_free(order.placement.gpus, order.incarnation, order.neighbours)) {
     attempt.waiting = order;
     return;
   }
@@ -142,14 +147,15 @@ void AgentLogic::launch(const std::string& key, const wire::StartAttempt& order)
   report(told);
 }
 
-// An attempt that the controller has given up may still be ending.
-bool AgentLogic::gpus_are_free(const wire::StartAttempt& order) const {
+// An attempt that the controller has given up may still be ending. A frozen one computes nothing.
+bool AgentLogic::are_free(const std::vector<int>& gpus, const Incarnation& self,
+                          const std::vector<Incarnation>& neighbours) const {
   return std::none_of(attempts_.begin(), attempts_.end(), [&](const auto& item) {
     const wire::AttemptReport& other = item.second.report;
-    if (std::find(order.neighbours.begin(), order.neighbours.end(), other.incarnation) != order.neighbours.end())
+    if (other.incarnation == self ||
+        std::find(neighbours.begin(), neighbours.end(), other.incarnation) != neighbours.end())
       return false;
-    return other.state != "exited" &&
-           std::any_of(order.placement.gpus.begin(), order.placement.gpus.end(), [&](int gpu) {
+    return other.state != "exited" && other.state != "frozen" && std::any_of(gpus.begin(), gpus.end(), [&](int gpu) {
              return std::find(other.gpus.begin(), other.gpus.end(), gpu) != other.gpus.end();
            });
   });
@@ -157,35 +163,62 @@ bool AgentLogic::gpus_are_free(const wire::StartAttempt& order) const {
 
 void AgentLogic::launch_waiting() {
   for (auto& [key, attempt] : attempts_) {
-    if (!attempt.waiting || !gpus_are_free(*attempt.waiting)) continue;
-    const wire::StartAttempt order = std::move(*attempt.waiting);
-    attempt.waiting.reset();
-    launch(key, order);
+    const Incarnation& self = attempt.report.incarnation;
+    if (attempt.waiting && are_free(attempt.waiting->placement.gpus, self, attempt.waiting->neighbours)) {
+      const wire::StartAttempt order = std::move(*attempt.waiting);
+      attempt.waiting.reset();
+      launch(key, order);
+    } else if (attempt.waiting_to_thaw && are_free(attempt.report.gpus, self, attempt.waiting_to_thaw->neighbours)) {
+      attempt.waiting_to_thaw.reset();
+      ports_.freeze(key, false);
+    }
   }
 }
 
 void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   const std::string key = key_of(order.incarnation);
   const auto at = attempts_.find(key);
-  if (at == attempts_.end()) return report_lost(order);  // unknown: it cannot be running here
+  if (at == attempts_.end()) return report_lost(order.incarnation);  // unknown: it cannot be running here
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
     attempts_.erase(at);
-    return report_lost(order);
+    return report_lost(order.incarnation);
   }
   if (attempt.report.state == "exited") return report(attempt.report);
   if (!attempt.kill_at.is_never()) return;  // already being ended
   attempt.report.state = "stopping";
+  attempt.waiting_to_thaw.reset();
   attempt.kill_at = now + Duration::seconds(order.grace_s);
   ports_.signal(key, signal_number(order.signal));
 }
 
-void AgentLogic::report_lost(const wire::StopAttempt& order) {
+void AgentLogic::report_lost(const Incarnation& incarnation) {
   wire::AttemptReport lost;
-  lost.incarnation = order.incarnation;
+  lost.incarnation = incarnation;
   lost.state = "exited";
   lost.failure_kind = "lost";
   report(lost);
+}
+
+// The launcher answers. What is being stopped goes on being stopped.
+void AgentLogic::freeze(const wire::FreezeAttempt& order) {
+  const std::string key = key_of(order.incarnation);
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return report_lost(order.incarnation);
+  HeldAttempt& attempt = at->second;
+  attempt.waiting_to_thaw.reset();
+  if (attempt.report.state == "running") return ports_.freeze(key, true);
+  report(attempt.report);
+}
+
+void AgentLogic::thaw(const wire::ThawAttempt& order) {
+  const std::string key = key_of(order.incarnation);
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return report_lost(order.incarnation);
+  HeldAttempt& attempt = at->second;
+  if (attempt.report.state != "frozen") return report(attempt.report);
+  if (are_free(attempt.report.gpus, order.incarnation, order.neighbours)) return ports_.freeze(key, false);
+  attempt.waiting_to_thaw = order;
 }
 
 void AgentLogic::forget(const wire::ForgetAttempt& order) {
@@ -205,7 +238,7 @@ void AgentLogic::on_launcher_state(const LauncherState& state) {
   const bool stopping = attempt.report.state == "stopping" && state.state == "running";
   wire::AttemptReport& told = attempt.report;
   told.incarnation = *incarnation;
-  told.state = stopping ? "stopping" : state.state;
+  told.state = stopping ? "stopping" : state.frozen ? "frozen" : state.state;
   told.pid = state.pid;
   told.gpus = split_gpus(state.gpus);
   if (state.started_us != 0) told.started_us = state.started_us;
@@ -216,6 +249,7 @@ void AgentLogic::on_launcher_state(const LauncherState& state) {
   if (!state.failure_message.empty()) told.failure_message = state.failure_message;
   if (!state.stopped_by.empty()) told.stopped_by = state.stopped_by;
   if (launcher_ready_) report(told);
+  if (state.frozen) launch_waiting();
   if (state.state != "exited") return;
   attempt.kill_at = Instant::never();
   launch_waiting();

@@ -35,6 +35,7 @@ class AgentPorts {
   // An error when this server cannot start anything at the moment; then nothing was started.
   virtual Status launch(const std::string& key, const wire::StartAttempt& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
+  virtual void freeze(const std::string& key, bool frozen) = 0;  // false: thaw
   virtual void forget(const std::string& key) = 0;
   virtual void renew(Instant until) = 0;                   // tells the launcher how long fenced attempts may run
   virtual void disconnect() = 0;                           // gives up the session; the world opens another one later
@@ -44,7 +45,9 @@ class AgentPorts {
 struct HeldAttempt {
   wire::AttemptReport report;
   Instant kill_at = Instant::never();
-  std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet
+  // For GPUs that another attempt has not left yet: to start, to go on.
+  std::optional<wire::StartAttempt> waiting;
+  std::optional<wire::ThawAttempt> waiting_to_thaw;
 };
 
 class AgentLogic {
@@ -75,14 +78,17 @@ class AgentLogic {
  private:
   void start(const wire::StartAttempt& order);
   void stop(const wire::StopAttempt& order, Instant now);
+  void freeze(const wire::FreezeAttempt& order);
+  void thaw(const wire::ThawAttempt& order);
   void forget(const wire::ForgetAttempt& order);
   void report(const wire::AttemptReport& report);
-  void report_lost(const wire::StopAttempt& order);
+  void report_lost(const Incarnation& incarnation);
   void disconnect();
   void renew(Instant from);
   void hear_of(const std::string& cluster, std::int64_t last_job);
   bool is_next(std::int64_t seq);
-  bool gpus_are_free(const wire::StartAttempt& order) const;
+  bool are_free(const std::vector<int>& gpus, const Incarnation& self,
+                const std::vector<Incarnation>& neighbours) const;
   void launch(const std::string& key, const wire::StartAttempt& order);
   void launch_waiting();
 
@@ -91,7 +97,7 @@ class AgentLogic {
   KnownCluster cluster_;
   bool launcher_ready_ = false;
   bool in_session_ = false;
-  bool is_welcome_ = false;  // in this session
+  bool is_welcome_ = false;                          // in this session
   std::int64_t reports_sent_ = 0, orders_seen_ = 0;  // in this session
   Instant hello_sent_, next_ping_;
   Duration lease_ = Duration::whole_seconds(30);  // until the controller sends its own

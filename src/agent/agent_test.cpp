@@ -29,6 +29,7 @@ class Ports : public AgentPorts {
     return cannot_launch;
   }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
+  void freeze(const std::string& key, bool frozen) override { freezes.push_back((frozen ? "freeze " : "thaw ") + key); }
   void forget(const std::string& key) override { forgotten.push_back(key); }
   void renew(Instant until) override { lease_until = until; }
   void disconnect() override { ++disconnects; }
@@ -36,7 +37,7 @@ class Ports : public AgentPorts {
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
-  std::vector<std::string> launched, forgotten;
+  std::vector<std::string> launched, forgotten, freezes;
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;
   int disconnects = 0;
@@ -113,6 +114,37 @@ TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
   EXPECT_EQ(ports.signals, (std::vector<std::pair<std::string, int>>{{"5.1", SIGUSR1}}));
   logic.tick(now + Duration::whole_seconds(10));
   EXPECT_EQ(ports.signals.back(), (std::pair<std::string, int>{"5.1", SIGKILL}));
+}
+
+TEST_F(AgentLogicTest, what_is_frozen_gives_up_its_gpus_and_gets_them_back_when_they_are_free) {
+  order_start();
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0"});
+  wire::StartAttempt next;
+  next.incarnation = {"", 6, 1, 0}, next.placement.gpus = {0};
+  give(next);
+  EXPECT_EQ(ports.launched, std::vector<std::string>{"5.1"});  // its GPU is not free yet
+  give(wire::FreezeAttempt{0, {"", 5, 1, 0}});
+  EXPECT_EQ(ports.freezes, std::vector<std::string>{"freeze 5.1"});
+  logic.on_launcher_state({.key = "5.1", .state = "running", .started_us = 1, .gpus = "0", .frozen = true});
+  EXPECT_EQ(ports.launched.back(), "6.1");
+  logic.on_launcher_state({.key = "6.1", .state = "running", .started_us = 1, .gpus = "0"});
+  give(wire::ThawAttempt{0, {"", 5, 1, 0}, {}});
+  EXPECT_EQ(ports.freezes.size(), 1u) << "another runs there";
+  logic.on_launcher_state({.key = "6.1", .state = "exited", .started_us = 1, .gpus = "0"});
+  EXPECT_EQ(ports.freezes.back(), "thaw 5.1");
+}
+
+TEST_F(AgentLogicTest, what_is_being_stopped_or_is_unknown_is_not_frozen) {
+  order_start();
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1});
+  wire::StopAttempt stop;
+  stop.incarnation = {"", 5, 1, 0};
+  give(stop);
+  give(wire::FreezeAttempt{0, {"", 5, 1, 0}});
+  EXPECT_EQ(ports.last_report().state, "stopping");
+  give(wire::FreezeAttempt{0, {"", 9, 1, 0}});
+  EXPECT_EQ(ports.last_report().failure_kind, "lost");
+  EXPECT_TRUE(ports.freezes.empty());
 }
 
 TEST_F(AgentLogicTest, tells_everything_it_holds_when_a_session_opens) {
@@ -258,6 +290,9 @@ class LauncherWorld : public Runtime, public LauncherPorts {
     if (number != SIGCONT) log.push_back("signal " + key + " " + std::to_string(number));
   }
   void kill(const std::string& key) override { log.push_back("kill " + key); }
+  void freeze(const std::string& key) override { log.push_back("freeze " + key), frozen.insert(key); }
+  void thaw(const std::string& key) override { log.push_back("thaw " + key), frozen.erase(key); }
+  bool is_frozen(const std::string& key) override { return frozen.count(key) != 0; }
   bool is_gone(const std::string& key) override { return lingering.count(key) == 0; }
   void forget(const std::string&) override {}
   void write_end(const LauncherState& state) override { log.push_back("write " + state.key); }
@@ -267,7 +302,9 @@ class LauncherWorld : public Runtime, public LauncherPorts {
   bool was_started(const std::string& key) override { return over == key; }
   void tell(const Fields& message) override {
     const auto state = to_state(message);
-    log.push_back(state ? "tell " + state->key + " " + state->state + state->failure_kind : message[0]);
+    log.push_back(!state          ? message[0]
+                  : state->frozen ? "tell " + state->key + " frozen"
+                                  : "tell " + state->key + " " + state->state + state->failure_kind);
   }
   std::int64_t wall_us() override { return 1; }
   std::vector<std::string> take() { return std::exchange(log, {}); }
@@ -276,6 +313,7 @@ class LauncherWorld : public Runtime, public LauncherPorts {
   std::string over;
   static constexpr std::int64_t gone = 51;  // the number of a leader that has ended
   std::set<std::string> lingering;          // whose trees have processes left
+  std::set<std::string> frozen;
 };
 
 class LauncherLogicTest : public testing::Test {
@@ -325,6 +363,30 @@ TEST_F(LauncherLogicTest, a_kill_is_for_the_whole_tree_and_other_signals_for_the
   logic.obey({"signal", "1.1", "9"}, now);
   EXPECT_EQ(world.take(), (Log{"signal 1.1 15", "kill 1.1"}));
   EXPECT_EQ(logic.attempts().at("1.1").state.stopped_by, "order");
+}
+
+TEST_F(LauncherLogicTest, a_frozen_attempt_goes_on_when_it_is_told_to_or_is_to_end) {
+  start("1.1"), start("2.1");
+  world.take();
+  logic.obey({"freeze", "1.1"}, now);
+  logic.obey({"freeze", "1.1"}, now);  // repeated: only answered
+  EXPECT_EQ(world.take(), (Log{"freeze 1.1", "tell 1.1 frozen", "tell 1.1 frozen"}));
+  logic.obey({"thaw", "1.1"}, now);
+  EXPECT_EQ(world.take(), (Log{"thaw 1.1", "tell 1.1 running"}));
+  logic.obey({"freeze", "2.1"}, now);
+  world.take();
+  logic.obey({"signal", "2.1", "15"}, now);  // waits for it until it is thawed
+  EXPECT_EQ(world.take(), (Log{"signal 2.1 15", "thaw 2.1"}));
+  logic.obey({"freeze", "9.1"}, now);
+  EXPECT_TRUE(world.take().empty());
+}
+
+TEST_F(LauncherLogicTest, a_successor_knows_what_stands_still) {
+  world.frozen = {"1.1"};
+  logic.recover({{{{"1.1", {.key = "1.1", .pid = 50, .boot = "b"}}}, {}}, "", {}}, "b");
+  world.take();
+  logic.obey({"list"}, now);
+  EXPECT_EQ(world.take(), (Log{"tell 1.1 frozen", "listed"}));
 }
 
 TEST_F(LauncherLogicTest, ends_that_come_together_share_one_sync) {

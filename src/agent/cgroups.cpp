@@ -120,11 +120,22 @@ void kill_processes(const std::string& group) {
   for (const std::string& below : groups_below(group)) kill_processes(below);
 }
 
+bool is_frozen(const std::string& group) {
+  return is_v2(group) ? read_proc_file(group + "/cgroup.events").find("frozen 1") != std::string::npos
+                      : read_proc_file(group + "/freezer.state") == "FROZEN\n";
+}
+
+bool set_frozen(const std::string& group, bool frozen) {
+  const bool written = is_v2(group) ? write_file(group + "/cgroup.freeze", frozen ? "1" : "0")
+                                    : write_file(group + "/freezer.state", frozen ? "FROZEN" : "THAWED");
+  for (int i = 0; written && frozen && i < freeze_polls && !is_frozen(group); ++i) ::usleep(1'000);
+  return written;
+}
+
 void kill_v1(const std::string& group) {
-  write_file(group + "/freezer.state", "FROZEN");
-  for (int i = 0; i < freeze_polls && read_proc_file(group + "/freezer.state") != "FROZEN\n"; ++i) ::usleep(1'000);
+  set_frozen(group, true);
   kill_processes(group);
-  write_file(group + "/freezer.state", "THAWED");
+  set_frozen(group, false);
 }
 
 }  // namespace
@@ -167,6 +178,12 @@ void kill_cgroup(const std::string& group) {
   if (group.empty() || !exists(group)) return;
   is_v2(group) ? void(write_file(group + "/cgroup.kill", "1")) : kill_v1(group);
 }
+
+bool freeze_cgroup(const std::string& group, bool frozen) {
+  return !group.empty() && exists(group) && set_frozen(group, frozen);
+}
+
+bool is_frozen_cgroup(const std::string& group) { return is_frozen(group); }
 
 void remove_cgroup(const std::string& group) {
   if (group.empty() || ::rmdir(group.c_str()) == 0) return;

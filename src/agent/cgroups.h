@@ -29,6 +29,9 @@ class Cgroups {
 bool is_empty_cgroup(const std::string& group);
 // Ends all processes in it and below. v1 cannot do so at once: they are frozen, signalled and released.
 void kill_cgroup(const std::string& group);
+// Stops all processes in it, or lets them go on. False: there is no such group.
+bool freeze_cgroup(const std::string& group, bool frozen);
+bool is_frozen_cgroup(const std::string& group);
 // Call once it is empty.
 void remove_cgroup(const std::string& group);
 // Moves the calling process into it. spawn.h has a faster way for v2.

@@ -28,6 +28,7 @@ void LauncherLogic::recover(const Started& started, const std::string& boot) {
   state.pid = started.pid, state.started_us = started.wall_us;
   const bool is_of_this_boot = is_same_boot(started.boot, boot);
   const bool runs = is_of_this_boot && runtime_.adopt(started);
+  state.frozen = runs && runtime_.is_frozen(started.key);
   attempts_[started.key] = {std::move(state), true, runs && started.fenced};
   if (runs) return;
   on_ended(started.key, unknown_status);
@@ -41,6 +42,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
   const std::string& verb = order[0];
   if (verb == "start") return start(order, now);
   if (verb == "signal" && order.size() == 3) return send_signal(order[1], std::atoi(order[2].c_str()));
+  if ((verb == "freeze" || verb == "thaw") && order.size() == 2) return freeze(order[1], verb == "freeze");
   if (verb == "forget" && order.size() == 2) return forget(order[1]);
   if (verb == "list") return list();
   if (verb == "shutdown") shutting_down_ = true;
@@ -89,13 +91,26 @@ void LauncherLogic::send_signal(const std::string& key, int number) {
   deliver(at->second, number, by_order);
 }
 
+// Told also if nothing changes: the order may have been repeated.
+void LauncherLogic::freeze(const std::string& key, bool frozen) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return;
+  LauncherState& state = at->second.state;
+  if (state.state == "running" && state.frozen != frozen) {
+    frozen ? runtime_.freeze(key) : runtime_.thaw(key);
+    state.frozen = frozen;
+  }
+  ports_.tell(to_fields(state));
+}
+
 // A request goes to the leader's process group, which a stopped process receives too; nothing escapes a kill. If both an
 // order and the lease end an attempt, the lease counts: then the job may be started elsewhere.
 void LauncherLogic::deliver(Attempt& attempt, int number, const char* by) {
   const std::string& key = attempt.state.key;
   if (attempt.state.stopped_by != by_lease) attempt.state.stopped_by = by;
   if (number == SIGKILL) return runtime_.kill(key);
-  runtime_.signal(key, number);
+  runtime_.signal(key, number);  // a frozen process receives it when it is thawed
+  if (std::exchange(attempt.state.frozen, false)) runtime_.thaw(key);
   runtime_.signal(key, SIGCONT);
 }
 
@@ -116,6 +131,7 @@ void LauncherLogic::on_ended(const std::string& key, int status) {
   if (at == attempts_.end() || at->second.state.state != "running" || ending_.count(key) != 0) return;
   LauncherState state = at->second.state;
   state.state = "exited";
+  state.frozen = false;
   state.ended_us = ports_.wall_us();
   if (status == unknown_status) {
     state.failure_kind = "lost";

@@ -75,6 +75,7 @@ class LauncherLogic {
   void recover(const Started& started, const std::string& boot);
   void start(const Fields& order, Instant now);
   void send_signal(const std::string& key, int number);
+  void freeze(const std::string& key, bool frozen);
   void forget(const std::string& key);
   void list();
   void enforce_lease(Instant now);

@@ -98,13 +98,14 @@ Fields to_fields(const LauncherState& s) {
           s.failure_kind,
           s.failure_message,
           s.gpus,
-          s.stopped_by};
+          s.stopped_by,
+          s.frozen ? "1" : "0"};
 }
 
 // A launcher outlives its agent, so it may be of an older version, which says less.
 std::optional<LauncherState> to_state(Fields f) {
   if (f.size() < 11 || f[0] != "state") return std::nullopt;
-  f.resize(12);
+  f.resize(13);
   return LauncherState{f[1],
                        f[2],
                        std::atoll(f[3].c_str()),
@@ -115,7 +116,8 @@ std::optional<LauncherState> to_state(Fields f) {
                        f[8],
                        f[9],
                        f[10],
-                       f[11]};
+                       f[11],
+                       f[12] == "1"};
 }
 
 }  // namespace sl::agent

@@ -2,8 +2,9 @@
 // each end with a zero byte; the first field is the verb.
 //
 //   agent -> launcher   start KEY FENCED CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
-//                       lease UNTIL_US   list   shutdown
+//                       freeze KEY   thaw KEY   lease UNTIL_US   list   shutdown
 //   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
+//                             FROZEN
 //                       listed
 //
 // KEY is that of an incarnation (model/incarnation.h). FENCED is 1 if the attempt must end with the lease, whose time
@@ -62,6 +63,7 @@ struct LauncherState {
   std::string failure_kind, failure_message;
   std::string gpus;        // "0,1"
   std::string stopped_by;  // who asked it to end before it did: "order", "lease"; empty: nobody
+  bool frozen = false;     // while it runs
 };
 Fields to_fields(const LauncherState& state);
 std::optional<LauncherState> to_state(Fields fields);

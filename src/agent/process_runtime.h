@@ -34,6 +34,9 @@ class ProcessRuntime : public Runtime {
   bool adopt(const Started& started) override;
   void signal(const std::string& key, int number) override;
   void kill(const std::string& key) override { trees_.kill(key); }
+  void freeze(const std::string& key) override { trees_.freeze(key); }
+  void thaw(const std::string& key) override { trees_.thaw(key); }
+  bool is_frozen(const std::string& key) override { return trees_.is_frozen(key); }
   bool is_gone(const std::string& key) override { return trees_.is_gone(key); }
   void forget(const std::string& key) override;
 

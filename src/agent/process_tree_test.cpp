@@ -114,6 +114,30 @@ TEST_P(ProcessTreeTest, nothing_gets_away) {
   }
 }
 
+// Those that have left the session or the group stand still too, and what is stopped in the middle goes on there.
+TEST_P(ProcessTreeTest, a_whole_tree_stands_still_and_goes_on) {
+  const std::string count =
+      "setsid bash -c 'for ((i=0;;++i)); do echo $i > count; sleep 0.01; done' & echo $! > pid; wait";
+  const pid_t pid = start("1.1", count);
+  const auto counted = [&] {
+    int number = -1;
+    std::ifstream(dir + "/count") >> number;
+    return number;
+  };
+  EXPECT_TRUE(eventually([&] { return counted() > 0; }));
+  EXPECT_FALSE(runtime->is_frozen("1.1"));
+  runtime->freeze("1.1");
+  EXPECT_TRUE(eventually([&] { return runtime->is_frozen("1.1"); }));
+  const int stood_at = counted();
+  ::usleep(200'000);
+  EXPECT_LE(counted(), stood_at);  // a file being rewritten is empty for a moment
+  runtime->thaw("1.1");
+  EXPECT_TRUE(eventually([&] { return counted() > stood_at; }));
+  runtime->freeze("1.1");
+  end("1.1");
+  EXPECT_FALSE(runs(pid));
+}
+
 TEST_P(ProcessTreeTest, what_others_have_started_lives_on) {
   const pid_t other = start("2.1", "setsid sleep 300 & echo $! > pid; sleep 300");
   start("1.1", "setsid sleep 300 & echo $! > pid; sleep 300");

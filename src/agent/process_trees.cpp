@@ -10,6 +10,8 @@
 namespace sl::agent {
 namespace {
 
+constexpr int freeze_looks = 100;
+
 bool leader_runs(const ProcessTree& tree) {
   if (tree.leader_ended) return false;
   const auto leader = find_process(tree.leader);
@@ -118,6 +120,36 @@ void ProcessTrees::kill(const std::string& key) const {
   if (!tree) return;
   kill_cgroup(tree->cgroup);
   for (const ProcessFacts& process : members(key)) signal_process(process.pid, process.started_ticks, SIGKILL);
+}
+
+// What is being started while its parent is stopped would be missed: looks again until all are stopped.
+void ProcessTrees::freeze(const std::string& key) const {
+  const ProcessTree* tree = find(key);
+  if (!tree || freeze_cgroup(tree->cgroup, true)) return;
+  for (int look = 0; look < freeze_looks; ++look) {
+    bool any_runs = false;
+    for (const ProcessFacts& process : members(key)) {
+      if (process.is_stopped) continue;
+      any_runs = true;
+      signal_process(process.pid, process.started_ticks, SIGSTOP);
+    }
+    if (!any_runs) return;
+  }
+}
+
+void ProcessTrees::thaw(const std::string& key) const {
+  const ProcessTree* tree = find(key);
+  if (!tree || freeze_cgroup(tree->cgroup, false)) return;
+  for (const ProcessFacts& process : members(key)) signal_process(process.pid, process.started_ticks, SIGCONT);
+}
+
+// By its leader: nobody freezes a part of a tree.
+bool ProcessTrees::is_frozen(const std::string& key) const {
+  const ProcessTree* tree = find(key);
+  if (!tree) return false;
+  if (!tree->cgroup.empty()) return is_frozen_cgroup(tree->cgroup);
+  const auto leader = find_process(tree->leader);
+  return leader && leader->started_ticks == tree->started_ticks && leader->is_stopped;
 }
 
 bool ProcessTrees::holds(pid_t pid) const {

@@ -41,6 +41,10 @@ class ProcessTrees {
   // Whether no process of it is left; one that has ended but was not waited for does not count.
   bool is_gone(const std::string& key) const;
   void kill(const std::string& key) const;
+  // With its control group, or by SIGSTOP and SIGCONT to each of its processes.
+  void freeze(const std::string& key) const;
+  void thaw(const std::string& key) const;
+  bool is_frozen(const std::string& key) const;
   // Whether the process belongs to an attempt.
   bool holds(pid_t pid) const;
   // Whether a child of ours leads a tree.

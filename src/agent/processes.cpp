@@ -31,6 +31,7 @@ std::optional<ProcessFacts> find_process(pid_t pid) {
                   &facts.parent, &facts.session, &ticks) != 4)
     return std::nullopt;
   facts.started_ticks = ticks;
+  facts.is_stopped = state == 'T';
   facts.is_zombie = state == 'Z' || state == 'X';
   return facts;
 }

@@ -17,6 +17,7 @@ struct ProcessFacts {
   pid_t pid = 0, parent = 0, session = 0;
   std::int64_t started_ticks = 0;  // hundredths of a second since boot
   bool is_zombie = false;          // ended, but not waited for yet
+  bool is_stopped = false;         // by SIGSTOP or the like
 };
 
 // Empty if there is no such process.

@@ -23,8 +23,12 @@ class Runtime {
   virtual bool adopt(const Started& started) = 0;
   virtual void signal(const std::string& key, int number) = 0;  // to the leader's process group
   virtual void kill(const std::string& key) = 0;                // the whole tree; it may take a moment to die
-  virtual bool is_gone(const std::string& key) = 0;             // no process of the tree is left; unknown keys are gone
-  virtual void forget(const std::string& key) = 0;              // it is gone and its end is recorded
+  // The whole tree stops where it is, or goes on. A frozen tree obeys no signal but a kill until it is thawed.
+  virtual void freeze(const std::string& key) = 0;
+  virtual void thaw(const std::string& key) = 0;
+  virtual bool is_frozen(const std::string& key) = 0;
+  virtual bool is_gone(const std::string& key) = 0;  // no process of the tree is left; unknown keys are gone
+  virtual void forget(const std::string& key) = 0;   // it is gone and its end is recorded
 };
 
 }  // namespace sl::agent

@@ -29,7 +29,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn submit --gpus 1 -- python train.py submit a training
   schedulearn ls                                 see what runs and what waits
 
-Jobs      submit run ls show logs why wait set cancel release
+Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
 Cluster   status gpus events servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times speeds)  reproduce
@@ -100,6 +100,7 @@ class CommandLine {
   void add_global_flags();
   void add_job_commands();
   void add_submit(const std::string& name, bool run);
+  void add_interventions();
   void add_cluster_commands();
   void add_profile_commands();
   void add_system_commands();
@@ -118,7 +119,8 @@ class CommandLine {
   double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
-  std::map<std::string, std::string> flags_, changes_;  // of submit, of set
+  std::map<std::string, std::string> flags_, changes_;  // of submit; of set, migrate and scale
+  bool dry_run_ = false;
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
@@ -225,7 +227,9 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_flag_callback(
       "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
   c->add_flag_callback(
-      "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn release ID");
+      "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");
+  c->add_flag_callback(
+      "--freeze", [this] { flags_["freeze"] = "true"; }, "it may be stopped where it runs and continued there");
   c->add_flag_callback(
       "--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
   c->add_flag_callback(
@@ -315,10 +319,44 @@ void CommandLine::add_job_commands() {
   changing("--priority", "priority", "higher is served first, under policies that heed it");
   changing("--gpus", "gpus", "2, or 1..4; only while the job waits");
   changing("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
-  command(app_, "release", "Put jobs that were submitted with --hold in the queue.", "  schedulearn release 5\n",
-          [this] { return release_jobs(context(), selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, last or a name")
+  add_interventions();
+}
+
+void CommandLine::add_interventions() {
+  const auto add = [this](const char* verb, const char* summary, const char* examples) {
+    CLI::App* c = command(app_, verb, summary, examples, [this, verb = std::string(verb)] {
+      return intervene(context(), verb, selectors_, changes_, dry_run_);
+    });
+    c->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
+    return c;
+  };
+  const auto add_jobs = [this](CLI::App* c, const char* what) { c->add_option("job", selectors_, what)->required(); };
+  add_jobs(add("suspend", "Take the GPUs of jobs away until they are resumed; they lose nothing.",
+               "  schedulearn suspend 5\n  schedulearn suspend 5 --dry-run\n"),
+           "5, 1-5, last, all or a name");
+  CLI::App* resume =
+      add("resume", "Let suspended jobs, and those submitted with --hold, go on.", "  schedulearn resume 5\n");
+  resume->alias("release");
+  add_jobs(resume, "5, 1-5, last, all or a name");
+  CLI::App* migrate = add("migrate", "Move a running job to another server; it continues from its checkpoint.",
+                          "  schedulearn migrate 5\n  schedulearn migrate 5 --to gpu4 --dry-run\n");
+  add_jobs(migrate, "5, 1-5, last or a name");
+  migrate->add_option_function<std::string>(
+      "--to", [this](const std::string& server) { changes_["to"] = server; }, "the server; default: any other");
+  CLI::App* scale = add("scale", "Give a job another number of GPUs; a running one continues from its checkpoint.",
+                        "  schedulearn scale 5 2\n  schedulearn scale 5 1..4\n");
+  scale
+      ->add_option_function<std::string>(
+          "job", [this](const std::string& job) { selectors_ = {job}; }, "5, last or a name")
       ->required();
+  scale
+      ->add_option_function<std::string>(
+          "gpus", [this](const std::string& gpus) { changes_["gpus"] = gpus; }, "2, or 1..4")
+      ->required();
+  CLI::App* retry = command(app_, "retry", "Submit jobs that have ended again.", "  schedulearn retry 5\n",
+                            [this] { return retry_jobs(context(), selectors_, dry_run_); });
+  retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
+  add_jobs(retry, "5, 1-5, last or a name");
 }
 
 void CommandLine::add_cluster_commands() {

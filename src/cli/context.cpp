@@ -65,7 +65,7 @@ int fail(const Error& error) {
 
 namespace {
 
-constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing";
+constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing,stopping";
 
 std::optional<std::int64_t> whole(std::string_view text) {
   const auto number = parse_whole_number(text);

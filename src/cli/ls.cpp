@@ -138,9 +138,10 @@ void print_footer(const Context& context, const JobList& found) {
   std::string text;
   if (cluster.ok()) {
     const json::value& counts = value_at(*cluster, "jobs");
-    const double held = number_at(counts, "held");
     text = fmt::format("{} running, {} pending", number_at(counts, "running"), number_at(counts, "pending"));
-    if (held > 0) text += fmt::format(", {} held", held);
+    for (const char* state : {"held", "suspended"}) {
+      if (number_at(counts, state) > 0) text += fmt::format(", {} {}", number_at(counts, state), state);
+    }
     text += ".";
   }
   if (found.total > static_cast<std::int64_t>(jobs.size()))

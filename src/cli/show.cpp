@@ -239,11 +239,11 @@ int why(const Context& context, const std::string& selector) {
                       : verdict == "will_run_after" ? "It will run after those ahead of it."
                       : verdict == "policy_decides"
                           ? "Nothing is wrong with the request; only the policy knows when its turn comes."
-                      : verdict == "held" ? "It waits until it is released."
+                      : verdict == "held" ? "It waits until it is resumed."
                                           : "";
   std::printf("%s.%s%s\n", text_at(*explain, "summary").c_str(), *words ? " " : "", words);
   show_prospects(*explain, ids->front());
-  if (verdict == "held") line("Release", context.next_command("release", ids->front()));
+  if (verdict == "held") line("Resume", context.next_command("resume", ids->front()));
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {
     table.add({text_at(server, "server"), fmt::format("{}", number_at(server, "free")),

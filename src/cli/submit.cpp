@@ -131,7 +131,7 @@ void report(const Context& context, const json::value& job) {
               context.unicode ? "·" : "-");
   const std::string reason = text_at(value_at(job, "reason"), "text");
   if (text_at(job, "state") == "held")
-    std::printf("  is held until: schedulearn release %lld\n", static_cast<long long>(id));
+    std::printf("  is held until: schedulearn resume %lld\n", static_cast<long long>(id));
   if (text_at(job, "state") == "pending" && !reason.empty()) std::printf("  waits: %s\n", reason.c_str());
   std::printf(
       "\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n",

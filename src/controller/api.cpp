@@ -102,26 +102,29 @@ void Api::create_job(Call call) { submit(std::move(call), false); }
 void Api::submit(Call call, bool legacy) {
   if (!is_json(call.request))
     return call.fail(invalid("media-type", "a submission is JSON: Content-Type: application/json"));
-  Logic::Submission submission;
   Result<wire::JobSpec> spec = wire::parse_job_json(call.request.body, "/");
   if (!spec.ok()) return call.fail(spec.error());
-  submission.spec = std::move(*spec);
-  if (submission.spec.user.empty()) submission.spec.user = call.user();
-  if (const Status may = may_act_for(call.identity, submission.spec.user); !may.ok()) return call.fail(may.error());
-  submission.idempotency_key = call.request.header("idempotency-key").value_or("");
-  submission.body_hash = hash_of(call.request.body);
+  if (spec->user.empty()) spec->user = call.user();
+  if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return call.fail(may.error());
+  if (call.request.parameter("dry_run") == "true") {
+    if (const Status checked = logic_.check(*spec); !checked.ok()) return call.fail(checked.error());
+    return call.send(200, json::object{{"spec", wire::to_value(*spec)}, {"would_start", true}});
+  }
+  const std::string body = call.request.body;
+  submit(std::move(call), std::move(*spec), body, legacy);
+}
+
+// `body`: with the same idempotency key, two requests are the same if they agree in it.
+void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy) {
+  Logic::Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
   if (submission.idempotency_key.size() > 200)
     return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
-  if (call.request.parameter("dry_run") == "true") {
-    if (const Status checked = logic_.check(submission.spec); !checked.ok()) return call.fail(checked.error());
-    return call.send(200, json::object{{"spec", wire::to_value(submission.spec)}, {"would_start", true}});
-  }
   logic_.submit(std::move(submission), call.now, [this, call, legacy](Result<JobId> job) {
     if (!job.ok()) return call.fail(job.error());
     with_job(call, *job, [this, legacy](const Call& asked, const JobEntry& entry) {
-      json::object body = legacy ? legacy_job_view(entry) : job_view(logic_, entry, clock_(), true);
-      if (legacy) body["message"] = "Job created successfully";
-      net::Response response = json_response(201, body);
+      json::object view = legacy ? legacy_job_view(entry) : job_view(logic_, entry, clock_(), true);
+      if (legacy) view["message"] = "Job created successfully";
+      net::Response response = json_response(201, view);
       response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", entry.row.id));
       if (legacy)
         response.headers.emplace_back("Deprecation", "true"),
@@ -161,13 +164,6 @@ void Api::cancel_job(Call call) {
   with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
-  });
-}
-
-void Api::release_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    if (entry.row.finished_us) return asked.fail(not_held(entry.row));
-    logic_.release(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
   });
 }
 

@@ -90,7 +90,8 @@ class Api {
   void get_job(Call call);
   void edit_job(Call call);
   void cancel_job(Call call);
-  void release_job(Call call);
+  void intervene(Call call);
+  void retry_job(Call call);
   void explain_job(Call call);
   void job_events(Call call);
   void get_logs(Call call);
@@ -122,6 +123,7 @@ class Api {
   void legacy_algorithm(Call call);
 
   void submit(Call call, bool legacy);
+  void submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy);
   Logic::Done answer_with_job(const Call& call);
   void send_events(const Call& call, std::optional<JobId> job);
   void send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,

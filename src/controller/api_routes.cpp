@@ -54,7 +54,14 @@ void Api::add_routes() {
   add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job);
   add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs or time limit", &Api::edit_job);
   add("POST", "/api/v1/jobs/{id}/cancel", "stop it, or take it out of the queue", &Api::cancel_job);
-  add("POST", "/api/v1/jobs/{id}/release", "put a held job in the queue", &Api::release_job);
+  add("POST", "/api/v1/jobs/{id}/suspend",
+      "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed", &Api::intervene,
+      {"dry_run"});
+  add("POST", "/api/v1/jobs/{id}/resume", "put a held job back in the queue", &Api::intervene, {"dry_run"});
+  add("POST", "/api/v1/jobs/{id}/release", "resume, by its older name", &Api::intervene, {"dry_run"});
+  add("POST", "/api/v1/jobs/{id}/migrate", "move it to another server", &Api::intervene, {"dry_run"});
+  add("POST", "/api/v1/jobs/{id}/scale", "give it another number of GPUs", &Api::intervene, {"dry_run"});
+  add("POST", "/api/v1/jobs/{id}/retry", "submit a job that has ended again", &Api::retry_job, {"dry_run"});
   add("GET", "/api/v1/jobs/{id}/explain", "why it waits or runs where it does", &Api::explain_job);
   add("GET", "/api/v1/jobs/{id}/events", "what happened to it", &Api::job_events, {"since", "limit"});
   add("GET", "/api/v1/jobs/{id}/logs", "its output", &Api::get_logs,

@@ -13,11 +13,19 @@ constexpr std::int64_t window_max_us = 600'000'000;
 bool AttemptMeter::begin(int attempt, JobId neighbour) {
   const bool is_another = attempt != attempt_;
   if (!is_another && neighbour == neighbour_) return false;
+  attempt_ = attempt;
+  neighbour_ = neighbour;
+  begin_again();
+  return is_another;
+}
+
+void AttemptMeter::begin_again() {
+  const int attempt = attempt_;
+  const JobId neighbour = neighbour_;
   *this = {};
   attempt_ = attempt;
   neighbour_ = neighbour;
   window_us_ = window_first_us;
-  return is_another;
 }
 
 void AttemptMeter::on_count(double count, std::int64_t at_us) {

@@ -21,6 +21,8 @@ class AttemptMeter {
   // Begins again for another attempt, or when another job starts or stops sharing its GPUs. Returns whether it is
   // another attempt.
   bool begin(int attempt, JobId neighbour);
+  // The attempt stands still for a while, which is no part of its speed.
+  void begin_again();
   // That many steps (or epochs, never both) were finished at this time of the agent's clock.
   void on_count(double count, std::int64_t at_us);
   // Its GPUs, while no other job shares them: mean utilization, and memory used on the fullest one.

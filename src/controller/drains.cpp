@@ -50,11 +50,10 @@ Status Drains::begin(const std::string& server, bool stops_jobs, const std::stri
 // Promised GPUs of other servers are none of its business.
 void Drains::stop_jobs(const std::string& server, Instant now) {
   const ServerIndex index = core_.find_server(server);
-  const std::vector<JobIndex> active(core_.active());  // stopping jobs changes the list
-  for (const JobIndex at : active) {
+  for (const JobIndex at : jobs_with_processes(core_)) {
     const Job& job = core_.job(at);
     const bool may_stop = job.request.preemptible && job.request.capability == Capability::checkpoint;
-    if (may_stop && !job.allocation.on(index).empty()) engine_.feed(JobPreempted{job.request.id}, now);
+    if (may_stop && !where_it_is(job).on(index).empty()) engine_.feed(JobPreempted{job.request.id}, now);
   }
 }
 

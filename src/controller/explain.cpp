@@ -137,7 +137,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   const std::string text = reason_text(logic, job, reason, &line, now);
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
   json::array reservations = reservations_view(core, index, reason, now);
-  const bool held = job.state == JobState::held;
+  const bool held = job.on_hold || job.state == JobState::held;
   view["verdict"] = !possible      ? "cannot_run"
                     : held         ? "held"
                     : own          ? "policy_decides"
@@ -224,7 +224,7 @@ std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
 // Of a job that no server can run now; one that is not here could.
 std::string away_text(const Core& core, const Job& job, int gpus) {
   if (is_frozen(job))
-    return fmt::format("until {} returns: it was suspended there and cannot continue elsewhere",
+    return fmt::format("until {} returns: it was frozen there and cannot continue elsewhere",
                        core.servers()[job.last_server].description.name);
   const auto awaited = awaited_servers(core.servers(), job.request, gpus);
   const std::string lack = lack_text(could_run_now(core.servers(), job.request, gpus));
@@ -274,6 +274,8 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
   const std::size_t position = in ? in->position(job.request.id) : 0;
   const JobId first = in ? in->first() : JobId::none();
   const std::string line = place_text(position, first);
+  if (is_frozen(job) && !logic.core().ledger().all_free(*job.frozen_on) && reason != ReasonCode::held)
+    return line + "it was frozen, and goes on when the GPUs that it had are free again";
   switch (reason) {
     case ReasonCode::retry_backoff:
       return fmt::format(
@@ -281,7 +283,7 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
           "times in a row",
           logic.requeues().quick_ends(job.request.id), Requeues::quick_max);
     case ReasonCode::held:
-      return "held by its user";
+      return is_frozen(job) ? "suspended by its user, where it ran" : "held by its user";
     case ReasonCode::server_down:
       return !logic.core().has_servers() ? "no server has joined yet" : "no server is up";
     case ReasonCode::draining:

@@ -118,7 +118,10 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.gpus = spec.gpus.max;
   request.single_server = spec.servers == 1;
   request.priority = spec.priority;
-  request.capability = spec.checkpoint.dir ? Capability::checkpoint : Capability::none;
+  request.capability = spec.checkpoint.dir ? Capability::checkpoint
+                       : spec.freeze       ? Capability::freeze
+                                           : Capability::none;
+  request.freezable = spec.freeze;
   request.preemptible = spec.preemptible;
   request.migratable = spec.migratable;
   request.user = core.users().intern(spec.user);
@@ -141,6 +144,15 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   return request;
 }
 
+std::vector<JobIndex> jobs_with_processes(const Core& core) {
+  std::vector<JobIndex> jobs(core.active().begin(), core.active().end());
+  for (const auto* queue : {&core.waiting(), &core.aside()}) {
+    std::ranges::copy_if(*queue, std::back_inserter(jobs),
+                         [&](JobIndex job) { return core.job(job).state == JobState::suspended; });
+  }
+  return jobs;
+}
+
 void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   row.state = to_string(job.state);
   row.state_since_us = job.state_since.us;
@@ -155,14 +167,15 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   row.resizes = job.resizes;
   row.failures = job.failures;
   row.priority = job.request.priority;
-  row.held = job.state == JobState::held;
+  row.held = job.on_hold;
   row.cancel_requested = job.cancel_requested;
   row.annotation = job.annotation;
-  if (job.allocation.empty()) {
+  const Allocation& where = where_it_is(job);
+  if (where.empty()) {
     if (!is_finished(job.state)) row.server.clear(), row.gpus.clear();
     return;
   }
-  const ServerGpus& part = job.allocation.parts().front();
+  const ServerGpus& part = where.parts().front();
   row.server = core.servers()[part.server].description.name;
   row.gpus = gpu_list(part.gpus);
 }
@@ -205,6 +218,8 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   job.resizes = row.resizes;
   job.failures = row.failures;
   job.cancel_requested = row.cancel_requested;
+  job.on_hold = row.held;
+  job.resumes = *state == JobState::starting && row.extra_json == resumes_text;
   job.annotation = row.annotation;
   job.telemetry = restore_telemetry(row.telemetry_json, core);
   if (is_active(*state)) {
@@ -212,6 +227,10 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
     if (!allocation.ok()) return allocation.error();
     job.allocation = std::move(*allocation);
     if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
+    if (*state == JobState::suspended) {
+      job.frozen_on = std::make_unique<Allocation>(std::exchange(job.allocation, {}));
+      if (job.frozen_on->empty()) return internal_error("bad-row", fmt::format("job {} is frozen on no GPU", row.id));
+    }
   }
   if (*state == JobState::running && job.allocation.empty())
     return internal_error("bad-row", fmt::format("job {} runs, but on no GPU", row.id));

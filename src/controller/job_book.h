@@ -98,6 +98,9 @@ const wire::JobSpec& spec_of(JobEntry& entry);
 const char* stop_reason_text(StopReason reason);
 StopReason parse_stop_reason(std::string_view text);
 
+// In a row, of a job that is starting: its processes were frozen and go on.
+inline constexpr const char* resumes_text = "resumes";
+
 // The request that the core schedules, from the normalised submission. What it does not state about its training is
 // taken from the profile of its family, if there is one.
 JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, const ProfileBook& profiles,
@@ -106,6 +109,11 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
 // Reads the GPUs of a row: "0,2".
 std::string gpu_list(GpuSet gpus);
 GpuSet parse_gpu_list(std::string_view text);
+
+// The jobs that run, start or stop, and those whose processes stand still.
+std::vector<JobIndex> jobs_with_processes(const Core& core);
+// The GPUs that a job holds, or that its processes stood on when they were frozen.
+inline const Allocation& where_it_is(const Job& job) { return job.frozen_on ? *job.frozen_on : job.allocation; }
 
 // Updates the row with the core's state of the job.
 void copy_state(const Core& core, const Job& job, store::JobRow& row);

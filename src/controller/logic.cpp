@@ -14,7 +14,7 @@ namespace {
 
 CoreSettings core_settings() {
   CoreSettings settings;
-  settings.abilities = {.suspend = false, .migrate = true, .resize = true};  // it does not freeze jobs yet
+  settings.abilities = {.suspend = false, .freeze = true, .migrate = true, .resize = true};
   return settings;
 }
 
@@ -60,6 +60,7 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, health_, drains_),
       submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, engine_),
+      interventions_(core_, book_, recorder_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
       started_(now) {
@@ -109,7 +110,8 @@ void Logic::turn(Instant now) {
   const ServerIndex last_server = core_.memory().last_server;
   sessions_.check_leases(now);
   health_.end_quarantines(now);
-  for (const JobId job : requeues_.take_due(now)) engine_.feed(JobHeld{job, false}, now);
+  for (const JobId job : requeues_.take_due(now))
+    engine_.feed(JobHeld{.job = job, .held = false, .by_user = false}, now);
   drains_.keep(now);
   stopping_.drain(now);
   engine_.turn(now);
@@ -147,9 +149,9 @@ void Logic::edit(JobId job, const wire::JobChange& change, const std::string& by
   submissions_.edit(job, change, by, now, std::move(done));
 }
 
-void Logic::release(JobId job, const std::string& by, Instant now, Done done) {
-  if (tape_) tape_->input(now, "release", {{"job", job.value}, {"by", by}});
-  submissions_.release(job, by, now, std::move(done));
+void Logic::intervene(JobId job, const wire::Intervention& wanted, const std::string& by, Instant now, Done done) {
+  if (tape_) tape_->input(now, "intervene", {{"job", job.value}, {"intervention", wire::to_value(wanted)}, {"by", by}});
+  interventions_.intervene(job, wanted, by, now, std::move(done));
 }
 
 void Logic::declare_lost(const std::string& server, const std::string& by, Instant now, Told done) {

@@ -10,7 +10,8 @@
 // It consists of rooms with one task each and connects them; every input passes through here, so that a tape can record
 // it:
 //
-//   submissions.h       submitting, cancelling, releasing jobs; idempotency keys
+//   submissions.h       submitting, cancelling, changing jobs; idempotency keys
+//   interventions.h     what users do to jobs that wait or run: suspend, resume, migrate, scale
 //   sessions.h          who speaks for a server, missing reports, leases
 //   reconciler.h        what agents report of attempts, and agreeing with them again
 //   orders.h            what agents are told to do
@@ -27,6 +28,7 @@
 #include <boost/json/object.hpp>
 #include <string>
 
+#include "controller/interventions.h"
 #include "controller/policy_life.h"
 #include "controller/sessions.h"
 #include "controller/stopping.h"
@@ -73,7 +75,9 @@ class Logic {
   Status check(const wire::JobSpec& spec) const { return submissions_.check(spec); }
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
-  void release(JobId job, const std::string& by, Instant now, Done done);
+  // See interventions.h.
+  void intervene(JobId job, const wire::Intervention& wanted, const std::string& by, Instant now, Done done);
+  Result<Effect> preview(JobId job, const wire::Intervention& wanted) { return interventions_.preview(job, wanted); }
   void declare_lost(const std::string& server, const std::string& by, Instant now, Told done);
   void remove_server(const std::string& server, const std::string& by, Instant now, Told done);
   void release_server(const std::string& server, const std::string& by, Instant now, Told done);
@@ -135,6 +139,7 @@ class Logic {
   ProgressReports progress_reports_;
   Sessions sessions_;
   Submissions submissions_;
+  Interventions interventions_;
   PolicyLife policies_;
   Stopping stopping_;
   Instant started_;

@@ -84,14 +84,15 @@ TEST_F(LogicTest, a_held_job_starts_once_it_is_released) {
   EXPECT_EQ(state(1), "held");
   std::string said;
   const auto note = [&](const Result<JobId>& job) { said = job.ok() ? "ok" : job.error().code; };
-  logic->release(JobId(1), "mei", now, note);
+  logic->intervene(JobId(1), {"resume", {}, {}}, "mei", now, note);
   settle();
   EXPECT_EQ(said, "ok");
   EXPECT_EQ(state(1), "starting");
-  logic->release(JobId(1), "mei", now, note);
+  logic->intervene(JobId(1), {"resume", {}, {}}, "mei", now, note);
   settle();
   EXPECT_EQ(said, "job-not-held");
-  logic->release(JobId(9), "mei", now, note);
+  logic->intervene(JobId(9), {"resume", {}, {}}, "mei", now, note);
+  settle();
   EXPECT_EQ(said, "job-not-found");
 }
 

@@ -13,6 +13,9 @@ namespace sl::controller {
 // The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end.
 wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
 
+// Whether its processes are to stand still, instead of running or being ended.
+bool is_to_be_frozen(const JobEntry& entry, const Job& job);
+
 class Orders : public Fleet {
  public:
   Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Recorder& recorder, Outside& outside)
@@ -33,8 +36,10 @@ class Orders : public Fleet {
  private:
   void start(JobEntry& entry, const Job& job);
   void stop(JobEntry& entry, const Job& job);
+  void freeze(const JobEntry& entry);
   // The agent that gets a job's orders; null if it is not connected.
-  Agent* agent_of(const Job& job);
+  Agent* agent_of(const JobEntry& entry);
+  std::vector<Incarnation> neighbours_of(const JobEntry& entry, const Job& job) const;
   template <typename Order>
   void send(Agent& agent, Order order);
 

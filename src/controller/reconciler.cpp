@@ -81,32 +81,30 @@ void Reconciler::note_foreign(const std::string& server, const Incarnation& inca
 }
 
 void Reconciler::on_lease_over(const std::string& server, Instant now) {
-  const ServerIndex index = core_.find_server(server);
-  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
-  for (const JobIndex at : active) {
+  for (const JobIndex at : jobs_with_processes(core_)) {
     const Job& job = core_.job(at);
     JobEntry* entry = book_.find(job.request.id);
-    if (!entry || job.allocation.on(index).empty()) continue;
+    if (!entry || !present_placement(*entry, server)) continue;
     if (spec_of(*entry).on_partition == "stop") engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
   }
 }
 
 void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant now) {
-  const ServerIndex server = core_.find_server(agent.hello.server);
-  const std::vector<JobIndex> active(core_.active().begin(), core_.active().end());
-  for (const JobIndex index : active) {
+  for (const JobIndex index : jobs_with_processes(core_)) {
     const Job& job = core_.job(index);
     JobEntry* entry = book_.find(job.request.id);
-    if (!entry || job.allocation.on(server).empty()) continue;
-    const store::PlacementRow* placement = present_placement(*entry, agent.hello.server);
-    const Incarnation present = placement ? incarnation_of(*placement) : Incarnation();
-    const bool held = std::any_of(agent.hello.attempts.begin(), agent.hello.attempts.end(),
-                                  [&](const wire::AttemptReport& report) { return report.incarnation == present; });
+    const store::PlacementRow* placement = entry ? present_placement(*entry, agent.hello.server) : nullptr;
+    if (!placement) continue;
+    const Incarnation present = incarnation_of(*placement);
+    const auto report = std::ranges::find(agent.hello.attempts, present, &wire::AttemptReport::incarnation);
+    const bool held = report != agent.hello.attempts.end();
+    const bool stands_still = held && report->state == "frozen";
     const bool has_no_order = job.state == JobState::starting || (held && is_moving(job.state));
     if (job.gpus_awaited > 0 && has_no_order) continue;
     if (!held && is_restored && job.state == JobState::starting) {
       engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
-    } else if (held ? is_being_ended(job.state) : job.state == JobState::starting) {
+    } else if (held ? is_being_ended(job.state) || stands_still != (job.state == JobState::suspended)
+                    : job.state == JobState::starting && !job.resumes) {
       orders_.repeat(job.request.id, job.attempt, job.state);
     } else if (!held) {
       apply_exit(*entry, job, lost_report(), now);
@@ -127,7 +125,13 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   if (placement->attempt != job.attempt) return false;  // that of its next attempt will be known after this turn
   entry->pid = report.pid;
   if (report.started_us) entry->measuring().started_us = *report.started_us;
-  if (job.state == JobState::starting && has_started(report)) engine_.feed(AttemptStarted{id, job.attempt}, now);
+  const bool stands_still = report.state == "frozen";
+  if (job.state == JobState::starting && has_started(report) && !stands_still)
+    engine_.feed(AttemptStarted{id, job.attempt}, now);
+  if (job.state == JobState::stopping && stands_still && (is_to_be_frozen(*entry, job) || job.cancel_requested)) {
+    if (entry->measured) entry->measured->meter.begin_again();
+    engine_.feed(AttemptSuspended{id, job.attempt}, now);
+  }
   if (report.state == "exited") apply_exit(*entry, core_.job(index), report, now);
   return true;
 }
@@ -214,7 +218,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
 void Reconciler::hold_until(JobId job, Instant until, Instant now) {
   if (core_.job(core_.find(job)).state != JobState::pending) return;  // it was moving and starts at once
   requeues_.hold(job, until);
-  engine_.feed(JobHeld{job}, now);
+  engine_.feed(JobHeld{.job = job, .by_user = false}, now);
 }
 
 }  // namespace sl::controller

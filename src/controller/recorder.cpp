@@ -85,7 +85,10 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.kind == RecordKind::job_state && entry) {
       entry->refused = Refusal::none;
       entry->stopping = record.why;
-      entry->row.extra_json = record.why == StopReason::none ? "" : stop_reason_text(record.why);
+      const bool resumes = record.from == JobState::suspended && record.to == JobState::starting;
+      entry->row.extra_json = resumes                          ? resumes_text
+                              : record.why == StopReason::none ? ""
+                                                               : stop_reason_text(record.why);
     }
     if (entry) {
       // If several steps share this batch, the slot may already belong to another job: compare ids.

@@ -112,8 +112,12 @@ class Player {
       const auto change = wire::parse_job_change(wire::json_text(line.at("change")));
       if (!change.ok()) return fault("has a change this program cannot read: " + change.error().message);
       logic_->edit(JobId(number("job")), *change, text("by"), at, [](const Result<JobId>&) {});
+    } else if (kind == "intervene") {
+      const auto wanted = wire::read_json<wire::Intervention>(wire::json_text(line.at("intervention")));
+      if (!wanted.ok()) return fault("has an intervention this program cannot read: " + wanted.error().message);
+      logic_->intervene(JobId(number("job")), *wanted, text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "release") {
-      logic_->release(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
+      logic_->intervene(JobId(number("job")), {"resume", {}, {}}, text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "lost") {
       logic_->declare_lost(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "server_removed") {
@@ -190,9 +194,10 @@ class Player {
 }  // namespace
 
 std::optional<json::object> order_line(SessionId session, const wire::ControllerMessage& message) {
-  const bool decides = std::holds_alternative<wire::StartAttempt>(message) ||
-                       std::holds_alternative<wire::StopAttempt>(message) ||
-                       std::holds_alternative<wire::ForgetAttempt>(message);
+  const bool decides =
+      std::holds_alternative<wire::StartAttempt>(message) || std::holds_alternative<wire::StopAttempt>(message) ||
+      std::holds_alternative<wire::FreezeAttempt>(message) || std::holds_alternative<wire::ThawAttempt>(message) ||
+      std::holds_alternative<wire::ForgetAttempt>(message);
   if (!decides) return std::nullopt;
   return json::object{{"order", json::parse(wire::encode(message))}, {"session", session}};
 }

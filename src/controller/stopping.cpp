@@ -13,8 +13,7 @@ StopPlan Stopping::begin(std::vector<std::string> servers, const std::string& wh
   done_ = std::move(done);
   is_stopping_ = true;
   StopPlan plan;
-  const std::vector<JobIndex> active(core_.active());  // stopping jobs changes the list
-  for (const JobIndex index : active) {
+  for (const JobIndex index : jobs_with_processes(core_)) {
     JobEntry* entry = book_.find(core_.job(index).request.id);
     if (!entry || !must_end(core_.job(index))) continue;
     const StopReason reason = stop(*entry, core_.job(index), why, now);
@@ -29,7 +28,7 @@ StopPlan Stopping::begin(std::vector<std::string> servers, const std::string& wh
 bool Stopping::must_end(const Job& job) const {
   return job.gpus_awaited > 0 || std::any_of(servers_.begin(), servers_.end(), [&](const std::string& name) {
            const ServerIndex server = core_.find_server(name);
-           return server.valid() && !job.allocation.on(server).empty();
+           return server.valid() && !where_it_is(job).on(server).empty();
          });
 }
 
@@ -56,9 +55,9 @@ void Stopping::drain(Instant now) {
 }
 
 void Stopping::look() {
-  if (!done_ || std::any_of(core_.active().begin(), core_.active().end(),
-                            [this](JobIndex job) { return must_end(core_.job(job)); }))
-    return;
+  if (!done_) return;
+  const std::vector<JobIndex> left = jobs_with_processes(core_);
+  if (std::ranges::any_of(left, [this](JobIndex job) { return must_end(core_.job(job)); })) return;
   recorder_.when_durable([this, done = std::exchange(done_, nullptr)](const Status& status) mutable {
     status.ok() ? done() : void(done_ = std::move(done));  // then it is tried again
   });

@@ -63,10 +63,6 @@ Error already_ended(const store::JobRow& job) {
   return conflict("job-finished", fmt::format("job {} has already ended: {}", job.id, job.state));
 }
 
-Error not_held(const store::JobRow& job) {
-  return conflict("job-not-held", fmt::format("job {} is not held: it is {}", job.id, job.state));
-}
-
 void Submissions::restore(const std::vector<store::IdempotencyRow>& keys, Instant now) {
   for (const store::IdempotencyRow& row : keys)
     keys_.add(row.key, {row.body_hash, JobId(row.job_id), std::min(Instant{row.at_us}, now), true});
@@ -190,16 +186,6 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
     engine_.feed(std::move(edited), now);
   }
-  answer_when_durable(*entry, std::move(done));
-}
-
-void Submissions::release(JobId job, const std::string& by, Instant now, Done done) {
-  JobEntry* entry = book_.find(job);
-  if (!entry)
-    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
-  if (entry->row.state != to_string(JobState::held)) return refuse_when_durable(not_held(entry->row), std::move(done));
-  note_request("job.release_requested", job, by, now);
-  engine_.feed(JobHeld{job, false}, now);
   answer_when_durable(*entry, std::move(done));
 }
 

@@ -1,5 +1,5 @@
-// What users do with jobs: submit one, once per idempotency key; cancel it; release a held one. An answer that promises
-// something is given once the promise is durable.
+// What users do with jobs: submit one, once per idempotency key; cancel it; change it. An answer that promises something
+// is given once the promise is durable.
 #pragma once
 
 #include <functional>
@@ -18,9 +18,8 @@ struct Submission {
   std::string body_hash;
 };
 
-// The answer to a request to cancel a finished job, or to release one that is not held.
+// The answer to a request to cancel a finished job.
 Error already_ended(const store::JobRow& job);
-Error not_held(const store::JobRow& job);
 
 class Submissions {
  public:
@@ -47,8 +46,6 @@ class Submissions {
   // Changes an unfinished job; its GPUs only while it waits. Errors: "job-not-found", "job-finished", "job-started", and
   // those of a submission.
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
-  // Puts a held job in the queue. Errors: "job-not-found", "job-not-held".
-  void release(JobId job, const std::string& by, Instant now, Done done);
 
  private:
   std::optional<Result<JobId>> answer_known(const Submission& submission);

@@ -81,6 +81,8 @@ class Core {
   // ---- questions; they change nothing, whatever `now` is ----
   ReasonCode explain(JobIndex job) const;                    // why it waits; none if it does not
   std::vector<JobIndex> queue_order(Instant now) const;      // Policy::queue_order
+  bool can_be_held(JobIndex job) const;                      // JobHeld would be obeyed
+  bool can_freeze(JobIndex job) const;                       // by freezing it
   std::vector<Reservation> reservations(Instant now) const;  // Policy::reservations
   std::string standing(JobIndex job, Instant now) const;     // Policy::standing
 
@@ -100,6 +102,7 @@ class Core {
   void on(const JobCancelled& event);
   void on(const JobHeld& event);
   void on(const JobPreempted& event);
+  void on(const JobMoved& event);
   void on(const JobEdited& event);
   void on(const AttemptStarted& event);
   void on(AttemptProgressed& event);
@@ -113,6 +116,8 @@ class Core {
   void on(const ServerQuarantined& event);
   void on(const ServerRemoved& event);
   void on(const TelemetrySampled& event);
+  void hold(JobIndex index);
+  void unhold(JobIndex index);
   void record_server(ServerIndex server);
   void set_server_state(ServerIndex server, ServerState state);
   void review_line();

@@ -300,7 +300,7 @@ TEST(Core, invalid_decisions_are_refused_counted_and_change_nothing) {
 
 TEST(Core, where_the_world_cannot_suspend_a_job_is_stopped_at_a_checkpoint_instead) {
   CoreSettings live;
-  live.abilities = {.suspend = false, .migrate = false, .resize = false};
+  live.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};
   Cluster cluster({1}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
                     if (s.waiting.empty() || s.now < Instant::at_seconds(10)) {
                       for (const JobIndex job : s.waiting)
@@ -319,7 +319,7 @@ TEST(Core, where_the_world_cannot_suspend_a_job_is_stopped_at_a_checkpoint_inste
 
 TEST(Core, what_the_world_cannot_do_is_refused_with_that_reason) {
   CoreSettings live;
-  live.abilities = {.suspend = false, .migrate = false, .resize = false};
+  live.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};
   Cluster cluster({2}, std::make_unique<Told>([&](const Snapshot& s, Plan& plan) {
                     for (const JobIndex job : s.waiting) plan.start(job, Allocation(ServerIndex(0), GpuSet::first(1)));
                     for (const JobIndex job : s.active) plan.resize(job, Allocation(ServerIndex(0), GpuSet::first(2)));

@@ -24,6 +24,13 @@ std::vector<double> with_loss(std::vector<double> losses, int epoch, double loss
   return losses;
 }
 
+// Whether its attempt, and what it is moving to, have numbers of GPUs in this range.
+bool has_within(const Job& job, int least, int most) {
+  const auto within = [&](const Allocation& gpus) { return least <= gpus.count() && gpus.count() <= most; };
+  if (job.state == JobState::suspended) return !job.frozen_on || within(*job.frozen_on);
+  return within(job.allocation) && (job.target.empty() || within(job.target));
+}
+
 }  // namespace
 
 void Core::on(JobSubmitted& event) {
@@ -47,8 +54,37 @@ void Core::on(const JobCancelled& event) {
 void Core::on(const JobHeld& event) {
   const JobIndex index = find(event.job);
   if (!index.valid()) return;
-  if (event.held && jobs_[index].state == JobState::pending) lifecycle_.hold(index);
-  if (!event.held && jobs_[index].state == JobState::held) lifecycle_.unhold(index);
+  Job& job = jobs_[index];
+  if (is_finished(job.state) || job.cancel_requested) return;
+  if (!event.by_user && (event.held ? job.state != JobState::pending : job.on_hold)) return;
+  if (event.by_user && event.held && !can_be_held(index)) return;
+  if (event.by_user) job.on_hold = event.held;
+  event.held ? hold(index) : unhold(index);
+}
+
+// Nothing of it runs yet, or what runs can be frozen or stopped without losing what it has learnt.
+bool Core::can_be_held(JobIndex index) const {
+  const Job& job = jobs_[index];
+  const bool is_busy = job.state == JobState::running || is_moving(job.state);
+  return !is_busy || job.request.capability == Capability::checkpoint || can_freeze(index);
+}
+
+bool Core::can_freeze(JobIndex index) const {
+  return jobs_[index].request.may_freeze() && check_.check({DecisionKind::suspend, index}) == Refusal::none;
+}
+
+void Core::hold(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (job.state == JobState::pending) return lifecycle_.hold(index);
+  if (job.state == JobState::suspended) return lifecycle_.line_up_again(index);
+  if (job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes) return lifecycle_.requeue(index);
+  if (!is_active(job.state) || job.state == JobState::stopping) return;
+  can_freeze(index) ? lifecycle_.suspend(index) : lifecycle_.preempt(index);
+}
+
+void Core::unhold(JobIndex index) {
+  if (jobs_[index].state == JobState::held) lifecycle_.unhold(index);
+  if (jobs_[index].state == JobState::suspended) lifecycle_.line_up_again(index);
 }
 
 void Core::on(const JobPreempted& event) {
@@ -57,8 +93,28 @@ void Core::on(const JobPreempted& event) {
   const Job& job = jobs_[index];
   const bool awaits_gpus = job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes;
   if (awaits_gpus) return lifecycle_.requeue(index);
-  if (is_active(job.state) && job.state != JobState::suspended && job.state != JobState::stopping)
-    lifecycle_.preempt(index);
+  if (job.state == JobState::suspended) lifecycle_.leave_suspension(index);
+  if (is_active(job.state) && job.state != JobState::stopping) lifecycle_.preempt(index);
+}
+
+void Core::on(const JobMoved& event) {
+  const JobIndex index = find(event.job);
+  if (!index.valid()) return;
+  JobRequest& request = jobs_[index].request;
+  const JobRequest before = request;
+  request.gpus_min = event.gpus_min.value_or(before.gpus_min);
+  request.gpus = request.gpus_max = event.gpus_max.value_or(before.gpus_max);
+  if (!event.gpus_max) request.gpus = before.gpus;
+  const bool resizes = event.gpus.count() != jobs_[index].allocation.count();
+  const Decision decision{resizes ? DecisionKind::resize : DecisionKind::migrate, index, event.gpus};
+  if (!is_possible_range(request, request.gpus_min, request.gpus_max) || check_.check(decision) != Refusal::none) {
+    request = before;
+    return;
+  }
+  effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
+  lifecycle_.move(index, event.gpus, resizes);
+  policy_.notice(snapshot_, NoticeKind::edited, index);
+  policy_.wake(Trigger::arrival);
 }
 
 void Core::on(const JobEdited& event) {
@@ -75,7 +131,7 @@ void Core::on(const JobEdited& event) {
   }
   const int least = event.gpus_min.value_or(request.gpus_min), most = event.gpus_max.value_or(request.gpus_max);
   const bool still_open = jobs_[index].state == JobState::pending || jobs_[index].state == JobState::held;
-  if (still_open && is_possible_range(request, least, most)) {
+  if ((still_open || has_within(jobs_[index], least, most)) && is_possible_range(request, least, most)) {
     request.gpus_min = least;
     request.gpus_max = most;
     request.gpus = std::clamp(event.gpus.value_or(request.gpus), least, most);
@@ -125,7 +181,8 @@ void Core::on(const AttemptSuspended& event) {
 void Core::on(const AttemptReleased& event) {
   JobIndex index;
   Job* job = jobs_.find_attempt(event.job, event.attempt, &index, event.index);
-  if (!job || !is_active(job->state) || job->state == JobState::suspended) return;
+  if (!job || !is_active(job->state)) return;
+  if (job->state == JobState::suspended) lifecycle_.lose_process(index);
   if (job->cancel_requested) return lifecycle_.finish(index, JobState::cancelled, {});
   const auto parts = job->target.parts();
   const bool can_start_there = is_moving(job->state) && std::ranges::all_of(parts, [this](const ServerGpus& part) {
@@ -223,7 +280,8 @@ void Core::on(const ServerLost& event) {
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
   for (const JobIndex index : active) {
     const Job& job = jobs_[index];
-    if (job.allocation.on(server).empty()) {
+    const bool stood_there = job.frozen_on && !job.frozen_on->on(server).empty();
+    if (job.allocation.on(server).empty() && !stood_there) {
       if (is_moving(job.state) && !job.target.on(server).empty()) lifecycle_.preempt(index);  // it runs elsewhere
       continue;
     }
@@ -232,7 +290,7 @@ void Core::on(const ServerLost& event) {
   std::vector<JobIndex> waiting(jobs_.waiting());
   waiting.insert(waiting.end(), jobs_.aside().begin(), jobs_.aside().end());
   for (const JobIndex index : waiting) {
-    if (!is_frozen(jobs_[index]) || jobs_[index].last_server != server) continue;
+    if (!is_frozen(jobs_[index]) || jobs_[index].frozen_on->on(server).empty()) continue;
     lifecycle_.lose_process(index);
     lifecycle_.requeue(index);
   }

@@ -39,7 +39,8 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
 
 ReasonCode Core::explain(JobIndex index) const {
   const Job& job = jobs_[index];
-  if (job.state == JobState::held) return job.attempt > 0 ? ReasonCode::retry_backoff : ReasonCode::held;
+  if (job.on_hold) return ReasonCode::held;
+  if (job.state == JobState::held) return ReasonCode::retry_backoff;
   if (!job.is_queued()) return ReasonCode::none;
   if (job.set_aside) {
     const bool ever = is_frozen(job) || is_satisfiable(servers(), job.request, gpus_least(index));

@@ -9,6 +9,7 @@ namespace {
 
 using test::Cluster;
 using test::elastic;
+using test::freezable;
 using test::gpus;
 
 // Starts waiting jobs on the first GPUs that fit, and additionally does what a test says.
@@ -80,13 +81,6 @@ TEST_F(Interruptions, a_frozen_process_that_dies_and_is_retried_waits_once_not_t
   cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 9}, true});
   EXPECT_EQ(cluster.state(1), JobState::pending);
   EXPECT_EQ(Scripted::queued, std::vector<std::int64_t>{1});
-}
-
-// Can only be stopped and continued in place.
-JobRequest freezable(int count) {
-  JobRequest request = gpus(count);
-  request.capability = Capability::freeze;
-  return request;
 }
 
 TEST_F(Interruptions, a_job_that_can_only_be_frozen_continues_on_its_server_and_nowhere_else) {

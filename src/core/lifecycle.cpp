@@ -90,6 +90,7 @@ void Lifecycle::line_up_again(JobIndex index) {
 void Lifecycle::submit(JobIndex index, bool held) {
   Job& job = jobs_[index];
   job.state = held ? JobState::held : JobState::pending;
+  job.on_hold = held;
   job.state_since = job.waiting_since = job.accounted = snapshot_.now;
   effects_->records.push_back({.kind = RecordKind::job_submitted,
                                .from = job.state,
@@ -117,14 +118,15 @@ void Lifecycle::unhold(JobIndex index) {
 
 void Lifecycle::requeue(JobIndex index) {
   Job& job = jobs_[index];
-  set_state(index, JobState::pending);
+  set_state(index, job.on_hold ? JobState::held : JobState::pending);
   jobs_.leave_active(index);
   release_all(index);
   job.allocation.clear();
   job.target.clear();
+  job.frozen_on.reset();
   job.gpus_awaited = 0;
   job.reason = ReasonCode::none;
-  back_in_queue(index);
+  job.on_hold ? notice(NoticeKind::ended, index) : back_in_queue(index);
   policy_.wake(Trigger::ending);
 }
 
@@ -154,6 +156,7 @@ void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
 void Lifecycle::start(JobIndex index, const Allocation& gpus, bool shared) {
   Job& job = jobs_[index];
   job.resumes = job.state == JobState::suspended;
+  job.frozen_on.reset();
   if (!job.resumes) ++job.attempt;
   set_state(index, JobState::starting);
   jobs_.leave_queue(index);
@@ -226,6 +229,8 @@ void Lifecycle::suspended(JobIndex index) {
   set_state(index, JobState::suspended);
   jobs_.leave_active(index);
   release_all(index);
+  const bool is_frozen = job.request.may_freeze() && job.allocation.parts().size() == 1;
+  if (is_frozen) job.frozen_on = std::make_unique<Allocation>(job.allocation);
   job.allocation.clear();
   back_in_queue(index);
   policy_.wake(Trigger::ending);

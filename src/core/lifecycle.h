@@ -36,7 +36,7 @@ class Lifecycle {
   void submit(JobIndex index, bool held);
   void hold(JobIndex index);
   void unhold(JobIndex index);
-  void requeue(JobIndex index);           // an attempt is over, but not the job
+  void requeue(JobIndex index);           // an attempt is over, but not the job: it waits, or is held
   void leave_suspension(JobIndex index);  // a suspended job is about to be stopped
   void finish(JobIndex index, JobState final_state, const Exit& exit);
   // The servers have changed: jobs are set aside and come back.

@@ -30,9 +30,18 @@ bool LineGate::is_possible(const JobRequest& request, int gpus) {
   return known > 0;
 }
 
+// Whether a frozen job can continue there.
+bool LineGate::is_intact(const Allocation& gpus) const {
+  return std::ranges::all_of(gpus.parts(), [this](const ServerGpus& part) {
+    const Server& server = ledger_.servers()[part.server];
+    return server.state == ServerState::up && (server.all() - server.unavailable).contains(part.gpus);
+  });
+}
+
 bool LineGate::admits(const Job& job, const Policy* policy) {
+  if (job.on_hold) return false;
   if (!any_up_) return true;
-  if (is_frozen(job)) return ledger_.servers()[job.last_server].state == ServerState::up;
+  if (is_frozen(job)) return is_intact(*job.frozen_on);
   return has_all_members(job.request) && is_possible(job.request, gpus_of(job, policy));
 }
 

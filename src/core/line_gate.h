@@ -1,6 +1,6 @@
 // Which waiting jobs stand in the line that policies see: those that could run now if no other job ran. The others are
 // set aside until a server joins or returns, so that a job for which there is no server blocks nobody. While no server
-// takes jobs nothing is set aside: nothing could run instead.
+// takes jobs nothing is set aside: nothing could run instead. A suspended job that its user holds is set aside too.
 #pragma once
 
 #include <vector>
@@ -27,6 +27,7 @@ class LineGate {
   static int gpus_of(const Job& job, const Policy* policy) {
     return policy ? policy->gpus_least(job) : job.request.gpus_min;
   }
+  bool is_intact(const Allocation& gpus) const;
   bool is_possible(const JobRequest& request, int gpus);
 
   const Ledger& ledger_;

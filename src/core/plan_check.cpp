@@ -11,9 +11,7 @@ bool may_be_interrupted(const Job& job) {
 }
 
 // Whether a frozen job would continue elsewhere.
-bool must_stay(const Job& job, const Allocation& gpus) {
-  return is_frozen(job) && gpus.on(job.last_server).count() < gpus.count();
-}
+bool must_stay(const Job& job, const Allocation& gpus) { return is_frozen(job) && gpus != *job.frozen_on; }
 
 bool only_notes(DecisionKind kind) {
   return kind == DecisionKind::annotate || kind == DecisionKind::promote || kind == DecisionKind::defer ||
@@ -72,7 +70,8 @@ Refusal PlanCheck::check_move(JobIndex index, const Allocation& gpus, bool resiz
 }
 
 Refusal PlanCheck::check_suspend(const Job& job) const {
-  if (!abilities_.suspend) return Refusal::world_cannot;
+  const bool can_freeze = abilities_.freeze && job.request.may_freeze() && job.allocation.parts().size() == 1;
+  if (!abilities_.suspend && !can_freeze) return Refusal::world_cannot;
   if (job.state != JobState::running) return Refusal::not_running;
   return may_be_suspended(job) ? Refusal::none : Refusal::not_interruptible;
 }
@@ -84,6 +83,7 @@ Refusal PlanCheck::check_preempt(const Job& job) {
 
 // Whether the job could be on these GPUs, whoever holds them now.
 Refusal PlanCheck::check_place(const Job& job, const Allocation& gpus) const {
+  if (is_frozen(job)) return Refusal::none;  // its processes are there, whatever has changed since
   if (!may_run_on(job.request, gpus.count())) return Refusal::wrong_gpu_count;
   if (job.request.single_server && gpus.parts().size() > 1) return Refusal::spans_servers;
   const bool any_gpu_will_do = job.request.gpu_types.empty() && !job.request.gpu_memory_bytes;

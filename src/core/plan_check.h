@@ -10,7 +10,8 @@ namespace sl {
 
 // What the world can do. A decision it cannot carry out is refused and counted; policies do not ask.
 struct WorldAbilities {
-  bool suspend = true;
+  bool suspend = true;  // of any job that can be interrupted
+  bool freeze = true;   // of jobs whose processes may be frozen
   bool migrate = true;
   bool resize = true;
 };

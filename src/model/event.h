@@ -42,16 +42,27 @@ struct JobSubmitted {
 struct JobCancelled {
   JobId job;
 };
+// The job is held: one that waits leaves the queue, one that has processes is frozen or stopped first, if it can bear it.
+// Not held: it may go on.
 struct JobHeld {
   JobId job;
-  bool held = true;  // false: release it
+  bool held = true;
+  bool by_user = true;  // false: it only waits to be started again, and only a waiting job can be held
 };
-// The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts, runs or moves.
+// The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts, runs,
+// moves or is suspended.
 struct JobPreempted {
   JobId job;
 };
-// Changes only the fields that are set; GPUs only while the job is pending or held, and only to a range that it may
-// have (model/gpu_counts.h).
+// The job's user moves it: it goes on on these GPUs, of which there may be more or fewer than it has. From now on it
+// asks for `gpus_min` to `gpus_max`, where these are set. Ignored unless a policy might do the same.
+struct JobMoved {
+  JobId job;
+  Allocation gpus;
+  std::optional<int> gpus_min = {}, gpus_max = {};
+};
+// Changes only the fields that are set; GPUs only to a range that the job may have (model/gpu_counts.h), and while it
+// is neither pending nor held, to one that includes those it has.
 struct JobEdited {
   JobId job;
   std::optional<int> priority;
@@ -127,7 +138,7 @@ struct TelemetrySampled {
   GpuSet unavailable;
 };
 
-using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobPreempted, JobEdited, AttemptStarted,
+using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobPreempted, JobMoved, JobEdited, AttemptStarted,
                            AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined,
                            ServerSilent, ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
 

@@ -43,8 +43,8 @@ constexpr bool is_moving(JobState s) { return s == JobState::migrating || s == J
 // The legal changes of state; ARCHITECTURE.md, "Life of a job", draws them.
 bool may_follow(JobState from, JobState to);
 
-// What an interruption may do to a job. `none`: never interrupted. `freeze`: may be stopped and continued in place.
-// `checkpoint`: may be stopped, moved or resized, and continues from its last checkpoint.
+// What an interruption may do to a job. `none`: never interrupted. `freeze`: its processes may be stopped and continued
+// in place. `checkpoint`: may be stopped, moved or resized, and continues from its last checkpoint.
 enum class Capability : std::uint8_t { none, freeze, checkpoint };
 
 enum class TrainingMode : std::uint8_t { all_reduce, parameter_server_sync, parameter_server_async };
@@ -106,6 +106,7 @@ struct JobRequest {
   bool single_server = true;
   int priority = 0;  // higher first
   Capability capability = Capability::none;
+  bool freezable = false;  // besides `checkpoint`: its processes may also be frozen
   bool preemptible = true;
   bool migratable = true;
   bool shareable = false;  // may share its GPUs with other jobs
@@ -124,6 +125,7 @@ struct JobRequest {
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
   bool is_elastic() const { return gpus_min < gpus_max; }
+  bool may_freeze() const { return freezable || capability == Capability::freeze; }
   const SpeedCurve& speed_curve() const { return model ? model->speed_curve : unmeasured_speed_curve; }
 };
 
@@ -157,6 +159,7 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   JobRequest request;
   JobState state = JobState::pending;
   bool cancel_requested = false;
+  bool on_hold = false;                  // its user holds it: it does not wait for GPUs when it has none
   bool resumes = false;                  // starting: a suspended attempt continues, instead of a new one
   ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
   int attempt = 0;                       // number of the current or last attempt; 0 before the first
@@ -175,10 +178,11 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   std::int32_t preemptions = 0;
   std::int32_t resizes = 0;
   std::int32_t migrations = 0;
-  std::int32_t failures = 0;  // attempts that ended badly and were tried again
-  ServerIndex last_server;    // where its checkpoint is nearest
-  Allocation allocation;      // GPUs it owns
-  Allocation target;          // migrating, resizing: the GPUs it will own
+  std::int32_t failures = 0;              // attempts that ended badly and were tried again
+  ServerIndex last_server;                // where its checkpoint is nearest
+  Allocation allocation;                  // GPUs it owns
+  Allocation target;                      // migrating, resizing: the GPUs it will own
+  std::unique_ptr<Allocation> frozen_on;  // suspended: the GPUs that its processes know; null: it may continue anywhere
   std::unique_ptr<JobTelemetry> telemetry;
   std::unique_ptr<std::vector<GpuTypeTime>> run_by_gpu_type;  // up to `accounted`, once there are several types
   double annotation = 0;  // a number that the policy keeps with the job; Policy::standing explains it

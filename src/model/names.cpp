@@ -61,12 +61,12 @@ constexpr States finished = states({succeeded, failed, cancelled});
 constexpr std::array<States, job_state_names.size()> followers = {
     states({held, starting, failed, cancelled}),                             // pending
     states({pending, cancelled}),                                            // held
-    states({running, pending, stopping}) | finished,                         // starting
+    states({running, pending, held, stopping}) | finished,                   // starting
     states({suspended, migrating, resizing, stopping, pending}) | finished,  // running
     states({starting, stopping, pending}) | finished,                        // suspended
     states({running, starting, pending, stopping}) | finished,               // migrating
     states({running, starting, pending, stopping}) | finished,               // resizing
-    states({pending, suspended}) | finished,                                 // stopping
+    states({pending, held, suspended}) | finished,                           // stopping
 };                                                                           // nothing follows a final state
 
 }  // namespace

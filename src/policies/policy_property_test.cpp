@@ -102,7 +102,7 @@ bool follows(Refusal why) {
 
 TEST_P(EveryPolicy, is_refused_nothing_else_in_a_world_that_can_neither_suspend_nor_move_nor_resize) {
   CoreSettings settings;
-  settings.abilities = {false, false, false};
+  settings.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};
   for_any_seed([&](std::uint64_t seed) {
     RandomHistory history(seed, policy(), settings);
     const Core& core = history.cluster.core;

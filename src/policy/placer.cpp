@@ -153,13 +153,13 @@ bool may_be_suspended(const Job& job) {
   return job.request.capability == Capability::checkpoint || job.allocation.parts().size() == 1;
 }
 
-bool is_frozen(const Job& job) {
-  return job.state == JobState::suspended && job.request.capability == Capability::freeze;
-}
-
 std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const Job& job, int count) {
-  if (is_frozen(job)) return place_on(free, servers, job.request, count, job.last_server);
-  return place(free, servers, job.request, count);
+  if (!is_frozen(job)) return place(free, servers, job.request, count);
+  const Allocation& gpus = *job.frozen_on;
+  const bool are_free = std::ranges::all_of(gpus.parts(), [&](const ServerGpus& part) {
+    return free.is_open(part.server) && free.on(part.server).contains(part.gpus);
+  });
+  return are_free && free.fits(gpus, job.request) ? std::optional(gpus) : std::nullopt;
 }
 
 Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const Allocation& has, int most) {

@@ -40,12 +40,12 @@ std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable
 // Whether a policy may suspend this running job. One without a checkpoint only if all of it is on one server, since a
 // job frozen on several cannot continue on all of them at once.
 bool may_be_suspended(const Job& job);
-// Whether this waiting job is suspended and has no checkpoint: it can only continue on its last server.
-bool is_frozen(const Job& job);
+// Whether this waiting job is suspended with its processes: it can only continue on the GPUs that it had.
+inline bool is_frozen(const Job& job) { return job.state == JobState::suspended && job.frozen_on; }
 
 // By the job's own rule: place_single with best fit if it must stay on one server, else place_consolidated.
 std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, int count);
-// The same for a waiting job; a frozen one continues on its last server.
+// The same for a waiting job; a frozen one continues on the GPUs that it had, however many are asked for.
 std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const Job& job, int count);
 
 // Where a running job can continue with more GPUs without moving: on its servers, with as many GPUs as are free there,

@@ -49,7 +49,7 @@ class QueuePolicy : public Policy {
   void enter(const Snapshot& snapshot, JobIndex job) {
     const Job& entered = snapshot.job(job);
     if (!has_line_per_shape()) return lines_.insert_into_one(job, key_of(snapshot, entered));
-    lines_.insert(job, entered.request, gpus_of(entered), key_of(snapshot, entered), spread_of(entered));
+    lines_.insert(job, entered, gpus_of(entered), key_of(snapshot, entered), spread_of(entered));
   }
 };
 

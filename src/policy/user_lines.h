@@ -20,7 +20,7 @@ class UserLines {
   void insert(const Snapshot& snapshot, JobIndex index) {
     const Job& job = snapshot.job(index);
     erase(index);
-    by_user_[job.request.user].insert(index, job.request, job.request.gpus, ArrivalKey::of(job));
+    by_user_[job.request.user].insert(index, job, job.request.gpus, ArrivalKey::of(job));
     while (!user_of_.contains(index)) user_of_.push_back({});
     user_of_[index] = job.request.user;
   }

@@ -15,7 +15,7 @@ bool demands_match(const Shape& shape, const JobRequest& request, int gpus) {
   return shape.demand == Demand(request).on(gpus) && std::ranges::equal(shape.roles, roles_apart(request));
 }
 
-std::size_t hash_of(const JobRequest& request, int gpus, Spread spread) {
+std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
   auto hash = static_cast<std::uint64_t>(gpus) * 2 + (request.single_server ? 1 : 0);
   const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 29); };
   if (request.gpu_memory_bytes) mix(static_cast<std::uint64_t>(*request.gpu_memory_bytes));
@@ -24,13 +24,14 @@ std::size_t hash_of(const JobRequest& request, int gpus, Spread spread) {
   }
   for (const GpuTypeIndex type : request.gpu_types) mix(type.value);
   if (spread != Spread::few) mix(static_cast<std::uint64_t>(spread));
+  for (const ServerGpus& part : frozen_on.parts()) mix(part.server.value), mix(part.gpus.bits);
   return static_cast<std::size_t>(hash);
 }
 
-bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spread) {
+bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
   return shape.gpus == gpus && shape.spread == spread && shape.single_server == request.single_server &&
          shape.gpu_memory_bytes == request.gpu_memory_bytes && demands_match(shape, request, gpus) &&
-         shape.gpu_types == request.gpu_types;
+         shape.gpu_types == request.gpu_types && shape.frozen_on == frozen_on;
 }
 
 }  // namespace
@@ -46,11 +47,12 @@ Shape Shape::of(const JobRequest& request, int gpus, Spread spread) {
           std::vector<Role>(roles.begin(), roles.end())};
 }
 
-std::uint32_t Shapes::intern(const JobRequest& request, int gpus, Spread spread) {
-  for (std::size_t hash = hash_of(request, gpus, spread);; ++hash) {  // moves on if another shape has the slot
+std::uint32_t Shapes::intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
+  // moves on if another shape has the slot
+  for (std::size_t hash = hash_of(request, gpus, spread, frozen_on);; ++hash) {
     const auto [at, is_new] = by_hash_.try_emplace(hash, static_cast<std::uint32_t>(shapes_.size()));
-    if (is_new) shapes_.push_back(Shape::of(request, gpus, spread));
-    if (is_new || matches(shapes_[at->second], request, gpus, spread)) return at->second;
+    if (is_new) shapes_.push_back(Shape::of(request, gpus, spread)), shapes_.back().frozen_on = frozen_on;
+    if (is_new || matches(shapes_[at->second], request, gpus, spread, frozen_on)) return at->second;
   }
 }
 

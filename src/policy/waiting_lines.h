@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "policy/ordered_jobs.h"
+#include "policy/placer.h"
 #include "policy/snapshot.h"
 #include "policy/spread.h"
 
@@ -22,18 +23,19 @@ struct Shape {
   std::optional<std::int64_t> gpu_memory_bytes;
   ResourceVector demand;
   std::vector<GpuTypeIndex> gpu_types;
-  std::vector<Role> roles;  // where members may be apart; on one server they need `demand`
+  std::vector<Role> roles;    // where members may be apart; on one server they need `demand`
+  Allocation frozen_on = {};  // of frozen jobs: other GPUs are of no use to them
 
   static Shape of(const JobRequest& request, int gpus, Spread spread);
   // Any GPUs will do, and nothing else is asked for.
-  bool is_plain() const { return gpu_types.empty() && !gpu_memory_bytes && demand.is_zero(); }
+  bool is_plain() const { return gpu_types.empty() && !gpu_memory_bytes && demand.is_zero() && frozen_on.empty(); }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 // Shapes as small integers. They are never forgotten: their number is small.
 class Shapes {
  public:
-  std::uint32_t intern(const JobRequest& request, int gpus, Spread spread);
+  std::uint32_t intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on = {});
   const Shape& operator[](std::uint32_t shape) const { return shapes_[shape]; }
   std::size_t size() const { return shapes_.size(); }
 
@@ -48,8 +50,11 @@ class WaitingLines {
   static constexpr std::uint32_t no_line = ~std::uint32_t{0};
   using Line = OrderedJobs<Key>;
 
-  void insert(JobIndex job, const JobRequest& request, int gpus, const Key& key, Spread spread = Spread::few) {
-    insert_into(shapes_.intern(request, gpus, spread), job, key);
+  void insert(JobIndex index, const Job& job, int gpus, const Key& key, Spread spread = Spread::few) {
+    const std::uint32_t line = is_frozen(job)
+                                   ? shapes_.intern(job.request, job.frozen_on->count(), spread, *job.frozen_on)
+                                   : shapes_.intern(job.request, gpus, spread);
+    insert_into(line, index, key);
   }
   // For policies that close no line: all jobs stand in one, whatever their shape. Not to be mixed with insert().
   void insert_into_one(JobIndex job, const Key& key) { insert_into(0, job, key); }

@@ -94,7 +94,7 @@ class PreemptiveOrderPolicy : public PreemptivePolicy {
       positions_.emplace(snapshot.job(index).request.id, static_cast<std::int64_t>(positions_.size()));
     for (const JobIndex index : *jobs) {
       const Job& job = snapshot.job(index);
-      if (job.is_waiting()) lines_.insert(index, job.request, gpus_of(job), key_of(snapshot, job));
+      if (job.is_waiting()) lines_.insert(index, job, gpus_of(job), key_of(snapshot, job));
     }
     return true;
   }

@@ -31,7 +31,8 @@ struct JobRow {
   std::string server;      // of the current or last attempt
   std::string gpus;        // "0,1"
   int priority = 0;
-  bool held = false, cancel_requested = false;
+  bool held = false;  // by its user
+  bool cancel_requested = false;
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;
   std::string progress_json;   // the last report of its metrics file

@@ -29,6 +29,10 @@ constexpr const char* type_name<StartAttempt> = "start_attempt";
 template <>
 constexpr const char* type_name<StopAttempt> = "stop_attempt";
 template <>
+constexpr const char* type_name<FreezeAttempt> = "freeze_attempt";
+template <>
+constexpr const char* type_name<ThawAttempt> = "thaw_attempt";
+template <>
 constexpr const char* type_name<ForgetAttempt> = "forget_attempt";
 template <>
 constexpr const char* type_name<LogRead> = "log_read";
@@ -42,6 +46,7 @@ std::string encode_message(const Message& message) {
   return std::visit(
       [](const auto& m) {
         boost::json::object object;
+        static_assert(type_name<std::decay_t<decltype(m)>> != nullptr, "every message has a name");
         object["type"] = type_name<std::decay_t<decltype(m)>>;
         boost::json::value fields = to_value(m);
         if constexpr (std::is_same_v<std::decay_t<decltype(m)>, StartAttempt>) {

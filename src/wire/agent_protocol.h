@@ -1,5 +1,5 @@
 // Messages between controller and agent: JSON text frames over one WebSocket on the controller's port, path
-// /api/v1/agent, opened by the agent. Version 2 (docs/formats/agent-protocol.md).
+// /api/v1/agent, opened by the agent. Version 3 (docs/formats/agent-protocol.md).
 //
 // Every frame is {"type": "...", ...fields}. Reports of the agent and orders of the controller carry `seq`, counted per
 // direction and session from 1: duplicates are ignored, and if one is missing the session is given up. The next session
@@ -28,7 +28,7 @@ BOOST_DESCRIBE_STRUCT(Incarnation, (), (cluster, job, attempt, number))
 
 namespace sl::wire {
 
-inline constexpr int agent_protocol_version = 2;
+inline constexpr int agent_protocol_version = 3;
 
 struct GpuReport {
   int index = 0;
@@ -46,7 +46,7 @@ BOOST_DESCRIBE_STRUCT(GpuReport, (),
                       (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
                        power_watts, outside_pids, missing))
 
-// The state of an attempt on the agent. state: starting | running | stopping | exited.
+// The state of an attempt on the agent. state: starting | running | frozen | stopping | exited.
 struct AttemptReport {
   Incarnation incarnation;
   std::string state;
@@ -193,6 +193,22 @@ struct
 };
 BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, incarnation, reason, signal, grace_s))
 
+// All processes of the attempt stop where they are, and give up their GPUs but not their memory. Answered by a report
+// with the state "frozen".
+struct FreezeAttempt {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+};
+BOOST_DESCRIBE_STRUCT(FreezeAttempt, (), (seq, incarnation))
+
+// They go on, once all others have left their GPUs. Answered by a report with the state "running".
+struct ThawAttempt {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+  std::vector<Incarnation> neighbours;  // as in StartAttempt
+};
+BOOST_DESCRIBE_STRUCT(ThawAttempt, (), (seq, incarnation, neighbours))
+
 struct ForgetAttempt {
   std::int64_t seq = 0;
   Incarnation incarnation;
@@ -232,8 +248,8 @@ struct Ping {
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
 using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, Ping>;
-using ControllerMessage =
-    std::variant<Welcome, Refused, StartAttempt, StopAttempt, ForgetAttempt, LogRead, JobFilesAnswer, Ping>;
+using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, FreezeAttempt, ThawAttempt,
+                                       ForgetAttempt, LogRead, JobFilesAnswer, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

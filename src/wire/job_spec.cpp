@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "wire/intervention.h"
 #include "wire/job_file.h"
 #include "wire/json.h"
 #include "wire/keys.h"
@@ -89,6 +90,7 @@ void read_interruptions(Keys& keys, JobSpec& into) {
   keys.take("hold", into.hold)
       .take("preemptible", into.preemptible)
       .take("preempt", into.preemptible)
+      .take("freeze", into.freeze)
       .take("migratable", into.migratable)
       .take("migrate", into.migratable)
       .take("on_partition", into.on_partition)
@@ -173,6 +175,23 @@ Result<JobChange> parse_job_change(std::string_view text) {
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
   if (Status status = keys.finish(); !status.ok()) return status.error();
   return change;
+}
+
+Result<Intervention> parse_intervention(const std::string& verb, std::string_view body) {
+  Result<json::value> value = parse_json(body.empty() ? "{}" : body);
+  if (!value.ok()) return value.error();
+  if (!value->is_object()) return detail::wrong_type("", "an object");
+  Intervention wanted{verb, {}, {}};
+  Keys keys(std::move(value->get_object()), "");
+  if (verb == "migrate") keys.take("to", wanted.to);
+  if (verb == "scale") {
+    keys.with("gpus",
+              [&](const json::value& v, const std::string& at) { return read_gpus(v, at, wanted.gpus.emplace()); });
+  }
+  if (Status status = keys.finish(); !status.ok()) return status.error();
+  if (verb == "scale" && !wanted.gpus)
+    return invalid("gpus-missing", "say how many GPUs the job shall have").hint("schedulearn scale 5 2").at("/gpus");
+  return wanted;
 }
 
 JobSpec changed(JobSpec spec, const JobChange& change) {

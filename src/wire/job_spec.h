@@ -74,6 +74,7 @@ struct JobSpec {
   RetrySpec retry;
   bool preemptible = true;
   bool migratable = true;
+  bool freeze = false;  // its processes may be stopped where they are, and continued
   // If its server is cut off from the controller: "continue" there, or "stop" there and start elsewhere.
   std::string on_partition = "continue";
   std::optional<std::int64_t> output_limit_bytes;  // per attempt; beyond it the middle is dropped. Default: the agent's
@@ -84,7 +85,7 @@ struct JobSpec {
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
-                       migratable, on_partition, output_limit_bytes, training, roles))
+                       migratable, freeze, on_partition, output_limit_bytes, training, roles))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

@@ -275,15 +275,33 @@ void ControllerNode::cancel(std::int64_t job) {
 void ControllerNode::release_held(bool also_waiting) {
   if (!alive()) return;
   for (const auto& [id, row] : disk_.jobs) {
-    if (row.state != "held" || (row.attempt > 0 && !also_waiting)) continue;
+    if (row.finished_us || !(row.held || (row.state == "held" && also_waiting))) continue;
     ask([this, job = id] {
       context_.note("client", "releases job {}", job);
       context_.judge.asks_to_release(job);
-      logic_->release(
-          JobId(job), "client", context_.heap.now(),
+      logic_->intervene(
+          JobId(job), {"resume", {}, {}}, "client", context_.heap.now(),
           answer_to<Result<JobId>>([this, job](const auto& answer) { context_.judge.release_answered(job, answer); }));
     });
   }
+}
+
+void ControllerNode::intervene_in_some() {
+  const store::JobRow* job = any_job();
+  if (!alive() || !job) return;
+  static const std::vector<std::string> verbs = {"suspend", "suspend", "resume", "migrate", "scale"};
+  wire::Intervention wanted{verbs[static_cast<std::size_t>(context_.random.integer(0, 4))], {}, {}};
+  const int least = static_cast<int>(context_.random.integer(1, 2));
+  if (wanted.verb == "scale")
+    wanted.gpus = wire::GpuRange{least, least + static_cast<int>(context_.random.integer(0, 1))};
+  ask([this, id = job->id, wanted] {
+    context_.note("client", "asks to {} job {}", wanted.verb, id);
+    context_.judge.asks(wanted, id);
+    logic_->intervene(JobId(id), wanted, "client", context_.heap.now(),
+                      answer_to<Result<JobId>>([this, id, wanted](const Result<JobId>& answer) {
+                        if (wanted.verb == "suspend") context_.judge.suspend_answered(id, answer);
+                      }));
+  });
 }
 
 void ControllerNode::reprioritise_some() {

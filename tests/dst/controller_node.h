@@ -26,6 +26,7 @@ class ControllerNode : private controller::Outside {
   void submit(const std::string& key, wire::JobSpec spec);
   void cancel_some();
   void reprioritise_some();
+  void intervene_in_some();  // suspends, resumes, migrates, scales
   void cancel(std::int64_t job);
   void release_held(bool also_waiting);         // `also_waiting`: also jobs that wait to be started again
   void switch_policy(const std::string& name);  // NAME.py: a user's own policy, which decides like the built-in NAME

@@ -25,6 +25,11 @@ bool Truth::runs(std::int64_t job) const {
   return std::any_of(running.begin(), running.end(), [&](const auto& item) { return item.second.key.job == job; });
 }
 
+bool Truth::stands_still(std::int64_t job) const {
+  return std::any_of(running.begin(), running.end(),
+                     [&](const auto& item) { return item.second.key.job == job && item.second.frozen; });
+}
+
 // How long that is: docs/formats/agent-protocol.md, without the margin for clocks.
 bool Truth::leases_were_over(const std::string& server, Instant at) const {
   constexpr Duration lease_and_grace = Duration::whole_seconds(40);
@@ -50,16 +55,29 @@ const AttemptTruth& Judge::truth_of(AttemptKey key) const {
 
 // ---- processes ----
 
+// No other job computes on its GPUs.
+void Judge::check_gpus(const Running& running) const {
+  for (const auto& [pid, other] : truth_.running) {
+    if (other.server != running.server || other.frozen || other.key.job == running.key.job) continue;
+    for (const int gpu : running.gpus)
+      require(std::find(other.gpus.begin(), other.gpus.end(), gpu) == other.gpus.end(),
+              "GPU {} of {} has jobs {} and {}", gpu, running.server, other.key.job, running.key.job);
+  }
+}
+
+void Judge::frozen(std::int64_t leader, bool frozen) {
+  Running& running = truth_.running.at(leader);
+  running.frozen = frozen;
+  if (!frozen) check_gpus(running);
+}
+
 void Judge::started(std::int64_t leader, Running running) {
   const auto [job, attempt] = running.key;
   for (const auto& [pid, other] : truth_.running) {
     require(other.key.job != job, "job {} runs twice: attempt {} on {} and attempt {} on {}", job, other.key.attempt,
             other.server, attempt, running.server);
-    if (other.server != running.server) continue;
-    for (const int gpu : running.gpus)
-      require(std::find(other.gpus.begin(), other.gpus.end(), gpu) == other.gpus.end(),
-              "GPU {} of {} has jobs {} and {}", gpu, running.server, other.key.job, job);
   }
+  check_gpus(running);
   const Life* life = find(job);
   require(life != nullptr, "job {} runs and is not in the database", job);
   require(!life->row.finished_us, "job {} runs again though it is {}", job, life->row.state);
@@ -209,9 +227,25 @@ void Judge::orders(const std::string& server, const wire::ControllerMessage& mes
       require(is_here && life->row.state == (moves ? stop->reason : "stopping"),
               "{}.{} is ordered to stop on {} and the database does not know it", stop->incarnation.job,
               stop->incarnation.attempt, server);
-      require(moves || life->row.extra_json == stop->reason, "{}.{} is ordered to stop ({}), the database says '{}'",
-              stop->incarnation.job, stop->incarnation.attempt, stop->reason, life->row.extra_json);
+      require(
+          moves || life->row.extra_json == stop->reason || (stop->reason == "cancelled" && life->row.cancel_requested),
+          "{}.{} is ordered to stop ({}), the database says '{}'", stop->incarnation.job, stop->incarnation.attempt,
+          stop->reason, life->row.extra_json);
     }
+  }
+  if (const auto* freeze = std::get_if<wire::FreezeAttempt>(&message)) {
+    const Life* life = find(freeze->incarnation.job);
+    require(life && life->row.attempt == freeze->incarnation.attempt &&
+                (life->row.state == "stopping" || life->row.state == "suspended"),
+            "{}.{} is to be frozen on {} and the database does not know it", freeze->incarnation.job,
+            freeze->incarnation.attempt, server);
+  }
+  if (const auto* thaw = std::get_if<wire::ThawAttempt>(&message)) {
+    const Life* life = find(thaw->incarnation.job);
+    require(life && life->row.attempt == thaw->incarnation.attempt &&
+                (life->row.state == "starting" || life->row.state == "running"),
+            "{}.{} is to be thawed on {} and the database does not know it", thaw->incarnation.job,
+            thaw->incarnation.attempt, server);
   }
   if (const auto* forget = std::get_if<wire::ForgetAttempt>(&message))
     must_be_over({forget->incarnation.job, forget->incarnation.attempt}, "may be forgotten");
@@ -243,6 +277,12 @@ void Judge::cancel_answered(std::int64_t job, const Result<JobId>& answer) {
           "job {} is said to have ended, the database says {}", job, life.row.state);
 }
 
+void Judge::suspend_answered(std::int64_t job, const Result<JobId>& answer) const {
+  const Life* life = find(job);
+  require(!life || !answer.ok() || life->row.held || life->row.finished_us || truth_.releases.count(job) != 0,
+          "job {} is said to be held, and the database is not told", job);
+}
+
 // It is in the database, or one that was asked for later.
 void Judge::priority_answered(std::int64_t job, int priority) const {
   const Life* life = find(job);
@@ -256,7 +296,7 @@ void Judge::release_answered(std::int64_t job, const Result<JobId>& answer) cons
   const Life* life = find(job);
   if (!life || life->attempt > 0) return;
   const bool says_released = answer.ok() || answer.error().code == "job-not-held";
-  require(!says_released || life->row.state != "held", "job {} is said to be released, the database says held", job);
+  require(!says_released || life->row.state != "held" || truth_.holds.count(job) != 0, "job {} is said to be released, the database says held", job);
 }
 
 void Judge::policy_answered(const std::string& name) const {

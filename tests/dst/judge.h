@@ -31,7 +31,7 @@ void require(bool holds, fmt::format_string<Arguments...> text, Arguments&&... a
 
 inline bool is_moving(const std::string& state) { return state == "migrating" || state == "resizing"; }
 inline bool is_active(const std::string& state) {
-  return state == "starting" || state == "running" || state == "stopping" || is_moving(state);
+  return state == "starting" || state == "running" || state == "suspended" || state == "stopping" || is_moving(state);
 }
 
 class Judge {
@@ -40,6 +40,8 @@ class Judge {
 
   // ---- processes ----
   void started(std::int64_t leader, Running running);
+  void frozen(std::int64_t leader, bool frozen);
+  void check_gpus(const Running& running) const;
   void ended(std::int64_t leader) { truth_.running.erase(leader); }  // with everything it has started
   void setup_failed(const std::string& key) { truth_.attempts[attempt_of(key)].setup_failed = true; }
   // The launcher asks or forces it to end.
@@ -88,6 +90,12 @@ class Judge {
   void cancel_answered(std::int64_t job, const Result<JobId>& answer);
   void server_given_up(const std::string& server) { truth_.servers[server].given_up = heap_.now(); }
   void asks_to_release(std::int64_t job) { truth_.releases.insert(job); }
+  void asks(const wire::Intervention& wanted, std::int64_t job) {
+    if (wanted.verb == "resume") truth_.releases.insert(job);
+    if (wanted.verb == "suspend") truth_.holds.insert(job);
+    if (wanted.verb == "scale") truth_.scales.insert(job);
+  }
+  void suspend_answered(std::int64_t job, const Result<JobId>& answer) const;
   void release_answered(std::int64_t job, const Result<JobId>& answer) const;
   // A change of policy that was answered is in force, unless another one came later.
   void policy_answered(const std::string& name) const;
@@ -130,7 +138,7 @@ class Judge {
   void check_event(const store::EventRow& event, const store::JobRow& row);
   void check_step(const Step& step);
   void check_start(const Step& step);
-  void check_stop(const Step& step);
+  void check_stop(const Step& step, const std::string& from);
   void check_move(const Step& step);
   void check_moved(const Step& step);
   void check_requeue(const Step& step);

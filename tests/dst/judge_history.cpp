@@ -88,26 +88,31 @@ void Judge::check_step(const Step& step) {
   require(event.from == life.state, "job {} was {} and goes from {} to {}", row.id, life.state, event.from, event.to);
   const std::string from = std::exchange(life.state, event.to);
   const AttemptKey key{row.id, life.attempt};
-  if (event.to == "starting") {
+  if (event.to == "suspended") {
+    require(life.spec.freeze && from == "stopping", "job {} is frozen and did not allow it", row.id);
+    require(!truth_.runs(row.id) || truth_.stands_still(row.id), "{} is suspended though it runs", to_string(key));
+  } else if (from == "suspended" && event.to == "starting") {
+    require(!life.cancel_is_promised, "job {} goes on though it was promised to be cancelled", row.id);
+  } else if (event.to == "starting") {
     if (is_moving(from)) check_moved(step);
     check_start(step);
   } else if (event.to == "running") {
     require(truth_of(key).started.has_value(), "{} runs in the database and never did", to_string(key));
   } else if (event.to == "stopping") {
-    check_stop(step);
+    check_stop(step, from);
   } else if (is_moving(event.to)) {
     check_move(step);
   } else if (is_final(event.to)) {
     check_final(step);
   } else if (is_active(from)) {
-    check_requeue(step);
+    event.to == "held" ? check_moved(step) : check_requeue(step);
   } else if (from == "held") {
     require(life.attempt > 0 || truth_.releases.count(row.id) != 0, "job {} is released and nobody has asked for it",
             row.id);
   } else {
-    require((truth_of(key).end && truth_of(key).end->exit_code == again_code) || is_server_fault(step),
-            "job {} is held and nobody has asked for it", row.id);
-    ++life.waits;
+    const bool again = (truth_of(key).end && truth_of(key).end->exit_code == again_code) || is_server_fault(step);
+    require(again || truth_.holds.count(row.id) != 0, "job {} is held and nobody has asked for it", row.id);
+    life.waits += again ? 1 : 0;
   }
 }
 
@@ -126,16 +131,20 @@ void Judge::check_start(const Step& step) {
             "job {} starts on GPU {} of {}, which is not there", row.id, gpu, row.server);
 }
 
-void Judge::check_stop(const Step& step) {
+void Judge::check_stop(const Step& step, const std::string& from) {
   auto& [life, event, row] = step;
-  if (event.text == "cancelled") {
+  if (event.text.empty()) {
+    require(life.spec.freeze && (from == "running" || from == "suspended"),
+            "job {} is {} and to be frozen, which it does not allow", row.id, from);
+  } else if (event.text == "cancelled") {
     require(truth_.cancels.count(row.id) != 0, "job {} is stopped as cancelled and nobody has asked for it", row.id);
   } else if (event.text == "time_limit") {
     require(life.spec.time_limit_s.has_value(), "job {} has no time limit and is stopped by it", row.id);
     life.over_time_in = life.attempt;
   } else {
     require(event.text == "preempted", "job {} is stopped and nobody says why: '{}'", row.id, event.text);
-    require(life.spec.preemptible && life.spec.checkpoint.dir, "job {} cannot be preempted and is", row.id);
+    const bool begins = from == "starting" && truth_.holds.count(row.id) != 0;  // it has lost nothing yet
+    require(life.spec.checkpoint.dir || begins, "job {} cannot be preempted and is", row.id);
     life.preempted_in = life.attempt;
   }
 }
@@ -143,12 +152,13 @@ void Judge::check_stop(const Step& step) {
 void Judge::check_move(const Step& step) {
   auto& [life, event, row] = step;
   require(life.spec.preemptible && life.spec.checkpoint.dir, "job {} cannot be stopped to move and is", row.id);
-  require(event.to == "resizing" ? life.spec.gpus.min < life.spec.gpus.max : life.spec.migratable,
+  require(event.to == "migrating" ? life.spec.migratable
+                                  : life.spec.gpus.min < life.spec.gpus.max || truth_.scales.count(row.id) != 0,
           "job {} is {} and did not allow it", row.id, event.to);
   life.preempted_in = life.attempt;
 }
 
-// It has stopped to move. If it asked for another start by itself, that counts as such.
+// It has stopped to move, or is held at once. If it asked for another start by itself, that counts as such.
 void Judge::check_moved(const Step& step) {
   auto& [life, event, row] = step;
   check_requeue(step);

@@ -18,6 +18,10 @@ class Restless : public Policy {
     Random& random = snapshot.random;
     for (const JobIndex job : snapshot.active) {
       if (calm_ || random.chance(0.6)) continue;
+      if (random.chance(0.2)) {
+        plan.suspend(job);
+        continue;
+      }
       const JobRequest& request = snapshot.job(job).request;
       const auto gpus = static_cast<int>(random.integer(request.gpus_min, request.gpus_max));
       const auto server = ServerIndex(

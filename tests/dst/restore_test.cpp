@@ -30,6 +30,7 @@ class Server : public agent::AgentPorts {
   void send(const wire::AgentMessage& message) override;
   Status launch(const std::string& key, const wire::StartAttempt& order) override;
   void signal(const std::string& key, int number) override { asked_to_stop_[key] = number; }
+  void freeze(const std::string&, bool) override {}
   void forget(const std::string& key) override { ended_.erase(key); }
   void renew(Instant) override {}
   void disconnect() override { session = 0; }

@@ -186,6 +186,17 @@ void ServerNode::kill_tree(const std::string& key) {
   leader_ends(*pid, SIGKILL);
 }
 
+void ServerNode::freeze_tree(const std::string& key, bool frozen) {
+  const auto pid = target_of(key);
+  if (!pid) return;
+  Tree& tree = trees_.at(*pid);
+  if (std::exchange(tree.frozen, frozen) == frozen) return;
+  note(fmt::format("process {} of {} is {}", *pid, key, frozen ? "frozen" : "thawed"));
+  if (frozen || !tree.signalled) context_.judge.frozen(*pid, frozen);  // one that was thawed to end computes no more
+  const auto status = std::exchange(tree.end_when_thawed, {});
+  if (status) later(context_.between(0.0001, 1), [this, pid = *pid, status] { leader_ends(pid, *status); });
+}
+
 // The launcher signals an attempt whose end it has not seen.
 void ServerNode::note_signal(const std::string& key) {
   const Tree* tree = find_tree(key);
@@ -196,6 +207,10 @@ void ServerNode::leader_ends(std::int64_t pid, int status) {
   const auto at = trees_.find(pid);
   if (at == trees_.end() || !at->second.leads) return;
   Tree& tree = at->second;
+  if (tree.frozen && status != SIGKILL) {
+    tree.end_when_thawed = status;
+    return;
+  }
   note(fmt::format("process {} of {} ends with {:#x}{}", pid, tree.key, status, tree.has_stray ? ", not alone" : ""));
   tree.leads = false;
   unseen_ends_.insert(tree.key);

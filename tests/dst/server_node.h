@@ -51,6 +51,8 @@ class ServerNode {
     bool is_child = true;  // of the current launcher
     bool signalled = false;
     bool trains = false;  // it reports its progress
+    bool frozen = false;
+    std::optional<int> end_when_thawed;  // how its leader would have ended meanwhile
   };
   struct Disk {
     agent::Remains launcher;
@@ -77,6 +79,7 @@ class ServerNode {
   std::optional<std::int64_t> target_of(const std::string& key) const;
   void signal_leader(const std::string& key, int number);
   void kill_tree(const std::string& key);
+  void freeze_tree(const std::string& key, bool frozen);
   void leader_ends(std::int64_t pid, int status);
   void stray_ends(std::int64_t pid);
   void drop_if_gone(std::int64_t pid);

@@ -30,6 +30,18 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     server_.kill_tree(key);
     server_.context_.crash_point();
   }
+  void freeze(const std::string& key) override {
+    server_.freeze_tree(key, true);
+    server_.context_.crash_point();
+  }
+  void thaw(const std::string& key) override {
+    server_.freeze_tree(key, false);
+    server_.context_.crash_point();
+  }
+  bool is_frozen(const std::string& key) override {
+    const Tree* tree = server_.find_tree(key);
+    return tree && tree->frozen;
+  }
   bool is_gone(const std::string& key) override {
     if (server_.context_.plant == Plant::leader_only) return true;
     return server_.find_tree(key) == nullptr;
@@ -96,6 +108,7 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     server_.to_launcher(agent::to_fields(launch));
     return {};
   }
+  void freeze(const std::string& key, bool frozen) override { server_.to_launcher({frozen ? "freeze" : "thaw", key}); }
   void signal(const std::string& key, int number) override {
     server_.to_launcher({"signal", key, std::to_string(number)});
   }

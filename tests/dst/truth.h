@@ -59,6 +59,7 @@ struct Running {
   AttemptKey key;
   std::string server;
   std::vector<int> gpus;
+  bool frozen = false;  // it stands still, or has been thawed to end
 };
 
 struct Truth {
@@ -70,9 +71,11 @@ struct Truth {
   Instant controller_works_since;                       // without a pause, in peace
   std::map<std::string, wire::JobSpec> submissions;     // by idempotency key
   std::map<std::int64_t, std::vector<int>> priorities;  // that clients asked for, in order
-  std::set<std::int64_t> cancels, releases;             // jobs that a client asked to cancel, to release
+  std::set<std::int64_t> cancels, releases;             // jobs that a client asked to cancel, to resume
+  std::set<std::int64_t> holds, scales;                 // to suspend, to scale
 
   bool runs(std::int64_t job) const;
+  bool stands_still(std::int64_t job) const;
   // Whether the controller had waited for this server so long that all leases had certainly run out.
   bool leases_were_over(const std::string& server, Instant at) const;
 };

@@ -100,6 +100,7 @@ class World {
     if (random.chance(0.1)) job.hold = true;
     if (random.chance(0.5)) job.on_partition = "stop";
     if (random.chance(0.6)) job.checkpoint.dir = "c";
+    if (random.chance(0.4)) job.freeze = true;
     job.checkpoint.grace_s = random.uniform(1, 10);
     if (random.chance(0.5)) job.estimate_s = std::clamp(seconds, 0.1, 1000.0);
     if (random.chance(is_endless ? 0.5 : 0.1)) job.time_limit_s = random.uniform(1, 60);
@@ -123,6 +124,7 @@ class World {
     };
     some(6, [this] { controller_.cancel_some(); });
     some(6, [this] { controller_.reprioritise_some(); });
+    some(12, [this] { controller_.intervene_in_some(); });
     some(4, [this] { controller_.release_held(true); });
     some(8, [this] { controller_.read_some_output(); });
     some(3, [this] { controller_.drain(any_number()); });

@@ -29,6 +29,13 @@ inline JobRequest elastic(int min, int max) {
   return request;
 }
 
+// A job whose processes can be frozen, and nothing else.
+inline JobRequest freezable(int count) {
+  JobRequest request = gpus(count);
+  request.capability = Capability::freeze;
+  return request;
+}
+
 // The names of all policies, for tests that cover each of them.
 inline std::vector<std::string> policy_names() {
   std::vector<std::string> names;

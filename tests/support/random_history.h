@@ -65,6 +65,7 @@ inline JobRequest random_request(Random& random) {
   request.gpus = request.gpus_min + static_cast<int>(random.integer(0, 2));
   request.gpus_max = request.gpus + static_cast<int>(random.integer(0, 2));
   request.capability = static_cast<Capability>(random.integer(0, 2));
+  request.freezable = random.chance(0.3);
   request.preemptible = random.chance(0.9);
   request.migratable = random.chance(0.9);
   request.single_server = random.chance(0.7);
@@ -139,6 +140,21 @@ class RandomHistory {
     return told;
   }
 
+  // To GPUs that are free on that server, if there are any, or on its own.
+  JobMoved moved(JobId job, const std::string& server) {
+    JobMoved event{job, {}};
+    const int count = static_cast<int>(random_.integer(1, 4));
+    if (random_.chance(0.5)) event.gpus_min = 1, event.gpus_max = 4;
+    const ServerIndex there = cluster.core.find_server(server);
+    const GpuSet free = there.valid() ? cluster.core.ledger().free().on(there) : GpuSet();
+    if (there.valid()) event.gpus = Allocation(there, free.lowest(std::min(count, free.count())));
+    if (cluster.has(job.value) && random_.chance(0.3)) {
+      const auto parts = cluster.job(job.value).allocation.parts();
+      if (!parts.empty()) event.gpus = Allocation(parts.front().server, parts.front().gpus.lowest(1));
+    }
+    return event;
+  }
+
   TelemetrySampled telemetry(const std::string& server) {
     TelemetrySampled sample{server, std::vector<GpuFacts>(4), GpuSet{random_() & random_() & random_() & 0xF}, {}};
     for (GpuFacts& gpu : sample.gpus) {
@@ -155,11 +171,11 @@ class RandomHistory {
                                              // exists
     const int attempt = cluster.has(job.value) && !stale ? cluster.job(job.value).attempt : 1;
     const std::string server = std::to_string(random_.integer(0, 3));
-    switch (random_.integer(0, 15)) {
+    switch (random_.integer(0, 16)) {
       case 0:
         return JobCancelled{job};
       case 1:
-        return JobHeld{job, random_.chance(0.5)};
+        return JobHeld{job, random_.chance(0.5), random_.chance(0.8)};
       case 2:
         return AttemptStarted{job, attempt};
       case 3:
@@ -184,6 +200,8 @@ class RandomHistory {
         return JobEdited{job, static_cast<int>(random_.integer(0, 3)), 1, 4, {}};
       case 12:
         return progress(job, attempt);
+      case 13:
+        return moved(job, server);
       default: {
         JobRequest request = random_request(random_);
         request.id = JobId(next_id_++);

@@ -231,8 +231,7 @@ class ElasticEdf : public ResizingPolicy {
     if (part.runs() && !part.stays()) return false;
     const Job& job = snapshot.job(part.job);
     const JobRequest& request = job.request;
-    if (has_unlike_members(request)) return false;
-    const bool stays_here = request.single_server || is_frozen(job);
+    if (has_unlike_members(request) || is_frozen(job)) return false;
     const std::size_t before = trial.mark();
     Allocation more = first_of(still_free(trial.free(), part.had), gpus);
     trial.take(more);
@@ -240,7 +239,7 @@ class ElasticEdf : public ResizingPolicy {
       const bool has_all = part.gpus.count() + more.count() >= part.had.count();
       const ServerIndex here = part.gpus.parts().front().server;
       auto others = !has_all                   ? std::nullopt
-                    : stays_here               ? place_on(trial.free(), snapshot.servers, request, rest, here)
+                    : request.single_server    ? place_on(trial.free(), snapshot.servers, request, rest, here)
                     : request.demand.is_zero() ? place(trial.free(), snapshot.servers, request, rest)
                                                : std::nullopt;
       if (!others) {

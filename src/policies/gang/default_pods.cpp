@@ -311,11 +311,15 @@ class DefaultPods : public ArrivalPolicy {
       const Job& job = snapshot.job(index);
       const JobRequest& request = job.request;
       const Allocation& gpus = binding.second;
-      if (is_frozen(job) && gpus.on(job.last_server).count() < gpus.count()) return false;
       if (!has_enough_pods(request, gpus.count()) || !has_resources(request, gpus, trial.free())) return false;
+      const std::size_t bound = trial.mark();
       give(gpus, request, trial);
-      trial.take(gpus, request);
-      plan.start(index, gpus);
+      // A frozen job continues on its own GPUs, wherever its pods were bound.
+      const auto place_of =
+          is_frozen(job) ? place(trial.free(), snapshot.servers, job, gpus.count()) : std::optional(gpus);
+      if (!place_of) return trial.rewind(bound), false;
+      trial.take(*place_of, request);
+      plan.start(index, *place_of);
       return true;
     });
   }

@@ -90,6 +90,7 @@ class Gang : public EasyPolicy {
     }
     for (Starting& gang : starting()) {
       const JobRequest& request = snapshot.job(gang.job).request;
+      if (is_frozen(snapshot.job(gang.job))) continue;
       Allocation gpus = grown_in_place(trial.free(), request, gang.gpus, request.gpus);
       trial.take_more(gang.gpus, gpus, request);
       gang.gpus = std::move(gpus);

@@ -22,6 +22,11 @@ bool GandivaTurn::slice(JobIndex index, const Job& job) {
   return !job.request.single_server && slice_anywhere(index, job);
 }
 
+std::optional<Allocation> GandivaTurn::place_there(const Job& job, ServerIndex server) const {
+  return is_frozen(job) ? place(trial_.free(), snapshot_.servers, job, job.request.gpus)
+                        : place_on(trial_.free(), snapshot_.servers, job.request, job.request.gpus, server);
+}
+
 // Suspends as many jobs on that server as necessary, those that ran longest first.
 bool GandivaTurn::slice_on(JobIndex index, const Job& job, ServerIndex server) {
   if (!server.valid() || server.value >= ripe_on_.size() || !trial_.free().is_open(server)) return false;
@@ -34,7 +39,7 @@ bool GandivaTurn::slice_on(JobIndex index, const Job& job, ServerIndex server) {
   for (std::size_t i = 0; i < there.size() && !gpus; ++i) {
     trial_.give(snapshot_.job(there[i]).allocation, snapshot_.job(there[i]).request);
     victims.push_back(there[i]);
-    gpus = place_on(trial_.free(), snapshot_.servers, job.request, job.request.gpus, server);
+    gpus = place_there(job, server);
   }
   if (!gpus) {
     trial_.rewind(mark);
@@ -52,7 +57,7 @@ void GandivaTurn::spare_unneeded(const Job& job, ServerIndex server, std::vector
     const Job& spared = snapshot_.job(victims[i]);
     const std::size_t before = trial_.mark();
     trial_.take(spared.allocation, spared.request);
-    auto without = place_on(trial_.free(), snapshot_.servers, job.request, job.request.gpus, server);
+    auto without = place_there(job, server);
     if (!without) {
       trial_.rewind(before);
       ++i;

@@ -166,7 +166,7 @@ TEST(Gandiva, grows_into_idle_gpus_and_gives_them_back_at_once) {
 
 TEST(Gandiva, where_jobs_cannot_be_suspended_they_are_stopped_at_a_checkpoint) {
   CoreSettings live;
-  live.abilities = {.suspend = false, .migrate = false, .resize = false};
+  live.abilities = {.suspend = false, .freeze = false, .migrate = false, .resize = false};
   Cluster cluster({1}, Cluster::make("gandiva"), live);
   cluster.submit(1, elastic(1, 1)).submit(2, elastic(1, 1)).at(60).turn();
   EXPECT_EQ(cluster.state(1), JobState::pending);

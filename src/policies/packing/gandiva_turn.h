@@ -79,6 +79,7 @@ class GandivaTurn {
   bool pack(JobIndex index, const Job& job);
 
   bool slice(JobIndex index, const Job& job);
+  std::optional<Allocation> place_there(const Job& job, ServerIndex server) const;
   bool slice_on(JobIndex index, const Job& job, ServerIndex server);
   bool slice_anywhere(JobIndex index, const Job& job);
   void spare_unneeded(const Job& job, ServerIndex server, std::vector<JobIndex>& victims, Allocation& gpus);

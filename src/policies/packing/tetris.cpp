@@ -102,6 +102,15 @@ class Tetris : public QueuePolicy<RankKey> {
            is_eligible(snapshot.servers[server], shape.gpu_types, shape.gpu_memory_bytes);
   }
 
+  // On a server where a job of its shape fits; a frozen one may be bound to other GPUs.
+  static std::optional<Allocation> place_there(const Snapshot& snapshot, const FreeGpus& free, const Job& job,
+                                               ServerIndex server) {
+    if (!is_frozen(job)) return Allocation(server, free.on(server).lowest(job.request.gpus));
+    auto gpus = place(free, snapshot.servers, job, job.request.gpus);
+    if (gpus && gpus->on(server).empty()) gpus.reset();
+    return gpus;
+  }
+
   static void start(const Snapshot& snapshot, JobIndex job, Allocation gpus, Trial& trial, Plan& plan) {
     trial.take(gpus, snapshot.job(job).request);
     plan.start(job, std::move(gpus));
@@ -125,7 +134,7 @@ class Tetris : public QueuePolicy<RankKey> {
     for (View& line : lines) {
       if (line.done() || !fits(snapshot, trial.free(), server, lines_.shapes()[line.shape])) continue;
       const Job& first = snapshot.job(line.at->job);
-      if (!is_frozen(first) || first.last_server == server) of.push_back(&line);
+      if (place_there(snapshot, trial.free(), first, server)) of.push_back(&line);
     }
     // In an order that depends on the jobs alone, because rounding makes sums of real numbers depend on the order.
     std::sort(of.begin(), of.end(), [](const View* a, const View* b) { return is_before(*a->at, *b->at); });
@@ -144,8 +153,7 @@ class Tetris : public QueuePolicy<RankKey> {
     if (candidates[best].alignment <= 0) return false;
     const JobIndex job = of[best]->at->job;
     ++of[best]->at;
-    start(snapshot, job, Allocation(server, trial.free().on(server).lowest(snapshot.job(job).request.gpus)), trial,
-          plan);
+    start(snapshot, job, *place_there(snapshot, trial.free(), snapshot.job(job), server), trial, plan);
     return true;
   }
 
@@ -165,7 +173,7 @@ class Tetris : public QueuePolicy<RankKey> {
   static bool start_over_several(const Snapshot& snapshot, JobIndex job, Trial& trial, Plan& plan) {
     const JobRequest& request = snapshot.job(job).request;
     if (request.single_server || request.gpus <= trial.free().gpus_per_server_max()) return false;
-    auto gpus = place(trial.free(), snapshot.servers, request, request.gpus);
+    auto gpus = place(trial.free(), snapshot.servers, snapshot.job(job), request.gpus);
     if (!gpus) return false;
     start(snapshot, job, std::move(*gpus), trial, plan);
     return true;
@@ -176,8 +184,9 @@ class Tetris : public QueuePolicy<RankKey> {
       const Shape& shape = lines_.shapes()[walk.shape()];
       const ServerIndex server = best_server(snapshot, trial.free(), shape);
       const Job& job = snapshot.job(walk.job());
-      if (server.valid() && (!is_frozen(job) || server == job.last_server)) {
-        start(snapshot, walk.job(), Allocation(server, trial.free().on(server).lowest(shape.gpus)), trial, plan);
+      auto gpus = server.valid() ? place_there(snapshot, trial.free(), job, server) : std::nullopt;
+      if (gpus) {
+        start(snapshot, walk.job(), std::move(*gpus), trial, plan);
         walk.next();
       } else if (start_over_several(snapshot, walk.job(), trial, plan)) {
         walk.next();
