@@ -34,6 +34,12 @@ class AgentPorts {
   virtual void send(const wire::AgentMessage& message) = 0;  // dropped if no session is open
   // An error when this server cannot start anything at the moment; then nothing was started.
   virtual Status launch(const std::string& key, const wire::StartAttempt& order) = 0;
+  // Brings the checkpoint that the order names here, then calls on_fetched(). Given again: the source has changed.
+  virtual void fetch(const std::string& key, const wire::StartAttempt& order) = 0;
+  // It is of no use any more, or for now: what has come stays for another try, unless `discards`.
+  virtual void end_fetch(const std::string& key, bool discards) = 0;
+  // An attempt on another server needs a checkpoint that was left here; then on_offered() is called.
+  virtual void offer(const wire::OfferCheckpoint& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
   virtual void forget(const std::string& key) = 0;
   virtual void renew(Instant until) = 0;                   // tells the launcher how long fenced attempts may run
@@ -44,7 +50,8 @@ class AgentPorts {
 struct HeldAttempt {
   wire::AttemptReport report;
   Instant kill_at = Instant::never();
-  std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet
+  std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet, or its checkpoint
+  bool is_fetching = false;                   // its checkpoint
 };
 
 class AgentLogic {
@@ -59,6 +66,9 @@ class AgentLogic {
   void on_launcher_state(const LauncherState& state);
   // The contents of the checkpoint folder of an attempt that is about to be reported as exited.
   void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
+  // Its checkpoint is here, or there is none to be had; or it cannot be brought here ("server_setup").
+  void on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy);
+  void on_offered(wire::CheckpointOffered offered);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.
   void on_launcher_lost();
@@ -74,6 +84,9 @@ class AgentLogic {
 
  private:
   void start(const wire::StartAttempt& order);
+  void start_again(const std::string& key, HeldAttempt& attempt, const wire::StartAttempt& order);
+  void drop_waiting();
+  void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
   void forget(const wire::ForgetAttempt& order);
   void report(const wire::AttemptReport& report);
@@ -91,7 +104,7 @@ class AgentLogic {
   KnownCluster cluster_;
   bool launcher_ready_ = false;
   bool in_session_ = false;
-  bool is_welcome_ = false;  // in this session
+  bool is_welcome_ = false;                          // in this session
   std::int64_t reports_sent_ = 0, orders_seen_ = 0;  // in this session
   Instant hello_sent_, next_ping_;
   Duration lease_ = Duration::whole_seconds(30);  // until the controller sends its own

@@ -71,6 +71,7 @@ void Orders::start(JobEntry& entry, const Job& job) {
     });
   });
   order.spec = spec_of(entry);
+  if (checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) return;
   send(*agent, std::move(order));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "controller/agents.h"
+#include "controller/checkpoints.h"
 #include "controller/recorder.h"
 #include "controller/strangers.h"
 
@@ -15,8 +16,15 @@ wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
 
 class Orders : public Fleet {
  public:
-  Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Recorder& recorder, Outside& outside)
-      : core_(core), book_(book), agents_(agents), strangers_(strangers), recorder_(recorder), outside_(outside) {}
+  Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Checkpoints& checkpoints,
+         Recorder& recorder, Outside& outside)
+      : core_(core),
+        book_(book),
+        agents_(agents),
+        strangers_(strangers),
+        checkpoints_(checkpoints),
+        recorder_(recorder),
+        outside_(outside) {}
 
   // ---- Fleet ----
   void carry_out(const Core& core, std::vector<Command>& commands) override;
@@ -42,6 +50,7 @@ class Orders : public Fleet {
   JobBook& book_;
   Agents& agents_;
   const Strangers& strangers_;
+  Checkpoints& checkpoints_;
   Recorder& recorder_;
   Outside& outside_;
 };

@@ -96,6 +96,9 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     server_.to_launcher(agent::to_fields(launch));
     return {};
   }
+  void fetch(const std::string& key, const wire::StartAttempt&) override { throw Violation(key + " is to be fetched"); }
+  void end_fetch(const std::string&, bool) override {}
+  void offer(const wire::OfferCheckpoint&) override {}
   void signal(const std::string& key, int number) override {
     server_.to_launcher({"signal", key, std::to_string(number)});
   }
