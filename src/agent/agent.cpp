@@ -77,7 +77,7 @@ class LiveAgent : public Agent, private AgentPorts {
         offers_(loop, address_for_checkpoints(settings.controller_url),
                 {[this](const wire::CheckpointOffered& offered) { logic_.on_offered(offered); },
                  [this](const wire::CheckpointPiece& piece) { send(piece); }}),
-        fetches_(loop, {[this](const std::string& key, const auto& copy) { logic_.on_fetched(key, copy); },
+        fetches_(loop, {[this](const std::string& key, const auto& copy) { logic_.on_fetched(key, copy, boot_now()); },
                         [this](const wire::CheckpointRead& read) { send(read); },
                         [this](const wire::CheckpointProgress& progress) { send(progress); }}),
         job_files_(settings.data_dir),
@@ -125,8 +125,8 @@ class LiveAgent : public Agent, private AgentPorts {
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     const auto place = files_.checkpoint_place(key, order);
     if (place.ok()) return fetches_.begin(order.incarnation, *order.checkpoint, *place);
-    if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error());
-    logic_.on_fetched(key, wire::CheckpointCopy{"not_copied", place.error().message, 0, 0});
+    if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
+    logic_.on_fetched(key, wire::CheckpointCopy{"not_copied", place.error().message, 0, 0}, boot_now());
   }
   void end_fetch(const std::string& key, bool discards) override { fetches_.end(key, discards); }
   void offer(const wire::OfferCheckpoint& order) override {

@@ -149,7 +149,8 @@ void AgentLogic::start_again(const std::string& key, HeldAttempt& attempt, const
   launch_waiting();
 }
 
-void AgentLogic::on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy) {
+void AgentLogic::on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy, Instant now) {
+  if (in_session_ && now >= lease_until_) return disconnect();  // nothing may start any more
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || !at->second.is_fetching) return;
   at->second.is_fetching = false;

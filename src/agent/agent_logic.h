@@ -67,7 +67,7 @@ class AgentLogic {
   // The contents of the checkpoint folder of an attempt that is about to be reported as exited.
   void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
   // Its checkpoint is here, or there is none to be had; or it cannot be brought here ("server_setup").
-  void on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy);
+  void on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy, Instant now);
   void on_offered(wire::CheckpointOffered offered);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.

@@ -64,7 +64,7 @@ class CheckpointOrdersTest : public testing::Test {
 TEST_F(CheckpointOrdersTest, an_attempt_is_launched_when_its_checkpoint_is_there) {
   order_start("a");
   EXPECT_EQ(ports.done, "fetch 5.2 from a");
-  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1});
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now);
   EXPECT_EQ(ports.done, "fetch 5.2 from a, launch 5.2");
   logic.on_launcher_state({.key = "5.2", .state = "running", .pid = 7});
   ASSERT_TRUE(ports.last_report());
@@ -74,7 +74,7 @@ TEST_F(CheckpointOrdersTest, an_attempt_is_launched_when_its_checkpoint_is_there
 TEST_F(CheckpointOrdersTest, it_waits_for_its_gpus_too) {
   order_start("", 1);
   order_start("a");
-  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1});
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now);
   EXPECT_EQ(ports.done, "launch 5.1, fetch 5.2 from a");
   logic.on_launcher_state({.key = "5.1", .state = "exited", .exit_code = 0});
   EXPECT_EQ(ports.done, "launch 5.1, fetch 5.2 from a, launch 5.2");
@@ -93,14 +93,14 @@ TEST_F(CheckpointOrdersTest, an_order_that_is_given_again_names_the_source_that_
   EXPECT_EQ(ports.done, "fetch 5.2 from a, fetch 5.2 from b");
   order_start("");
   EXPECT_EQ(ports.done, "fetch 5.2 from a, fetch 5.2 from b, discard 5.2, launch 5.2");
-  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1});  // it was on its way
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now);  // it was on its way
   order_start("a");
   EXPECT_EQ(ports.done, "fetch 5.2 from a, fetch 5.2 from b, discard 5.2, launch 5.2");
 }
 
 TEST_F(CheckpointOrdersTest, a_server_without_room_for_it_says_so) {
   order_start("a");
-  logic.on_fetched("5.2", unavailable("server_setup", "no room"));
+  logic.on_fetched("5.2", unavailable("server_setup", "no room"), now);
   EXPECT_EQ(ports.done, "fetch 5.2 from a");
   ASSERT_TRUE(ports.last_report());
   EXPECT_EQ(ports.last_report()->state, "exited");
@@ -115,18 +115,25 @@ TEST_F(CheckpointOrdersTest, a_stop_ends_the_fetch_and_the_attempt) {
   order_stop();
   EXPECT_EQ(ports.done, "fetch 5.2 from a, discard 5.2");
   EXPECT_EQ(ports.last_report()->failure_kind, "lost");
-  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1});
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now);
   EXPECT_EQ(ports.done, "fetch 5.2 from a, discard 5.2");
 }
 
 TEST_F(CheckpointOrdersTest, a_fetch_is_interrupted_with_its_session_and_continues_with_the_next_order) {
   order_start("a");
   logic.on_session_closed();
-  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1});
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now);
   EXPECT_EQ(ports.done, "fetch 5.2 from a, interrupt 5.2");
   open_session();
   order_start("a");
   EXPECT_EQ(ports.done, "fetch 5.2 from a, interrupt 5.2, fetch 5.2 from a");
+}
+
+TEST_F(CheckpointOrdersTest, what_arrives_after_the_lease_is_over_starts_nothing) {
+  order_start("a");
+  logic.on_fetched("5.2", wire::CheckpointCopy{"copied", "", 7, 1}, now + Duration::whole_seconds(30));
+  EXPECT_EQ(ports.done, "fetch 5.2 from a, interrupt 5.2");
+  EXPECT_TRUE(logic.attempts().empty());
 }
 
 TEST_F(CheckpointOrdersTest, offers_in_the_order_of_its_reports_and_only_in_a_session) {
