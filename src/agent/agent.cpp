@@ -12,6 +12,8 @@
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_files.h"
+#include "agent/checkpoint_fetches.h"
+#include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
 #include "agent/controller_session.h"
 #include "agent/data_directory.h"
@@ -24,6 +26,7 @@
 #include "agent/log_reads.h"
 #include "agent/machine.h"
 #include "agent/telemetry.h"
+#include "net/url.h"
 
 namespace sl::agent {
 namespace {
@@ -53,6 +56,12 @@ void warn_of_irremovable(const Error& error) {
   std::fprintf(stderr, "schedulearn agent: %s; it stays until the agent is started again\n", error.message.c_str());
 }
 
+// Who reaches the controller by a name that only this machine knows need not be reachable by others.
+std::string address_for_checkpoints(const std::string& controller_url) {
+  const auto url = net::parse_url(controller_url);
+  return url.ok() && net::is_loopback(url->host) ? "127.0.0.1" : "0.0.0.0";
+}
+
 class LiveAgent : public Agent, private AgentPorts {
  public:
   LiveAgent(net::EventLoop& loop, const AgentSettings& settings, std::unique_ptr<GpuWatch> gpus, int lock)
@@ -65,6 +74,12 @@ class LiveAgent : public Agent, private AgentPorts {
         logic_(*this),
         failed_ends_(*gpus_, [this](const LauncherState& state) { on_state(state); }),
         log_reads_(loop, logic_, files_.folders(), [this](const wire::LogChunk& chunk) { send(chunk); }),
+        offers_(loop, address_for_checkpoints(settings.controller_url),
+                {[this](const wire::CheckpointOffered& offered) { logic_.on_offered(offered); },
+                 [this](const wire::CheckpointPiece& piece) { send(piece); }}),
+        fetches_(loop, {[this](const std::string& key, const auto& copy) { logic_.on_fetched(key, copy, boot_now()); },
+                        [this](const wire::CheckpointRead& read) { send(read); },
+                        [this](const wire::CheckpointProgress& progress) { send(progress); }}),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -108,6 +123,16 @@ class LiveAgent : public Agent, private AgentPorts {
     return {};
   }
   void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
+  void fetch(const std::string& key, const wire::StartAttempt& order) override {
+    const auto place = files_.checkpoint_place(key, order);
+    if (place.ok()) return fetches_.begin(order.incarnation, *order.checkpoint, *place);
+    if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
+    logic_.on_fetched(key, wire::CheckpointCopy{"not_copied", place.error().message, 0, 0}, boot_now());
+  }
+  void end_fetch(const std::string& key, bool discards) override { fetches_.end(key, discards); }
+  void offer(const wire::OfferCheckpoint& order) override {
+    offers_.offer(order, files_.left_checkpoint(key_of(order.source), order.source.job));
+  }
   void signal(const std::string& key, int number) override {
     files_.on_signal(key, number);
     launcher_.send({"signal", key, std::to_string(number)});
@@ -148,6 +173,8 @@ class LiveAgent : public Agent, private AgentPorts {
   AgentLogic logic_;
   FailedEnds failed_ends_;
   LogReads log_reads_;
+  CheckpointOffers offers_;
+  CheckpointFetches fetches_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;  // at the last look
@@ -219,6 +246,7 @@ void LiveAgent::say_hello() {
   hello.driver_version = gpus_->driver_version();
   hello.gpus = gpus_->known_now();
   hello.keep = settings_.keep;
+  hello.copies_checkpoints = true;
   logic_.on_session_opened(std::move(hello), boot_now());
   send_telemetry();
 }
@@ -227,6 +255,8 @@ void LiveAgent::on_controller_message(const wire::ControllerMessage& message) {
   if (const auto* refused = std::get_if<wire::Refused>(&message))
     std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
   if (const auto* read = std::get_if<wire::LogRead>(&message)) return log_reads_.answer(*read);
+  if (const auto* asked = std::get_if<wire::CheckpointRead>(&message)) return offers_.answer(*asked);
+  if (const auto* piece = std::get_if<wire::CheckpointPiece>(&message)) return fetches_.on_piece(*piece);
   if (const auto* answer = std::get_if<wire::JobFilesAnswer>(&message))
     return retention_.on_answer(*answer, boot_now());
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) retention_.on_session_opened(welcome->query_jobs_max);
@@ -253,6 +283,8 @@ void LiveAgent::tick() {
   look_at_attempts();
   take_look_at_job_files(now);
   retention_.tick(now);
+  offers_.tick(now);
+  fetches_.tick();
   if (ticks_++ % ticks_per_telemetry == 0) send_telemetry();
   if (ended_) kill_jobs();
   tick_ = loop_.after(tick_interval, [this] { tick(); });

@@ -39,6 +39,7 @@ void AgentLogic::on_session_opened(wire::Hello hello, Instant now) {
 
 void AgentLogic::on_launcher_lost() {
   launcher_ready_ = false;
+  drop_waiting();
   attempts_.clear();
   disconnect();  // orders in progress are based on what is now unknown
 }
@@ -46,7 +47,14 @@ void AgentLogic::on_launcher_lost() {
 // Orders that were not begun are given again in the next session if they are still wanted.
 void AgentLogic::on_session_closed() {
   in_session_ = false;
-  std::erase_if(attempts_, [](const auto& item) { return item.second.waiting.has_value(); });
+  drop_waiting();
+}
+
+void AgentLogic::drop_waiting() {
+  std::erase_if(attempts_, [&](const auto& item) {
+    if (item.second.is_fetching) ports_.end_fetch(item.first, false);
+    return item.second.waiting.has_value();
+  });
   for (auto& [key, attempt] : attempts_) attempt.waiting_to_thaw.reset();
 }
 
@@ -102,6 +110,8 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
     if (is_next(thaw_order->seq)) thaw(*thaw_order);
   } else if (const auto* forget_order = std::get_if<wire::ForgetAttempt>(&message)) {
     if (is_next(forget_order->seq)) forget(*forget_order);
+  } else if (const auto* offer_order = std::get_if<wire::OfferCheckpoint>(&message)) {
+    if (is_next(offer_order->seq)) ports_.offer(*offer_order);
   }
 }
 
@@ -125,25 +135,57 @@ void AgentLogic::start(const wire::StartAttempt& order) {
   const std::string key = key_of(order.incarnation);
   const auto [at, is_new] = attempts_.try_emplace(key);
   HeldAttempt& attempt = at->second;
-  if (!is_new) return report(attempt.report);
+  if (!is_new) return start_again(key, attempt, order);
   attempt.report.incarnation = order.incarnation;
   attempt.report.state = "starting";
-  if (!are_free(order.placement.gpus, order.incarnation, order.neighbours)) {
+  attempt.is_fetching = order.checkpoint.has_value();
+  if (attempt.is_fetching || !are_free(order.placement.gpus, order.incarnation, order.neighbours))
     attempt.waiting = order;
-    return;
+  if (attempt.is_fetching) return ports_.fetch(key, order);
+  if (!attempt.waiting) launch(key, order);
+}
+
+// What is being fetched may be elsewhere now, or lost.
+void AgentLogic::start_again(const std::string& key, HeldAttempt& attempt, const wire::StartAttempt& order) {
+  if (!attempt.is_fetching) return report(attempt.report);
+  attempt.waiting = order;
+  if (order.checkpoint) return ports_.fetch(key, order);
+  attempt.is_fetching = false;
+  ports_.end_fetch(key, true);
+  launch_waiting();
+}
+
+void AgentLogic::on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy, Instant now) {
+  if (in_session_ && now >= lease_until_) return disconnect();  // nothing may start any more
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end() || !at->second.is_fetching) return;
+  at->second.is_fetching = false;
+  if (!copy.ok()) {
+    at->second.waiting.reset();
+    return fail(key, copy.error());
   }
-  launch(key, order);
+  at->second.report.checkpoint_copy = *copy;
+  launch_waiting();
+}
+
+void AgentLogic::on_offered(wire::CheckpointOffered offered) {
+  if (!in_session_ || !is_welcome_) return;  // it will be asked for again
+  offered.seq = ++reports_sent_;
+  ports_.send(offered);
 }
 
 // What never ran need not be on disk: should we forget its end, the order comes again.
 void AgentLogic::launch(const std::string& key, const wire::StartAttempt& order) {
-  wire::AttemptReport& told = attempts_[key].report;
-  told.gpus = order.placement.gpus;
+  attempts_[key].report.gpus = order.placement.gpus;
   const Status launched = ports_.launch(key, order);
-  if (launched.ok()) return;
+  if (!launched.ok()) fail(key, launched.error());
+}
+
+void AgentLogic::fail(const std::string& key, const Error& error) {
+  wire::AttemptReport& told = attempts_[key].report;
   told.state = "exited";
-  told.failure_kind = launched.error().code;
-  told.failure_message = launched.error().message;
+  told.failure_kind = error.code;
+  told.failure_message = error.message;
   report(told);
 }
 
@@ -164,7 +206,8 @@ bool AgentLogic::are_free(const std::vector<int>& gpus, const Incarnation& self,
 void AgentLogic::launch_waiting() {
   for (auto& [key, attempt] : attempts_) {
     const Incarnation& self = attempt.report.incarnation;
-    if (attempt.waiting && are_free(attempt.waiting->placement.gpus, self, attempt.waiting->neighbours)) {
+    if (attempt.waiting && !attempt.is_fetching &&
+        are_free(attempt.waiting->placement.gpus, self, attempt.waiting->neighbours)) {
       const wire::StartAttempt order = std::move(*attempt.waiting);
       attempt.waiting.reset();
       launch(key, order);
@@ -181,6 +224,7 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   if (at == attempts_.end()) return report_lost(order.incarnation);  // unknown: it cannot be running here
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
+    if (attempt.is_fetching) ports_.end_fetch(key, true);
     attempts_.erase(at);
     return report_lost(order.incarnation);
   }

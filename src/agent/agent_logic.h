@@ -34,6 +34,12 @@ class AgentPorts {
   virtual void send(const wire::AgentMessage& message) = 0;  // dropped if no session is open
   // An error when this server cannot start anything at the moment; then nothing was started.
   virtual Status launch(const std::string& key, const wire::StartAttempt& order) = 0;
+  // Brings the checkpoint that the order names here, then calls on_fetched(). Given again: the source has changed.
+  virtual void fetch(const std::string& key, const wire::StartAttempt& order) = 0;
+  // It is of no use any more, or for now: what has come stays for another try, unless `discards`.
+  virtual void end_fetch(const std::string& key, bool discards) = 0;
+  // An attempt on another server needs a checkpoint that was left here; then on_offered() is called.
+  virtual void offer(const wire::OfferCheckpoint& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
   virtual void freeze(const std::string& key, bool frozen) = 0;  // false: thaw
   virtual void forget(const std::string& key) = 0;
@@ -45,9 +51,9 @@ class AgentPorts {
 struct HeldAttempt {
   wire::AttemptReport report;
   Instant kill_at = Instant::never();
-  // For GPUs that another attempt has not left yet: to start, to go on.
-  std::optional<wire::StartAttempt> waiting;
-  std::optional<wire::ThawAttempt> waiting_to_thaw;
+  std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet, or its checkpoint
+  bool is_fetching = false;                   // its checkpoint
+  std::optional<wire::ThawAttempt> waiting_to_thaw;  // for its GPUs
 };
 
 class AgentLogic {
@@ -62,6 +68,9 @@ class AgentLogic {
   void on_launcher_state(const LauncherState& state);
   // The contents of the checkpoint folder of an attempt that is about to be reported as exited.
   void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
+  // Its checkpoint is here, or there is none to be had; or it cannot be brought here ("server_setup").
+  void on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy, Instant now);
+  void on_offered(wire::CheckpointOffered offered);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.
   void on_launcher_lost();
@@ -77,6 +86,9 @@ class AgentLogic {
 
  private:
   void start(const wire::StartAttempt& order);
+  void start_again(const std::string& key, HeldAttempt& attempt, const wire::StartAttempt& order);
+  void drop_waiting();
+  void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
   void freeze(const wire::FreezeAttempt& order);
   void thaw(const wire::ThawAttempt& order);

@@ -28,6 +28,13 @@ class Ports : public AgentPorts {
     launched.push_back(key);
     return cannot_launch;
   }
+  void fetch(const std::string& key, const wire::StartAttempt& order) override {
+    fetched.push_back(key + " from " + order.checkpoint->server);
+  }
+  void end_fetch(const std::string& key, bool discards) override {
+    fetched.push_back(key + (discards ? " gone" : " cut"));
+  }
+  void offer(const wire::OfferCheckpoint& order) override { offers.push_back(order); }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
   void freeze(const std::string& key, bool frozen) override { freezes.push_back((frozen ? "freeze " : "thaw ") + key); }
   void forget(const std::string& key) override { forgotten.push_back(key); }
@@ -37,7 +44,8 @@ class Ports : public AgentPorts {
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
-  std::vector<std::string> launched, forgotten, freezes;
+  std::vector<std::string> launched, forgotten, fetched, freezes;
+  std::vector<wire::OfferCheckpoint> offers;
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;
   int disconnects = 0;

@@ -13,10 +13,13 @@
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/machine.h"
+#include "agent/processes.h"
 
 namespace sl::agent {
 
 namespace {
+
+std::string job_subfolder(std::int64_t job_id) { return "job-" + std::to_string(job_id); }
 
 // In one step: jobs that run may be importing it.
 void install(const std::string& path, const char* text) {
@@ -62,6 +65,51 @@ Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::St
   return launch;
 }
 
+Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, const wire::StartAttempt& order) {
+  Result<std::string> job_dir = folders_.make(key, order.first);
+  if (!job_dir.ok()) return job_dir.error();
+  AttemptPaths paths;
+  paths.job_dir = std::move(*job_dir);
+  CheckpointPlace place;
+  place.folder = checkpoint_folder(order, paths);
+  while (place.folder.size() > 1 && place.folder.ends_with('/')) place.folder.pop_back();
+  const std::string& subfolder = order.checkpoint->subfolder;
+  if (!place.folder.starts_with(paths.job_dir) && !std::filesystem::is_directory(order.spec.workdir))
+    return invalid("checkpoint-refused", "there is no folder " + order.spec.workdir);  // a job cannot start either
+  place.is_own = !subfolder.empty() || place.folder.starts_with(paths.job_dir) || has_run_with(place.folder, key);
+  if (subfolder == job_subfolder(order.incarnation.job)) place.folder += "/" + subfolder;
+  place.job = order.incarnation.job;
+  place.boot = boot_id();
+  return place;
+}
+
+// Whether another attempt of the job had this checkpoint folder here.
+bool AttemptFiles::has_run_with(const std::string& folder, const std::string& but_for) const {
+  const auto wanted = parse_key(but_for);
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(settings_.data_dir + "/attempts", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string key = at->path().filename();
+    const auto other = parse_key(key);
+    if (!other || !wanted || key == but_for || other->job != wanted->job || other->cluster != wanted->cluster) continue;
+    if (read_text(at->path().string() + "/checkpoint_folder") == folder) return true;
+  }
+  return false;
+}
+
+// Jobs that use the Python library keep theirs in a folder of their own in the one that they name.
+LeftCheckpoint AttemptFiles::left_checkpoint(const std::string& key, std::int64_t job_id) const {
+  const std::string own = folders_.of_job(key) + "/checkpoints";
+  std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  if (folder.empty() || folder == own) return {own, ""};
+  const std::string subfolder = job_subfolder(job_id);
+  std::error_code failed;
+  if (std::filesystem::exists(std::filesystem::symlink_status(folder + "/" + subfolder, failed)))
+    return {folder + "/" + subfolder, subfolder};
+  return {folder, ""};
+}
+
 void AttemptFiles::on_signal(const std::string& key, int number) {
   if (number != SIGKILL) std::ofstream(folders_.of_attempt(key) + "/notice") << "stop\n";
   stops_.try_emplace(key, wall_now());
@@ -92,7 +140,7 @@ std::int64_t AttemptFiles::output_limit_of(const std::string& key) {
 std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::string& key, std::int64_t job_id) const {
   std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
   if (folder.empty()) folder = folders_.of_job(key) + "/checkpoints";
-  const std::string own = folder + "/job-" + std::to_string(job_id);  // its name in the Python library
+  const std::string own = folder + "/" + job_subfolder(job_id);
   const auto facts = look_into(std::filesystem::is_directory(own) ? own : folder);
   if (!facts) return std::nullopt;
   Checkpoint checkpoint{facts->bytes, {}};

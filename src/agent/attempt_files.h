@@ -8,6 +8,8 @@
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_folders.h"
+#include "agent/checkpoint_offers.h"
+#include "agent/checkpoint_writer.h"
 #include "agent/metrics.h"
 
 namespace sl::agent {
@@ -25,6 +27,11 @@ class AttemptFiles {
 
   // Makes the attempt's folders. What the launcher shall start there. Errors: those of AttemptFolders::make.
   Result<LaunchOrder> prepare(const std::string& key, const wire::StartAttempt& order);
+  // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
+  // folders, so the errors are the same.
+  Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);
+  // Where this attempt, which has run here, has left its checkpoint.
+  LeftCheckpoint left_checkpoint(const std::string& key, std::int64_t job_id) const;
   // The attempt is asked to stop: the notice tells the job, and what it writes from now on is its checkpoint.
   void on_signal(const std::string& key, int number);
   // The report of its metrics file that is due; `at_end`: everything that is left.
@@ -44,6 +51,7 @@ class AttemptFiles {
 
  private:
   std::int64_t output_limit_of(const std::string& key);
+  bool has_run_with(const std::string& folder, const std::string& but_for) const;
   std::string python_folder() const { return settings_.data_dir + "/python"; }
 
   AttemptFilesSettings settings_;

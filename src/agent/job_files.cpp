@@ -249,4 +249,6 @@ std::vector<Error> clear_set_aside(const std::string& data_dir, std::set<std::st
   return errors;
 }
 
+bool remove_folder(const std::string& path, const std::atomic<bool>& stop) { return Remover(stop).remove(path); }
+
 }  // namespace sl::agent

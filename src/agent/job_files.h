@@ -46,4 +46,7 @@ Status set_aside(const std::string& path);
 std::vector<Error> clear_set_aside(const std::string& data_dir, std::set<std::string>& failed,
                                    const std::atomic<bool>& stop);
 
+// Deletes one folder with all that is in it. False if something of it stays.
+bool remove_folder(const std::string& path, const std::atomic<bool>& stop);
+
 }  // namespace sl::agent

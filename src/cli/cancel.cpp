@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <cstdio>
-#include <iostream>
 
 #include "cli/commands.h"
 #include "cli/render.h"
@@ -15,14 +12,8 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
     std::printf("Nothing to cancel.\n");
     return 0;
   }
-  if (ids->size() > 1 && !context.assume_yes) {
-    if (!context.interactive)
-      return fail(invalid("confirmation-needed", "this cancels " + plural(ids->size(), "job")).hint("add --yes"));
-    std::fprintf(stderr, "Cancel %s? [y/N] ", plural(ids->size(), "job").c_str());
-    std::string answer;
-    std::getline(std::cin, answer);
-    if (answer != "y" && answer != "yes") return 1;
-  }
+  if (const auto sure = confirm(context, "cancel", ids->size()); !sure.ok() || !*sure)
+    return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
     const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", "{}");

@@ -1,10 +1,11 @@
 #include "cli/context.h"
 
-#include <cstdio>
-
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 
 #include "base/whole_number.h"
+#include "cli/render.h"
 #include "wire/error.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
@@ -61,6 +62,16 @@ void Context::print_json(const json::value& value) const {
 int fail(const Error& error) {
   std::fputs(wire::error_text(error).c_str(), stderr);
   return wire::exit_status(error);
+}
+
+Result<bool> confirm(const Context& context, const std::string& verb, std::size_t jobs) {
+  if (jobs <= 1 || context.assume_yes) return true;
+  const std::string what = verb + " " + plural(jobs, "job");
+  if (!context.interactive) return invalid("confirmation-needed", "this would " + what).hint("add --yes");
+  std::fprintf(stderr, "Really %s? [y/N] ", what.c_str());
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes";
 }
 
 namespace {

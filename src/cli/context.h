@@ -52,6 +52,9 @@ struct Context {
 // Prints in the fixed form to stderr; returns the exit status.
 int fail(const Error& error);
 
+// Whether the user wants this done to so many jobs; one job needs no question. Error: nobody is there to be asked.
+Result<bool> confirm(const Context& context, const std::string& verb, std::size_t jobs);
+
 // The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs) or a name (its unfinished job, else the newest
 // that has ended). Errors: "job-not-found"; "ambiguous-name", if several unfinished jobs have that name.
 Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors);

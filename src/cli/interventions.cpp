@@ -20,6 +20,8 @@ int intervene(const Context& context, const std::string& verb, const std::vector
               const std::map<std::string, std::string>& body, bool dry_run) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
+  if (const auto sure = confirm(context, verb, dry_run || verb == "resume" ? 1 : ids->size()); !sure.ok() || !*sure)
+    return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
     const std::string path = fmt::format("/api/v1/jobs/{}/{}{}", id, verb, dry_run ? "?dry_run=true" : "");
@@ -42,6 +44,8 @@ int retry_jobs(const Context& context, const std::vector<std::string>& selectors
   if (dry_run) return intervene(context, "retry", selectors, {}, true);
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
+  if (const auto sure = confirm(context, "retry", ids->size()); !sure.ok() || !*sure)
+    return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
     const Result<json::value> job = context.call("POST", fmt::format("/api/v1/jobs/{}/retry", id), "{}");

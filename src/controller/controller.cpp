@@ -10,6 +10,7 @@
 
 #include "controller/admission.h"
 #include "controller/api.h"
+#include "controller/checkpoint_relay.h"
 #include "controller/clock.h"
 #include "controller/inbox.h"
 #include "controller/job_files.h"
@@ -45,6 +46,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
         job_files_(
             *logic_, *history_, [this] { return clock_.now(); },
             [this](SessionId session, const wire::JobFilesAnswer& answer) { send(session, answer); }),
+        checkpoints_(*logic_, [this](SessionId session, const auto& message) { send_unrecorded(session, message); }),
         api_(
             *logic_, *history_, retention_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
@@ -135,6 +137,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
     if (recording_) recording_->sent(session, message);
+    const auto* start = std::get_if<wire::StartAttempt>(&message);
+    const bool has_secret = (start && start->checkpoint) || std::holds_alternative<wire::OfferCheckpoint>(message);
+    send_unrecorded(session, has_secret ? checkpoints_.with_secret(message) : message);
+  }
+  void send_unrecorded(SessionId session, const wire::ControllerMessage& message) {
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));
   }
   void close(SessionId session, const std::string& why) override {
@@ -180,8 +187,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       sockets_[session] = socket;
     }
     net::WebSocket::Callbacks callbacks;
-    callbacks.on_message = [this, session](std::string text) {
-      inbox_.put([this, session, text = std::move(text)] { on_agent_text(session, text); });
+    callbacks.on_message = [this, session, peer = request.peer](std::string text) {
+      inbox_.put([this, session, peer, text = std::move(text)] { on_agent_text(session, peer, text); });
     };
     callbacks.on_close = [this, session](const std::string&) {
       {
@@ -193,10 +200,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
     socket->set_callbacks(std::move(callbacks));
     return true;
   }
-  void on_agent_text(SessionId session, const std::string& text) {
-    const auto message = wire::decode_agent_message(text);
+  void on_agent_text(SessionId session, const std::string& peer, const std::string& text) {
+    auto message = wire::decode_agent_message(text);
     if (!message.ok()) return close(session, "bad-message");
     if (const auto* query = std::get_if<wire::JobFilesQuery>(&*message)) return job_files_.on_query(session, *query);
+    if (const auto* read = std::get_if<wire::CheckpointRead>(&*message)) return checkpoints_.on_read(session, *read);
+    if (const auto* piece = std::get_if<wire::CheckpointPiece>(&*message))
+      return checkpoints_.on_piece(session, *piece);
+    if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
     logic_->on_agent_message(session, *message, clock_.now());
   }
 
@@ -213,6 +224,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::unique_ptr<History> history_;
   Retention retention_;
   JobFiles job_files_;
+  CheckpointRelay checkpoints_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it
   std::mutex sockets_mutex_;

@@ -63,6 +63,8 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
   if (is_moving(job->state))
     return fmt::format("job {} is {} on {}: {}", row.id, row.state, row.server, move_text(logic.core(), *job));
+  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, row.server, logic.checkpoints().text_of(*transfer));
   return fmt::format("job {} is {} on {}{}{}", row.id, row.state, row.server, placement_text(logic, *job),
                      neighbours_text(logic.core(), *job));
 }

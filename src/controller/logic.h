@@ -15,6 +15,7 @@
 //   sessions.h          who speaks for a server, missing reports, leases
 //   reconciler.h        what agents report of attempts, and agreeing with them again
 //   orders.h            what agents are told to do
+//   checkpoints.h       where the newest checkpoint of each job is, and bringing it to where the job starts
 //   strangers.h         attempts that run and should not
 //   server_health.h     servers that fail jobs
 //   drains.h            servers that an admin has taken out of service
@@ -106,6 +107,7 @@ class Logic {
   const Agents& agents() const { return agents_; }
   const Incarnations& incarnations() const { return incarnations_; }
   const Requeues& requeues() const { return requeues_; }
+  const Checkpoints& checkpoints() const { return checkpoints_; }
   const ServerHealth& health() const { return health_; }
   const Drains& drains() const { return drains_; }
   const Recorder& recorder() const { return recorder_; }
@@ -130,6 +132,7 @@ class Logic {
   Incarnations incarnations_;
   Strangers strangers_;
   Recorder recorder_;
+  Checkpoints checkpoints_;
   Orders orders_;
   Engine engine_;
   Logs logs_;

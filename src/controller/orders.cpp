@@ -93,6 +93,7 @@ void Orders::start(JobEntry& entry, const Job& job) {
   job.allocation.parts().front().gpus.for_each([&](int gpu) { order.placement.gpus.push_back(gpu); });
   order.neighbours = neighbours_of(entry, job);
   order.spec = spec_of(entry);
+  if (checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) return;
   send(*agent, std::move(order));
 }
 

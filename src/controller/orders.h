@@ -5,6 +5,7 @@
 #include <string>
 
 #include "controller/agents.h"
+#include "controller/checkpoints.h"
 #include "controller/recorder.h"
 #include "controller/strangers.h"
 
@@ -18,8 +19,15 @@ bool is_to_be_frozen(const JobEntry& entry, const Job& job);
 
 class Orders : public Fleet {
  public:
-  Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Recorder& recorder, Outside& outside)
-      : core_(core), book_(book), agents_(agents), strangers_(strangers), recorder_(recorder), outside_(outside) {}
+  Orders(Core& core, JobBook& book, Agents& agents, const Strangers& strangers, Checkpoints& checkpoints,
+         Recorder& recorder, Outside& outside)
+      : core_(core),
+        book_(book),
+        agents_(agents),
+        strangers_(strangers),
+        checkpoints_(checkpoints),
+        recorder_(recorder),
+        outside_(outside) {}
 
   // ---- Fleet ----
   void carry_out(const Core& core, std::vector<Command>& commands) override;
@@ -47,6 +55,7 @@ class Orders : public Fleet {
   JobBook& book_;
   Agents& agents_;
   const Strangers& strangers_;
+  Checkpoints& checkpoints_;
   Recorder& recorder_;
   Outside& outside_;
 };

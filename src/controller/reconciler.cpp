@@ -34,13 +34,14 @@ void Reconciler::on_hello(const Agent& agent, bool is_restored, Instant now) {
   for (const wire::AttemptReport& report : agent.hello.attempts) on_report(agent, report, now);
   settle_missing(agent, is_restored, now);
   for (const JobId job : held_back) start_held_back(job);
+  for (const JobId job : checkpoints_.on_joined(agent.hello.server)) start_held_back(job);
 }
 
-void Reconciler::on_server_lost(const std::string& server) {
+void Reconciler::on_server_lost(const std::string& server, Instant now) {
   for (const JobId job : strangers_.forget(server)) start_held_back(job);
+  for (const JobId job : checkpoints_.on_server_lost(server, now)) start_held_back(job);
 }
 
-// Sends the order to start that was held back while a stranger of the job ran.
 void Reconciler::start_held_back(JobId job) {
   const JobIndex index = core_.find(job);
   if (!index.valid() || core_.job(index).state != JobState::starting || core_.job(index).gpus_awaited > 0) return;
@@ -87,6 +88,7 @@ void Reconciler::on_lease_over(const std::string& server, Instant now) {
     if (!entry || !present_placement(*entry, server)) continue;
     if (spec_of(*entry).on_partition == "stop") engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
   }
+  for (const JobId job : checkpoints_.on_lease_over(server)) start_held_back(job);
 }
 
 void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant now) {
@@ -124,6 +126,9 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   if (!placement || incarnation_of(*placement) != report.incarnation) return false;
   if (placement->attempt != job.attempt) return false;  // that of its next attempt will be known after this turn
   entry->pid = report.pid;
+  for (store::PlacementRow& row : entry->placements) {
+    if (&row == placement) checkpoints_.on_report(*entry, row, report, now);
+  }
   if (report.started_us) entry->measuring().started_us = *report.started_us;
   const bool stands_still = report.state == "frozen";
   if (job.state == JobState::starting && has_started(report) && !stands_still)

@@ -13,13 +13,14 @@ namespace sl::controller {
 class Reconciler {
  public:
   Reconciler(Core& core, JobBook& book, Recorder& recorder, Engine& engine, Requeues& requeues, Strangers& strangers,
-             Orders& orders, ServerHealth& health)
+             Checkpoints& checkpoints, Orders& orders, ServerHealth& health)
       : core_(core),
         book_(book),
         recorder_(recorder),
         engine_(engine),
         requeues_(requeues),
         strangers_(strangers),
+        checkpoints_(checkpoints),
         orders_(orders),
         health_(health) {}
 
@@ -30,9 +31,12 @@ class Reconciler {
   // An attempt has changed.
   void on_report(const Agent& agent, const wire::AttemptReport& report, Instant now);
   // An admin says that the server will not come back.
-  void on_server_lost(const std::string& server);
+  void on_server_lost(const std::string& server, Instant now);
   // The server's lease is over: attempts that had to end with it have ended, and their jobs start elsewhere.
   void on_lease_over(const std::string& server, Instant now);
+  // Gives the order to start that was held back, if the job still is to start: a stranger of it ran, or its checkpoint
+  // could not be had.
+  void start_held_back(JobId job);
   // A job with an attempt on this server that should not be there, if one is known.
   std::optional<JobId> stranger_on(const std::string& server) const { return strangers_.job_on(server); }
 
@@ -45,7 +49,6 @@ class Reconciler {
   void end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const Exit& exit,
                     const wire::AttemptReport& report, Instant now);
   bool is_of_same_job(const Incarnation& incarnation) const;
-  void start_held_back(JobId job);
   void settle_missing(const Agent& agent, bool is_restored, Instant now);
   void note_foreign(const std::string& server, const Incarnation& incarnation, Instant now);
   void hold_until(JobId job, Instant until, Instant now);
@@ -56,6 +59,7 @@ class Reconciler {
   Engine& engine_;
   Requeues& requeues_;
   Strangers& strangers_;
+  Checkpoints& checkpoints_;
   Orders& orders_;
   ServerHealth& health_;
 };

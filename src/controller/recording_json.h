@@ -17,7 +17,7 @@ BOOST_DESCRIBE_STRUCT(JobRow, (),
                        quick_requeues, server, gpus, priority, held, cancel_requested, exit_code, signal, failure_kind,
                        failure_message, progress_json, annotation, extra_json, telemetry_json))
 BOOST_DESCRIBE_STRUCT(PlacementRow, (),
-                      (job_id, attempt, incarnation, cluster, server, rank, gpus, gpu_uuids, ended_us))
+                      (job_id, attempt, incarnation, cluster, server, rank, gpus, gpu_uuids, ended_us, has_checkpoint))
 BOOST_DESCRIBE_STRUCT(EventRow, (),
                       (seq, at_us, kind, job_id, server, actor_type, actor_name, from, to, text, data_json))
 BOOST_DESCRIBE_STRUCT(PolicyRow, (), (since_us, name, parameters_json, by, source, reason))

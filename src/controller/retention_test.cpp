@@ -10,9 +10,9 @@ namespace {
 constexpr Instant late = Instant::at_seconds(1'000'000);
 
 // Finished jobs 1, 2, … that ended 10 s apart, the last one now.
-class KeptJobs : public NoPast {
+class LongPast : public NoPast {
  public:
-  explicit KeptJobs(std::int64_t jobs) : jobs_(jobs) {}
+  explicit LongPast(std::int64_t jobs) : jobs_(jobs) {}
   Result<std::int64_t> bytes_used() override { return 1'000 * jobs_; }
   Result<std::vector<store::FinishedJob>> oldest_finished(std::int64_t before_us, std::size_t limit) override {
     std::vector<store::FinishedJob> found;
@@ -29,7 +29,7 @@ class KeptJobs : public NoPast {
 
 // "age 1 2"
 std::string removed(const wire::RetentionRule& rule, std::int64_t jobs = 5) {
-  KeptJobs past(jobs);
+  LongPast past(jobs);
   const auto look = Retention::look(rule, past, late, jobs);
   std::string text = look->removal.rule;
   for (const store::FinishedJob& job : look->removal.jobs) text += " " + std::to_string(job.id);
@@ -46,7 +46,7 @@ TEST(Retention, removes_what_is_over_any_of_the_limits) {
 }
 
 TEST(Retention, removes_a_few_at_a_time) {
-  KeptJobs past(5'000);
+  LongPast past(5'000);
   EXPECT_EQ(Retention::look({.jobs = 1}, past, late, 5'000)->removal.jobs.size(), 200U);
 }
 

@@ -116,6 +116,18 @@ void Sessions::on(SessionId session, const wire::Progress& progress, Instant now
   if (agents_.by_session(session)) progress_reports_.on_progress(progress, now);
 }
 
+void Sessions::on(SessionId session, const wire::CheckpointOffered& offered, Instant now) {
+  Agent* agent = agents_.by_session(session);
+  if (!agent) return outside_.close(session, "hello-expected");
+  agent->last_contact = now;
+  if (!is_next(*agent, session, offered.seq, now)) return;
+  if (const auto job = checkpoints_.on_offered(*agent, offered)) reconciler_.start_held_back(*job);
+}
+
+void Sessions::on(SessionId session, const wire::CheckpointProgress& progress, Instant) {
+  if (agents_.by_session(session)) checkpoints_.on_progress(progress);
+}
+
 void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant now) {
   Agent* agent = agents_.by_session(session);
   if (!agent) return;
@@ -167,7 +179,7 @@ void Sessions::declare_lost(const std::string& server, const std::string& by, In
   if (const auto silent = find_silent(server, "it is not lost"); !silent.ok()) return done(silent.error());
   note_request("server.declared_lost", server, by, now);
   engine_.feed(ServerLost{server}, now);
-  reconciler_.on_server_lost(server);
+  reconciler_.on_server_lost(server, now);
   recorder_.when_durable(std::move(done));
 }
 
@@ -181,6 +193,7 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
   note_request("server.removed", server, by, now);
   engine_.feed(ServerRemoved{server}, now);
   agents_.forget(server);
+  reconciler_.on_server_lost(server, now);
   health_.forget(server);
   drains_.forget(server);
   recorder_.write(store::ServerRow{server, "", "", now.us});

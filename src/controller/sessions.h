@@ -29,7 +29,7 @@ class Sessions {
  public:
   Sessions(SessionSettings settings, Core& core, Agents& agents, const Incarnations& incarnations, JobNumbers& numbers,
            Recorder& recorder, Engine& engine, Outside& outside, Logs& logs, Reconciler& reconciler,
-           ProgressReports& progress_reports, ServerHealth& health, Drains& drains)
+           ProgressReports& progress_reports, Checkpoints& checkpoints, ServerHealth& health, Drains& drains)
       : settings_(std::move(settings)),
         core_(core),
         agents_(agents),
@@ -41,6 +41,7 @@ class Sessions {
         logs_(logs),
         reconciler_(reconciler),
         progress_reports_(progress_reports),
+        checkpoints_(checkpoints),
         health_(health),
         drains_(drains) {}
 
@@ -65,6 +66,10 @@ class Sessions {
   void on(SessionId session, const wire::Telemetry& telemetry, Instant now);
   void on(SessionId session, const wire::LogChunk& chunk, Instant now);
   void on(SessionId, const wire::JobFilesQuery&, Instant) {}  // decides nothing; answered by job_files.h
+  void on(SessionId session, const wire::CheckpointOffered& offered, Instant now);
+  void on(SessionId session, const wire::CheckpointProgress& progress, Instant now);
+  void on(SessionId, const wire::CheckpointRead&, Instant) {}  // these decide nothing; passed on by checkpoint_relay.h
+  void on(SessionId, const wire::CheckpointPiece&, Instant) {}
   void on(SessionId session, const wire::Ping& ping, Instant now);
 
   Status admit(const wire::Hello& hello) const;
@@ -88,6 +93,7 @@ class Sessions {
   Logs& logs_;
   Reconciler& reconciler_;
   ProgressReports& progress_reports_;
+  Checkpoints& checkpoints_;
   ServerHealth& health_;
   Drains& drains_;
   Instant next_lease_check_;

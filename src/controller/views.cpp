@@ -155,6 +155,13 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
   }
   if (live && is_moving(live->state))
     job["reason"] = json::object{{"code", to_string(live->state)}, {"text", move_text(logic.core(), *live)}};
+  if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry)) {
+    job["reason"] = json::object{{"code", "checkpoint"}, {"text", logic.checkpoints().text_of(*transfer)}};
+    job["checkpoint_copy"] = json::object{{"from", transfer->from},
+                                          {"bytes_done", transfer->bytes_done},
+                                          {"bytes", transfer->bytes},
+                                          {"through_controller", transfer->through_controller}};
+  }
   return job;
 }
 

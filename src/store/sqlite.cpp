@@ -39,7 +39,8 @@ const std::string job_columns = [] {
   append_names(text, job_texts);
   return text;
 }();
-const std::string placement_columns = "job_id, incarnation, rank, attempt, ended_us, server, cluster, gpus, gpu_uuids";
+const std::string placement_columns =
+    "job_id, incarnation, rank, attempt, ended_us, has_checkpoint, server, cluster, gpus, gpu_uuids";
 const std::string event_columns =
     "seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json";
 
@@ -175,8 +176,8 @@ std::vector<JobRow> select_jobs(soci::session& sql, const std::string& rest) {
 // ---- placements ----
 
 void fill(Write& write, const PlacementRow& row) {
-  const std::array<Number, placement_number_count> numbers = {row.job_id, row.incarnation, row.rank, row.attempt,
-                                                              row.ended_us};
+  const std::array<Number, placement_number_count> numbers = {row.job_id,  row.incarnation, row.rank,
+                                                              row.attempt, row.ended_us,    row.has_checkpoint ? 1 : 0};
   const std::array texts = {&row.server, &row.cluster, &row.gpus, &row.gpu_uuids};
   for (std::size_t i = 0; i < numbers.size(); ++i) write.number(i, numbers[i]);
   for (std::size_t i = 0; i < texts.size(); ++i) write.text(i, *texts[i]);
@@ -190,6 +191,7 @@ std::vector<PlacementRow> select_placements(soci::session& sql, const std::strin
     PlacementRow row;
     row.job_id = s.whole(0), row.incarnation = s.whole(1), row.rank = static_cast<int>(s.whole(2));
     row.attempt = static_cast<int>(s.whole(3)), row.ended_us = s.number(4);
+    row.has_checkpoint = s.whole(5) != 0;
     row.server = s.text(0), row.cluster = s.text(1), row.gpus = s.text(2), row.gpu_uuids = s.text(3);
     rows.push_back(std::move(row));
   }

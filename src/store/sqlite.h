@@ -79,7 +79,7 @@ std::vector<JobRow> select_jobs(soci::session& sql, const std::string& rest);
 
 // ---- placements ----
 extern const std::string placement_columns;
-inline constexpr std::size_t placement_number_count = 5, placement_text_count = 4;
+inline constexpr std::size_t placement_number_count = 6, placement_text_count = 4;
 void fill(Write& write, const PlacementRow& row);
 // `rest` begins after "FROM placements ".
 std::vector<PlacementRow> select_placements(soci::session& sql, const std::string& rest);

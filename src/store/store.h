@@ -53,6 +53,7 @@ struct PlacementRow {
   std::string gpus;       // "0,1"
   std::string gpu_uuids;  // "GPU-…,GPU-…"; empty: unknown
   std::optional<std::int64_t> ended_us;
+  bool has_checkpoint = false;  // it ran with a checkpoint folder, and its server has not been lost since
   friend bool operator==(const PlacementRow&, const PlacementRow&) = default;
 };
 

@@ -61,7 +61,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   batch.policies = {{5'000'000'003, "fifo", "{\"a\":\"b\"}", "mei", "class Mine:\n  pass\n", "undo of srtf"}};
   batch.keys = {{"k", "h", 5'000'000'001, 5'000'000'004}};
   batch.servers = {{"s", "id", "{}", 5'000'000'005}};
-  batch.placements = {{5'000'000'001, 2, 5'000'000'006, "c", "s", 0, "1", "GPU-a", 5'000'000'007},
+  batch.placements = {{5'000'000'001, 2, 5'000'000'006, "c", "s", 0, "1", "GPU-a", 5'000'000'007, true},
                       {5'000'000'001, 3, 5'000'000'008, "c", "s", 0, "0,1", "", {}}};
   batch.settings = {{"last_server", "s"}};
   batch.profiles = {{"cnn", "{}", 5'000'000'006}, {"gone", "", 5'000'000'006}};

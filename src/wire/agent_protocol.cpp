@@ -39,6 +39,16 @@ constexpr const char* type_name<LogRead> = "log_read";
 template <>
 constexpr const char* type_name<JobFilesAnswer> = "job_files_answer";
 template <>
+constexpr const char* type_name<CheckpointOffered> = "checkpoint_offered";
+template <>
+constexpr const char* type_name<CheckpointProgress> = "checkpoint_progress";
+template <>
+constexpr const char* type_name<OfferCheckpoint> = "offer_checkpoint";
+template <>
+constexpr const char* type_name<CheckpointRead> = "checkpoint_read";
+template <>
+constexpr const char* type_name<CheckpointPiece> = "checkpoint_piece";
+template <>
 constexpr const char* type_name<Ping> = "ping";
 
 template <typename Message>

@@ -46,6 +46,16 @@ BOOST_DESCRIBE_STRUCT(GpuReport, (),
                       (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
                        power_watts, outside_pids, missing))
 
+// What has become of the checkpoint that an attempt was to continue from. outcome: "copied"; "shared" (both servers see
+// the folder); "empty" (there is none); "not_copied", and `text` says why: the attempt started with what its server had.
+struct CheckpointCopy {
+  std::string outcome;
+  std::string text;
+  std::int64_t bytes = 0;  // with "copied"
+  double seconds = 0;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointCopy, (), (outcome, text, bytes, seconds))
+
 // The state of an attempt on the agent. state: starting | running | frozen | stopping | exited.
 struct AttemptReport {
   Incarnation incarnation;
@@ -59,14 +69,15 @@ struct AttemptReport {
   // "setup" if it never ran, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
   // one of its GPUs is gone, "lost" if the exit status cannot be known.
   std::optional<std::string> failure_kind;
-  std::optional<std::string> failure_message;    // "no such command: pyton"
-  std::optional<std::string> stopped_by;         // who asked it to end before it did: "order", "lease"
-  std::optional<std::int64_t> checkpoint_bytes;  // once exited: size of its checkpoint folder
-  std::optional<double> checkpoint_s;            // from being asked to stop to its end, with a checkpoint written
+  std::optional<std::string> failure_message;     // "no such command: pyton"
+  std::optional<std::string> stopped_by;          // who asked it to end before it did: "order", "lease"
+  std::optional<std::int64_t> checkpoint_bytes;   // once exited: size of its checkpoint folder
+  std::optional<double> checkpoint_s;             // from being asked to stop to its end, with a checkpoint written
+  std::optional<CheckpointCopy> checkpoint_copy;  // if its order named a checkpoint
 };
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
                       (incarnation, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind,
-                       failure_message, stopped_by, checkpoint_bytes, checkpoint_s))
+                       failure_message, stopped_by, checkpoint_bytes, checkpoint_s, checkpoint_copy))
 
 // ---- agent -> controller ----
 struct Hello {  // first frame of a session
@@ -84,10 +95,11 @@ struct Hello {  // first frame of a session
   std::string cluster;                  // the cluster that last welcomed it; empty: none yet
   std::int64_t last_job = 0;            // the highest job number of that cluster that it has heard of
   std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
+  bool copies_checkpoints = false;      // false: an older agent
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
-                       driver_version, gpus, attempts, cluster, last_job, keep))
+                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -147,6 +159,27 @@ struct JobFilesQuery {
 };
 BOOST_DESCRIBE_STRUCT(JobFilesQuery, (), (request, limit, jobs))
 
+// Answer to OfferCheckpoint about the same attempt.
+struct CheckpointOffered {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+  std::string address;    // of this server as others may reach it; entered by the controller, not by the agent
+  int port = 0;           // where the agent serves it; 0: only through the controller
+  std::string nonce;      // names a file in the folder by which a server that sees the same folder recognises it
+  std::string subfolder;  // of the job's checkpoint folder: "job-7"; empty: all of it
+  std::int64_t bytes = 0;
+  std::optional<std::string> error;  // why there is nothing to copy, in words
+};
+BOOST_DESCRIBE_STRUCT(CheckpointOffered, (), (seq, incarnation, address, port, nonce, subfolder, bytes, error))
+
+// How far the copy of an attempt's checkpoint has come, at most once a second; a lost report does not matter.
+struct CheckpointProgress {
+  Incarnation incarnation;
+  std::int64_t bytes_done = 0, bytes = 0;
+  bool through_controller = false;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointProgress, (), (incarnation, bytes_done, bytes, through_controller))
+
 // ---- controller -> agent ----
 struct Welcome {
   std::string controller_version;
@@ -172,6 +205,18 @@ struct Placement {
 };
 BOOST_DESCRIBE_STRUCT(Placement, (), (rank, gpus, gpu_uuids))
 
+// Where the checkpoint of the job is: to be fetched before the attempt starts.
+struct CheckpointSource {
+  std::string server;
+  std::string address;  // where its agent serves it; empty: only through the controller
+  int port = 0;
+  std::string secret;  // that the agent there asks for; entered as the order leaves the controller, and never logged
+  std::string nonce, subfolder;  // as in CheckpointOffered
+  std::int64_t bytes = 0;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointSource, (), (server, address, port, secret, nonce, subfolder, bytes))
+
+// Given again while the checkpoint is being fetched, the new order counts: the source may have changed, or be lost.
 struct StartAttempt {
   std::int64_t seq = 0;
   Incarnation incarnation;
@@ -180,8 +225,18 @@ struct StartAttempt {
   Placement placement;
   std::vector<Incarnation> neighbours;  // share these GPUs with it: it does not wait for them to leave
   JobSpec spec;
+  std::optional<CheckpointSource> checkpoint;
 };
-BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec))
+BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint))
+
+// An attempt of the same job is to start on another server: have the checkpoint of `source` ready for its agent.
+struct OfferCheckpoint {
+  std::int64_t seq = 0;
+  Incarnation incarnation;  // that will start
+  Incarnation source;       // that left the checkpoint here
+  std::string secret;       // as in CheckpointSource
+};
+BOOST_DESCRIBE_STRUCT(OfferCheckpoint, (), (seq, incarnation, source, secret))
 
 struct
     StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit | stranger
@@ -240,6 +295,26 @@ struct JobFilesAnswer {  // answer to JobFilesQuery of the same request
 BOOST_DESCRIBE_STRUCT(JobFilesAnswer, (), (request, now_us, fates))
 
 // ---- both ----
+
+// A checkpoint that its destination cannot fetch directly comes through the controller, which passes these on. The
+// answer to a CheckpointRead is the CheckpointPiece of the same attempt and request.
+struct CheckpointRead {
+  Incarnation incarnation;  // that the checkpoint is for
+  std::int64_t request = 0;
+  std::string what;  // "manifest", "data", "done"
+  std::int64_t file = 0, offset = 0, limit = 0;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointRead, (), (incarnation, request, what, file, offset, limit))
+
+struct CheckpointPiece {
+  Incarnation incarnation;
+  std::int64_t request = 0;
+  std::string data;                  // base64
+  std::optional<std::string> error;  // "source-away", "unknown", "unreadable"
+  std::string text;                  // with "unreadable": why
+};
+BOOST_DESCRIBE_STRUCT(CheckpointPiece, (), (incarnation, request, data, error, text))
+
 struct Ping {
   std::int64_t at_us = 0;     // the agent's clock, returned unchanged: renews the lease from that moment
   std::int64_t last_seq = 0;  // of the sender in this session: shows whether something was lost
@@ -247,9 +322,11 @@ struct Ping {
 };
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
-using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, Ping>;
-using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, StopAttempt, FreezeAttempt, ThawAttempt,
-                                       ForgetAttempt, LogRead, JobFilesAnswer, Ping>;
+using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery,
+                                  CheckpointOffered, CheckpointProgress, CheckpointRead, CheckpointPiece, Ping>;
+using ControllerMessage =
+    std::variant<Welcome, Refused, StartAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt, LogRead,
+                 JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

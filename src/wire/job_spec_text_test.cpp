@@ -56,7 +56,7 @@ TEST(JobSpecText, defaults_stay_as_they_are) {
       R"("servers":1,"resources":{"cpus":null,"memory_bytes":null,"gpu_memory_bytes":null,"gpu_type":[],)"
       R"("shm_bytes":null,"share":false},"workdir":"","env":{},"labels":{},"priority":0,"weight":1,"hold":false,)"
       R"("time_limit_s":null,"estimate_s":null,"deadline_s":null,"checkpoint":{"dir":null,"signal":"TERM",)"
-      R"("grace_s":120},"retry":{"max":0,"on":["server_lost"]},"preemptible":true,"migratable":true,)"
+      R"("grace_s":120},"retry":{"max":0,"on":["server_lost"]},"preemptible":true,"migratable":true,"freeze":false,)"
       R"("on_partition":"continue","output_limit_bytes":null,"training":{}})");
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,14 @@ namespace sl::dst {
 constexpr int gpus_per_server = 4;
 inline std::string server_name(int number) { return fmt::format("server{}", number); }
 
+class ServerNode;
+
 struct Context {
   Heap heap;
   Random random;
   Faults faults;
   Judge judge{heap};
+  std::map<std::string, ServerNode*> servers;  // by name; agents read each other's checkpoints
   Plant plant = Plant::none;
   bool calm = false;  // no more faults: everything broken heals
   bool keep_history = false;

@@ -42,6 +42,13 @@ bool Truth::leases_were_over(const std::string& server, Instant at) const {
          });
 }
 
+bool Truth::leases_were_over_since(const std::string& server, Instant from, Instant now) const {
+  const auto known = servers.find(server);
+  return leases_were_over(server, now) ||
+         (known != servers.end() &&
+          std::ranges::any_of(known->second.silences, [&](const Silence& silence) { return silence.to >= from; }));
+}
+
 const Judge::Life* Judge::find(std::int64_t job) const {
   const auto at = lives_.find(job);
   return at == lives_.end() ? nullptr : &at->second;
@@ -88,6 +95,24 @@ void Judge::started(std::int64_t leader, Running running) {
   AttemptTruth& truth = truth_.attempts[running.key];
   truth.started = heap_.now(), truth.server = running.server, truth.gpus = running.gpus;
   truth_.running.emplace(leader, std::move(running));
+}
+
+// No work is lost: an attempt finds what the one before it has left, wherever that ran, unless its server was given up.
+void Judge::continues(AttemptKey key, std::optional<AttemptKey> from) const {
+  const auto next = truth_.attempts.lower_bound(key);
+  for (auto at = std::make_reverse_iterator(next); at != truth_.attempts.rend() && at->first.job == key.job; ++at) {
+    const auto& [before, truth] = *at;
+    if (!truth.started) continue;
+    const Life* life = find(key.job);
+    const auto server = truth_.servers.find(truth.server);
+    const bool is_lost = server != truth_.servers.end() && server->second.given_up >= *truth.started;
+    const bool may_be_left = life && life->spec.on_partition == "stop" &&
+                             truth_.leases_were_over_since(truth.server, *truth.started, heap_.now());
+    require(from == before || is_lost || may_be_left || truth.cannot_be_copied,
+            "{} continues from the checkpoint of {}, and {} has left one on {}", to_string(key),
+            from ? to_string(*from) : "nobody", to_string(before), truth.server);
+    return;
+  }
 }
 
 void Judge::signalled(const std::string& key, bool by_order) {

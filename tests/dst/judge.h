@@ -43,6 +43,10 @@ class Judge {
   void frozen(std::int64_t leader, bool frozen);
   void check_gpus(const Running& running) const;
   void ended(std::int64_t leader) { truth_.running.erase(leader); }  // with everything it has started
+  // It finds the checkpoint that this attempt has written, if any.
+  void continues(AttemptKey key, std::optional<AttemptKey> from) const;
+  // Its checkpoint cannot be copied.
+  void cannot_be_copied(AttemptKey key) { truth_.attempts[key].cannot_be_copied = true; }
   void setup_failed(const std::string& key) { truth_.attempts[attempt_of(key)].setup_failed = true; }
   // The launcher asks or forces it to end.
   void signalled(const std::string& key, bool by_order);

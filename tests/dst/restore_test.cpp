@@ -29,6 +29,9 @@ class Server : public agent::AgentPorts {
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override;
   Status launch(const std::string& key, const wire::StartAttempt& order) override;
+  void fetch(const std::string&, const wire::StartAttempt&) override {}
+  void end_fetch(const std::string&, bool) override {}
+  void offer(const wire::OfferCheckpoint&) override {}
   void signal(const std::string& key, int number) override { asked_to_stop_[key] = number; }
   void freeze(const std::string&, bool) override {}
   void forget(const std::string& key) override { ended_.erase(key); }

@@ -26,6 +26,8 @@ void ServerNode::agent_died() {
   network_.node_died(agent_node_);
   session_.reset();
   agent_.reset();
+  fetches_.clear();
+  offers_.clear();
   pipe_open_ = false;
   ++pipe_;
   const Instant back = std::max(context_.heap.now() + context_.between(0.1, 10), stays_away_);
@@ -105,6 +107,7 @@ wire::Hello ServerNode::make_hello() {
   wire::Hello hello;
   hello.call = ++disk_.calls;
   hello.server = hello.agent_id = server_name(number_);
+  hello.copies_checkpoints = true;
   hello.gpus = agent::with_missing_marked(disk_.gpus, agent::with_indexes_of(disk_.gpus, look_at_gpus()));
   return hello;
 }

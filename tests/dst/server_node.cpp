@@ -14,11 +14,13 @@ struct JobPlan {
   int code;          // how the last one ends
   int again_until;   // attempts up to this one end with "start me again"
   std::string kind;  // plain, trains, missing (no such program)
+  bool keeps_checkpoint;
 };
 
 JobPlan plan_of(const agent::LaunchOrder& order) {
   const agent::Fields& words = order.arguments;
-  return {std::atof(words.at(0).c_str()), std::atoi(words.at(1).c_str()), std::atoi(words.at(2).c_str()), words.at(3)};
+  return {std::atof(words.at(0).c_str()), std::atoi(words.at(1).c_str()), std::atoi(words.at(2).c_str()), words.at(3),
+          words.at(4) == "checkpoint"};
 }
 
 // The GPUs that its environment names (server_worlds.h), by their place on the bus.
@@ -43,6 +45,7 @@ ServerNode::ServerNode(Context& context, Network& network, ControllerNode& contr
       launcher_world_(std::make_unique<LauncherWorld>(*this)),
       agent_world_(std::make_unique<AgentWorld>(*this)) {
   if (context.faults.drift) drift_ = context.random.uniform(0.995, 1.005);
+  context_.servers[server_name(number)] = this;
   launcher_node_.on_death = [this] { launcher_died(); };
   agent_node_.on_death = [this] { agent_died(); };
 }
@@ -136,6 +139,7 @@ Result<std::int64_t> ServerNode::spawn(const agent::LaunchOrder& order) {
   const std::int64_t pid = next_pid_++;
   const AttemptKey key = attempt_of(order.key);
   note(fmt::format("process {} of {} starts on GPUs {}", pid, order.key, order.gpus));
+  if (plan.keeps_checkpoint) use_checkpoint(key);
   Tree& tree = trees_[pid];
   tree.key = order.key, tree.gpus = visible_gpus(order), tree.fenced = order.fenced;
   tree.trains = plan.kind == "trains";

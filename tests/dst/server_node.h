@@ -59,8 +59,9 @@ class ServerNode {
     std::map<std::string, agent::LauncherState> unsynced_ends;
     std::set<std::string> outputs;  // of all attempts that were ever started
     agent::KnownCluster cluster;
-    std::vector<wire::GpuReport> gpus;  // as the last agent numbered them
-    std::int64_t calls = 0;             // of its agents
+    std::vector<wire::GpuReport> gpus;               // as the last agent numbered them
+    std::int64_t calls = 0;                          // of its agents
+    std::map<std::int64_t, AttemptKey> checkpoints;  // of jobs: which attempt has written it
   };
   class AgentWorld;
   class LauncherWorld;
@@ -112,6 +113,14 @@ class ServerNode {
   void send_progress();
   void answer(const wire::LogRead& request, bool last_chance);
 
+  // ---- checkpoints (server_checkpoints.cpp) ----
+  void offer(const wire::OfferCheckpoint& order);
+  void fetch(const std::string& key, const std::string& source);
+  void end_fetch(const std::string& key) { fetches_.erase(key); }
+  void look_at_fetch(const std::string& key, int number);
+  bool gives(const std::string& key, int to) const;
+  void use_checkpoint(AttemptKey key);
+
   Context& context_;
   Network& network_;
   ControllerNode& controller_;
@@ -143,6 +152,13 @@ class ServerNode {
   double back_off_s_ = 0.1;
   int ticks_ = 0;
   std::map<std::string, int> steps_;  // of trainings
+  struct Fetch {
+    std::string source;  // a server
+    int number = 0;
+  };
+  std::map<std::string, Fetch> fetches_;  // that the agent has in progress
+  int fetches_ever_ = 0;
+  std::set<std::string> offers_;  // of the agent: the attempts that may have a checkpoint
 };
 
 }  // namespace sl::dst

@@ -105,10 +105,16 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     launch.gpus = agent::join_gpus(order.placement.gpus);
     launch.environment = order.placement.gpu_uuids;  // as CUDA_VISIBLE_DEVICES has them
     launch.arguments = std::get<std::vector<std::string>>(order.spec.command);
+    launch.arguments.push_back(order.spec.checkpoint.dir ? "checkpoint" : "");
     server_.to_launcher(agent::to_fields(launch));
     return {};
   }
   void freeze(const std::string& key, bool frozen) override { server_.to_launcher({frozen ? "freeze" : "thaw", key}); }
+  void fetch(const std::string& key, const wire::StartAttempt& order) override {
+    server_.fetch(key, order.checkpoint->server);
+  }
+  void end_fetch(const std::string& key, bool) override { server_.end_fetch(key); }
+  void offer(const wire::OfferCheckpoint& order) override { server_.offer(order); }
   void signal(const std::string& key, int number) override {
     server_.to_launcher({"signal", key, std::to_string(number)});
   }

@@ -37,6 +37,7 @@ struct AttemptTruth {
   std::optional<agent::LauncherState> end;  // as it is on the launcher's disk
   bool gpu_error_heard = false;             // by the controller: that a GPU's failure ended it
   bool other_end_heard = false;             // by the controller: that it ended otherwise
+  bool cannot_be_copied = false;            // its checkpoint
   std::vector<int> gpus;                    // by their place on the bus
   std::int64_t steps_told = 0;              // in the last report of its training
 };
@@ -78,6 +79,8 @@ struct Truth {
   bool stands_still(std::int64_t job) const;
   // Whether the controller had waited for this server so long that all leases had certainly run out.
   bool leases_were_over(const std::string& server, Instant at) const;
+  // The same for any time since then.
+  bool leases_were_over_since(const std::string& server, Instant from, Instant now) const;
 };
 
 }  // namespace sl::dst

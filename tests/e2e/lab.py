@@ -96,7 +96,7 @@ class Lab:
 
     def _start_agent(self, name, folder, gpus, *more):
         agent = self._daemon(folder, "agent", "run", "--join", self.url, "--data", str(self.folder / folder), "--name", name, *(["--simulate", str(gpus)] if gpus else []), *more)
-        until(lambda: any((server["name"], server["state"]) == (name, "up") for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
+        until(lambda: any(server["name"] == name and server["state"] in ("up", "draining") for server in (self.try_get("/api/v1/servers") or {"items": []})["items"]), what="the agent")
         return agent
 
     def kill(self, daemon):
