@@ -61,6 +61,8 @@ struct ProcessInfo {  // of nvmlDeviceGetComputeRunningProcesses_v3
   unsigned gpu_instance, compute_instance;
 };
 
+constexpr unsigned long long not_available = ~0ULL;  // NVML_VALUE_NOT_AVAILABLE
+
 struct Library {
   int (*init)() = nullptr;
   int (*count)(unsigned*) = nullptr;
@@ -122,7 +124,12 @@ class NvmlProbe : public GpuProbe {
     std::array<ProcessInfo, 128> processes{};
     unsigned running = processes.size();
     if (nvml_.processes && nvml_.processes(device, &running, processes.data()) == 0) {
-      for (unsigned p = 0; p < running && p < processes.size(); ++p) gpu.outside_pids.push_back(processes[p].pid);
+      for (unsigned p = 0; p < running && p < processes.size(); ++p) {
+        wire::GpuProcess& process = gpu.outside.emplace_back();
+        process.pid = processes[p].pid;
+        if (processes[p].used_memory != not_available)
+          process.memory_bytes = static_cast<std::int64_t>(processes[p].used_memory);
+      }
     }
     return gpu;
   }

@@ -4,6 +4,7 @@
 
 #include "agent/clocks.h"
 #include "agent/machine.h"
+#include "agent/processes.h"
 
 namespace sl::agent {
 
@@ -27,7 +28,13 @@ std::vector<wire::GpuReport> TelemetrySampler::sample_gpus(const std::function<b
   if (gpus_.answers() != answered)
     std::fprintf(stderr, "schedulearn agent: the NVIDIA library %s\n",
                  answered ? "does not answer; the GPUs count as unavailable until it does" : "answers again");
-  for (wire::GpuReport& gpu : gpus) std::erase_if(gpu.outside_pids, is_ours);
+  for (wire::GpuReport& gpu : gpus) {
+    std::erase_if(gpu.outside, [&](const wire::GpuProcess& process) { return is_ours(process.pid); });
+    for (wire::GpuProcess& process : gpu.outside) {
+      const auto owner = find_owner(static_cast<pid_t>(process.pid));
+      if (owner) process.user = owner->user, process.program = owner->program;
+    }
+  }
   return gpus;
 }
 

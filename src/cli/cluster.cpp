@@ -18,6 +18,18 @@ std::string memory_text(const json::value& gpu) {
   return bytes_text(number_at(gpu, "memory_used_bytes")) + " / " + bytes_text(number_at(gpu, "memory_total_bytes"));
 }
 
+// "used by mei (python3, pid 4711, 4.0 GiB)", of the first process that was not started here.
+std::string outsider_text(const json::value& gpu) {
+  const json::array& processes = value_at(gpu, "processes").as_array();
+  if (processes.empty()) return "";
+  const json::value& first = processes.front();
+  const json::value& memory = value_at(first, "memory_bytes");
+  return fmt::format("used by {} ({}, pid {:.0f}{}){}", text_at(first, "user", "nobody known"),
+                     text_at(first, "program", "ended"), number_at(first, "pid"),
+                     memory.is_number() ? ", " + bytes_text(memory.to_number<double>()) : "",
+                     processes.size() > 1 ? fmt::format(" and {} more", processes.size() - 1) : "");
+}
+
 std::string percent(const json::value& value) {
   return value.is_number() ? fmt::format("{:.0f} %", value.to_number<double>()) : "–";
 }
@@ -176,7 +188,7 @@ int list_gpus(const Context& context) {
     table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
                job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
                percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"),
-               value_at(gpu, "simulated") == json::value(true) ? "simulated" : ""});
+               value_at(gpu, "simulated") == json::value(true) ? "simulated" : outsider_text(gpu)});
   }
   if (table.empty()) std::printf("No GPUs: no server has joined.\n");
   if (!table.empty()) std::fputs(table.text(context).c_str(), stdout);

@@ -95,7 +95,7 @@ TelemetrySampled sample(const ServerDescription& server, const std::vector<wire:
     facts.memory_total_bytes = gpu.memory_total_bytes;
     facts.memory_used_bytes = gpu.memory_used_bytes;
     facts.sampled = now;
-    if (!gpu.outside_pids.empty()) event.outside |= GpuSet::only(gpu.index);
+    if (!gpu.outside.empty()) event.outside |= GpuSet::only(gpu.index);
   }
   return event;
 }

@@ -212,6 +212,27 @@ std::string passed_over_text(const Logic& logic, std::size_t position, JobId fir
                      needs_text(logic.core().job(head).request), policy, way_out);
 }
 
+// ": gpu3-1 by mei (python3, pid 4711, 4.0 GiB)", of the first few.
+std::string outsiders_text(const Logic& logic) {
+  constexpr std::size_t named_most = 3;
+  std::vector<std::string> found;
+  for (const auto& [server, agent] : logic.agents().all()) {
+    for (const wire::GpuReport& gpu : agent.hello.gpus) {
+      if (gpu.outside.empty()) continue;
+      const wire::GpuProcess& first = gpu.outside.front();
+      const std::string memory =
+          first.memory_bytes ? fmt::format(", {:.1f} GiB", static_cast<double>(*first.memory_bytes) / (1 << 30)) : "";
+      found.push_back(fmt::format("{}-{} by {} ({}, pid {}{})", server, gpu.index,
+                                  first.user.empty() ? "nobody known" : first.user,
+                                  first.program.empty() ? "ended" : first.program, first.pid, memory));
+    }
+  }
+  const std::size_t shown = std::min(found.size(), named_most);
+  std::string text = shown > 0 ? ": " : "";
+  for (std::size_t i = 0; i < shown; ++i) text += (i == 0 ? "" : "; ") + found[i];
+  return found.size() > shown ? fmt::format("{} and {} more", text, found.size() - shown) : text;
+}
+
 // "gpu3", "gpu3 or gpu4", "gpu3, gpu4 or one of 5 others"
 std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
   constexpr std::size_t named_most = 2;
@@ -303,7 +324,7 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
     case ReasonCode::cpu_or_memory:
       return line + "a server has the GPUs, but not the CPUs or memory it asks for";
     case ReasonCode::used_outside:
-      return line + "the free GPUs are used by processes that were not started here";
+      return line + "the free GPUs are used by processes that were not started here" + outsiders_text(logic);
     case ReasonCode::gang_incomplete:
       return line + "only some of its members have GPUs, and none starts before all have";
     case ReasonCode::server_away:

@@ -138,9 +138,8 @@ Result<Interventions::Planned> Interventions::resume(const Subject& subject) con
   if (!job.on_hold && job.state != JobState::held)
     return conflict("job-not-held", fmt::format("job {} is not held: it is {}", id_of(job), to_string(job.state)));
   Planned planned;
-  planned.effect.text = is_active(job.state) && job.state != JobState::suspended
-                            ? "goes back in line as soon as it has stopped"
-                            : "goes on as soon as it gets GPUs";
+  const bool stops = is_active(job.state) && job.state != JobState::suspended;
+  planned.effect.text = stops ? "is no longer held: it goes back in line when it has stopped" : "is no longer held";
   planned.events.emplace_back(JobHeld{job.request.id, false});
   return planned;
 }

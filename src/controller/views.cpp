@@ -228,7 +228,7 @@ json::object gpu_view(const Logic& logic, const Server& server, ServerIndex inde
   view["sm_clock_mhz"] = nullptr;
   json::array processes;
   if (report) {
-    for (const std::int64_t pid : report->outside_pids) processes.push_back(json::object{{"pid", pid}});
+    for (const wire::GpuProcess& process : report->outside) processes.push_back(wire::to_value(process));
   }
   view["processes"] = std::move(processes);
   view["sampled_at"] =

@@ -30,6 +30,15 @@ namespace sl::wire {
 
 inline constexpr int agent_protocol_version = 3;
 
+// A process that uses a GPU and belongs to none of our attempts.
+struct GpuProcess {
+  std::int64_t pid = 0;
+  std::string user;                          // whose it is; empty: it has ended
+  std::string program;                       // "python3"
+  std::optional<std::int64_t> memory_bytes;  // of the GPU; unknown if the driver cannot tell
+};
+BOOST_DESCRIBE_STRUCT(GpuProcess, (), (pid, user, program, memory_bytes))
+
 struct GpuReport {
   int index = 0;
   std::string uuid;
@@ -39,12 +48,12 @@ struct GpuReport {
   std::optional<double> utilization_pct;  // unknown if the driver cannot tell
   std::optional<double> temperature_celsius;
   std::optional<double> power_watts;
-  std::vector<std::int64_t> outside_pids;  // processes on it that belong to none of our attempts
-  bool missing = false;                    // was here before but is gone
+  std::vector<GpuProcess> outside;
+  bool missing = false;  // was here before but is gone
 };
 BOOST_DESCRIBE_STRUCT(GpuReport, (),
                       (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
-                       power_watts, outside_pids, missing))
+                       power_watts, outside, missing))
 
 // What has become of the checkpoint that an attempt was to continue from. outcome: "copied"; "shared" (both servers see
 // the folder); "empty" (there is none); "not_copied", and `text` says why: the attempt started with what its server had.

@@ -290,7 +290,7 @@ class BadInputTest(LabTest):
 
     def test_every_route_says_what_it_is(self):
         routes = self.lab.get("/api/v1")["items"]
-        self.assertIn({"method": "POST", "path": "/api/v1/jobs/{id}/release", "summary": "put a held job in the queue", "parameters": []}, routes)
+        self.assertIn({"method": "POST", "path": "/api/v1/jobs/{id}/resume", "summary": "put a held job back in the queue", "parameters": ["dry_run"]}, routes)
         guide = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "rest.md").read_text()
         for route in routes:
             self.assertTrue(route["summary"])
@@ -316,10 +316,10 @@ class BadInputTest(LabTest):
     def test_a_held_job_can_be_released(self):
         held = int(self.lab.cli("submit", "--hold", "-q", "--", "true").stdout)
         self.assertEqual(self.lab.job(held)["state"], "held")
-        self.assertIn("is released", self.lab.cli("release", held).stdout)
+        self.assertIn("is no longer held", self.lab.cli("release", held).stdout)  # resume, by its older name
         self.assertEqual(self.lab.finished(held)["state"], "succeeded")
         refused = self.lab.cli("release", held, check=False)
-        self.assertEqual((refused.returncode, "job-not-held" in refused.stderr), (5, True))
+        self.assertEqual((refused.returncode, "job-finished" in refused.stderr), (5, True))
 
     def test_messages_of_the_command_line_are_ours(self):
         for arguments, words in ((("logs", "--tail", "-3", "1"), "takes a number of lines, not -3"), (("sett", "1"), "there is no command sett"), (("submit", "--gpu-type", "3090", "--", "true"), "resources-unsatisfiable")):

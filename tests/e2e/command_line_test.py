@@ -69,7 +69,7 @@ class CommandLineTest(LabTest):
         self.assertEqual(said("logs", waiting), ("", f"Job {waiting} never started: cancelled"))
         self.assertEqual(said("why", waiting)[0], f"job {waiting} has ended: cancelled.\n")
         held = self.lab.submit("true", hold=True)
-        self.assertIn(f"Release    schedulearn release {held}\n", said("why", held)[0])
+        self.assertIn(f"Resume     schedulearn resume {held}\n", said("why", held)[0])
         self.assertNotIn("It will run", said("why", held)[0])
         self.lab.cli("cancel", wide)
         missing = self.lab.submit("pyton train.py")
@@ -84,7 +84,7 @@ class CommandLineTest(LabTest):
 
     def test_a_name_means_its_unfinished_job_and_no_job_if_there_are_several(self):
         first, second = (self.lab.submit("true", hold=True, name="twin") for _ in range(2))
-        for verb in ("cancel", "release", "show", "why", "logs", "wait"):
+        for verb in ("cancel", "resume", "show", "why", "logs", "wait"):
             done = self.lab.cli(verb, "twin", check=False)
             self.assertEqual(done.returncode, 2, verb)
             self.assertIn(f"2 unfinished jobs are called twin: {second}, {first}", done.stderr)
@@ -135,7 +135,7 @@ class CommandLineTest(LabTest):
         for arguments, code, words in [
             (("submti",), 2, "did you mean submit?"), (("ls", "--josn"), 2, "did you mean --json?"), (("submit", "--gpus", "8", "--", "true"), 2, "needs 8 GPUs on one server, the largest server has 4"), (("submit", broken), 2, "line 2, column"), (("submit", script), 2, f"schedulearn submit --gpus 1 -- python {script}"),
             (("submit", "."), 2, ". is a folder, not a job file"), (("run", "python train.py"), 3, "schedulearn submit --gpus 1 -- python train.py"), (("run", "--", "python train.py"), 2, 'there is no program called "python train.py"'),
-            (("help", "kill"), 2, "did you mean cancel?"), (("help", "resume"), 2, "did you mean release?"), (("restart", "5"), 2, "did you mean submit?"), (("help", "policy", "sett"), 2, "did you mean set?"), (("logs", "-n", "10", "5"), 2, "did you mean --tail?"),
+            (("help", "kill"), 2, "did you mean cancel?"), (("help", "pause"), 2, "did you mean suspend?"), (("restart", "5"), 2, "did you mean retry?"), (("help", "policy", "sett"), 2, "did you mean set?"), (("logs", "-n", "10", "5"), 2, "did you mean --tail?"),
             (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
             (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
             (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),

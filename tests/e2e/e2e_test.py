@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -336,13 +337,17 @@ class GpuTest(unittest.TestCase):
             first, second = lab.get("/api/v1/gpus")["items"]
             self.assertEqual((first["uuid"], first["name"], first["simulated"], first["condition"]), ("GPU-double-0", "Double H200", False, "free"))
             self.assertEqual((first["utilization_pct"], first["temperature_celsius"], first["power_watts"], first["memory_used_bytes"]), (10, 55, 123, 100 << 20))
-            self.assertEqual((second["condition"], second["processes"]), ("outside", [{"pid": 1}]))
+            (process,) = second["processes"]
+            self.assertEqual((second["condition"], process["pid"], process["user"], process["memory_bytes"]), ("outside", 1, "root", 3 << 30))
+            first_process = rf"by root \({re.escape(process['program'])}, pid 1, 3\.0 GiB\)"
+            self.assertRegex(lab.cli("gpus").stdout, "used " + first_process)
             self.assertEqual(lab.get("/api/v1/servers")["items"][0]["driver_version"], "550.0")
             inside = lab.submit("sleep 300")
             waiting = lab.submit("true")
             until(lambda: lab.job(inside)["state"] == "running")
             self.assertEqual(lab.job(inside)["placement"][0]["gpus"], ["lab-0"])
             self.assertEqual((lab.job(waiting)["state"], lab.job(waiting)["reason"]["code"]), ("pending", "used_outside"))
+            self.assertRegex(lab.job(waiting)["reason"]["text"], "not started here: lab-1 " + first_process)
 
     def with_double(self):
         library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")

@@ -36,7 +36,7 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) { (voi
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { (void)device; *milliwatts = 123000; return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list) {
   *count = index_of(device) == 1 && !getenv("NVML_DOUBLE_MIXED") ? 1 : 0;
-  if (*count) list[0].pid = 1;
+  if (*count) list[0].pid = 1, list[0].used = 3ULL << 30;
   return 0;
 }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { return snprintf(text, size, "550.0") < 0; }
