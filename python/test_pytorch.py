@@ -173,6 +173,9 @@ class OneWorkerTest(PytorchTest):
         (self.folder / "unfinished.new").write_bytes(b"left by a killed one")
         self.assertEqual(Run(self.folder, epochs=2).losses, [])
         self.assertFalse((self.folder / "unfinished.new").exists())
+        last, again = [json.loads(line) | {"time": 0} for line in self.metrics.read_text().splitlines()[-2:]]
+        self.assertEqual((again["epoch"], again["loss"]), (2, first.epoch_losses[-1][1]))
+        self.assertEqual(again, last, "it may have got lost with its server")
         self.assertEqual(first.losses + Run(self.folder, epochs=3).losses, self.undisturbed().losses)
 
     def test_progress_is_reported_with_each_step_and_epoch(self):

@@ -118,6 +118,7 @@ class Training:
         self._settings = {"samples": samples, "batch": batch, "seed": seed, "states": [type(state).__name__ for state in self._states]}
         self._files = _Files(Path(folder if folder is not None else schedulearn.checkpoint_folder("checkpoints")))
         self._position, self._generators = _Position(), None
+        self._reported: dict[str, Any] = {}  # of the last epoch
         self._load(_first_attempt() if fresh is None and folder is None else bool(fresh))
         self._loss: torch.Tensor | None = None
         self._report: dict[str, Any] = {}
@@ -126,6 +127,8 @@ class Training:
 
     def epochs(self) -> Iterator[int]:
         """The numbers of the epochs that are left, the first one is 1. Each is reported and saved when its body is through."""
+        if self._position.epoch >= self._epochs and self._reported:
+            schedulearn.report(**self._reported)  # the server may have been lost with its report of the end
         while self._position.epoch < self._epochs:
             if self._position.samples == 0:
                 self._restore_generators()
@@ -133,7 +136,8 @@ class Training:
             yield self._position.epoch + 1
             self._position, self._loss = _Position(self._position.epoch + 1), None
             loss = {} if self.epoch_loss is None else {"loss": self.epoch_loss}
-            schedulearn.report(epoch=self._position.epoch, epochs=self._epochs, **loss, **self._report)
+            self._reported = {"epoch": self._position.epoch, "epochs": self._epochs, **loss, **self._report}
+            schedulearn.report(**self._reported)
             stops = self._agreed() == _STOP
             self._save()
             if stops and self._position.epoch < self._epochs:
@@ -243,7 +247,7 @@ class Training:
         if self.rank == 0:
             states = [state.state_dict() for state in self._states]
             self._files.save(position, {"settings": self._settings, "position": dataclasses.asdict(position),
-                                        "states": states, "generators": generators})
+                                        "states": states, "generators": generators, "reported": self._reported})
         if self.workers > 1:
             distributed.barrier(group=self._group)  # nobody ends before it is on the disk
         self._saved_at = time.monotonic()
@@ -274,6 +278,7 @@ class Training:
         for state, values in zip(self._states, saved["states"]):
             state.load_state_dict(values)
         self._position = _Position(**saved["position"])
+        self._reported = saved["reported"]
         generators = saved["generators"]
         self._generators = generators[self.rank] if self.rank < len(generators) else self._new_generators()
         if self.rank == 0:
