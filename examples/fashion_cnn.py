@@ -1,49 +1,30 @@
 #!/usr/bin/python3
-"""Trains a small convolutional network on Fashion-MNIST with PyTorch, in one process or, started by torchrun, in several."""
+"""Trains a small convolutional network on Fashion-MNIST with PyTorch, in one process or, started by torchrun, in several.
 
-import os
+What schedulearn.pytorch does for it: each process gets its share of each batch, epochs are reported, and the training continues
+where it was stopped, on any number of processes.
+"""
+
+import time
 
 import training  # first: it fixes the number of threads
 import fashion_data
 
 import torch
-import torch.distributed
 from torch import nn
-
-
-class Together:
-    """The processes torchrun started for one training (see training.Alone)."""
-
-    def __init__(self):
-        if os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all on this machine: stay off its network
-        torch.distributed.init_process_group("gloo")
-        self.rank = torch.distributed.get_rank()
-        self.size = torch.distributed.get_world_size()
-
-    def add(self, *numbers):
-        sums = torch.tensor(numbers, dtype=torch.float64)
-        torch.distributed.all_reduce(sums)
-        return sums.tolist()
-
-    def wait_for_all(self):
-        torch.distributed.barrier()
+from schedulearn.pytorch import Training
 
 
 class Convolutional:
     """Two convolutions with pooling, then two layers with dropout between them: 106,000 parameters."""
 
-    def __init__(self, options, world):
-        self._seed, self._world = options.seed, world
+    def __init__(self, options):
         self._pictures, self._kinds = self._load(options, "train", options.images)
-        test_pictures, test_kinds = self._load(options, "t10k")
-        self._test = list(zip(test_pictures[world.rank::world.size].split(500), test_kinds[world.rank::world.size].split(500)))
+        self._test_pictures, self._test_kinds = self._load(options, "t10k")
         torch.manual_seed(options.seed)
         self._network = self.network()
         self._optimizer = self.optimizer(self._network.parameters(), options.learning_rate)
         self._loss = nn.CrossEntropyLoss()
-        # What is trained: with several processes, a wrapper that averages their gradients.
-        self._trained = nn.parallel.DistributedDataParallel(self._network) if world.size > 1 else self._network
 
     @staticmethod
     def network():
@@ -61,38 +42,35 @@ class Convolutional:
         pictures, kinds = fashion_data.load(part, count, options.data)
         return torch.from_numpy(pictures).unsqueeze(1), torch.from_numpy(kinds)
 
-    def step(self, indexes, number):
-        # Seeded at each step, so that a continued training draws the same dropout as an uninterrupted one.
-        torch.manual_seed(hash((self._seed, number, self._world.rank)))
-        self._trained.train()
-        indexes = torch.from_numpy(indexes)
-        loss = self._loss(self._trained(self._pictures[indexes]), self._kinds[indexes])
-        self._optimizer.zero_grad()
-        loss.backward()
-        self._optimizer.step()
-        return loss.item()
+    def train(self, options):
+        run = Training(self._network, self._optimizer, samples=options.images, batch=options.batch, epochs=options.epochs,
+                       seed=options.seed, folder=options.checkpoints, fresh=options.fresh)
+        for epoch in run.epochs():
+            started = time.monotonic()
+            self._network.train()
+            for indexes in run.steps():
+                self._optimizer.zero_grad()
+                run.loss(self._loss(run.model(self._pictures[indexes]), self._kinds[indexes])).backward()
+                self._optimizer.step()
+            accuracy = self.accuracy(run)
+            run.report(accuracy=accuracy)
+            if run.rank == 0:
+                print(f"epoch {epoch}/{options.epochs}  loss {run.epoch_loss:.4f}  accuracy {accuracy:.4f}  "
+                      f"{time.monotonic() - started:.1f} s  workers {run.workers}", flush=True)
 
     @torch.no_grad()
-    def correct(self):
+    def accuracy(self, run):
         self._network.eval()
-        right = sum((self._network(pictures).argmax(dim=1) == kinds).sum().item() for pictures, kinds in self._test)
-        return right, sum(len(kinds) for _, kinds in self._test)
-
-    def save(self, file, about):
-        torch.save({"about": about, "network": self._network.state_dict(), "optimizer": self._optimizer.state_dict()}, file)
-
-    def load(self, path):
-        saved = torch.load(path)
-        self._network.load_state_dict(saved["network"])
-        self._optimizer.load_state_dict(saved["optimizer"])
-        return saved["about"]
+        mine = slice(run.rank, None, run.workers)
+        right = [(self._network(pictures).argmax(dim=1) == kinds).sum().item()
+                 for pictures, kinds in zip(self._test_pictures[mine].split(500), self._test_kinds[mine].split(500))]
+        return run.total(sum(right)) / len(self._test_kinds)
 
 
 def main():
     options = training.options("fashion-cnn", __doc__, epochs=4, images=20000, batch=128, learning_rate=0.05)
     torch.use_deterministic_algorithms(True)
-    world = Together() if int(os.environ.get("WORLD_SIZE", 1)) > 1 else training.Alone()
-    training.train(Convolutional(options, world), options, training.Checkpoint(options, ".pt"), world)
+    Convolutional(options).train(options)
 
 
 if __name__ == "__main__":

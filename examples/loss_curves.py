@@ -43,7 +43,18 @@ class InTorch(Convolutional):
     images, rate = 1000, 0.04
 
     def __init__(self, options):
-        super().__init__(options, training.Alone())
+        super().__init__(options)
+        self._seed = options.seed
+
+    def step(self, indexes, number):
+        torch.manual_seed(hash((self._seed, number, 0)))
+        self._network.train()
+        indexes = torch.from_numpy(indexes)
+        loss = self._loss(self._network(self._pictures[indexes]), self._kinds[indexes])
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        return loss.item()
 
     def set_rate(self, rate):
         for group in self._optimizer.param_groups:

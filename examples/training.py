@@ -1,13 +1,13 @@
-"""What the Fashion-MNIST trainings share: their options, the loop, progress, checkpoints and stopping.
+"""What the Fashion-MNIST trainings share: their options, and for those without PyTorch the loop, progress, checkpoints and stopping.
 
 A training can be stopped at any step and continued later with the same losses, bit for bit, because everything random
-(the order of the pictures, dropout) is computed from the seed and the position, and the checkpoint holds all the rest:
+(the order of the pictures) is computed from the seed and the position, and the checkpoint holds all the rest:
 the parameters, the optimizer's state, the position and the loss summed so far in the epoch.
 
 The loop trains any object with four methods:
 
     step(indexes, number) -> loss     learns from these training pictures; `number` counts the steps of the training
-    correct() -> (right, all)         how many test pictures it recognizes, and of how many (its share of them)
+    correct() -> (right, all)         how many test pictures it recognizes, and of how many
     save(file, about)                 writes the dictionary `about` and its own state to the open binary file
     load(path) -> about               takes back what save() wrote
 """
@@ -45,7 +45,7 @@ def options(name, description, **defaults):
     parser.add_argument("--epochs", type=_positive, default=defaults["epochs"], help="passes over the pictures")
     parser.add_argument("--images", type=_positive, default=defaults["images"], help="training pictures to use, at most 60000")
     parser.add_argument("--batch", type=_positive, default=defaults["batch"],
-                        help="pictures a step, divided among the processes")
+                        help="pictures a step, of all processes together")
     parser.add_argument("--learning-rate", type=float, default=defaults["learning_rate"], help="size of a step")
     parser.add_argument("--seed", type=int, default=1, help="everything random follows from it")
     parser.add_argument("--data", type=Path, default="/usr/share/datasets/fashion-mnist", help="folder of the pictures")
@@ -55,6 +55,9 @@ def options(name, description, **defaults):
     parsed = parser.parse_args()
     if parsed.images > 60000:
         parser.error("there are only 60000 training pictures")
+    # A new job starts from the beginning even if an older job of the same number left a checkpoint.
+    job = schedulearn.job()
+    parsed.fresh |= job is not None and not job.resuming
     return parsed
 
 
@@ -63,20 +66,6 @@ def _positive(text):
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
     return number
-
-
-class Alone:
-    """One process training by itself. With several, the framework's script provides its own version of this."""
-
-    rank = 0
-    size = 1
-
-    def add(self, *numbers):
-        """The sums of these numbers over all processes."""
-        return numbers
-
-    def wait_for_all(self):
-        """Returns when every process has arrived here."""
 
 
 @dataclass
@@ -90,15 +79,13 @@ class Position:
 
 
 class Checkpoint:
-    """The single checkpoint of a training: written completely or not at all, and tied to the settings it was made with."""
+    """The single checkpoint of a training in NumPy: written completely or not at all, and tied to the settings it was made with."""
 
     def __init__(self, options, suffix):
         self.path = options.checkpoints / f"checkpoint{suffix}"
         self._settings = {"training": options.name, "images": options.images, "batch": options.batch,
                           "learning_rate": options.learning_rate, "seed": options.seed}
-        job = schedulearn.job()
-        # A new job starts from the beginning even if an older job of the same number left a checkpoint.
-        self._ignored = options.fresh or (job is not None and not job.resuming)
+        self._ignored = options.fresh
 
     def save(self, model, position):
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,48 +110,36 @@ class Checkpoint:
         return Position(**about["position"])
 
 
-def train(model, options, checkpoint, world=Alone()):
+def train(model, options, checkpoint):
     """Trains to the last epoch, or until asked to stop; then it ends the process with the status for "start me again"."""
     steps = options.images // options.batch
-    if steps == 0 or options.batch % world.size:
-        sys.exit(f"error: a batch of {options.batch} does not fit {options.images} pictures and {world.size} processes")
-    say = print if world.rank == 0 else lambda *_, **__: None
+    if steps == 0:
+        sys.exit(f"error: a batch of {options.batch} does not fit {options.images} pictures")
     position = checkpoint.load(model)
     if position.epoch or position.step:
-        say(f"continues after epoch {position.epoch}, step {position.step}, from {checkpoint.path}", flush=True)
+        print(f"continues after epoch {position.epoch}, step {position.step}, from {checkpoint.path}", flush=True)
     while position.epoch < options.epochs:
         started = time.monotonic()
-        _train_epoch(model, options, checkpoint, world, position, steps, say)
-        loss, position.accuracy = position.loss_sum / steps, _accuracy(model, world)
+        _train_epoch(model, options, checkpoint, position, steps)
+        right, count = model.correct()
+        loss, position.accuracy = position.loss_sum / steps, right / count
         position.epoch, position.step, position.loss_sum = position.epoch + 1, 0, 0.0
-        say(f"epoch {position.epoch}/{options.epochs}  loss {loss:.4f}  accuracy {position.accuracy:.4f}  "
-            f"{time.monotonic() - started:.1f} s", flush=True)
+        print(f"epoch {position.epoch}/{options.epochs}  loss {loss:.4f}  accuracy {position.accuracy:.4f}  "
+              f"{time.monotonic() - started:.1f} s", flush=True)
         schedulearn.report(epoch=position.epoch, epochs=options.epochs, loss=loss, accuracy=position.accuracy)
-        if world.rank == 0:
-            checkpoint.save(model, position)
-    say(f"done: accuracy {position.accuracy:.4f} after {position.epoch} epochs, model in {checkpoint.path}", flush=True)
+        checkpoint.save(model, position)
+    print(f"done: accuracy {position.accuracy:.4f} after {position.epoch} epochs, model in {checkpoint.path}", flush=True)
 
 
-def _train_epoch(model, options, checkpoint, world, position, steps, say):
+def _train_epoch(model, options, checkpoint, position, steps):
     order = np.random.default_rng([options.seed, position.epoch]).permutation(options.images)
     while position.step < steps:
         first = position.step * options.batch
-        share = order[first:first + options.batch][world.rank::world.size]
-        loss = model.step(share, position.epoch * steps + position.step)
-        # One exchange carries both: all processes must agree on the step after which they stop.
-        losses, stops = world.add(loss, float(schedulearn.should_checkpoint()))
-        position.loss_sum += losses / world.size
+        position.loss_sum += model.step(order[first:first + options.batch], position.epoch * steps + position.step)
         position.step += 1
         schedulearn.report(step=position.epoch * steps + position.step, steps=options.epochs * steps)
-        if stops:
-            if world.rank == 0:
-                checkpoint.save(model, position)
-            world.wait_for_all()
-            say(f"stopped in epoch {position.epoch + 1} after step {position.step}/{steps}, "
-                f"checkpoint in {checkpoint.path}", flush=True)
+        if schedulearn.should_checkpoint():
+            checkpoint.save(model, position)
+            print(f"stopped in epoch {position.epoch + 1} after step {position.step}/{steps}, "
+                  f"checkpoint in {checkpoint.path}", flush=True)
             schedulearn.requeue()
-
-
-def _accuracy(model, world):
-    correct, count = world.add(*model.correct())
-    return correct / count

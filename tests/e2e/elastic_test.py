@@ -56,6 +56,26 @@ class ElasticTest(LabTest):
         changes = [event["to"] for event in self.lab.get(f"/api/v1/jobs/{long_one}/events")["items"] if event["kind"] == "job.state"]
         self.assertEqual(sorted(changes).count("resizing"), 2)
 
+    def test_gandiva_moves_a_training_so_that_one_server_has_room_for_a_wide_one(self):
+        self.lab.cli("policy", "set", "fifo")
+        self.lab.start_another_agent("other", 4)
+        narrow, first, second = (self.train(steps, gpus) for steps, gpus in ((200, 1), (21, 3), (22, 3)))
+        also_narrow = self.train(201, 1)
+        for job in (narrow, also_narrow):
+            until(lambda: "on 1 from 0" in self.lab.output(job))
+        for job in (first, second):
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertNotEqual(*(self.lab.job(job)["attempts"][0]["server"] for job in (narrow, also_narrow)), "one on each server")
+        self.lab.cli("policy", "set", "gandiva", "--param=restart_cost_s=1", "--param=slice_s=1")
+        wide = self.train(20, 4)
+        self.assertEqual(self.lab.finished(wide)["state"], "succeeded")
+        moved = [job for job in map(self.lab.job, (narrow, also_narrow)) if job["migrations"]]
+        self.assertEqual(len(moved), 1)
+        self.assertEqual(len({attempt["server"] for attempt in moved[0]["attempts"]}), 2)
+        for job, steps in ((narrow, 200), (also_narrow, 201)):
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+            self.assertEqual(self.steps_done(steps), list(range(steps)))
+
     def test_a_training_leaves_a_server_that_is_drained(self):
         job = self.train(100, 4)
         until(lambda: "on 4 from 0" in self.lab.output(job))

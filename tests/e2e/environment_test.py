@@ -42,7 +42,7 @@ class EnvironmentTest(unittest.TestCase):
         self.assertEqual(spec["spec"]["env"]["PATH"], "/mine")
 
     def test_the_library_is_there_with_nothing_installed(self):
-        done = self.run_job("run", "--", "python3", "-c", "import schedulearn; print(schedulearn.job().gpus)")
+        done = self.run_job("run", "--", "python3", "-c", "import importlib.util, schedulearn; assert importlib.util.find_spec('schedulearn.pytorch'); print(schedulearn.job().gpus)")
         self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
         own = self.lab.folder / "own"
         (own / "schedulearn").mkdir(parents=True)
