@@ -374,15 +374,13 @@ TEST_F(LauncherLogicTest, a_kill_is_for_the_whole_tree_and_other_signals_for_the
 }
 
 TEST_F(LauncherLogicTest, a_frozen_attempt_goes_on_when_it_is_told_to_or_is_to_end) {
-  start("1.1"), start("2.1");
-  world.take();
+  start("1.1"), start("2.1"), world.take();
   logic.obey({"freeze", "1.1"}, now);
   logic.obey({"freeze", "1.1"}, now);  // repeated: only answered
   EXPECT_EQ(world.take(), (Log{"freeze 1.1", "tell 1.1 frozen", "tell 1.1 frozen"}));
   logic.obey({"thaw", "1.1"}, now);
   EXPECT_EQ(world.take(), (Log{"thaw 1.1", "tell 1.1 running"}));
-  logic.obey({"freeze", "2.1"}, now);
-  world.take();
+  logic.obey({"freeze", "2.1"}, now), world.take();
   logic.obey({"signal", "2.1", "15"}, now);  // waits for it until it is thawed
   EXPECT_EQ(world.take(), (Log{"signal 2.1 15", "thaw 2.1"}));
   logic.obey({"freeze", "9.1"}, now);

@@ -12,6 +12,7 @@
 
 #include "base/whole_number.h"
 #include "cli/commands.h"
+#include "cli/interventions.h"
 #include "cli/research.h"
 #include "cli/usage.h"
 #include "net/url.h"
@@ -100,7 +101,6 @@ class CommandLine {
   void add_global_flags();
   void add_job_commands();
   void add_submit(const std::string& name, bool run);
-  void add_interventions();
   void add_cluster_commands();
   void add_profile_commands();
   void add_system_commands();
@@ -119,8 +119,7 @@ class CommandLine {
   double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
-  std::map<std::string, std::string> flags_, changes_;  // of submit; of set, migrate and scale
-  bool dry_run_ = false;
+  std::map<std::string, std::string> flags_, changes_;  // of submit, of set
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
@@ -132,6 +131,7 @@ class CommandLine {
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
+  Interventions interventions_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
@@ -319,44 +319,7 @@ void CommandLine::add_job_commands() {
   changing("--priority", "priority", "higher is served first, under policies that heed it");
   changing("--gpus", "gpus", "2, or 1..4; only while the job waits");
   changing("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
-  add_interventions();
-}
-
-void CommandLine::add_interventions() {
-  const auto add = [this](const char* verb, const char* summary, const char* examples) {
-    CLI::App* c = command(app_, verb, summary, examples, [this, verb = std::string(verb)] {
-      return intervene(context(), verb, selectors_, changes_, dry_run_);
-    });
-    c->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
-    return c;
-  };
-  const auto add_jobs = [this](CLI::App* c, const char* what) { c->add_option("job", selectors_, what)->required(); };
-  add_jobs(add("suspend", "Take the GPUs of jobs away until they are resumed; they lose nothing.",
-               "  schedulearn suspend 5\n  schedulearn suspend 5 --dry-run\n"),
-           "5, 1-5, last, all or a name");
-  CLI::App* resume =
-      add("resume", "Let suspended jobs, and those submitted with --hold, go on.", "  schedulearn resume 5\n");
-  resume->alias("release");
-  add_jobs(resume, "5, 1-5, last, all or a name");
-  CLI::App* migrate = add("migrate", "Move a running job to another server; it continues from its checkpoint.",
-                          "  schedulearn migrate 5\n  schedulearn migrate 5 --to gpu4 --dry-run\n");
-  add_jobs(migrate, "5, 1-5, last or a name");
-  migrate->add_option_function<std::string>(
-      "--to", [this](const std::string& server) { changes_["to"] = server; }, "the server; default: any other");
-  CLI::App* scale = add("scale", "Give a job another number of GPUs; a running one continues from its checkpoint.",
-                        "  schedulearn scale 5 2\n  schedulearn scale 5 1..4\n");
-  scale
-      ->add_option_function<std::string>(
-          "job", [this](const std::string& job) { selectors_ = {job}; }, "5, last or a name")
-      ->required();
-  scale
-      ->add_option_function<std::string>(
-          "gpus", [this](const std::string& gpus) { changes_["gpus"] = gpus; }, "2, or 1..4")
-      ->required();
-  CLI::App* retry = command(app_, "retry", "Submit jobs that have ended again.", "  schedulearn retry 5\n",
-                            [this] { return retry_jobs(context(), selectors_, dry_run_); });
-  retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
-  add_jobs(retry, "5, 1-5, last or a name");
+  interventions_.add_to(app_);
 }
 
 void CommandLine::add_cluster_commands() {

@@ -74,10 +74,6 @@ int profile_rm(const Context& context, const std::string& family);
 int set_jobs(const Context& context, const std::vector<std::string>& selectors,
              const std::map<std::string, std::string>& change);
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
-// `body` as JSON; `dry_run`: only asks what would happen.
-int intervene(const Context& context, const std::string& verb, const std::vector<std::string>& selectors,
-              const std::map<std::string, std::string>& body, bool dry_run);
-int retry_jobs(const Context& context, const std::vector<std::string>& selectors, bool dry_run);
 int why(const Context& context, const std::string& selector);
 int cluster_status(const Context& context);
 int list_gpus(const Context& context);

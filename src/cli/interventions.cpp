@@ -1,9 +1,9 @@
-// suspend, resume, migrate, scale, retry: what users do to jobs that they have submitted.
+#include "cli/interventions.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
 
-#include "cli/commands.h"
 #include "cli/render.h"
 
 namespace sl::cli {
@@ -14,55 +14,88 @@ std::string cost_text(const json::value& effect) {
   return cost.is_number() ? fmt::format(" (this takes about {})", duration_text(cost.to_number<double>())) : "";
 }
 
+void say_effect(const std::string& sign, std::int64_t id, const json::value& job) {
+  const json::value& effect = value_at(job, "effect");
+  std::printf("%s job %lld %s %s%s\n", sign.c_str(), static_cast<long long>(id), text_at(job, "name").c_str(),
+              text_at(effect, "text").c_str(), cost_text(effect).c_str());
+}
+
+// The job that repeats another one.
+void say_retry(const Context& context, std::int64_t id, const json::value& job) {
+  const auto next = static_cast<std::int64_t>(number_at(job, "id"));
+  if (context.quiet) return void(std::printf("%lld\n", static_cast<long long>(next)));
+  std::printf("%s job %lld %s: job %lld again\n  %s   follow the output\n",
+              state_text(context, text_at(job, "state")).c_str(), static_cast<long long>(next),
+              text_at(job, "name").c_str(), static_cast<long long>(id), context.next_command("logs -f", next).c_str());
+}
+
 }  // namespace
 
-int intervene(const Context& context, const std::string& verb, const std::vector<std::string>& selectors,
-              const std::map<std::string, std::string>& body, bool dry_run) {
-  const auto ids = select_jobs(context, selectors);
+int Interventions::ask(const std::string& verb,
+                       const std::function<void(const Context&, std::int64_t, const json::value&)>& say) {
+  const Context context = context_();
+  const auto ids = select_jobs(context, selectors_);
   if (!ids.ok()) return fail(ids.error());
-  if (const auto sure = confirm(context, verb, dry_run || verb == "resume" ? 1 : ids->size()); !sure.ok() || !*sure)
-    return sure.ok() ? 1 : fail(sure.error());
+  const bool does_no_harm = dry_run_ || verb == "resume";
+  const auto sure = confirm(context, verb, does_no_harm ? 1 : ids->size());
+  if (!sure.ok()) return fail(sure.error());
+  if (!*sure) return 1;
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const std::string path = fmt::format("/api/v1/jobs/{}/{}{}", id, verb, dry_run ? "?dry_run=true" : "");
-    const Result<json::value> job = context.call("POST", path, json::serialize(json::value_from(body)));
+    const std::string path = fmt::format("/api/v1/jobs/{}/{}{}", id, verb, dry_run_ ? "?dry_run=true" : "");
+    const Result<json::value> job = context.call("POST", path, json::serialize(json::value_from(body_)));
     if (!job.ok()) {
       status = fail(job.error());
     } else if (context.as_json) {
       context.print_json(*job);
-    } else if (!context.quiet) {
-      const json::value& effect = value_at(*job, "effect");
-      std::printf("%s job %lld %s %s%s\n", dry_run ? "dry run:" : state_text(context, text_at(*job, "state")).c_str(),
-                  static_cast<long long>(id), text_at(*job, "name").c_str(), text_at(effect, "text").c_str(),
-                  cost_text(effect).c_str());
+    } else if (dry_run_) {
+      say_effect("dry run:", id, *job);
+    } else {
+      say(context, id, *job);
     }
   }
   return status;
 }
 
-int retry_jobs(const Context& context, const std::vector<std::string>& selectors, bool dry_run) {
-  if (dry_run) return intervene(context, "retry", selectors, {}, true);
-  const auto ids = select_jobs(context, selectors);
-  if (!ids.ok()) return fail(ids.error());
-  if (const auto sure = confirm(context, "retry", ids->size()); !sure.ok() || !*sure)
-    return sure.ok() ? 1 : fail(sure.error());
-  int status = 0;
-  for (const std::int64_t id : *ids) {
-    const Result<json::value> job = context.call("POST", fmt::format("/api/v1/jobs/{}/retry", id), "{}");
-    if (!job.ok()) {
-      status = fail(job.error());
-    } else if (context.as_json) {
-      context.print_json(*job);
-    } else if (context.quiet) {
-      std::printf("%.0f\n", number_at(*job, "id"));
-    } else {
-      const double next = number_at(*job, "id");
-      std::printf("%s job %.0f %s: job %lld again\n  %s   follow the output\n",
-                  state_text(context, text_at(*job, "state")).c_str(), next, text_at(*job, "name").c_str(),
-                  static_cast<long long>(id), context.next_command("logs -f", static_cast<std::int64_t>(next)).c_str());
-    }
-  }
-  return status;
+CLI::App* Interventions::add(CLI::App& app, const std::string& verb, const std::string& summary,
+                             const std::string& examples) {
+  CLI::App* added = command_(app, verb, summary, examples, [this, verb] {
+    return ask(verb, [](const Context& context, std::int64_t id, const json::value& job) {
+      if (!context.quiet) say_effect(state_text(context, text_at(job, "state")), id, job);
+    });
+  });
+  added->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
+  return added;
+}
+
+void Interventions::add_to(CLI::App& app) {
+  const auto jobs = [this](CLI::App* of, const char* which) { of->add_option("job", selectors_, which)->required(); };
+  jobs(add(app, "suspend", "Take the GPUs of jobs away until they are resumed; they lose nothing.",
+           "  schedulearn suspend 5\n  schedulearn suspend 5 --dry-run\n"),
+       "5, 1-5, last, all or a name");
+  CLI::App* resume =
+      add(app, "resume", "Let suspended jobs, and those submitted with --hold, go on.", "  schedulearn resume 5\n");
+  resume->alias("release");
+  jobs(resume, "5, 1-5, last, all or a name");
+  CLI::App* migrate = add(app, "migrate", "Move a running job to another server; it continues from its checkpoint.",
+                          "  schedulearn migrate 5\n  schedulearn migrate 5 --to gpu4 --dry-run\n");
+  jobs(migrate, "5, 1-5, last or a name");
+  migrate->add_option_function<std::string>(
+      "--to", [this](const std::string& server) { body_["to"] = server; }, "the server; default: any other");
+  CLI::App* scale = add(app, "scale", "Give a job another number of GPUs; a running one continues from its checkpoint.",
+                        "  schedulearn scale 5 2\n  schedulearn scale 5 1..4\n");
+  scale
+      ->add_option_function<std::string>(
+          "job", [this](const std::string& job) { selectors_ = {job}; }, "5, last or a name")
+      ->required();
+  scale
+      ->add_option_function<std::string>(
+          "gpus", [this](const std::string& gpus) { body_["gpus"] = gpus; }, "2, or 1..4")
+      ->required();
+  CLI::App* retry = command_(app, "retry", "Submit jobs that have ended again.", "  schedulearn retry 5\n",
+                             [this] { return ask("retry", say_retry); });
+  retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
+  jobs(retry, "5, 1-5, last or a name");
 }
 
 }  // namespace sl::cli

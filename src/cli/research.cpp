@@ -59,7 +59,8 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--trace", options.trace,
                 "CSV, plain or .gz, or a workload: poisson:jobs=1000; see: schedulearn trace ls")
       ->required();
-  c->add_option("--servers", options.servers, "the cluster: 32x8 is 32 servers of 8 GPUs; or 8x4+2x8, or pool:320, one pool of GPUs, or a file");
+  c->add_option("--servers", options.servers,
+                "the cluster: 32x8 is 32 servers of 8 GPUs; or 8x4+2x8, or pool:320, one pool of GPUs, or a file");
   c->add_option("--policy,--policies", simulated_policies_,
                 "see: schedulearn policy ls; all: every one; ./mine.py: a policy of your own")
       ->required();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/add_command.h"
 #include "cli/commands.h"
 #include "cli/estimates.h"
 #include "cli/plot.h"
@@ -21,10 +22,6 @@ Result<PolicyEntry> read_policy_file(const std::string& path);
 
 class Research {
  public:
-  // Adds a command with its examples to a group.
-  using AddCommand = std::function<CLI::App*(CLI::App& group, const std::string& name, const std::string& summary,
-                                             const std::string& examples, std::function<int()> action)>;
-
   // `typed` is the whole command line once it has been parsed.
   Research(AddCommand command, std::function<Context()> context, const std::string& typed)
       : command_(std::move(command)), context_(std::move(context)), typed_(typed) {}

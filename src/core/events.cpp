@@ -70,7 +70,7 @@ bool Core::can_be_held(JobIndex index) const {
 }
 
 bool Core::can_freeze(JobIndex index) const {
-  return jobs_[index].request.may_freeze() && check_.check({DecisionKind::suspend, index}) == Refusal::none;
+  return jobs_[index].request.freezable && check_.check({DecisionKind::suspend, index}) == Refusal::none;
 }
 
 void Core::hold(JobIndex index) {

@@ -402,7 +402,7 @@ TEST_F(Interruptions, gpus_are_kept_for_a_frozen_job_on_the_server_it_is_frozen_
     return request;
   };
   JobRequest freezable = lasting(50);
-  freezable.capability = Capability::freeze;
+  freezable.capability = Capability::freeze, freezable.freezable = true;
   cluster.submit(1, freezable);
   start(1, on(0, GpuSet::first(4)));
   plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });

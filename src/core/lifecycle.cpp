@@ -229,7 +229,7 @@ void Lifecycle::suspended(JobIndex index) {
   set_state(index, JobState::suspended);
   jobs_.leave_active(index);
   release_all(index);
-  const bool is_frozen = job.request.may_freeze() && job.allocation.parts().size() == 1;
+  const bool is_frozen = job.request.freezable && job.allocation.parts().size() == 1;
   if (is_frozen) job.frozen_on = std::make_unique<Allocation>(job.allocation);
   job.allocation.clear();
   back_in_queue(index);

@@ -70,7 +70,7 @@ Refusal PlanCheck::check_move(JobIndex index, const Allocation& gpus, bool resiz
 }
 
 Refusal PlanCheck::check_suspend(const Job& job) const {
-  const bool can_freeze = abilities_.freeze && job.request.may_freeze() && job.allocation.parts().size() == 1;
+  const bool can_freeze = abilities_.freeze && job.request.freezable && job.allocation.parts().size() == 1;
   if (!abilities_.suspend && !can_freeze) return Refusal::world_cannot;
   if (job.state != JobState::running) return Refusal::not_running;
   return may_be_suspended(job) ? Refusal::none : Refusal::not_interruptible;

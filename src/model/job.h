@@ -106,7 +106,7 @@ struct JobRequest {
   bool single_server = true;
   int priority = 0;  // higher first
   Capability capability = Capability::none;
-  bool freezable = false;  // besides `checkpoint`: its processes may also be frozen
+  bool freezable = false;  // its processes may be frozen: with the capability `freeze`, or besides `checkpoint`
   bool preemptible = true;
   bool migratable = true;
   bool shareable = false;  // may share its GPUs with other jobs
@@ -125,7 +125,6 @@ struct JobRequest {
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
   bool is_elastic() const { return gpus_min < gpus_max; }
-  bool may_freeze() const { return freezable || capability == Capability::freeze; }
   const SpeedCurve& speed_curve() const { return model ? model->speed_curve : unmeasured_speed_curve; }
 };
 

@@ -33,6 +33,7 @@ inline JobRequest elastic(int min, int max) {
 inline JobRequest freezable(int count) {
   JobRequest request = gpus(count);
   request.capability = Capability::freeze;
+  request.freezable = true;
   return request;
 }
 

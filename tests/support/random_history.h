@@ -65,7 +65,7 @@ inline JobRequest random_request(Random& random) {
   request.gpus = request.gpus_min + static_cast<int>(random.integer(0, 2));
   request.gpus_max = request.gpus + static_cast<int>(random.integer(0, 2));
   request.capability = static_cast<Capability>(random.integer(0, 2));
-  request.freezable = random.chance(0.3);
+  request.freezable = request.capability == Capability::freeze || random.chance(0.3);
   request.preemptible = random.chance(0.9);
   request.migratable = random.chance(0.9);
   request.single_server = random.chance(0.7);
