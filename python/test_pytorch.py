@@ -59,7 +59,7 @@ class Plain(Noisy):
 class Run:
     """One execution of a small training: what it did step by step, in `losses` and `seen`, and how it ended."""
 
-    def __init__(self, folder, *, data=Noisy, dropout=0.5, stop_after=None, stop_at_end_of=None, on_step=None, **options):
+    def __init__(self, folder, *, data=Noisy, dropout=0.5, loaders=0, stop_after=None, stop_at_end_of=None, on_step=None, **options):
         self.losses, self.seen, self.epoch_losses, self.saved = [], [], [], []
         random.seed(1), numpy.random.seed(1), torch.manual_seed(1)
         self.net = nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3))
@@ -69,7 +69,7 @@ class Run:
         self.training = pytorch.Training(self.net, optimizer, schedule, **options)
         if self.training.continues_from:  # what a script draws while it prepares has no influence
             random.random(), numpy.random.rand(3), torch.rand(7)
-        loader = DataLoader(data(), batch_sampler=self.training.sampler)
+        loader = DataLoader(data(), batch_sampler=self.training.sampler, num_workers=loaders)
         self.stopped = False
         with mock.patch.object(schedulearn, "should_checkpoint", lambda: len(self.losses) == stop_after or len(self.epoch_losses) == stop_at_end_of):
             try:
@@ -205,6 +205,13 @@ class OneWorkerTest(PytorchTest):
         self.assertEqual(names[1], ["epoch-0000-samples-000000004."])
         self.assertEqual(names[3], ["epoch-0000-samples-000000008.", "epoch-0000-samples-000000012."])
         self.assertEqual([path.name[:29] for path in self.checkpoints()], ["epoch-0002-samples-000000022.", "epoch-0003-samples-000000000."])
+
+    def test_batches_that_a_loader_fetched_ahead_are_not_counted(self):
+        whole = self.undisturbed(data=Plain, loaders=1)
+        first = Run(self.folder, data=Plain, loaders=1, stop_after=8)
+        second = Run(self.folder, data=Plain, loaders=1)
+        self.assertEqual(first.seen + second.seen, whole.seen)
+        self.assertEqual(first.losses + second.losses, whole.losses)
 
     def test_a_loader_with_batches_of_its_own_is_refused(self):
         for batch, text in ((2, "more batches"), (8, "fewer batches")):
