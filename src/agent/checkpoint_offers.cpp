@@ -128,7 +128,9 @@ void CheckpointOffers::offer(const wire::OfferCheckpoint& order, const LeftCheck
     offer->told.subfolder = left.subfolder;
     auto folder = open_checkpoint(left.folder);
     auto list = folder.ok() ? list_checkpoint(folder->get()) : Result<CheckpointList>(folder.error());
-    if (list.ok()) {
+    if (list.ok() ? file_from(*list, 0) == list->entries.size() : list.error().code == "checkpoint-missing") {
+      offer->told.error = "";  // it has left none
+    } else if (list.ok()) {
       offer->told.bytes = list->bytes();
       offer->told.nonce = leave_nonce(folder->get());
       offer->list = to_text(*list);
