@@ -105,7 +105,7 @@ Migration migrate(Lab& lab, int mib) {
     return shown.at("attempt") == 2 && shown.at("state") == "running";
   });
   Connection after(lab.port);
-  migration.seconds = last_start_took(after);
+  wait_for([&] { return (migration.seconds = last_start_took(after)) > 0; });  // once it is in the database
   if (fs::file_size(model_in(lab.folder + "/other")) != static_cast<std::uintmax_t>(mib) << 20)
     throw std::runtime_error("the checkpoint did not arrive");
   after.call("POST", "/api/v1/jobs/1/cancel", "{}");

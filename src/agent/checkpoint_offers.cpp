@@ -47,8 +47,8 @@ struct CheckpointOffers::Offer {
 
 namespace {
 
-constexpr std::size_t read_bytes = 1 << 20;
-constexpr std::size_t unsent_max = 4 << 20;
+constexpr std::size_t read_bytes = 256 << 10;  // stays in the cache until it is sent
+constexpr std::size_t unsent_max = 2 << 20;
 constexpr Duration idle_max = Duration::whole_seconds(600);
 
 std::string random_name() {
