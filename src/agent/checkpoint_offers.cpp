@@ -200,28 +200,29 @@ void CheckpointOffers::on_request(net::Request request, std::shared_ptr<net::Rep
   if (const std::string failure = offer->failed(); !failure.empty()) return reply->send(plain(409, failure));
   if (request.method == "GET" && request.path == "/checkpoint/list")
     return reply->send({200, "application/json", {}, offer->list});
-  if (request.method == "GET" && request.path == "/checkpoint/data") return stream(request, offer, *reply);
+  if (request.method == "GET" && request.path == "/checkpoint/data") return stream(request, offer, std::move(reply));
   if (request.method != "POST" || request.path != "/checkpoint/done") return reply->send(plain(404, "no such thing\n"));
   std::erase_if(offers_, [&](const auto& item) { return item.second == offer; });
   reply->send(plain(200, ""));
 }
 
-void CheckpointOffers::stream(const net::Request& request, const OfferPtr& offer, net::Reply& reply) {
+// The answer begins on the thread that continues it: what the loop's thread posts may be overtaken.
+void CheckpointOffers::stream(const net::Request& request, const OfferPtr& offer, std::shared_ptr<net::Reply> reply) {
   ++offer->streams;
-  threads_.run(
-      [this, offer, from = position_in(request), stream = reply.stream({200, "application/octet-stream", {}, {}})] {
-        CheckpointReader reader(offer->checkpoint, from);
-        while (!stream->closed() && !threads_.stop()) {
-          if (stream->unsent_bytes() >= unsent_max) wait_for_drain(*stream, threads_.stop());
-          auto bytes = reader.next(read_bytes);
-          if (!bytes.ok()) offer->fail(bytes.error().message);
-          if (!bytes.ok() || bytes->empty()) break;
-          stream->write(std::move(*bytes));
-        }
-        stream->close();
-        offer->use();
-        --offer->streams;
-      });
+  threads_.run([this, offer, from = position_in(request), reply = std::move(reply)] {
+    const auto stream = reply->stream({200, "application/octet-stream", {}, {}});
+    CheckpointReader reader(offer->checkpoint, from);
+    while (!stream->closed() && !threads_.stop()) {
+      if (stream->unsent_bytes() >= unsent_max) wait_for_drain(*stream, threads_.stop());
+      auto bytes = reader.next(read_bytes);
+      if (!bytes.ok()) offer->fail(bytes.error().message);
+      if (!bytes.ok() || bytes->empty()) break;
+      stream->write(std::move(*bytes));
+    }
+    stream->close();
+    offer->use();
+    --offer->streams;
+  });
 }
 
 // ---- through the controller ----
