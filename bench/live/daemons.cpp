@@ -124,11 +124,12 @@ void Lab::start_controller() {
   daemons.empty() ? daemons.push_back(std::move(daemon)) : void(daemons[0] = std::move(daemon));
 }
 
-void Lab::start_agent(int gpus) {
+void Lab::start_agent(int gpus, const std::string& name) {
+  const std::string data = folder + "/" + (name == "bench" ? "agent" : name);
   daemons.emplace_back(
       std::vector<std::string>{program, "agent", "run", "--join", "http://127.0.0.1:" + std::to_string(port), "--data",
-                               folder + "/agent", "--name", "bench", "--simulate", std::to_string(gpus)},
-      folder + "/agent.log");
+                               data, "--name", name, "--simulate", std::to_string(gpus)},
+      data + ".log");
 }
 
 void Lab::wait_for_agent(std::size_t servers) {

@@ -31,7 +31,7 @@ class Lab {
   explicit Lab(std::string program);
   ~Lab();
   void start_controller();
-  void start_agent(int gpus);
+  void start_agent(int gpus, const std::string& name = "bench");  // its data: the folder "agent" or, with a name, that
   void wait_for_agent(std::size_t servers = 1);
 
   std::string program, folder;

@@ -16,6 +16,7 @@
 #include "daemons.h"
 #include "hollow.h"
 #include "load.h"
+#include "migration.h"
 #include "past.h"
 
 namespace sl::bench {
@@ -54,6 +55,9 @@ constexpr Figure figures[] = {
     {"controller_10k_mib", "controller with 10,000 queued", "MiB", "≤ 30"},
     {"ls_10k_ms", "list of 10,000 jobs", "ms", "< 100"},
     {"streams_500_mib", "500 idle event streams cost", "MiB", "< 20"},
+    {"migrate_mib_per_s", "checkpoint of 1 GiB to another server, from one attempt to the next", "MiB/s", "–"},
+    {"cat_mib_per_s", "the same bytes with cat | socket | cat and fsync", "MiB/s", "–"},
+    {"migrate_ratio", "ratio of the two", "×", "≥ 0.6"},
     {"restart_ms", "restart with 10,000 queued, 1,000 running", "ms", "≤ 1,000"},
     {"agents_join_s", "1,000 agents join", "s", "–"},
     {"load_ping_ms", "slowest heartbeat, 1,000 agents × 8 GPUs, 100,000 queued", "ms", "–"},
@@ -323,15 +327,29 @@ void measure_keys(const Settings& settings, Measured& measured) {
   measured["accept_keys_ratio"].push_back(many / few);
 }
 
+// The agents read what the job has just written, and so does cat: from memory, unless there is too little of it.
+void measure_migration(const Settings& settings, Measured& measured) {
+  const int mib = settings.quick ? 64 : 1'024;
+  Lab lab(settings.program);
+  lab.start_controller();
+  lab.start_agent(1);
+  lab.wait_for_agent(1);
+  const Migration migration = migrate(lab, mib);
+  const double cat_s = copy_with_cat(migration.file, lab.folder + "/copy");
+  measured["migrate_mib_per_s"].push_back(mib / migration.seconds);
+  measured["cat_mib_per_s"].push_back(mib / cat_s);
+  measured["migrate_ratio"].push_back(cat_s / migration.seconds);
+}
+
 struct Part {
   const char* name;
   void (*measure)(const Settings&, Measured&);
   bool once;
 };
-constexpr Part parts[] = {{"start", measure_start, false}, {"latency", measure_latency, false},
-                          {"true", measure_true, false},   {"queue", measure_queue, false},
-                          {"keys", measure_keys, false},   {"restart", measure_restart, false},
-                          {"load", measure_load, true},    {"history", measure_history, true}};
+constexpr Part parts[] = {
+    {"start", measure_start, false},       {"latency", measure_latency, false}, {"true", measure_true, false},
+    {"queue", measure_queue, false},       {"keys", measure_keys, false},       {"restart", measure_restart, false},
+    {"migrate", measure_migration, false}, {"load", measure_load, true},        {"history", measure_history, true}};
 
 void print(const Measured& measured) {
   std::printf("%-58s %12s  %-7s %s\n", "", "measured", "", "goal");
@@ -387,7 +405,7 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(stderr,
                    "usage: schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only "
-                   "start|latency|true|queue|keys|restart|load|history]\n");
+                   "start|latency|true|queue|keys|restart|migrate|load|history]\n");
       return 2;
     }
   }

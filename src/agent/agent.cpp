@@ -77,7 +77,10 @@ class LiveAgent : public Agent, private AgentPorts {
         offers_(loop, address_for_checkpoints(settings.controller_url),
                 {[this](const wire::CheckpointOffered& offered) { logic_.on_offered(offered); },
                  [this](const wire::CheckpointPiece& piece) { send(piece); }}),
-        fetches_(loop, {[this](const std::string& key, const auto& copy) { logic_.on_fetched(key, copy, boot_now()); },
+        fetches_(loop, {[this](const std::string& key, const auto& copy) {
+                          files_.copy_ended(key);
+                          logic_.on_fetched(key, copy, boot_now());
+                        },
                         [this](const wire::CheckpointRead& read) { send(read); },
                         [this](const wire::CheckpointProgress& progress) { send(progress); }}),
         job_files_(settings.data_dir),
@@ -96,6 +99,7 @@ class LiveAgent : public Agent, private AgentPorts {
   Status begin() {
     logic_.restore_cluster(read_known_cluster(settings_.data_dir));
     if (Status ready = launcher_.connect(); !ready.ok()) return ready;
+    for (const AttemptFiles::LeftCopy& left : files_.left_copies()) fetches_.remove_left(left.folder, left.record);
     tick();
     controller_.connect();
     return {};
@@ -129,7 +133,10 @@ class LiveAgent : public Agent, private AgentPorts {
     if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
     logic_.on_fetched(key, wire::CheckpointCopy{"not_copied", place.error().message, 0, 0}, boot_now());
   }
-  void end_fetch(const std::string& key, bool discards) override { fetches_.end(key, discards); }
+  void end_fetch(const std::string& key, bool discards) override {
+    fetches_.end(key, discards);
+    if (discards) files_.copy_ended(key);
+  }
   void offer(const wire::OfferCheckpoint& order) override {
     offers_.offer(order, files_.left_checkpoint(key_of(order.source), order.source.job));
   }

@@ -21,6 +21,14 @@ namespace {
 
 std::string job_subfolder(std::int64_t job_id) { return "job-" + std::to_string(job_id); }
 
+// Whether `path` is the folder or lies in it, wherever links lead.
+bool contains(const std::string& folder, const std::string& path) {
+  std::error_code failed;
+  const std::string outer = std::filesystem::weakly_canonical(folder, failed).string() + "/";
+  const std::string inner = std::filesystem::weakly_canonical(path, failed).string() + "/";
+  return failed || outer == "//" || inner.starts_with(outer);
+}
+
 // In one step: jobs that run may be importing it.
 void install(const std::string& path, const char* text) {
   if (read_text(path) == text) return;
@@ -73,14 +81,34 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
   CheckpointPlace place;
   place.folder = checkpoint_folder(order, paths);
   while (place.folder.size() > 1 && place.folder.ends_with('/')) place.folder.pop_back();
-  const std::string& subfolder = order.checkpoint->subfolder;
-  if (!place.folder.starts_with(paths.job_dir) && !std::filesystem::is_directory(order.spec.workdir))
+  const bool is_named = !place.folder.starts_with(paths.job_dir);
+  if (is_named && !std::filesystem::is_directory(order.spec.workdir))
     return invalid("checkpoint-refused", "there is no folder " + order.spec.workdir);  // a job cannot start either
-  place.is_own = !subfolder.empty() || place.folder.starts_with(paths.job_dir) || has_run_with(place.folder, key);
-  if (subfolder == job_subfolder(order.incarnation.job)) place.folder += "/" + subfolder;
+  if (is_named && contains(place.folder, order.spec.workdir))
+    return invalid("checkpoint-refused", place.folder + " is the job's working directory or contains it");
+  const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job);
+  if (has_own) place.folder += "/" + order.checkpoint->subfolder;
+  place.is_own = has_own || !is_named || has_run_with(place.folder, key);
+  std::ofstream(folders_.of_attempt(key) + "/arriving") << place.folder;
   place.job = order.incarnation.job;
   place.boot = boot_id();
   return place;
+}
+
+void AttemptFiles::copy_ended(const std::string& key) { ::unlink((folders_.of_attempt(key) + "/arriving").c_str()); }
+
+std::vector<AttemptFiles::LeftCopy> AttemptFiles::left_copies() const {
+  std::vector<LeftCopy> left;
+  std::error_code failed;
+  const auto hour_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  for (std::filesystem::directory_iterator at(settings_.data_dir + "/attempts", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    const std::string record = at->path().string() + "/arriving";
+    std::error_code missing;
+    const auto begun = std::filesystem::last_write_time(record, missing);
+    if (!missing && begun < hour_ago) left.push_back({record, read_text(record)});
+  }
+  return left;
 }
 
 // Whether another attempt of the job had this checkpoint folder here.

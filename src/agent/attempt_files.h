@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_folders.h"
@@ -30,6 +31,14 @@ class AttemptFiles {
   // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
   // folders, so the errors are the same.
   Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);
+  // Its checkpoint has been brought, or will not be.
+  void copy_ended(const std::string& key);
+  // Copies that were begun more than an hour ago and of which nobody has heard since. `record`: a file to be removed
+  // when nothing of the copy is left.
+  struct LeftCopy {
+    std::string record, folder;
+  };
+  std::vector<LeftCopy> left_copies() const;
   // Where this attempt, which has run here, has left its checkpoint.
   LeftCheckpoint left_checkpoint(const std::string& key, std::int64_t job_id) const;
   // The attempt is asked to stop: the notice tells the job, and what it writes from now on is its checkpoint.

@@ -215,6 +215,14 @@ TEST_F(CheckpointCopyTest, one_that_does_not_fit_is_the_server_s_fault_and_leave
   EXPECT_EQ(left(), "");
 }
 
+TEST_F(CheckpointCopyTest, what_is_set_aside_is_not_continued) {
+  const auto checkpoint = open();
+  pass_on({checkpoint, {}}, *write_to(checkpoint->list), 10'000);
+  const std::string aside = CheckpointWriter::set_aside(place.folder);
+  EXPECT_TRUE(fs::exists(fs::path(aside) / "deep"));
+  EXPECT_EQ(write_to(checkpoint->list)->bytes_done(), 0);
+}
+
 TEST_F(CheckpointCopyTest, what_lies_in_wait_in_the_arriving_folder_is_not_written_through) {
   const auto checkpoint = open();
   pass_on({checkpoint, {}}, *write_to(checkpoint->list), 10'000);

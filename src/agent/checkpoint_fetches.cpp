@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agent/clocks.h"
+#include "agent/job_files.h"
 #include "net/http_client.h"
 
 namespace sl::agent {
@@ -366,6 +367,12 @@ void CheckpointFetches::begin(const Incarnation& incarnation, const wire::Checkp
 void CheckpointFetches::end(const std::string& key, bool discards) {
   const auto fetch = fetches_.extract(key);
   if (!fetch.empty()) fetch.mapped()->end(discards);
+}
+
+void CheckpointFetches::remove_left(const std::string& folder, const std::string& record) {
+  threads_.run([this, record, aside = CheckpointWriter::set_aside(folder)] {
+    if (remove_folder(aside, threads_.stop())) ::unlink(record.c_str());
+  });
 }
 
 void CheckpointFetches::on_piece(const wire::CheckpointPiece& piece) {

@@ -30,6 +30,8 @@ class CheckpointFetches {
   void begin(const Incarnation& incarnation, const wire::CheckpointSource& source, const CheckpointPlace& place);
   // It is not needed any more. What has come stays for the next attempt to fetch it, unless `discards`.
   void end(const std::string& key, bool discards);
+  // What is left of a copy that was given up, and the record of it.
+  void remove_left(const std::string& folder, const std::string& record);
   void on_piece(const wire::CheckpointPiece& piece);
   void tick();  // a few times a second: reports progress
 

@@ -47,8 +47,8 @@ struct CheckpointOffers::Offer {
 
 namespace {
 
-constexpr std::size_t read_bytes = 1 << 20;
-constexpr std::size_t unsent_max = 4 << 20;
+constexpr std::size_t read_bytes = 256 << 10;  // stays in the cache until it is sent
+constexpr std::size_t unsent_max = 2 << 20;
 constexpr Duration idle_max = Duration::whole_seconds(600);
 
 std::string random_name() {
@@ -128,7 +128,9 @@ void CheckpointOffers::offer(const wire::OfferCheckpoint& order, const LeftCheck
     offer->told.subfolder = left.subfolder;
     auto folder = open_checkpoint(left.folder);
     auto list = folder.ok() ? list_checkpoint(folder->get()) : Result<CheckpointList>(folder.error());
-    if (list.ok()) {
+    if (list.ok() ? file_from(*list, 0) == list->entries.size() : list.error().code == "checkpoint-missing") {
+      offer->told.error = "";  // it has left none
+    } else if (list.ok()) {
       offer->told.bytes = list->bytes();
       offer->told.nonce = leave_nonce(folder->get());
       offer->list = to_text(*list);
@@ -198,28 +200,29 @@ void CheckpointOffers::on_request(net::Request request, std::shared_ptr<net::Rep
   if (const std::string failure = offer->failed(); !failure.empty()) return reply->send(plain(409, failure));
   if (request.method == "GET" && request.path == "/checkpoint/list")
     return reply->send({200, "application/json", {}, offer->list});
-  if (request.method == "GET" && request.path == "/checkpoint/data") return stream(request, offer, *reply);
+  if (request.method == "GET" && request.path == "/checkpoint/data") return stream(request, offer, std::move(reply));
   if (request.method != "POST" || request.path != "/checkpoint/done") return reply->send(plain(404, "no such thing\n"));
   std::erase_if(offers_, [&](const auto& item) { return item.second == offer; });
   reply->send(plain(200, ""));
 }
 
-void CheckpointOffers::stream(const net::Request& request, const OfferPtr& offer, net::Reply& reply) {
+// The answer begins on the thread that continues it: what the loop's thread posts may be overtaken.
+void CheckpointOffers::stream(const net::Request& request, const OfferPtr& offer, std::shared_ptr<net::Reply> reply) {
   ++offer->streams;
-  threads_.run(
-      [this, offer, from = position_in(request), stream = reply.stream({200, "application/octet-stream", {}, {}})] {
-        CheckpointReader reader(offer->checkpoint, from);
-        while (!stream->closed() && !threads_.stop()) {
-          if (stream->unsent_bytes() >= unsent_max) wait_for_drain(*stream, threads_.stop());
-          auto bytes = reader.next(read_bytes);
-          if (!bytes.ok()) offer->fail(bytes.error().message);
-          if (!bytes.ok() || bytes->empty()) break;
-          stream->write(std::move(*bytes));
-        }
-        stream->close();
-        offer->use();
-        --offer->streams;
-      });
+  threads_.run([this, offer, from = position_in(request), reply = std::move(reply)] {
+    const auto stream = reply->stream({200, "application/octet-stream", {}, {}});
+    CheckpointReader reader(offer->checkpoint, from);
+    while (!stream->closed() && !threads_.stop()) {
+      if (stream->unsent_bytes() >= unsent_max) wait_for_drain(*stream, threads_.stop());
+      auto bytes = reader.next(read_bytes);
+      if (!bytes.ok()) offer->fail(bytes.error().message);
+      if (!bytes.ok() || bytes->empty()) break;
+      stream->write(std::move(*bytes));
+    }
+    stream->close();
+    offer->use();
+    --offer->streams;
+  });
 }
 
 // ---- through the controller ----

@@ -53,7 +53,7 @@ class CheckpointOffers : private net::Handler {
   void ready(const std::string& key, const OfferPtr& offer);
   int listen();
   OfferPtr find(const net::Request& request) const;
-  void stream(const net::Request& request, const OfferPtr& offer, net::Reply& reply);
+  void stream(const net::Request& request, const OfferPtr& offer, std::shared_ptr<net::Reply> reply);
   void read(const OfferPtr& offer, const wire::CheckpointRead& request);
 
   // ---- net::Handler ----

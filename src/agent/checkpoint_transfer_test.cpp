@@ -184,14 +184,18 @@ TEST_F(CheckpointTransferTest, a_folder_that_both_see_is_recognised) {
   EXPECT_EQ(std::distance(fs::directory_iterator(from), {}), 2);
 }
 
-TEST_F(CheckpointTransferTest, an_empty_checkpoint_replaces_nothing) {
+TEST_F(CheckpointTransferTest, an_attempt_that_has_left_no_file_has_no_checkpoint) {
   fs::remove_all(from);
   fs::create_directories(from / "deep");
-  fs::create_directories(to);
-  std::ofstream(to / "older") << "older";
   transfer(true);
-  EXPECT_EQ(copy, "empty");
-  EXPECT_EQ(text_in(to / "older"), "older");
+  EXPECT_EQ(offered->error, "");
+  EXPECT_EQ(offers->size(), 0u);
+}
+
+TEST_F(CheckpointTransferTest, an_attempt_that_has_left_no_folder_has_no_checkpoint) {
+  fs::remove_all(from);
+  transfer(true);
+  EXPECT_EQ(offered->error, "");
 }
 
 TEST_F(CheckpointTransferTest, a_folder_that_is_a_link_is_not_offered) {

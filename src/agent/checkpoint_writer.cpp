@@ -34,8 +34,8 @@ std::string parent_of(const std::string& folder) {
 
 // A folder that the job's owner may not write to says nothing about the server.
 Error write_failure(const std::string& what, int error) {
-  const bool is_place =
-      error == EACCES || error == EPERM || error == ENOTDIR || error == ELOOP || error == ENAMETOOLONG;
+  constexpr int of_place[] = {EACCES, EPERM, ENOTDIR, ELOOP, ENAMETOOLONG, EROFS, EBUSY, EXDEV, EINVAL};
+  const bool is_place = std::ranges::count(of_place, error) > 0;
   return unavailable(is_place ? "checkpoint-refused" : "server_setup", what + ": " + std::strerror(error));
 }
 
@@ -64,6 +64,13 @@ Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::open(CheckpointPlace
 void CheckpointWriter::discard(const std::string& folder) {
   ::unlink(list_of(folder).c_str());
   remove_all(arriving(folder));
+}
+
+std::string CheckpointWriter::set_aside(const std::string& folder) {
+  const std::string aside = arriving(folder) + ".left";
+  ::unlink(list_of(folder).c_str());
+  ::rename(arriving(folder).c_str(), aside.c_str());
+  return aside;
 }
 
 Status CheckpointWriter::begin() {

@@ -29,6 +29,8 @@ class CheckpointWriter {
   static Result<std::unique_ptr<CheckpointWriter>> open(CheckpointPlace place, CheckpointList list);
   // Removes what an earlier one has left. Missing is fine.
   static void discard(const std::string& folder);
+  // The same in two steps: the first at once, the second, on what it returns, may take long.
+  static std::string set_aside(const std::string& folder);
 
   // Of the byte that must come next. A digest that has come in part comes again as a whole.
   CheckpointPosition resume_at() {

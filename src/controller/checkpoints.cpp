@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "controller/attempt_exit.h"
@@ -48,7 +49,11 @@ const store::PlacementRow* Checkpoints::newest(JobEntry& entry, const std::strin
 bool Checkpoints::holds_back(JobEntry& entry, const Job& job, wire::StartAttempt& order, Instant now) {
   const JobId id = job.request.id;
   const store::PlacementRow& target = *latest_placement(entry);
-  const store::PlacementRow* source = spec_of(entry).checkpoint.dir ? newest(entry, target.server) : nullptr;
+  const store::PlacementRow* source = newest(entry, target.server);
+  const auto left = std::ranges::find_if(std::views::reverse(entry.placements), &store::PlacementRow::has_checkpoint);
+  const bool is_told = transfers_.contains(id) && transfers_[id].attempt == job.attempt;
+  if (left != entry.placements.rend() && &*left != source && !is_told)
+    note_left(entry, *left, "is cut off", source, now);
   if (!source || source->server == target.server) return transfers_.erase(id), false;
   Transfer& transfer = transfers_[id];
   if (transfer.attempt != job.attempt || transfer.from != source->server)
@@ -66,12 +71,25 @@ bool Checkpoints::holds_back(JobEntry& entry, const Job& job, wire::StartAttempt
                   wire::OfferCheckpoint{++there->orders_sent, order.incarnation, incarnation_of(*source), {}});
     return true;
   }
+  if (offered->error && offered->error->empty()) return transfers_.erase(id), false;
   if (offered->error) return start_without(entry, job, source->server, *offered->error, now);
   order.checkpoint = wire::CheckpointSource{source->server, offered->address,   offered->port, {},
                                             offered->nonce, offered->subfolder, offered->bytes};
   transfer.is_ordered = true;
   transfer.bytes = offered->bytes;
   return false;
+}
+
+void Checkpoints::note_left(const JobEntry& entry, const store::PlacementRow& left, const char* why,
+                            const store::PlacementRow* next, Instant now) {
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "job.checkpoint_lost",
+       .job_id = entry.row.id,
+       .server = left.server,
+       .text = fmt::format("its newest checkpoint is on {}, which {}: {}", left.server, why,
+                           next ? fmt::format("it continues from that of attempt {} on {}", next->attempt, next->server)
+                                : "it begins anew")});
 }
 
 bool Checkpoints::start_without(JobEntry& entry, const Job& job, const std::string& from, const std::string& why,
@@ -130,6 +148,7 @@ std::vector<JobId> Checkpoints::on_server_lost(const std::string& server, Instan
     JobEntry& entry = *book_.find(job);
     const store::PlacementRow* before = newest(entry, server);
     const bool was_newest = before && before->server == server;
+    const store::PlacementRow lost = before ? *before : store::PlacementRow();
     std::vector<store::PlacementRow> changed;
     for (store::PlacementRow& row : entry.placements) {
       if (row.server != server || !std::exchange(row.has_checkpoint, false)) continue;
@@ -137,15 +156,7 @@ std::vector<JobId> Checkpoints::on_server_lost(const std::string& server, Instan
     }
     recorder_.write(std::move(changed));
     if (!was_newest) continue;
-    const store::PlacementRow* next = newest(entry, "");
-    recorder_.write_event({.at_us = now.us,
-                           .kind = "job.checkpoint_lost",
-                           .job_id = entry.row.id,
-                           .server = server,
-                           .text = fmt::format("its newest checkpoint is lost with {}: {}", server,
-                                               next ? fmt::format("it continues from that of attempt {} on {}",
-                                                                  next->attempt, next->server)
-                                                    : "it begins anew")});
+    note_left(entry, lost, "is lost", newest(entry, ""), now);
   }
   return waiting_for(server);
 }
@@ -162,7 +173,7 @@ void Checkpoints::on_report(JobEntry& entry, store::PlacementRow& placement, con
                             Instant now) {
   if (report.state == "starting" || placement.has_checkpoint) return;
   transfers_.erase(JobId(entry.row.id));
-  if (!has_started(report) || !spec_of(entry).checkpoint.dir) return;
+  if (!has_started(report) || !spec_of(entry).checkpoint.dir) return;  // so only jobs with a folder have any
   const store::PlacementRow* source = newest(entry, placement.server);
   const std::string from = source ? source->server : "another server";
   placement.has_checkpoint = true;

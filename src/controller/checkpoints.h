@@ -54,6 +54,8 @@ class Checkpoints {
  private:
   const store::PlacementRow* newest(JobEntry& entry, const std::string& target) const;
   bool is_given_up(JobEntry& entry, const store::PlacementRow& placement) const;
+  void note_left(const JobEntry& entry, const store::PlacementRow& left, const char* why,
+                 const store::PlacementRow* next, Instant now);
   bool start_without(JobEntry& entry, const Job& job, const std::string& from, const std::string& why, Instant now);
   std::vector<JobId> waiting_for(const std::string& server) const;
 

@@ -196,7 +196,7 @@ TEST_F(CheckpointsTest, when_the_source_is_declared_lost_the_job_begins_anew) {
   logic->declare_lost("s", "mei", now, [](const Status&) {});
   settle();
   EXPECT_EQ(started(), "1, 2 from s, 2");
-  EXPECT_EQ(event("job.checkpoint_lost"), "its newest checkpoint is lost with s: it begins anew");
+  EXPECT_EQ(event("job.checkpoint_lost"), "its newest checkpoint is on s, which is lost: it begins anew");
 }
 
 TEST_F(CheckpointsTest, when_the_source_is_lost_an_older_checkpoint_counts) {
@@ -209,7 +209,7 @@ TEST_F(CheckpointsTest, when_the_source_is_lost_an_older_checkpoint_counts) {
   logic->declare_lost("t", "mei", now, [](const Status&) {});
   settle();
   EXPECT_EQ(event("job.checkpoint_lost"),
-            "its newest checkpoint is lost with t: it continues from that of attempt 1 on s");
+            "its newest checkpoint is on t, which is lost: it continues from that of attempt 1 on s");
   EXPECT_EQ(server(), "u");
   EXPECT_EQ(asked(), "1 for 2, 1 for 3");
   restart();
@@ -238,6 +238,15 @@ TEST_F(CheckpointsTest, a_job_that_must_not_wait_for_a_cut_off_server_starts_wit
   EXPECT_EQ(logic->book().find(JobId(2))->row.server, second);
   EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
   EXPECT_EQ(asked(), "");
+  EXPECT_EQ(event("job.checkpoint_lost"),
+            "its newest checkpoint is on " + first + ", which is cut off: it begins anew");
+}
+
+TEST_F(CheckpointsTest, an_attempt_that_left_none_is_followed_by_one_that_starts_without) {
+  move("s", "t");
+  offer("s", "");
+  EXPECT_EQ(started(), "1, 2");
+  EXPECT_EQ(event("job.checkpoint_not_copied"), "");
 }
 
 TEST_F(CheckpointsTest, what_cannot_be_offered_is_told_and_the_job_starts_without) {

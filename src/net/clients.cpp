@@ -92,7 +92,10 @@ class Call {
   }
 
   Status receive_body(const std::function<bool(std::string_view)>& on_data) {
-    std::vector<char> piece(64 << 10);
+    // Without room for more, Beast asks the socket for 512 bytes at a time.
+    constexpr std::size_t piece_bytes = 64 << 10;
+    buffer_.reserve(piece_bytes);
+    std::vector<char> piece(piece_bytes);
     while (!parser_.is_done()) {
       parser_.get().body().data = piece.data();
       parser_.get().body().size = piece.size();

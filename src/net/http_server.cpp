@@ -10,6 +10,7 @@
 
 #include <boost/beast/http.hpp>
 
+#include <cstring>
 #include <filesystem>
 #include <list>
 #include <mutex>
@@ -383,11 +384,17 @@ void Connection::stream_write(std::string chunk) {
     unsent -= chunk.size();
     return;
   }
+  constexpr std::size_t large = 64 << 10;  // costs more to copy than to send its frame separately
   char size[24];
   std::snprintf(size, sizeof size, "%zx\r\n", chunk.size());
-  std::string framed = size + chunk + "\r\n";
-  unsent += framed.size() - chunk.size();
-  chunks_.push_back(std::move(framed));
+  unsent += std::strlen(size) + 2;
+  if (chunk.size() < large) {
+    chunks_.push_back(size + chunk + "\r\n");
+  } else {
+    chunks_.emplace_back(size);
+    chunks_.push_back(std::move(chunk));
+    chunks_.emplace_back("\r\n");
+  }
   flush();
 }
 

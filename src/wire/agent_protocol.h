@@ -177,7 +177,7 @@ struct CheckpointOffered {
   std::string nonce;      // names a file in the folder by which a server that sees the same folder recognises it
   std::string subfolder;  // of the job's checkpoint folder: "job-7"; empty: all of it
   std::int64_t bytes = 0;
-  std::optional<std::string> error;  // why there is nothing to copy, in words
+  std::optional<std::string> error;  // why it cannot be copied, in words; empty text: the attempt has left none
 };
 BOOST_DESCRIBE_STRUCT(CheckpointOffered, (), (seq, incarnation, address, port, nonce, subfolder, bytes, error))
 

@@ -42,13 +42,6 @@ bool Truth::leases_were_over(const std::string& server, Instant at) const {
          });
 }
 
-bool Truth::leases_were_over_since(const std::string& server, Instant from, Instant now) const {
-  const auto known = servers.find(server);
-  return leases_were_over(server, now) ||
-         (known != servers.end() &&
-          std::ranges::any_of(known->second.silences, [&](const Silence& silence) { return silence.to >= from; }));
-}
-
 const Judge::Life* Judge::find(std::int64_t job) const {
   const auto at = lives_.find(job);
   return at == lives_.end() ? nullptr : &at->second;
@@ -97,18 +90,23 @@ void Judge::started(std::int64_t leader, Running running) {
   truth_.running.emplace(leader, std::move(running));
 }
 
+void Judge::notes_cut_off(AttemptKey key, Instant at) {
+  const Life* life = find(key.job);
+  if (!life || life->spec.on_partition != "stop") return;
+  for (auto& [other, truth] : truth_.attempts) {
+    if (other.job == key.job && truth.started && truth_.leases_were_over(truth.server, at)) truth.was_cut_off = true;
+  }
+}
+
 // No work is lost: an attempt finds what the one before it has left, wherever that ran, unless its server was given up.
 void Judge::continues(AttemptKey key, std::optional<AttemptKey> from) const {
   const auto next = truth_.attempts.lower_bound(key);
   for (auto at = std::make_reverse_iterator(next); at != truth_.attempts.rend() && at->first.job == key.job; ++at) {
     const auto& [before, truth] = *at;
     if (!truth.started) continue;
-    const Life* life = find(key.job);
     const auto server = truth_.servers.find(truth.server);
     const bool is_lost = server != truth_.servers.end() && server->second.given_up >= *truth.started;
-    const bool may_be_left = life && life->spec.on_partition == "stop" &&
-                             truth_.leases_were_over_since(truth.server, *truth.started, heap_.now());
-    require(from == before || is_lost || may_be_left || truth.cannot_be_copied,
+    require(from == before || is_lost || truth.was_cut_off || truth.cannot_be_copied,
             "{} continues from the checkpoint of {}, and {} has left one on {}", to_string(key),
             from ? to_string(*from) : "nobody", to_string(before), truth.server);
     return;
@@ -233,13 +231,14 @@ void Judge::progress_sent(const wire::Progress& progress) {
 }
 
 // An order leaves only when what it rests on is durable.
-void Judge::orders(const std::string& server, const wire::ControllerMessage& message) const {
+void Judge::orders(const std::string& server, const wire::ControllerMessage& message) {
   if (const auto* start = std::get_if<wire::StartAttempt>(&message)) {
     const Life* life = find(start->incarnation.job);
     require(life && life->row.state == "starting" && life->row.attempt == start->incarnation.attempt &&
                 life->row.server == server && life->row.gpus == list(start->placement.gpus),
             "{}.{} is ordered to start on {} and the database does not know it", start->incarnation.job,
             start->incarnation.attempt, server);
+    notes_cut_off({start->incarnation.job, start->incarnation.attempt}, heap_.now());
   }
   if (const auto* stop = std::get_if<wire::StopAttempt>(&message)) {
     const Life* life = find(stop->incarnation.job);

@@ -72,7 +72,7 @@ class Judge {
   void controller_turns(bool calm);
   void controller_hears(const std::string& server, const wire::AgentMessage& message, int gpus);
   void progress_sent(const wire::Progress& progress);
-  void orders(const std::string& server, const wire::ControllerMessage& message) const;
+  void orders(const std::string& server, const wire::ControllerMessage& message);
   void durable(const store::Batch& batch);
 
   // ---- clients ----
@@ -132,6 +132,8 @@ class Judge {
   void hear_of_end(const wire::AttemptReport& report);
   void hear_of_gpus(ServerTruth& server, const std::vector<wire::GpuReport>& gpus, int count) const;
   void must_be_over(AttemptKey key, const char* what) const;
+  // The job goes back to the queue, or is ordered to start: which of its checkpoints are on servers that are cut off.
+  void notes_cut_off(AttemptKey key, Instant at);
 
   // ---- judge_history.cpp ----
   struct Step {  // a change of state that is durable now

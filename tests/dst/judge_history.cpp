@@ -191,6 +191,7 @@ void Judge::check_requeue(const Step& step) {
   const AttemptKey key{row.id, life.attempt};
   const AttemptTruth& truth = truth_of(key);
   require(!truth_.runs(row.id), "{} is given up though it runs", to_string(key));
+  notes_cut_off(key, Instant{event.at_us});
   // Over its time limit it has failed, also if the end of its lease or launcher came first.
   const bool is_over_time = life.over_time_in == life.attempt;
   if (was_interrupted(life)) return void(life.lost += is_over_time ? 1 : 0);

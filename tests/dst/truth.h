@@ -38,6 +38,7 @@ struct AttemptTruth {
   bool gpu_error_heard = false;             // by the controller: that a GPU's failure ended it
   bool other_end_heard = false;             // by the controller: that it ended otherwise
   bool cannot_be_copied = false;            // its checkpoint
+  bool was_cut_off = false;                 // its server, so that a job that must not wait could leave its checkpoint
   std::vector<int> gpus;                    // by their place on the bus
   std::int64_t steps_told = 0;              // in the last report of its training
 };
@@ -79,8 +80,6 @@ struct Truth {
   bool stands_still(std::int64_t job) const;
   // Whether the controller had waited for this server so long that all leases had certainly run out.
   bool leases_were_over(const std::string& server, Instant at) const;
-  // The same for any time since then.
-  bool leases_were_over_since(const std::string& server, Instant from, Instant now) const;
 };
 
 }  // namespace sl::dst

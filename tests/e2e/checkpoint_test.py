@@ -2,9 +2,10 @@
 """Checkpoints go with their jobs: a training that starts again on another server continues from its step there."""
 
 import hashlib
+import subprocess
 import unittest
 
-from lab import LabTest, until
+from lab import Lab, LabTest, until
 
 # A step each 0.05 s. Keeps its steps, and ballast of so many MiB, in its checkpoint folder when it is asked to stop.
 TRAINING = """
@@ -133,6 +134,37 @@ class CheckpointTest(LabTest):
         self.assertEqual(self.events(job, "job.checkpoint_copied") + self.events(job, "job.checkpoint_not_copied"), [])
         self.assertEqual(sorted(path.name for path in folder.iterdir()), ["deep", "part-0", "part-1"])
         self.assertEqual(list(self.lab.folder.glob("*before-job*")) + list(self.lab.folder.glob(".*arriving*")), [])
+
+
+class FullDestinationTest(unittest.TestCase):
+    """The server that a job moves to has no room for its checkpoint."""
+
+    def setUp(self):
+        self.lab = Lab(gpus=4)
+        self.disk = self.lab.folder / "small"
+        self.disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=0700", "tmpfs", self.disk], capture_output=True).returncode != 0:
+            self.skipTest("needs the right to mount")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
+        self.addCleanup(self.lab.__exit__)
+        self.lab.__enter__()
+        self.lab.start_another_agent("small", 4)
+
+    def test_the_job_starts_elsewhere_and_nothing_stays(self):
+        lab = self.lab
+        program = lab.folder / "training.py"
+        program.write_text(TRAINING)
+        job = lab.submit(["/usr/bin/python3", str(program), "60", "100"], gpus=4, checkpoint={"dir": "", "grace": "60s"})
+        until(lambda: "from 0" in lab.output(job))
+        lab.cli("servers", "drain", "lab", "--migrate")
+        until(lambda: lab.get("/api/v1/servers/small")["state"] == "quarantined")
+        self.assertRegex(lab.get("/api/v1/servers/small")["quarantine"]["reason"], "the checkpoint needs 100 MiB more, and [0-9]+ MiB are free")
+        self.assertEqual(list(self.disk.rglob("*.arriving*")) + list(self.disk.rglob("part-*")), [])
+        lab.start_another_agent("third", 4)
+        self.assertEqual(lab.finished(job)["state"], "succeeded")
+        steps = (next((lab.folder / "third").glob("jobs/*/checkpoints")) / "deep" / "steps").read_text().split()
+        self.assertEqual(steps, [str(step) for step in range(60)])
+        self.assertIn("100.0 MiB from lab", " ".join(event["text"] for event in lab.get(f"/api/v1/jobs/{job}/events")["items"]))
 
 
 if __name__ == "__main__":

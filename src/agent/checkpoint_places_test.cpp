@@ -1,0 +1,109 @@
+// Where on a server the checkpoint of an attempt is, and where one that comes from elsewhere belongs.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "agent/attempt_files.h"
+
+namespace sl::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointPlacesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/schedulearn-checkpoint-XXXXXX";
+    top = ::mkdtemp(name);
+    fs::create_directories(top / "work");
+    fs::create_directories(top / "data");
+    files = std::make_unique<AttemptFiles>(AttemptFilesSettings{top / "data", "http://127.0.0.1:1"});
+  }
+  void TearDown() override { fs::remove_all(top); }
+
+  wire::StartAttempt order(const std::string& dir, int attempt = 2, const std::string& subfolder = "") const {
+    wire::StartAttempt made;
+    made.incarnation = {"c", 7, attempt, 100 * attempt};
+    made.first = 100;
+    made.spec.workdir = top / "work";
+    made.spec.command = "true";
+    made.spec.checkpoint.dir = dir;
+    made.checkpoint.emplace().subfolder = subfolder;
+    return made;
+  }
+  // "WHERE own" or "WHERE of others"
+  std::string place(const std::string& dir, const std::string& subfolder = "", int attempt = 2) {
+    const wire::StartAttempt made = order(dir, attempt, subfolder);
+    const auto found = files->checkpoint_place(key_of(made.incarnation), made);
+    if (!found.ok()) return found.error().code;
+    return fs::relative(found->folder, top).string() + (found->is_own ? " own" : " of others");
+  }
+  void run(const std::string& dir, int attempt) {
+    const wire::StartAttempt made = order(dir, attempt);
+    ASSERT_TRUE(files->prepare(key_of(made.incarnation), made).ok());
+  }
+  // "WHERE" or "WHERE, SUBFOLDER"
+  std::string left(int attempt) const {
+    const LeftCheckpoint found = files->left_checkpoint(key_of(Incarnation{"c", 7, attempt, 100 * attempt}), 7);
+    return fs::relative(found.folder, top).string() + (found.subfolder.empty() ? "" : ", " + found.subfolder);
+  }
+
+  fs::path top;
+  std::unique_ptr<AttemptFiles> files;
+};
+
+TEST_F(CheckpointPlacesTest, without_a_name_it_is_the_job_s_own_folder) {
+  EXPECT_EQ(place(""), "data/jobs/7.100.c/checkpoints own");
+  run("", 2);
+  EXPECT_EQ(left(2), "data/jobs/7.100.c/checkpoints");
+}
+
+TEST_F(CheckpointPlacesTest, files_in_a_named_folder_are_the_job_s_if_it_has_run_there) {
+  EXPECT_EQ(place("states/"), "work/states of others");
+  EXPECT_EQ(place((top / "elsewhere").string()), "elsewhere of others");
+  run("states", 1);
+  EXPECT_EQ(place("states", "", 3), "work/states own");
+  EXPECT_EQ(left(1), "work/states");
+}
+
+TEST_F(CheckpointPlacesTest, a_job_with_a_folder_of_its_own_in_the_named_one_takes_only_that) {
+  run("states", 1);
+  fs::create_directories(top / "work" / "states" / "job-8");
+  EXPECT_EQ(left(1), "work/states");
+  fs::create_directories(top / "work" / "states" / "job-7");
+  EXPECT_EQ(left(1), "work/states/job-7, job-7");
+  EXPECT_EQ(place("states", "job-7"), "work/states/job-7 own");
+  EXPECT_EQ(place("fresh", "../../data", 4), "work/fresh of others") << "no other name is taken from the source";
+}
+
+TEST_F(CheckpointPlacesTest, no_folder_is_made_where_the_job_could_not_start) {
+  fs::remove(top / "work");
+  EXPECT_EQ(place("states"), "checkpoint-refused");
+  EXPECT_FALSE(fs::exists(top / "work"));
+}
+
+TEST_F(CheckpointPlacesTest, the_working_directory_is_never_replaced) {
+  const std::string above = top, itself = top / "work";
+  for (const std::string& dir :
+       {std::string("."), std::string(".."), std::string("../work"), std::string("/"), above, itself})
+    EXPECT_EQ(place(dir), "checkpoint-refused") << dir;
+  fs::create_directory_symlink(top, top / "link");
+  EXPECT_EQ(place((top / "link" / "work").string()), "checkpoint-refused");
+  EXPECT_EQ(place("./states"), "work/states of others");
+}
+
+TEST_F(CheckpointPlacesTest, copies_that_were_given_up_are_found_after_an_hour) {
+  place("");
+  EXPECT_TRUE(files->left_copies().empty());
+  const fs::path record = top / "data" / "attempts" / "7.2.200.c" / "arriving";
+  fs::last_write_time(record, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  ASSERT_EQ(files->left_copies().size(), 1u);
+  EXPECT_EQ(files->left_copies()[0].folder, (top / "data/jobs/7.100.c/checkpoints").string());
+  files->copy_ended("7.2.200.c");
+  EXPECT_TRUE(files->left_copies().empty());
+}
+
+}  // namespace
+}  // namespace sl::agent
