@@ -50,7 +50,7 @@ void Core::try_to_carry_out(const Decision& decision) {
   const Refusal refusal = check_.check(decision);
   if (refusal == Refusal::none) return carry_out(decision);
   refuse(decision, refusal);
-  // A world that cannot freeze a job can still stop it at a checkpoint, the next best way to free its GPUs.
+  // What cannot be suspended can still be stopped at a checkpoint, the next best way to free its GPUs.
   if (decision.kind != DecisionKind::suspend || refusal != Refusal::world_cannot) return;
   const Decision preempt{DecisionKind::preempt, decision.job};
   if (check_.check(preempt) == Refusal::none) carry_out(preempt);
