@@ -108,7 +108,10 @@ Lab::Lab(std::string program_) : program(std::move(program_)), folder(make_folde
 
 Lab::~Lab() {
   daemons.clear();
-  if (const pid_t launcher = launcher_of(*this); launcher > 0) ::kill(launcher, SIGKILL);
+  for (int agents = 0; agents < 2; ++agents) {  // launchers outlive their agents
+    if (const pid_t launcher = launcher_of(*this); launcher > 0) ::kill(launcher, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // one that is gone is not found again
+  }
   old_folders().push_back(folder);
 }
 
