@@ -177,7 +177,9 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   }
   const ServerGpus& part = where.parts().front();
   row.server = core.servers()[part.server].description.name;
-  row.gpus = gpu_list(part.gpus);
+  // One that was frozen and is being stopped has given up its GPUs: others may have them.
+  const bool has_given_up = job.state == JobState::stopping && job.allocation.empty();
+  row.gpus = has_given_up ? "" : gpu_list(part.gpus);
 }
 
 namespace {
@@ -227,7 +229,8 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
     if (!allocation.ok()) return allocation.error();
     job.allocation = std::move(*allocation);
     if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
-    if (*state == JobState::suspended) {
+    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && row.gpus.empty());
+    if (has_given_up) {
       job.frozen_on = std::make_unique<Allocation>(std::exchange(job.allocation, {}));
       if (job.frozen_on->empty()) return internal_error("bad-row", fmt::format("job {} is frozen on no GPU", row.id));
     }

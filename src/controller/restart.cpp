@@ -35,12 +35,11 @@ void Restart::restore(const store::Loaded& loaded, Instant now) {
     book_.add(row).placements = std::move(placements[row.id]);
     book_.retire(JobId(row.id));
   }
-  // Jobs that run come first. One that was frozen and is being stopped has given up its GPUs, and those promised to one
-  // that was about to start may still belong to others.
-  for (const int turn : {0, 1, 2}) {
+  // Jobs that were about to start come last: the GPUs they were promised may still belong to others.
+  for (const bool starting : {false, true}) {
     for (const store::JobRow& row : loaded.unfinished_jobs) {
-      const int its_turn = row.state == to_string(JobState::starting) ? 2 : row.state == to_string(JobState::stopping);
-      if (its_turn == turn) restore_unfinished(without_future(row, now), std::move(placements[row.id]), now);
+      if ((row.state == to_string(JobState::starting)) == starting)
+        restore_unfinished(without_future(row, now), std::move(placements[row.id]), now);
     }
   }
   for (const store::JobRow& row : loaded.unfinished_jobs) {
@@ -92,17 +91,15 @@ void Restart::restore_unfinished(const store::JobRow& row, std::vector<store::Pl
   entry.stopping = parse_stop_reason(row.extra_json);
   const Status first = core_.restore(std::move(*restored), now);
   if (first.ok()) return note_interrupted_move(entry, now);
-  // What stood still has given up its GPUs: it is being ended, or was waiting for them to go on.
-  const bool stood_still = restored->resumes || restored->state == JobState::stopping;
-  if (restored->state != JobState::starting && !stood_still) return set_aside(entry, first.error().message, now);
-  if (stood_still) restored->frozen_on = std::make_unique<Allocation>(restored->allocation);
-  if (restored->state == JobState::starting)  // its order was never sent: it was waiting for these GPUs
-    restored->state = restored->resumes ? JobState::suspended : JobState::pending;
+  if (restored->state != JobState::starting) return set_aside(entry, first.error().message, now);
+  // Its order was never sent: it was waiting for these GPUs, perhaps to go on there.
+  const bool stands_still = restored->resumes;
+  if (stands_still) restored->frozen_on = std::make_unique<Allocation>(restored->allocation);
+  restored->state = stands_still ? JobState::suspended : JobState::pending;
   restored->allocation.clear();
   if (const Status again = core_.restore(std::move(*restored), now); !again.ok())
     return set_aside(entry, again.error().message, now);
-  if (!stood_still) recorder_.write(end_incarnation(entry, now));
-  if (core_.job(core_.find(JobId(row.id))).state == JobState::stopping) return note_interrupted_move(entry, now);
+  if (!stands_still) recorder_.write(end_incarnation(entry, now));
   // Else after the next restart it would stand in the way of the jobs that have used the GPUs since.
   note_change(entry, "its order had not been given when the controller ended", now);
 }

@@ -47,7 +47,10 @@ json::array row(const Snapshot& snapshot, JobIndex index) {
           std::move(servers)};
 }
 
-bool is_told(const Job& job) { return job.request.id.valid() && (job.is_waiting() || is_active(job.state)); }
+// It is in one of the two lists of the snapshot.
+bool is_told(const Job& job) {
+  return job.request.id.valid() && (job.is_waiting() || (is_active(job.state) && job.state != JobState::suspended));
+}
 
 }  // namespace
 
