@@ -89,7 +89,9 @@ void Judge::check_step(const Step& step) {
   const std::string from = std::exchange(life.state, event.to);
   const AttemptKey key{row.id, life.attempt};
   if (event.to == "suspended") {
-    require(life.spec.freeze && from == "stopping", "job {} is frozen and did not allow it", row.id);
+    // From starting: after a restart, when it was waiting for its GPUs to go on.
+    require(life.spec.freeze && (from == "stopping" || from == "starting"), "job {} is frozen and did not allow it",
+            row.id);
     require(!truth_.runs(row.id) || truth_.stands_still(row.id), "{} is suspended though it runs", to_string(key));
   } else if (from == "suspended" && event.to == "starting") {
     require(!life.cancel_is_promised, "job {} goes on though it was promised to be cancelled", row.id);
