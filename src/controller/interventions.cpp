@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "controller/explain.h"
-#include "controller/submissions.h"
 #include "policy/placer.h"
 #include "wire/job_spec_text.h"
 
@@ -205,24 +203,19 @@ Result<Allocation> Interventions::place_elsewhere(const Job& job) const {
 
 Result<Interventions::Planned> Interventions::scale(const Subject& subject, const wire::GpuRange& gpus) const {
   const Job& job = subject.job;
-  const std::string id = id_of(job);
   const wire::JobSpec& spec = spec_of(subject.entry);
-  const bool has_list = !spec.gpus.allowed.empty() || !gpus.allowed.empty() ||
-                        (job.request.model && !job.request.model->gpu_counts_allowed.empty());
-  if (has_list || !spec.roles.empty())
-    return invalid("bad-gpus", "numbers of GPUs that follow from roles or from a list cannot be changed")
-        .hint("cancel the job and submit it again")
-        .at("/gpus");
   wire::JobSpec next = spec;
   next.gpus = gpus;
   if (Status valid = wire::validate(next); !valid.ok()) return valid.error();
+  if (Status may = submissions_.may_have(subject.entry, next); !may.ok()) return may.error();
   const int has = job.allocation.count();
   const bool waits = job.state == JobState::pending || job.state == JobState::held;
   const bool keeps = !waits && job.state == JobState::running && gpus.min <= has && has <= gpus.max;
   if (!waits && !keeps) return resize(subject, next);
   Planned planned;
   planned.effect.text = waits
-                            ? fmt::format("asks for {} GPUs from now on", range_text(gpus))
+                            ? fmt::format("asks for {} from now on",
+                                          gpus.min == gpus.max ? gpus_text(gpus.max) : range_text(gpus) + " GPUs")
                             : fmt::format("keeps its {}; its policy may give it {}", gpus_text(has), range_text(gpus));
   JobEdited edited{.job = job.request.id};
   edited.gpus_min = gpus.min;

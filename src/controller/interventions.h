@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/recorder.h"
+#include "controller/submissions.h"
 #include "wire/intervention.h"
 
 namespace sl::controller {
@@ -20,8 +20,8 @@ struct Effect {
 class Interventions {
  public:
   using Done = std::function<void(Result<JobId>)>;
-  Interventions(Core& core, JobBook& book, Recorder& recorder, Engine& engine)
-      : core_(core), book_(book), recorder_(recorder), engine_(engine) {}
+  Interventions(Core& core, JobBook& book, const Submissions& submissions, Recorder& recorder, Engine& engine)
+      : core_(core), book_(book), submissions_(submissions), recorder_(recorder), engine_(engine) {}
 
   // Errors: "job-not-found", "job-finished", "job-cancelled", and those of each verb: interventions.cpp.
   Result<Effect> preview(JobId job, const wire::Intervention& wanted);
@@ -55,6 +55,7 @@ class Interventions {
 
   Core& core_;
   JobBook& book_;
+  const Submissions& submissions_;
   Recorder& recorder_;
   Engine& engine_;
 };

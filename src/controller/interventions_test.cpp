@@ -224,7 +224,11 @@ TEST_F(InterventionsTest, what_may_not_be_moved_stays) {
 }
 
 TEST_F(InterventionsTest, a_running_job_is_given_more_gpus_and_keeps_what_was_asked_for) {
-  EXPECT_EQ(ask(1, "scale", R"({"gpus": 3})"), "no-room");
+  EXPECT_EQ(ask(1, "scale", R"({"gpus": 3})"), "gpus-unsatisfiable");
+  submit(1);
+  settle();
+  EXPECT_EQ(ask(1, "scale", R"({"gpus": 2})"), "no-room");
+  tell(report(2, 1, "exited", 0));
   EXPECT_EQ(effect(1, "scale", R"({"gpus": 2})"), "stops at a checkpoint, then continues on 2 GPUs (s:0,1)");
   EXPECT_EQ(ask(1, "scale", R"({"gpus": "2"})"), "ok");
   EXPECT_EQ(state(1), "resizing");
@@ -241,6 +245,9 @@ TEST_F(InterventionsTest, a_running_job_is_given_more_gpus_and_keeps_what_was_as
 TEST_F(InterventionsTest, a_waiting_job_asks_for_what_it_is_given) {
   submit(2);
   settle();
+  EXPECT_EQ(ask(2, "scale", R"({"gpus": 99})"), "gpus-unsatisfiable");
+  EXPECT_EQ(ask(2, "scale", R"({"gpus": [1, 2]})"), "bad-gpus");
+  EXPECT_EQ(effect(2, "scale", R"({"gpus": 1})"), "asks for 1 GPU from now on");
   EXPECT_EQ(ask(2, "scale", R"({"gpus": 1})"), "ok");
   EXPECT_EQ(state(2), "starting");
 }

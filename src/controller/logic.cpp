@@ -61,7 +61,7 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, checkpoints_, health_, drains_),
       submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, engine_),
-      interventions_(core_, book_, recorder_, engine_),
+      interventions_(core_, book_, submissions_, recorder_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
       started_(now) {

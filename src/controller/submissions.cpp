@@ -147,12 +147,8 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
   answer_when_durable(*entry, std::move(done));
 }
 
-// Whether the job may have the GPUs that are asked for now.
 Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {
   const Job& job = core_.job(core_.find(JobId(entry.row.id)));
-  if (job.state != JobState::pending && job.state != JobState::held)
-    return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits",
-                                               entry.row.id, entry.row.state));
   const bool has_list =
       !next.gpus.allowed.empty() || (job.request.model && !job.request.model->gpu_counts_allowed.empty());
   if (has_list || !next.roles.empty())
@@ -174,6 +170,13 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
   const wire::JobSpec next = wire::changed(spec, change);
   if (const Status valid = wire::validate(next); !valid.ok()) return done(valid.error());
   const bool gpus_differ = spec.gpus.min != next.gpus.min || spec.gpus.max != next.gpus.max;
+  const JobState state = core_.job(core_.find(job)).state;
+  if (gpus_differ && state != JobState::pending && state != JobState::held)
+    return refuse_when_durable(
+        conflict("job-started",
+                 fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value, entry->row.state))
+            .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value)),
+        std::move(done));
   if (const Status may = gpus_differ ? may_have(*entry, next) : Status(); !may.ok())
     return refuse_when_durable(may.error(), std::move(done));
   const std::string what = describe_change(spec, next);

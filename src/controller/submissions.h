@@ -42,6 +42,8 @@ class Submissions {
   void submit(Submission submission, Instant now, Done done);
   // What submit would answer, without doing it.
   Status check(const wire::JobSpec& spec) const;
+  // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
+  Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   // Changes an unfinished job; its GPUs only while it waits. Errors: "job-not-found", "job-finished", "job-started", and
   // those of a submission.
@@ -51,7 +53,6 @@ class Submissions {
   std::optional<Result<JobId>> answer_known(const Submission& submission);
   void refuse_unwritten(JobId job, Instant now);
   void expire_keys(Instant now);
-  Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);

@@ -109,7 +109,7 @@ class InterventionsTest(LabTest):
     def test_a_training_is_moved_and_resized(self):
         job = self.train(150)
         self.assertIn("[no-room]", self.lab.cli("migrate", job, check=False).stderr)
-        self.assertIn("[no-room]", self.lab.cli("scale", job, 5, check=False).stderr)
+        self.assertIn("[gpus-unsatisfiable]", self.lab.cli("scale", job, 5, check=False).stderr)
         self.lab.start_another_agent("other", 4)
         self.assertEqual(self.lab.cli("migrate", job, "--to", "other", "--dry-run").stdout,
                          f"dry run: job {job} python3 stops at a checkpoint, then continues on 2 GPUs (other:0,1)\n".replace("python3", self.lab.job(job)["name"]))
