@@ -116,6 +116,8 @@ Result<Interventions::Planned> Interventions::suspend(const Subject& subject) co
   if (job.on_hold)
     return conflict("job-held", fmt::format("job {} is held already", id)).hint("schedulearn resume " + id);
   const JobIndex index = core_.find(job.request.id);
+  if (!core_.can_be_held(index) && job.state == JobState::starting)
+    return conflict("job-starting", fmt::format("job {} is about to go on: it can be frozen again when it runs", id));
   if (!core_.can_be_held(index))
     return conflict("cannot-suspend", fmt::format("job {} can neither be stopped at a checkpoint nor frozen", id))
         .note("it names no checkpoint folder and does not say freeze = true")

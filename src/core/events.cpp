@@ -65,7 +65,8 @@ void Core::on(const JobHeld& event) {
 // Nothing of it runs yet, or what runs can be frozen or stopped without losing what it has learnt.
 bool Core::can_be_held(JobIndex index) const {
   const Job& job = jobs_[index];
-  const bool is_busy = job.state == JobState::running || is_moving(job.state);
+  const bool goes_on = job.state == JobState::starting && job.resumes;  // its processes are there
+  const bool is_busy = job.state == JobState::running || is_moving(job.state) || goes_on;
   return !is_busy || job.request.capability == Capability::checkpoint || can_freeze(index);
 }
 

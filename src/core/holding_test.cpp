@@ -68,6 +68,17 @@ TEST_F(Holding, a_frozen_job_continues_on_its_own_gpus_only) {
   EXPECT_EQ(one.where(1), "0:0");
 }
 
+TEST_F(Holding, a_frozen_job_that_is_about_to_go_on_is_not_stopped_for_its_user) {
+  cluster.submit(1, freezable(2));
+  hold(1);
+  cluster.obeys = false;
+  resume(1);
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  hold(1);
+  EXPECT_EQ(cluster.state(1), JobState::starting);
+  EXPECT_FALSE(cluster.job(1).on_hold);
+}
+
 TEST_F(Holding, a_job_that_can_bear_no_interruption_goes_on) {
   cluster.submit(1, gpus(2));
   hold(1);
