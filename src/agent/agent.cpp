@@ -25,6 +25,7 @@
 #include "agent/launcher_link.h"
 #include "agent/log_reads.h"
 #include "agent/machine.h"
+#include "agent/meeting.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
 
@@ -120,12 +121,23 @@ class LiveAgent : public Agent, private AgentPorts {
  private:
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override { controller_.send(message); }
-  Status launch(const std::string& key, const wire::StartAttempt& order) override {
-    const Result<LaunchOrder> prepared = files_.prepare(key, order);
+  Status launch(const std::string& key, const wire::StartAttempt& order,
+                const std::vector<wire::AttemptPart>& parts) override {
+    const Result<LaunchOrder> prepared = files_.prepare(key, order, parts);
+    abandon(key);
     if (!prepared.ok()) return prepared.error();
     launcher_.send(to_fields(*prepared));
     return {};
   }
+  Result<int> prepare(const std::string& key, const wire::StartAttempt& order) override {
+    if (const Status ready = files_.make_ready(key, order); !ready.ok()) return ready.error();
+    Result<ReservedPort> port = ReservedPort::take();
+    if (!port.ok()) return port.error();
+    const int number = port->number();
+    reserved_ports_.insert_or_assign(key, std::move(*port));
+    return number;
+  }
+  void abandon(const std::string& key) override { reserved_ports_.erase(key); }
   void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     const auto place = files_.checkpoint_place(key, order);
@@ -184,7 +196,8 @@ class LiveAgent : public Agent, private AgentPorts {
   CheckpointFetches fetches_;
   JobFilesWatch job_files_;
   FileRetention retention_;
-  std::optional<std::int64_t> job_files_bytes_;  // at the last look
+  std::optional<std::int64_t> job_files_bytes_;         // at the last look
+  std::map<std::string, ReservedPort> reserved_ports_;  // of attempts that are prepared
   LauncherLink launcher_;
   ControllerSession controller_;
   std::shared_ptr<net::EventLoop::Timer> tick_;

@@ -16,6 +16,8 @@ int signal_number(const std::string& name) {
   return at == numbers.end() ? SIGTERM : at->second;
 }
 
+bool is_prepared(const HeldAttempt& attempt) { return attempt.report.state == "prepared"; }
+
 }  // namespace
 
 // ---- sessions ----
@@ -53,6 +55,7 @@ void AgentLogic::on_session_closed() {
 void AgentLogic::drop_waiting() {
   std::erase_if(attempts_, [&](const auto& item) {
     if (item.second.is_fetching) ports_.end_fetch(item.first, false);
+    if (is_prepared(item.second)) ports_.abandon(item.first);
     return item.second.waiting.has_value();
   });
   for (auto& [key, attempt] : attempts_) attempt.waiting_to_thaw.reset();
@@ -102,6 +105,8 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
   if (now >= lease_until_) return disconnect();  // old news: we may have been frozen
   if (const auto* order = std::get_if<wire::StartAttempt>(&message)) {
     if (is_next(order->seq)) start(*order);
+  } else if (const auto* launch_order = std::get_if<wire::LaunchAttempt>(&message)) {
+    if (is_next(launch_order->seq)) launch(*launch_order);
   } else if (const auto* stop_order = std::get_if<wire::StopAttempt>(&message)) {
     if (is_next(stop_order->seq)) stop(*stop_order, now);
   } else if (const auto* freeze_order = std::get_if<wire::FreezeAttempt>(&message)) {
@@ -142,7 +147,7 @@ void AgentLogic::start(const wire::StartAttempt& order) {
   if (attempt.is_fetching || !are_free(order.placement.gpus, order.incarnation, order.neighbours))
     attempt.waiting = order;
   if (attempt.is_fetching) return ports_.fetch(key, order);
-  if (!attempt.waiting) launch(key, order);
+  if (!attempt.waiting) begin(key, order);
 }
 
 // What is being fetched may be elsewhere now, or lost.
@@ -174,10 +179,37 @@ void AgentLogic::on_offered(wire::CheckpointOffered offered) {
   ports_.send(offered);
 }
 
-// What never ran need not be on disk: should we forget its end, the order comes again.
-void AgentLogic::launch(const std::string& key, const wire::StartAttempt& order) {
+// It has its checkpoint and its GPUs.
+void AgentLogic::begin(const std::string& key, const wire::StartAttempt& order) {
   attempts_[key].report.gpus = order.placement.gpus;
-  const Status launched = ports_.launch(key, order);
+  order.placement.servers > 1 ? prepare(key, order) : launch(key, order, {});
+}
+
+void AgentLogic::prepare(const std::string& key, const wire::StartAttempt& order) {
+  const Result<int> port = ports_.prepare(key, order);
+  if (!port.ok()) return fail(key, port.error());
+  HeldAttempt& attempt = attempts_[key];
+  attempt.waiting = order;
+  attempt.report.state = "prepared";
+  attempt.report.port = *port;
+  report(attempt.report);
+}
+
+void AgentLogic::launch(const wire::LaunchAttempt& order) {
+  const std::string key = key_of(order.incarnation);
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return report_lost(order.incarnation);
+  HeldAttempt& attempt = at->second;
+  if (!is_prepared(attempt)) return report(attempt.report);
+  attempt.report.state = "starting";
+  const wire::StartAttempt prepared = *std::exchange(attempt.waiting, std::nullopt);
+  launch(key, prepared, order.parts);
+}
+
+// What never ran need not be on disk: should we forget its end, the order comes again.
+void AgentLogic::launch(const std::string& key, const wire::StartAttempt& order,
+                        const std::vector<wire::AttemptPart>& parts) {
+  const Status launched = ports_.launch(key, order, parts);
   if (!launched.ok()) fail(key, launched.error());
 }
 
@@ -187,6 +219,7 @@ void AgentLogic::fail(const std::string& key, const Error& error) {
   told.failure_kind = error.code;
   told.failure_message = error.message;
   report(told);
+  launch_waiting();  // others, for its GPUs
 }
 
 // An attempt that the controller has given up may still be ending. A frozen one computes nothing.
@@ -206,11 +239,11 @@ bool AgentLogic::are_free(const std::vector<int>& gpus, const Incarnation& self,
 void AgentLogic::launch_waiting() {
   for (auto& [key, attempt] : attempts_) {
     const Incarnation& self = attempt.report.incarnation;
-    if (attempt.waiting && !attempt.is_fetching &&
+    if (attempt.waiting && !attempt.is_fetching && !is_prepared(attempt) &&
         are_free(attempt.waiting->placement.gpus, self, attempt.waiting->neighbours)) {
       const wire::StartAttempt order = std::move(*attempt.waiting);
       attempt.waiting.reset();
-      launch(key, order);
+      begin(key, order);
     } else if (attempt.waiting_to_thaw && are_free(attempt.report.gpus, self, attempt.waiting_to_thaw->neighbours)) {
       attempt.waiting_to_thaw.reset();
       ports_.freeze(key, false);
@@ -225,8 +258,10 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
     if (attempt.is_fetching) ports_.end_fetch(key, true);
+    if (is_prepared(attempt)) ports_.abandon(key);
     attempts_.erase(at);
-    return report_lost(order.incarnation);
+    report_lost(order.incarnation);
+    return launch_waiting();
   }
   if (attempt.report.state == "exited") return report(attempt.report);
   if (!attempt.kill_at.is_never()) return;  // already being ended

@@ -32,8 +32,14 @@ class AgentPorts {
  public:
   virtual ~AgentPorts() = default;
   virtual void send(const wire::AgentMessage& message) = 0;  // dropped if no session is open
-  // An error when this server cannot start anything at the moment; then nothing was started.
-  virtual Status launch(const std::string& key, const wire::StartAttempt& order) = 0;
+  // An error when this server cannot start anything at the moment; then nothing was started. `parts`: of an attempt that
+  // was prepared.
+  virtual Status launch(const std::string& key, const wire::StartAttempt& order,
+                        const std::vector<wire::AttemptPart>& parts) = 0;
+  // Makes everything ready for an attempt on several servers, and reserves a port, which is returned. It is given up by
+  // launch() or abandon().
+  virtual Result<int> prepare(const std::string& key, const wire::StartAttempt& order) = 0;
+  virtual void abandon(const std::string& key) = 0;
   // Brings the checkpoint that the order names here, then calls on_fetched(). Given again: the source has changed.
   virtual void fetch(const std::string& key, const wire::StartAttempt& order) = 0;
   // It is of no use any more, or for now: what has come stays for another try, unless `discards`.
@@ -51,8 +57,9 @@ class AgentPorts {
 struct HeldAttempt {
   wire::AttemptReport report;
   Instant kill_at = Instant::never();
-  std::optional<wire::StartAttempt> waiting;  // for GPUs that another attempt has not left yet, or its checkpoint
-  bool is_fetching = false;                   // its checkpoint
+  // For GPUs that another attempt has not left yet, for its checkpoint, or, prepared, for the other servers.
+  std::optional<wire::StartAttempt> waiting;
+  bool is_fetching = false;                          // its checkpoint
   std::optional<wire::ThawAttempt> waiting_to_thaw;  // for its GPUs
 };
 
@@ -87,6 +94,8 @@ class AgentLogic {
  private:
   void start(const wire::StartAttempt& order);
   void start_again(const std::string& key, HeldAttempt& attempt, const wire::StartAttempt& order);
+  void launch(const wire::LaunchAttempt& order);
+  void prepare(const std::string& key, const wire::StartAttempt& order);
   void drop_waiting();
   void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
@@ -101,7 +110,8 @@ class AgentLogic {
   bool is_next(std::int64_t seq);
   bool are_free(const std::vector<int>& gpus, const Incarnation& self,
                 const std::vector<Incarnation>& neighbours) const;
-  void launch(const std::string& key, const wire::StartAttempt& order);
+  void launch(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts);
+  void begin(const std::string& key, const wire::StartAttempt& order);
   void launch_waiting();
 
   AgentPorts& ports_;

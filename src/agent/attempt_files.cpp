@@ -13,7 +13,9 @@
 #include "agent/environment.h"
 #include "agent/files.h"
 #include "agent/machine.h"
+#include "agent/meeting.h"
 #include "agent/processes.h"
+#include "net/url.h"
 
 namespace sl::agent {
 
@@ -45,22 +47,44 @@ AttemptFiles::AttemptFiles(AttemptFilesSettings settings)
   for (const PythonFile& file : python_files) install(python_folder() + "/" + file.path, file.text);
 }
 
-Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order) {
-  if (const std::string python = missing_python_environment(order.spec); !python.empty())
-    return invalid("setup", "the job's Python environment is not on this server: there is no " + python);
+namespace {
+
+Status check_python_environment(const wire::JobSpec& spec) {
+  const std::string python = missing_python_environment(spec);
+  if (python.empty()) return {};
+  return invalid("setup", "the job's Python environment is not on this server: there is no " + python);
+}
+
+}  // namespace
+
+Status AttemptFiles::make_ready(const std::string& key, const wire::StartAttempt& order) {
+  if (Status has = check_python_environment(order.spec); !has.ok()) return has;
+  const Result<std::string> job_dir = folders_.make(key, order.first);
+  return job_dir.ok() ? Status() : job_dir.error();
+}
+
+Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order,
+                                          std::vector<wire::AttemptPart> parts) {
+  if (const Status has = check_python_environment(order.spec); !has.ok()) return has.error();
   Result<std::string> job_dir = folders_.make(key, order.first);
   if (!job_dir.ok()) return job_dir.error();
-  AttemptPaths paths;
+  AttemptPlace paths;
   paths.attempt_dir = folders_.of_attempt(key);
   paths.job_dir = std::move(*job_dir);
   paths.python = python_folder();
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
   paths.controller_url = settings_.controller_url;
-  paths.port = order.spec.launch == "none" ? 0 : free_port();
+  if (parts.empty()) {
+    paths.port = order.spec.launch == "none" ? 0 : free_port();
+  } else {
+    const auto controller = net::parse_url(settings_.controller_url);
+    parts = as_seen_here(std::move(parts), order.placement.rank, controller.ok() ? controller->host : "");
+    paths.interface = interface_towards_others(parts, order.placement.rank);
+  }
   if (order.spec.output_limit_bytes) std::ofstream(paths.attempt_dir + "/limit") << *order.spec.output_limit_bytes;
   if (order.spec.checkpoint.dir)
     std::ofstream(paths.attempt_dir + "/checkpoint_folder") << checkpoint_folder(order, paths);
-  const Execution execution = make_execution(order, paths, own_environment());
+  const Execution execution = make_execution(order, parts, paths, own_environment());
   LaunchOrder launch;
   launch.key = key;
   launch.fenced = order.spec.on_partition == "stop";
@@ -76,7 +100,7 @@ Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::St
 Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, const wire::StartAttempt& order) {
   Result<std::string> job_dir = folders_.make(key, order.first);
   if (!job_dir.ok()) return job_dir.error();
-  AttemptPaths paths;
+  AttemptPlace paths;
   paths.job_dir = std::move(*job_dir);
   CheckpointPlace place;
   place.folder = checkpoint_folder(order, paths);

@@ -26,8 +26,11 @@ class AttemptFiles {
   explicit AttemptFiles(AttemptFilesSettings settings);
   const AttemptFolders& folders() const { return folders_; }
 
-  // Makes the attempt's folders. What the launcher shall start there. Errors: those of AttemptFolders::make.
-  Result<LaunchOrder> prepare(const std::string& key, const wire::StartAttempt& order);
+  // Makes the attempt's folders. Errors: "setup", and those of AttemptFolders::make.
+  Status make_ready(const std::string& key, const wire::StartAttempt& order);
+  // The same, and what the launcher shall start there. `parts`: as for make_execution.
+  Result<LaunchOrder> prepare(const std::string& key, const wire::StartAttempt& order,
+                              std::vector<wire::AttemptPart> parts);
   // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
   // folders, so the errors are the same.
   Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);

@@ -9,7 +9,11 @@ namespace {
 class FetchPorts : public AgentPorts {
  public:
   void send(const wire::AgentMessage& message) override { sent.push_back(message); }
-  Status launch(const std::string& key, const wire::StartAttempt&) override { return note("launch " + key), Status(); }
+  Status launch(const std::string& key, const wire::StartAttempt&, const std::vector<wire::AttemptPart>&) override {
+    return note("launch " + key), Status();
+  }
+  Result<int> prepare(const std::string& key, const wire::StartAttempt&) override { return note("prepare " + key), 1; }
+  void abandon(const std::string& key) override { note("abandon " + key); }
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     note("fetch " + key + " from " + order.checkpoint->server);
   }

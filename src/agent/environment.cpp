@@ -1,5 +1,6 @@
 #include "agent/environment.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace sl::agent {
 namespace {
 
 using Environment = std::map<std::string, std::string>;
+using Parts = std::vector<wire::AttemptPart>;
 
 std::string shell_quoted(const std::string& word) {
   std::string text = "'";
@@ -37,11 +39,24 @@ std::vector<std::string> shell(const std::string& line) {
   return {"/bin/bash", "-c", "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line};
 }
 
+// Where the processes of an attempt meet: on its first server.
+struct Meeting {
+  std::string address;
+  int port = 0;
+};
+
+Meeting meeting_of(const Parts& parts, const AttemptPlace& place) {
+  return parts.empty() ? Meeting{"127.0.0.1", place.port} : Meeting{parts.front().address, parts.front().port};
+}
+
 // A torchrun of our own (python/schedulearn_torchrun.py), with what it needs to know of this attempt.
-std::string torchrun(const wire::StartAttempt& order, const AttemptPaths& paths) {
-  return shell_quoted(paths.torchrun) + " --nnodes 1 --nproc_per_node " + std::to_string(order.placement.gpus.size()) +
-         " --rdzv_id " + std::to_string(order.incarnation.job) + " --master_addr 127.0.0.1 --master_port " +
-         std::to_string(paths.port) + " --monitor_interval 0.2";
+std::string torchrun(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place) {
+  const Meeting meeting = meeting_of(parts, place);
+  return fmt::format(
+      "{} --nnodes {} --node_rank {} --nproc_per_node {} --rdzv_id {} --master_addr {} --master_port {} "
+      "--monitor_interval 0.2",
+      shell_quoted(place.torchrun), std::max<std::size_t>(parts.size(), 1), order.placement.rank,
+      order.placement.gpus.size(), order.incarnation.job, meeting.address, meeting.port);
 }
 
 // NVIDIA GPUs by UUID: an index may mean another GPU once one has fallen off the bus. Simulated GPUs go by index: no
@@ -56,24 +71,50 @@ std::vector<std::string> devices(const wire::Placement& placement) {
   return indexes;
 }
 
-// Plain ranks, one per GPU; with roles the members that these GPUs are for, in order of roles.
-std::vector<Member> members_of(const wire::StartAttempt& order) {
-  const std::vector<Role> roles = wire::to_model(order.spec.roles);
-  if (roles.empty()) return std::vector<Member>(order.placement.gpus.size());
-  const std::vector<int> counts = member_counts(roles, static_cast<int>(order.placement.gpus.size()));
-  std::vector<Member> members;
-  const std::vector<std::string> names = devices(order.placement);
-  auto gpu = names.begin();
-  for (std::size_t i = 0; i < roles.size(); ++i) {
-    for (int n = 0; n < counts[i]; ++n)
-      members.push_back({roles[i].name, n, counts[i], roles[i].gpus > 0 ? *gpu++ : ""});
+// The GPUs of the attempt on all servers, and how many of them are on servers before this one.
+struct Share {
+  int whole = 0, before = 0;
+};
+
+Share share_of(const wire::StartAttempt& order, const Parts& parts) {
+  Share share;
+  if (parts.empty()) share.whole = static_cast<int>(order.placement.gpus.size());
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    share.whole += parts[rank].gpus;
+    if (static_cast<int>(rank) < order.placement.rank) share.before += parts[rank].gpus;
   }
-  return members;
+  return share;
 }
 
-// Starts the launcher once more (ranks.h).
-std::vector<std::string> ranks(const wire::StartAttempt& order) {
-  std::vector<std::string> arguments = {"/proc/self/exe", "ranks", to_text(members_of(order))};
+struct Ranks {
+  std::vector<Member> here;
+  int everywhere = 0;
+};
+
+// Plain ranks, one per GPU; with roles the members that these GPUs are for (model/demand.h).
+Ranks ranks_of(const wire::StartAttempt& order, const Parts& parts) {
+  const Share share = share_of(order, parts);
+  const int count = static_cast<int>(order.placement.gpus.size());
+  const std::vector<Role> roles = wire::to_model(order.spec.roles);
+  Ranks ranks{{}, roles.empty() ? share.whole : 0};
+  for (int i = 0; i < count && roles.empty(); ++i) ranks.here.push_back({.rank = share.before + i});
+  const std::vector<int> counts = member_counts(roles, share.whole);
+  const std::vector<std::string> names = devices(order.placement);
+  int next_gpu = 0;
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    for (int n = 0; n < counts[i]; ++n) {
+      const int gpu = roles[i].gpus > 0 ? next_gpu++ : n * share.whole / counts[i];
+      const int rank = ranks.everywhere++;
+      if (gpu < share.before || share.before + count <= gpu) continue;
+      const std::string& name = names[static_cast<std::size_t>(gpu - share.before)];
+      ranks.here.push_back({roles[i].name, n, counts[i], roles[i].gpus > 0 ? name : "", rank});
+    }
+  }
+  return ranks;
+}
+
+std::vector<std::string> ranks_command(const wire::StartAttempt& order, const Parts& parts) {
+  std::vector<std::string> arguments = {"/proc/self/exe", "ranks", to_text(ranks_of(order, parts).here)};
   for (std::string& argument : shell(as_line(order.spec.command))) arguments.push_back(std::move(argument));
   return arguments;
 }
@@ -95,9 +136,29 @@ std::string visible_devices(const wire::Placement& placement) {
   return text;
 }
 
-void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Environment& environment) {
+std::string addresses_of(const Parts& parts) {
+  std::string text;
+  for (const wire::AttemptPart& part : parts) text += (text.empty() ? "" : ",") + part.address;
+  return text.empty() ? "127.0.0.1" : text;
+}
+
+// How the processes of an attempt find each other.
+void add_meeting(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place,
+                 Environment& environment) {
+  const Meeting meeting = meeting_of(parts, place);
+  environment["MASTER_ADDR"] = meeting.address;
+  environment["MASTER_PORT"] = std::to_string(meeting.port);
+  if (order.spec.launch == "ranks") environment["WORLD_SIZE"] = std::to_string(ranks_of(order, parts).everywhere);
+  if (parts.empty()) return;
+  environment["NNODES"] = std::to_string(parts.size());
+  environment["NODE_RANK"] = std::to_string(order.placement.rank);
+  // Gloo would take the interface of the host's name, by which other servers often cannot reach it.
+  if (!place.interface.empty()) environment.try_emplace("GLOO_SOCKET_IFNAME", place.interface);
+}
+
+void add_ours(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place,
+              Environment& environment) {
   const wire::JobSpec& spec = order.spec;
-  const std::string gpus = std::to_string(order.placement.gpus.size());
   const auto set = [&](const char* name, const std::string& value) {
     environment[std::string("SCHEDULEARN_") + name] = value;
   };
@@ -105,28 +166,25 @@ void add_ours(const wire::StartAttempt& order, const AttemptPaths& paths, Enviro
   set("JOB_NAME", spec.name);
   set("ATTEMPT", std::to_string(order.incarnation.attempt));
   set("RESUME", order.resume ? "1" : "0");
-  set("NUM_GPUS", gpus);
-  set("GPUS_PER_SERVER", gpus);
-  set("NUM_SERVERS", "1");
+  set("NUM_GPUS", std::to_string(share_of(order, parts).whole));
+  set("GPUS_PER_SERVER", std::to_string(order.placement.gpus.size()));
+  set("NUM_SERVERS", std::to_string(std::max<std::size_t>(parts.size(), 1)));
   set("SERVER_RANK", std::to_string(order.placement.rank));
-  set("SERVER_IPS", "127.0.0.1");
-  set("CHECKPOINT_DIR", checkpoint_folder(order, paths));
-  set("OUTPUT_DIR", paths.job_dir + "/output");
-  set("TMP_DIR", paths.attempt_dir + "/tmp");
-  set("NOTICE_FILE", paths.attempt_dir + "/notice");
-  set("METRICS_FILE", paths.attempt_dir + "/metrics.jsonl");
-  set("ERROR_FILE", paths.attempt_dir + "/error");
-  set("URL", paths.controller_url);
+  set("SERVER_IPS", addresses_of(parts));
+  set("CHECKPOINT_DIR", checkpoint_folder(order, place));
+  set("OUTPUT_DIR", place.job_dir + "/output");
+  set("TMP_DIR", place.attempt_dir + "/tmp");
+  set("NOTICE_FILE", place.attempt_dir + "/notice");
+  set("METRICS_FILE", place.attempt_dir + "/metrics.jsonl");
+  set("ERROR_FILE", place.attempt_dir + "/error");
+  set("URL", place.controller_url);
   environment["CUDA_VISIBLE_DEVICES"] = visible_devices(order.placement);
   environment["NVIDIA_VISIBLE_DEVICES"] = visible_devices(order.placement);
   environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   environment["PYTHONUNBUFFERED"] = "1";
   std::string& python_path = environment["PYTHONPATH"];
-  python_path += (python_path.empty() ? "" : ":") + paths.python;
-  if (spec.launch == "none") return;
-  environment["MASTER_ADDR"] = "127.0.0.1";
-  environment["MASTER_PORT"] = std::to_string(paths.port);
-  if (spec.launch == "ranks") environment["WORLD_SIZE"] = std::to_string(members_of(order).size());
+  python_path += (python_path.empty() ? "" : ":") + place.python;
+  if (spec.launch != "none" || !parts.empty()) add_meeting(order, parts, place, environment);
 }
 
 }  // namespace
@@ -156,9 +214,9 @@ std::string first_program(const std::string& line) {
   return plain && built_in.count(word) == 0 ? word : "";
 }
 
-std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPaths& paths) {
+std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place) {
   const std::string folder = order.spec.checkpoint.dir.value_or("");
-  if (folder.empty()) return paths.job_dir + "/checkpoints";
+  if (folder.empty()) return place.job_dir + "/checkpoints";
   return folder[0] == '/' ? folder : order.spec.workdir + "/" + folder;
 }
 
@@ -178,16 +236,16 @@ std::vector<std::string> own_environment() {
   return own;
 }
 
-Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths,
-                         const std::vector<std::string>& own) {
+Execution make_execution(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts,
+                         const AttemptPlace& place, const std::vector<std::string>& own) {
   Execution execution;
   const wire::CommandLine& command = order.spec.command;
   if (order.spec.launch == "torchrun") {
-    const std::string line = wire::with_torchrun(command, torchrun(order, paths)).value_or(as_line(command));
+    const std::string line = wire::with_torchrun(command, torchrun(order, parts, place)).value_or(as_line(command));
     execution.arguments = shell(line);
     execution.required = first_program(line);
   } else if (order.spec.launch == "ranks") {
-    execution.arguments = ranks(order);
+    execution.arguments = ranks_command(order, parts);
   } else if (const auto* line = std::get_if<std::string>(&command)) {
     execution.arguments = shell(*line);
     execution.required = first_program(*line);
@@ -198,7 +256,7 @@ Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& pa
   pass_on(own, environment);
   environment["OMP_NUM_THREADS"] = "1";  // one thread unless the job asks for more; also makes results repeatable
   for (const auto& [name, value] : order.spec.env) environment[name] = value;
-  add_ours(order, paths, environment);
+  add_ours(order, parts, place, environment);
   const std::string home = environment.count("HOME") != 0 ? environment["HOME"] : "/";
   execution.workdir = order.spec.workdir;
   if (!execution.workdir.empty() && execution.workdir[0] == '~') execution.workdir = home + execution.workdir.substr(1);

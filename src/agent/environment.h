@@ -16,13 +16,14 @@ struct PythonFile {
 extern const std::vector<PythonFile> python_files;  // schedulearn_torchrun.py, and what jobs import
 
 // What only the agent knows.
-struct AttemptPaths {
+struct AttemptPlace {
   std::string attempt_dir;  // output, metrics, notice files of this attempt
   std::string job_dir;      // kept across attempts: checkpoints, results
   std::string torchrun;     // path of schedulearn_torchrun.py
   std::string python;       // folder that `import schedulearn` finds
   std::string controller_url;
-  int port = 0;  // free on this server, for ranks to meet on
+  int port = 0;           // free on this server, for ranks to meet on
+  std::string interface;  // the network interface by which the other servers reach this one; empty: unknown
 };
 
 struct Execution {
@@ -33,7 +34,7 @@ struct Execution {
 };
 
 // Where the job keeps its checkpoints: as in its job file, else in its own folder.
-std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPaths& paths);
+std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place);
 
 // The interpreter of the virtual or conda environment that the job was submitted from, if it does not exist on this
 // server; empty otherwise. Without this check another Python on PATH would run the training.
@@ -42,9 +43,10 @@ std::string missing_python_environment(const wire::JobSpec& spec);
 // This process's, as NAME=value.
 std::vector<std::string> own_environment();
 
+// `parts`: of an attempt on several servers, with addresses that this server can reach; empty: it has this one only.
 // `own` is the agent's environment; only what every program needs is passed on.
-Execution make_execution(const wire::StartAttempt& order, const AttemptPaths& paths,
-                         const std::vector<std::string>& own);
+Execution make_execution(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts,
+                         const AttemptPlace& place, const std::vector<std::string>& own);
 
 // The program without which a shell line fails at once, if that is clear without a shell. Empty for built-ins, variables
 // and brackets, and for a line that goes on without its first program: "nvidia-smi; python train.py".

@@ -28,7 +28,7 @@ bool has(const std::vector<std::string>& list, const std::string& entry) {
 }
 
 TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_the_agent) {
-  const Execution e = make_execution(order_of("python train.py | tee log"),
+  const Execution e = make_execution(order_of("python train.py | tee log"), {},
                                      {"/d/attempts/5.2", "/d/jobs/5", "/d/torchrun.py", "/d/python", "http://c", 0},
                                      {"PATH=/bin", "SECRET=x", "HOME=/h"});
   EXPECT_TRUE(e.arguments.at(2).ends_with("set -o pipefail\npython train.py | tee log"));
@@ -44,29 +44,29 @@ TEST(Environment, a_job_finds_who_it_is_and_which_gpus_it_has_and_no_secrets_of_
 TEST(Environment, real_gpus_are_named_by_uuid_and_simulated_ones_by_index) {
   wire::StartAttempt order = order_of("true");
   order.placement.gpu_uuids = {"GPU-a", "GPU-b"};
-  EXPECT_TRUE(has(make_execution(order, {}, {}).environment, "CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
+  EXPECT_TRUE(has(make_execution(order, {}, {}, {}).environment, "CUDA_VISIBLE_DEVICES=GPU-a,GPU-b"));
   order.placement.gpu_uuids = {"SIMULATED-1", "SIMULATED-3"};
-  EXPECT_TRUE(has(make_execution(order, {}, {}).environment, "CUDA_VISIBLE_DEVICES=1,3"));
+  EXPECT_TRUE(has(make_execution(order, {}, {}, {}).environment, "CUDA_VISIBLE_DEVICES=1,3"));
 }
 
 TEST(Environment, a_vector_is_executed_as_it_is) {
-  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}).arguments,
+  EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}, {}).arguments,
             (std::vector<std::string>{"ls", "$HOME"}));
 }
 
 TEST(Environment, torchrun_starts_one_process_a_gpu_with_the_interpreter_that_was_asked_for) {
-  const AttemptPaths paths{"/a", "/j", "/d/t.py", "/d/python", "", 1234};
-  const Execution e = make_execution(order_of("cd work && python train.py --x 1", "torchrun"), paths, {});
-  EXPECT_NE(e.arguments[2].find("\ncd work && python '/d/t.py' --nnodes 1 --nproc_per_node 2 "), std::string::npos);
+  const AttemptPlace place{"/a", "/j", "/d/t.py", "/d/python", "", 1234};
+  const Execution e = make_execution(order_of("cd work && python train.py --x 1", "torchrun"), {}, place, {});
+  EXPECT_NE(e.arguments[2].find("\ncd work && python '/d/t.py' --nnodes 1 --node_rank 0 --nproc_per_node 2 "), std::string::npos);
   EXPECT_TRUE(e.arguments[2].ends_with(" train.py --x 1"));
 }
 
 TEST(Environment, the_python_library_comes_after_the_job_s_own_folders) {
-  const AttemptPaths paths{"/a", "/j", "/d/t.py", "/d/python", "", 0};
+  const AttemptPlace place{"/a", "/j", "/d/t.py", "/d/python", "", 0};
   wire::StartAttempt order = order_of("true");
-  EXPECT_TRUE(has(make_execution(order, paths, {}).environment, "PYTHONPATH=/d/python"));
+  EXPECT_TRUE(has(make_execution(order, {}, place, {}).environment, "PYTHONPATH=/d/python"));
   order.spec.env["PYTHONPATH"] = "/mine:/too";
-  EXPECT_TRUE(has(make_execution(order, paths, {}).environment, "PYTHONPATH=/mine:/too:/d/python"));
+  EXPECT_TRUE(has(make_execution(order, {}, place, {}).environment, "PYTHONPATH=/mine:/too:/d/python"));
 }
 
 TEST(Environment, a_python_environment_that_is_not_here_is_named) {

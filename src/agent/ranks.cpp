@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
+#include <sstream>
 
 namespace sl::agent {
 namespace {
@@ -30,10 +29,10 @@ void set_role(const Member& member) {
 }
 
 // In the child: signals that arrived in the meantime are delivered now, with a new program's default handling.
-[[noreturn]] void become(int rank, const Member& member, char** arguments, const sigset_t& mask) {
+[[noreturn]] void become(int local_rank, const Member& member, char** arguments, const sigset_t& mask) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  set("RANK", std::to_string(rank));
-  set("LOCAL_RANK", std::to_string(member.role.empty() ? rank : 0));  // a member's only GPU is the first it sees
+  set("RANK", std::to_string(member.rank));
+  set("LOCAL_RANK", std::to_string(member.role.empty() ? local_rank : 0));  // a member's only GPU is the first it sees
   if (!member.role.empty()) set_role(member);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   ::execvp(arguments[0], arguments);
@@ -56,32 +55,39 @@ bool collect(int& result) {
 }  // namespace
 
 std::string to_text(const std::vector<Member>& members) {
-  if (members.empty() || members.front().role.empty()) return std::to_string(members.size());
-  std::string text;
-  for (const Member& member : members)
-    text += (text.empty() ? "" : ",") + member.role + (member.gpu.empty() ? "" : ":" + member.gpu);
-  return text;
+  if (members.empty()) return "";
+  std::ostringstream text;
+  if (members.front().role.empty()) text << members.size() << '@' << members.front().rank;
+  for (const Member& member : members) {
+    if (member.role.empty()) break;
+    text << (&member == &members.front() ? "" : ",") << member.role << '@' << member.rank << '/' << member.index << '/'
+         << member.count << (member.gpu.empty() ? "" : ":") << member.gpu;
+  }
+  return text.str();
 }
 
-std::vector<Member> parse_members(std::string_view text) {
-  int plain = 0;
-  const char* const end = text.data() + text.size();
-  if (std::from_chars(text.data(), end, plain).ptr == end) return std::vector<Member>(static_cast<std::size_t>(plain));
+std::vector<Member> parse_members(const std::string& text) {
   std::vector<Member> members;
-  std::map<std::string, int> count_of;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', begin), text.size());
-    const std::string_view one = text.substr(begin, comma - begin);
-    const std::size_t colon = std::min(one.find(':'), one.size());
-    const std::string role(one.substr(0, colon));
-    members.push_back({role, count_of[role]++, 1, std::string(one.substr(std::min(colon + 1, one.size())))});
-    begin = comma + 1;
+  int count = 0, first = 0, read = 0;
+  if (std::sscanf(text.c_str(), "%d@%d%n", &count, &first, &read) == 2 && read == static_cast<int>(text.size())) {
+    for (int i = 0; i < count; ++i) members.push_back({.rank = first + i});
+    return members;
   }
-  for (Member& member : members) member.count = count_of[member.role];
+  std::istringstream list(text);
+  for (std::string one; std::getline(list, one, ',');) {
+    Member member;
+    const std::size_t at = std::min(one.find('@'), one.size());
+    const std::size_t colon = one.find(':', at);
+    member.role = one.substr(0, at);
+    if (colon != std::string::npos) member.gpu = one.substr(colon + 1);
+    if (std::sscanf(one.c_str() + at, "@%d/%d/%d", &member.rank, &member.index, &member.count) != 3) return {};
+    members.push_back(std::move(member));
+  }
   return members;
 }
 
 int run_ranks(const std::vector<Member>& members, char** arguments) {
+  if (members.empty()) return std::fputs("no ranks to start\n", stderr), 2;
   sigset_t awaited, before;
   sigemptyset(&awaited);
   sigaddset(&awaited, SIGCHLD);

@@ -1,5 +1,6 @@
 // `launch = "ranks"`: one copy of a command for every GPU of the job, RANK and LOCAL_RANK 0, 1, … in its environment;
-// for a job with roles one copy for every member, which is told its role and sees only its own GPU.
+// for a job with roles one copy for every member, which is told its role and sees only its own GPU. On each server run
+// the copies that are for its GPUs.
 // The first copy that fails ends the others, and its exit code is the job's. A request to stop goes to all of them.
 //
 // A separate program instead of a few lines of shell: bash sometimes misses a child that ended before `wait -n`, and a
@@ -7,7 +8,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sl::agent {
@@ -18,15 +18,17 @@ struct Member {
   int index = 0;     // among the members of its role
   int count = 1;     // of its role
   std::string gpu;   // its GPU, as CUDA_VISIBLE_DEVICES names it; empty: none
+  int rank = 0;      // among all copies of the job
   friend bool operator==(const Member&, const Member&) = default;
 };
 
-// For the command line of the launcher: "4" for four plain ranks, else "scheduler,worker:0,worker:1".
+// For the command line of the launcher: "2@4" for two plain ranks of which the first is rank 4, else
+// "scheduler@0/0/1,worker@1/0/2:3": role, rank, which of how many of its role, GPU. Nothing if the text is malformed.
 std::string to_text(const std::vector<Member>& members);
-std::vector<Member> parse_members(std::string_view text);
+std::vector<Member> parse_members(const std::string& text);
 
 // The caller leads its own process group. `arguments` ends with null. Returns the exit status: 0, that of the first
-// copy that failed, or 128 + the signal that ended it.
+// copy that failed, or 128 + the signal that ended it; 2 without members.
 int run_ranks(const std::vector<Member>& members, char** arguments);
 
 }  // namespace sl::agent

@@ -199,7 +199,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   };
   key("--name", "name", "name of the job");
   key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4");
-  key("--servers", "servers", "number of servers");
+  key("--servers", "servers", "on how many servers the GPUs may be (1)");
   key("--gpu-type", "resources.gpu_type", "run only on GPUs of this type");
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
   key("--cpus", "resources.cpus", "processor cores");
@@ -288,6 +288,8 @@ void CommandLine::add_job_commands() {
   };
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
+  log->add_option("--rank", logs_.rank, "output on this one of the job's servers, counted from 0")
+      ->check(CLI::Range(0, 1'000'000));
   command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
       ->add_option("job", name_, "5, last or a name")
       ->required();

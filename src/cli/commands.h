@@ -41,10 +41,11 @@ struct LogsOptions {
   bool follow = false;
   int tail = -1;    // lines; -1: all
   int attempt = 0;  // 0: the last
+  int rank = 0;     // of the server, among those of the attempt
 };
 int logs(const Context& context, const LogsOptions& options);
 // Follows until the job has ended or the user interrupts. Returns whether it ended.
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset);
+Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank = 0);
 
 struct WaitOptions {
   std::vector<std::string> selectors;

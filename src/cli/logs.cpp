@@ -105,12 +105,12 @@ void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
 }
 
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset) {
+Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank) {
   Following following{offset, attempt, false};
   double pause_s = 0.1;
   for (int failures = 0; interrupts() == 0;) {
-    std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs/stream";
-    if (following.attempt > 0) path += "?attempt=" + std::to_string(following.attempt);
+    std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs/stream?rank=" + std::to_string(rank);
+    if (following.attempt > 0) path += "&attempt=" + std::to_string(following.attempt);
     net::ClientRequest request = context.request("GET", path, "");
     request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
     request.is_given_up = [] { return interrupts() > 0; };
@@ -137,14 +137,14 @@ int logs(const Context& context, const LogsOptions& options) {
   for (const std::int64_t id : *ids) {
     if (options.follow && !context.past) {  // where nothing runs, all there will be is there
       catch_interrupts();
-      Result<bool> ended = follow_output(context, id, options.attempt, 0);
+      Result<bool> ended = follow_output(context, id, options.attempt, 0, options.rank);
       if (!ended.ok()) return fail(ended.error());
       if (*ended) continue;
       std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld\n", static_cast<long long>(id),
                    static_cast<long long>(id));
       return 130;
     }
-    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs?";
+    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs?rank=" + std::to_string(options.rank) + "&";
     if (options.attempt > 0) path += "attempt=" + std::to_string(options.attempt) + "&";
     if (options.tail >= 0) path += "tail=" + std::to_string(options.tail);
     const auto response = context.stream(context.request("GET", path, ""), [](std::string_view bytes) {

@@ -167,10 +167,9 @@ std::string state_text(const Context& context, const std::string& state) {
   return state;
 }
 
-std::string where_text(const json::value& job) {
-  const json::value& placement = value_at(job, "placement");
-  if (!placement.is_array() || placement.get_array().empty()) return "–";
-  const json::value& part = placement.get_array().front();
+namespace {
+
+std::string part_text(const json::value& part) {
   std::vector<int> indexes;
   for (const json::value& gpu : value_at(part, "gpus").as_array()) {
     const std::string name(gpu.as_string());
@@ -185,6 +184,16 @@ std::string where_text(const json::value& job) {
     i = last + 1;
   }
   return text_at(part, "server") + ":" + text;
+}
+
+}  // namespace
+
+std::string where_text(const json::value& job) {
+  const json::value& placement = value_at(job, "placement");
+  if (!placement.is_array() || placement.get_array().empty()) return "–";
+  std::string text;
+  for (const json::value& part : placement.get_array()) text += (text.empty() ? "" : " ") + part_text(part);
+  return text;
 }
 
 std::string gpus_text(const json::value& job) {

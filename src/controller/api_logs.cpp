@@ -58,11 +58,20 @@ std::string as_utf8(std::string_view bytes) {
   return text;
 }
 
+Error no_such_rank(const JobEntry& entry, int attempt) {
+  const auto servers = std::ranges::count(entry.placements, attempt, &store::PlacementRow::attempt);
+  return not_found("no-such-rank", fmt::format("attempt {} of job {} has {} server{}, numbered from 0", attempt,
+                                               entry.row.id, servers, servers == 1 ? "" : "s"))
+      .hint(fmt::format("schedulearn show {}", entry.row.id))
+      .at("/rank");
+}
+
 }  // namespace
 
 struct Api::Follow {
   JobId job;
   int attempt = 0;          // 0: the first one there will be
+  int rank = 0;             // of the server, among those of the attempt
   std::int64_t offset = 0;  // of the next byte to send
   std::string held;         // bytes of an incomplete line
   std::shared_ptr<net::Stream> stream;
@@ -95,15 +104,17 @@ void Api::get_logs(Call call) {
 
 void Api::send_logs(const Call& call, const JobEntry& entry) {
   const auto attempt = call.number("attempt", entry.row.attempt, 1, std::numeric_limits<int>::max());
+  const auto rank = call.number("rank", 0, 0, std::numeric_limits<int>::max());
   const auto offset = call.number("offset", 0, 0, no_limit);
   const auto limit = call.number("limit", -1, 0, no_limit);
   const auto tail = call.number("tail", -1, 0, no_limit);
   const auto tail_bytes = call.number("tail_bytes", 0, 0, no_limit);
-  for (const auto* number : {&attempt, &offset, &limit, &tail, &tail_bytes}) {
+  for (const auto* number : {&attempt, &rank, &offset, &limit, &tail, &tail_bytes}) {
     if (!number->ok()) return call.fail(number->error());
   }
-  const Output output =
-      output_of(entry, static_cast<int>(*attempt));  // of a job that waits again: what it wrote before
+  // Of a job that waits again: what it wrote before.
+  const Output output = output_of(entry, static_cast<int>(*attempt), static_cast<int>(*rank));
+  if (output.server.empty() && *rank > 0) return call.fail(no_such_rank(entry, static_cast<int>(*attempt)));
   if (output.server.empty() || *attempt < 1 || *tail == 0)
     return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
   if (*tail > 0) return read_tail(call, output, *tail, -1);
@@ -185,6 +196,12 @@ void Api::begin_follow(const Call& call, const JobEntry& entry) {
   const auto offset = call.number("offset", 0, 0, no_limit);
   if (!attempt.ok()) return call.fail(attempt.error());
   if (!offset.ok()) return call.fail(offset.error());
+  const auto rank = call.number("rank", 0, 0, std::numeric_limits<int>::max());
+  if (!rank.ok()) return call.fail(rank.error());
+  const int known = *attempt > 0 ? static_cast<int>(*attempt) : entry.row.attempt;
+  if (*rank > 0 && known > 0 && output_of(entry, known, static_cast<int>(*rank)).server.empty())
+    return call.fail(no_such_rank(entry, known));
+  follow->rank = static_cast<int>(*rank);
   follow->attempt = static_cast<int>(*attempt);
   follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
   follow->stream = call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, ": follow\n\n"});
@@ -208,13 +225,13 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
   if (!entry) return;
   if (follow->attempt == 0) follow->attempt = entry->row.attempt;
   const bool over = entry->row.finished_us.has_value();
-  if (follow->attempt == 0 || entry->row.server.empty() || entry->row.state == "starting") {  // nothing runs yet
+  const Output output = output_of(*entry, follow->attempt, follow->rank);
+  if (follow->attempt == 0 || output.server.empty() || entry->row.state == "starting") {  // nothing runs yet
     if (!over) return idle_follows_.push_back(follow);
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
-  read_output(output_of(*entry, follow->attempt), follow->offset + static_cast<std::int64_t>(follow->held.size()),
-              followed_piece_bytes, wait_s,
+  read_output(output, follow->offset + static_cast<std::int64_t>(follow->held.size()), followed_piece_bytes, wait_s,
               [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
 }
 

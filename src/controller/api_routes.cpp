@@ -65,8 +65,9 @@ void Api::add_routes() {
   add("GET", "/api/v1/jobs/{id}/explain", "why it waits or runs where it does", &Api::explain_job);
   add("GET", "/api/v1/jobs/{id}/events", "what happened to it", &Api::job_events, {"since", "limit"});
   add("GET", "/api/v1/jobs/{id}/logs", "its output", &Api::get_logs,
-      {"attempt", "offset", "limit", "tail", "tail_bytes"});
-  add("GET", "/api/v1/jobs/{id}/logs/stream", "its output as it is written", &Api::stream_logs, {"attempt", "offset"});
+      {"attempt", "rank", "offset", "limit", "tail", "tail_bytes"});
+  add("GET", "/api/v1/jobs/{id}/logs/stream", "its output as it is written", &Api::stream_logs,
+      {"attempt", "rank", "offset"});
   add("GET", "/api/v1/queue", "the jobs that wait, in the policy's order", &Api::get_queue);
   add("GET", "/api/v1/cluster", "a summary of the cluster", &Api::get_cluster);
   add("GET", "/api/v1/gpus", "every GPU", &Api::list_gpus);

@@ -27,7 +27,7 @@ bool is_server_fault(FailureKind failure) {
 
 bool has_started(const wire::AttemptReport& report) {
   if (report.state == "exited") return report.started_us && !never_ran(exit_of(report).failure);
-  return report.state != "starting";
+  return report.state != "starting" && report.state != "prepared";
 }
 
 bool was_interrupted(const wire::AttemptReport& report) {

@@ -208,6 +208,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (const auto* piece = std::get_if<wire::CheckpointPiece>(&*message))
       return checkpoints_.on_piece(session, *piece);
     if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
+    if (auto* hello = std::get_if<wire::Hello>(&*message)) hello->address = host_of_peer(peer);
     logic_->on_agent_message(session, *message, clock_.now());
   }
 

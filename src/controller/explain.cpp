@@ -55,30 +55,38 @@ std::string neighbours_text(const Core& core, const Job& job) {
   return text.empty() ? "" : "; it shares GPUs with job" + text.substr(0, text.size() - 1);
 }
 
+// "a, b"
+std::string servers_of(const Core& core, const Allocation& gpus) {
+  std::string servers;
+  for (const ServerGpus& part : gpus.parts())
+    servers += (servers.empty() ? "" : ", ") + core.servers()[part.server].description.name;
+  return servers;
+}
+
 std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const Job* job) {
   const store::JobRow& row = entry.row;
   if (!job)
     return fmt::format("job {} has ended: {}{}", row.id, row.state,
                        row.failure_message.empty() ? "" : " (" + row.failure_message + ")");
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
+  const std::string servers = servers_of(logic.core(), job->allocation);
   if (is_moving(job->state))
-    return fmt::format("job {} is {} on {}: {}", row.id, row.state, row.server, move_text(logic.core(), *job));
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, move_text(logic.core(), *job));
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
-    return fmt::format("job {} is {} on {}: {}", row.id, row.state, row.server, logic.checkpoints().text_of(*transfer));
-  return fmt::format("job {} is {} on {}{}{}", row.id, row.state, row.server, placement_text(logic, *job),
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, logic.checkpoints().text_of(*transfer));
+  if (entry.gang && entry.gang->is_broken())
+    return fmt::format("job {} is ending on {}: a part of it has ended", row.id, servers);
+  return fmt::format("job {} is {} on {}{}{}", row.id, row.state, servers, placement_text(logic, *job),
                      neighbours_text(logic.core(), *job));
 }
 
 }  // namespace
 
 std::string move_text(const Core& core, const Job& job) {
-  std::string servers;
-  for (const ServerGpus& part : job.target.parts())
-    servers += (servers.empty() ? "" : ", ") + core.servers()[part.server].description.name;
   const int gpus = job.target.count();
   return fmt::format("{} at a checkpoint, then it continues on {} GPU{} of {}",
                      job.gpus_awaited > 0 ? "it stops once they are free" : "it stops", gpus, gpus == 1 ? "" : "s",
-                     servers);
+                     servers_of(core, job.target));
 }
 
 namespace {

@@ -40,6 +40,7 @@ std::vector<store::PlacementRow> Incarnations::begin(const Core& core, const Job
     rows.push_back(std::move(row));
   }
   entry.placements.insert(entry.placements.end(), rows.begin(), rows.end());
+  follow_gang(entry);
   return rows;
 }
 
@@ -56,9 +57,9 @@ std::string Incarnations::uuids_of(const std::string& server, GpuSet gpus) const
 
 std::vector<store::PlacementRow> end_incarnation(JobEntry& entry, Instant now) {
   std::vector<store::PlacementRow> rows;
-  for (auto at = entry.placements.rbegin(); at != entry.placements.rend() && !at->ended_us; ++at) {
-    at->ended_us = now.us;
-    rows.push_back(*at);
+  if (entry.placements.empty()) return rows;
+  for (const store::PlacementRow& part : latest_placements(entry)) {
+    if (!part.ended_us) rows.push_back(end_placement(entry, part.rank, now));
   }
   return rows;
 }
@@ -71,22 +72,49 @@ const store::PlacementRow* latest_placement(const JobEntry& entry) {
   return entry.placements.empty() ? nullptr : placement_of(entry, entry.placements.back().attempt);
 }
 
-const store::PlacementRow* placement_of(const JobEntry& entry, int attempt) {
-  const auto at = std::find_if(entry.placements.rbegin(), entry.placements.rend(),
-                               [&](const store::PlacementRow& row) { return row.attempt == attempt && row.rank == 0; });
+std::span<const store::PlacementRow> latest_placements(const JobEntry& entry) {
+  const auto first =
+      std::ranges::find(entry.placements, entry.placements.back().incarnation, &store::PlacementRow::incarnation);
+  return {first, entry.placements.end()};
+}
+
+void follow_gang(JobEntry& entry) {
+  entry.gang.reset();
+  if (entry.placements.empty()) return;
+  const auto parts = latest_placements(entry);
+  if (parts.size() == 1) return;
+  entry.gang = std::make_unique<Gang>(parts.size());
+  for (const store::PlacementRow& part : parts) {
+    if (part.ended_us) entry.gang->lose(part.rank);
+  }
+}
+
+store::PlacementRow end_placement(JobEntry& entry, int rank, Instant now) {
+  const std::size_t before = entry.placements.size() - latest_placements(entry).size();
+  store::PlacementRow& row = entry.placements[before + static_cast<std::size_t>(rank)];
+  row.ended_us = now.us;
+  return row;
+}
+
+const store::PlacementRow* placement_of(const JobEntry& entry, int attempt, int rank) {
+  const auto at = std::find_if(entry.placements.rbegin(), entry.placements.rend(), [&](const store::PlacementRow& row) {
+    return row.attempt == attempt && row.rank == rank;
+  });
   return at == entry.placements.rend() ? nullptr : &*at;
 }
 
 const store::PlacementRow* present_placement(const JobEntry& entry, const std::string& server) {
-  for (auto at = entry.placements.rbegin(); at != entry.placements.rend() && !at->ended_us; ++at) {
-    if (at->server == server) return &*at;
+  if (entry.placements.empty()) return nullptr;
+  for (const store::PlacementRow& row : latest_placements(entry)) {
+    if (row.server == server && !row.ended_us) return &row;
   }
   return nullptr;
 }
 
-Output output_of(const JobEntry& entry, int attempt) {
-  const store::PlacementRow* placement = placement_of(entry, attempt);
+Output output_of(const JobEntry& entry, int attempt, int rank) {
+  const store::PlacementRow* placement = placement_of(entry, attempt, rank);
   if (placement) return {placement->server, incarnation_of(*placement)};
+  if (rank > 0) return {};
   return {entry.row.server, {"", entry.row.id, attempt, 0}};
 }
 

@@ -1,6 +1,7 @@
 // Gives each start of a job its incarnation, and records where it ran: one placement per server.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,16 +38,23 @@ std::vector<store::PlacementRow> end_incarnation(JobEntry& entry, Instant now);
 Incarnation incarnation_of(const store::PlacementRow& placement);
 // The first server of the latest incarnation; null if the job was never started.
 const store::PlacementRow* latest_placement(const JobEntry& entry);
+// All servers of the latest incarnation, by rank.
+std::span<const store::PlacementRow> latest_placements(const JobEntry& entry);
+// Begins to follow the latest incarnation as a gang if it has several servers: as if nothing were known of its parts but
+// those that are lost.
+void follow_gang(JobEntry& entry);
+// Nothing of the incarnation runs on this server any more. Returns the row to write.
+store::PlacementRow end_placement(JobEntry& entry, int rank, Instant now);
 // The placement on this server if the latest incarnation runs there and has not ended; else null.
 const store::PlacementRow* present_placement(const JobEntry& entry, const std::string& server);
-// The first server of one attempt; null if there is none.
-const store::PlacementRow* placement_of(const JobEntry& entry, int attempt);
+// A server of one attempt; null if there is none.
+const store::PlacementRow* placement_of(const JobEntry& entry, int attempt, int rank = 0);
 // Where the output of an attempt is. An attempt without a placement was begun by a version that recorded none.
 struct Output {
   std::string server;
   Incarnation incarnation;
 };
-Output output_of(const JobEntry& entry, int attempt);
+Output output_of(const JobEntry& entry, int attempt, int rank = 0);
 // Whether it is one of the job's incarnations, past or present.
 bool knows(const JobEntry& entry, const Incarnation& incarnation);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/placer.h"
+#include "policy/resizing_policy.h"
 #include "wire/job_spec_text.h"
 
 namespace sl::controller {
@@ -244,8 +245,7 @@ Result<Interventions::Planned> Interventions::resize(const Subject& subject, con
 
 // Where it runs, if there is room; else on any other server, if it may move.
 Result<Allocation> Interventions::place_resized(const Job& job, int gpus) const {
-  const ServerGpus& has = job.allocation.parts().front();
-  if (gpus < job.allocation.count()) return Allocation(has.server, has.gpus.lowest(gpus));
+  if (gpus < job.allocation.count()) return first_of(job.allocation, gpus);
   JobRequest request = job.request;
   request.gpus_min = request.gpus_max = request.gpus = gpus;
   const FreeGpus& free = core_.ledger().free();
@@ -254,9 +254,12 @@ Result<Allocation> Interventions::place_resized(const Job& job, int gpus) const 
   const auto elsewhere =
       job.request.migratable ? place(free, core_.servers(), request, gpus) : std::optional<Allocation>();
   if (elsewhere) return std::move(*elsewhere);
-  return conflict("no-room",
-                  fmt::format("no server has {} for job {}: {} has {} free beside those of the job", gpus_text(gpus),
-                              id_of(job), core_.servers()[has.server].description.name, free.count(has.server)))
+  std::string beside;
+  for (const ServerGpus& part : job.allocation.parts())
+    beside += fmt::format("{}{} has {} free", beside.empty() ? "" : ", ",
+                          core_.servers()[part.server].description.name, free.count(part.server));
+  return conflict("no-room", fmt::format("no server has {} for job {}: {} beside those of the job", gpus_text(gpus),
+                                         id_of(job), beside))
       .hint("schedulearn gpus")
       .note("a range lets the policy give it more when they become free: schedulearn scale " + id_of(job) +
             fmt::format(" {}..{}", job.allocation.count(), gpus))

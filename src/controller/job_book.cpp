@@ -192,7 +192,7 @@ Result<Allocation> restore_allocation(const JobEntry& entry, const Core& core) {
     const ServerIndex server = core.find_server(row.server);
     if (!server.valid())
       return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.job_id, row.server));
-    if (const GpuSet gpus = parse_gpu_list(row.gpus); !gpus.empty()) allocation.add(server, gpus);
+    allocation.append(server, parse_gpu_list(row.gpus));
   }
   return allocation;
 }

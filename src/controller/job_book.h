@@ -11,6 +11,7 @@
 #include <string>
 
 #include "controller/attempt_meter.h"
+#include "controller/gang.h"
 #include "controller/profiles.h"
 #include "core/core.h"
 #include "store/store.h"
@@ -45,6 +46,7 @@ struct JobEntry {
   Refusal refused = Refusal::none;              // the last decision about it that was refused, in its current state
   std::unique_ptr<Measurements> measured;       // null until it runs: most jobs of a long queue have none
   std::unique_ptr<const wire::JobSpec> spec;    // row.spec_json as it was last read, while the job is not over
+  std::unique_ptr<Gang> gang;                   // of the latest incarnation; null: it has one server
   bool is_retired = false;                      // its end is durable
 
   Measurements& measuring() {

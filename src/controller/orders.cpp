@@ -53,16 +53,13 @@ void Orders::carry_out(const Core& core, std::vector<Command>& commands) {
   }
 }
 
-// Where its processes are, or will be.
-Agent* Orders::agent_of(const JobEntry& entry) {
-  const store::PlacementRow* placement = latest_placement(entry);
-  Agent* agent = placement ? agents_.by_server(placement->server) : nullptr;
+Agent* Orders::agent_of(const std::string& server) {
+  Agent* agent = agents_.by_server(server);
   return agent && agent->session != 0 ? agent : nullptr;
 }
 
-std::vector<Incarnation> Orders::neighbours_of(const JobEntry& entry, const Job& job) const {
+std::vector<Incarnation> Orders::neighbours_of(const JobEntry& entry, const ServerGpus& part) const {
   std::vector<Incarnation> neighbours;
-  const ServerGpus& part = job.allocation.parts().front();
   part.gpus.for_each([&](int gpu) {
     core_.ledger().for_each_tenant(part.server, gpu, [&](JobIndex tenant) {
       const JobEntry* neighbour = book_.find(core_.job(tenant).request.id);
@@ -74,39 +71,90 @@ std::vector<Incarnation> Orders::neighbours_of(const JobEntry& entry, const Job&
 }
 
 void Orders::freeze(const JobEntry& entry) {
-  if (Agent* agent = agent_of(entry)) send(*agent, wire::FreezeAttempt{0, incarnation_of(*latest_placement(entry))});
+  const store::PlacementRow& placement = *latest_placement(entry);
+  if (Agent* agent = agent_of(placement.server)) send(*agent, wire::FreezeAttempt{0, incarnation_of(placement)});
 }
 
-// One that was frozen continues; any other is started.
+// One that was frozen continues; any other is started, on several servers only once all are ready (Gang).
 void Orders::start(JobEntry& entry, const Job& job) {
-  Agent* agent = agent_of(entry);
-  if (!agent || strangers_.hold_back(job.request.id)) return;
-  const store::PlacementRow& placement = *latest_placement(entry);
-  if (job.resumes || job.state == JobState::running)
-    return send(*agent, wire::ThawAttempt{0, incarnation_of(placement), neighbours_of(entry, job)});
-  wire::StartAttempt order;
-  order.incarnation = incarnation_of(placement);
-  order.first = entry.placements.front().incarnation;
-  order.resume = job.first_start.happened();
-  order.placement.rank = placement.rank;
-  order.placement.gpu_uuids = split_at_commas(placement.gpu_uuids);
-  job.allocation.parts().front().gpus.for_each([&](int gpu) { order.placement.gpus.push_back(gpu); });
-  order.neighbours = neighbours_of(entry, job);
-  order.spec = spec_of(entry);
-  if (checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) return;
-  send(*agent, std::move(order));
+  if (strangers_.hold_back(job.request.id) || (entry.gang && entry.gang->is_broken())) return;
+  const auto placements = latest_placements(entry);
+  for (const store::PlacementRow& placement : placements) {
+    Agent* agent = agent_of(placement.server);
+    const ServerIndex server = core_.find_server(placement.server);
+    const ServerGpus part{server, job.allocation.on(server)};
+    if (!agent || part.gpus.empty()) continue;
+    if (job.resumes || job.state == JobState::running) {
+      send(*agent, wire::ThawAttempt{0, incarnation_of(placement), neighbours_of(entry, part)});
+      continue;
+    }
+    wire::StartAttempt order;
+    order.incarnation = incarnation_of(placement);
+    order.first = entry.placements.front().incarnation;
+    order.resume = job.first_start.happened();
+    order.placement.rank = placement.rank;
+    order.placement.servers = static_cast<int>(placements.size());
+    order.placement.gpu_uuids = split_at_commas(placement.gpu_uuids);
+    part.gpus.for_each([&](int gpu) { order.placement.gpus.push_back(gpu); });
+    order.neighbours = neighbours_of(entry, part);
+    order.spec = spec_of(entry);
+    if (placement.rank == 0 && checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) continue;
+    send(*agent, std::move(order));
+  }
 }
 
 // One that moves is stopped like one that is preempted; its next attempt starts when it has ended (reconciler.h).
 void Orders::stop(JobEntry& entry, const Job& job) {
-  Agent* agent = agent_of(entry);
-  if (!agent) return;
   const bool moves = is_moving(job.state);
   const bool was_freezing = entry.stopping == StopReason::none && job.cancel_requested;
   const StopReason why = moves ? StopReason::preempted : was_freezing ? StopReason::cancelled : entry.stopping;
   wire::StopAttempt order = stop_order_for(entry, why);
   if (moves) order.reason = to_string(job.state);
-  send(*agent, std::move(order));
+  stop_parts(entry, order);
+}
+
+void Orders::stop_parts(const JobEntry& entry, const wire::StopAttempt& order) {
+  for (const store::PlacementRow& placement : latest_placements(entry)) {
+    Agent* agent = agent_of(placement.server);
+    const bool is_over = entry.gang && entry.gang->parts()[static_cast<std::size_t>(placement.rank)].end;
+    if (agent && !is_over) send(*agent, order);
+  }
+}
+
+void Orders::when_durable(JobId id, int attempt, std::function<void(JobEntry&, const Job&)> act) {
+  recorder_.when_durable([this, id, attempt, act = std::move(act)](const Status& status) {
+    const JobIndex index = core_.find(id);
+    JobEntry* entry = book_.find(id);
+    if (!entry || !index.valid() || core_.job(index).attempt != attempt) return;
+    status.ok() ? act(*entry, core_.job(index)) : when_durable(id, attempt, act);
+  });
+}
+
+void Orders::launch(JobId id, int attempt) {
+  when_durable(id, attempt, [this](JobEntry& entry, const Job& job) {
+    if (job.state != JobState::starting || !entry.gang->is_ready()) return;
+    wire::LaunchAttempt order;
+    const auto placements = latest_placements(entry);
+    order.incarnation = incarnation_of(placements.front());
+    for (const store::PlacementRow& placement : placements) {
+      const auto rank = static_cast<std::size_t>(placement.rank);
+      const Agent* agent = agents_.by_server(placement.server);
+      order.parts.push_back({placement.server, agent ? agent->hello.address : "", entry.gang->parts()[rank].port,
+                             job.allocation.on(core_.find_server(placement.server)).count()});
+    }
+    entry.gang->launch();
+    for (const store::PlacementRow& placement : placements) {
+      if (Agent* agent = agent_of(placement.server)) send(*agent, order);
+    }
+  });
+}
+
+void Orders::stop_rest(JobId id, int attempt) {
+  when_durable(id, attempt, [this](JobEntry& entry, const Job& job) {
+    constexpr double grace_s = 10;  // without the others it can only end
+    if (job.state != JobState::starting && job.state != JobState::running) return;  // it is told so anyway
+    stop_parts(entry, {0, incarnation_of(*latest_placement(entry)), "part_ended", "TERM", grace_s});
+  });
 }
 
 void Orders::stop_stranger(SessionId session, const wire::AttemptReport& report) {
@@ -119,14 +167,10 @@ void Orders::stop_stranger(SessionId session, const wire::AttemptReport& report)
 }
 
 void Orders::repeat(JobId id, int attempt, JobState state) {
-  recorder_.when_durable([this, id, attempt, state](const Status& status) {
-    const JobIndex index = core_.find(id);
-    JobEntry* entry = book_.find(id);
-    if (!entry || !index.valid() || core_.job(index).attempt != attempt || core_.job(index).state != state) return;
-    if (!status.ok()) return repeat(id, attempt, state);
-    const Job& job = core_.job(index);
-    if (is_to_be_frozen(*entry, job)) return freeze(*entry);
-    state == JobState::stopping || is_moving(state) ? stop(*entry, job) : start(*entry, job);
+  when_durable(id, attempt, [this, state](JobEntry& entry, const Job& job) {
+    if (job.state != state) return;
+    if (is_to_be_frozen(entry, job)) return freeze(entry);
+    state == JobState::stopping || is_moving(state) ? stop(entry, job) : start(entry, job);
   });
 }
 

@@ -36,6 +36,10 @@ class Orders : public Fleet {
   //
   // Repeats the order that `state` calls for, if the attempt is still in that state then.
   void repeat(JobId job, int attempt, JobState state);
+  // All parts of the job's attempt are prepared: they start.
+  void launch(JobId job, int attempt);
+  // A part of the job's attempt has ended, and not well: so do the others.
+  void stop_rest(JobId job, int attempt);
   // The agent of this session holds an attempt that it should not have.
   void stop_stranger(SessionId session, const wire::AttemptReport& report);
   // The agent may drop what it keeps of an attempt that has ended.
@@ -45,9 +49,12 @@ class Orders : public Fleet {
   void start(JobEntry& entry, const Job& job);
   void stop(JobEntry& entry, const Job& job);
   void freeze(const JobEntry& entry);
-  // The agent that gets a job's orders; null if it is not connected.
-  Agent* agent_of(const JobEntry& entry);
-  std::vector<Incarnation> neighbours_of(const JobEntry& entry, const Job& job) const;
+  void stop_parts(const JobEntry& entry, const wire::StopAttempt& order);
+  // Null if it is not connected.
+  Agent* agent_of(const std::string& server);
+  std::vector<Incarnation> neighbours_of(const JobEntry& entry, const ServerGpus& part) const;
+  // `act` is called once everything recorded so far is durable, if that attempt is still the present one.
+  void when_durable(JobId job, int attempt, std::function<void(JobEntry&, const Job&)> act);
   template <typename Order>
   void send(Agent& agent, Order order);
 

@@ -69,11 +69,12 @@ void count(JobEntry& entry, const Job& job, const wire::Progress& progress) {
 
 }  // namespace
 
-void ProgressReports::on_progress(const wire::Progress& progress, Instant now) {
+void ProgressReports::on_progress(const std::string& server, const wire::Progress& progress, Instant now) {
   const JobId id(progress.incarnation.job);
   JobEntry* entry = book_.find(id);
   const store::PlacementRow* placement = entry ? latest_placement(*entry) : nullptr;
-  if (!placement || incarnation_of(*placement) != progress.incarnation) return;  // of one that is over, or foreign
+  // of one that is over, or foreign, or from the others of its servers
+  if (!placement || placement->server != server || incarnation_of(*placement) != progress.incarnation) return;
   const JobIndex index = core_.find(id);
   entry->row.progress_json = progress_json(progress);
   if (!index.valid()) return recorder_.write_job(entry->row);  // the last line arrived after the end

@@ -13,7 +13,7 @@ class ProgressReports {
   ProgressReports(Core& core, JobBook& book, Recorder& recorder, Engine& engine)
       : core_(core), book_(book), recorder_(recorder), engine_(engine) {}
 
-  void on_progress(const wire::Progress& progress, Instant now);
+  void on_progress(const std::string& server, const wire::Progress& progress, Instant now);
   // Also updates what is known about the agent's GPUs.
   void on_telemetry(Agent& agent, const wire::Telemetry& telemetry, Instant now);
   // What the server's agent says of its GPUs. Those that are new to be missing get an event.

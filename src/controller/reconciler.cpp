@@ -22,6 +22,11 @@ wire::AttemptReport lost_report() {
 // Whatever its report says, it was about to end.
 bool is_being_ended(JobState state) { return state == JobState::stopping || is_moving(state); }
 
+// Its next attempt begins in this turn: of that nothing is known yet.
+bool is_of_present_attempt(const JobEntry& entry, const Job& job) {
+  return entry.placements.back().attempt == job.attempt;
+}
+
 // How long its processes lived, by the agent's clock.
 Duration duration_of(const wire::AttemptReport& report) {
   return report.started_us && report.ended_us ? Duration{*report.ended_us - *report.started_us} : Duration{};
@@ -38,6 +43,7 @@ void Reconciler::on_hello(const Agent& agent, bool is_restored, Instant now) {
 }
 
 void Reconciler::on_server_lost(const std::string& server, Instant now) {
+  lose_parts_on(server, now);
   for (const JobId job : strangers_.forget(server)) start_held_back(job);
   for (const JobId job : checkpoints_.on_server_lost(server, now)) start_held_back(job);
 }
@@ -51,7 +57,7 @@ void Reconciler::start_held_back(JobId job) {
 void Reconciler::on_report(const Agent& agent, const wire::AttemptReport& report, Instant now) {
   const bool is_ours = apply_report(agent.hello.server, report, now);
   if (report.state == "exited") {
-    orders_.forget(agent.hello.server, report);
+    if (!is_ours) orders_.forget(agent.hello.server, report);
     strangers_.remove(report.incarnation);
     if (!is_ours) start_held_back(JobId(report.incarnation.job));
   } else if (!is_ours) {
@@ -86,7 +92,12 @@ void Reconciler::on_lease_over(const std::string& server, Instant now) {
     const Job& job = core_.job(at);
     JobEntry* entry = book_.find(job.request.id);
     if (!entry || !present_placement(*entry, server)) continue;
-    if (spec_of(*entry).on_partition == "stop") engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
+    if (spec_of(*entry).on_partition != "stop") continue;
+    if (entry->gang) {
+      lose_part(*entry, job, present_placement(*entry, server)->rank, now);
+    } else {
+      engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
+    }
   }
   for (const JobId job : checkpoints_.on_lease_over(server)) start_held_back(job);
 }
@@ -103,16 +114,98 @@ void Reconciler::settle_missing(const Agent& agent, bool is_restored, Instant no
     const bool stands_still = held && report->state == "frozen";
     const bool has_no_order = job.state == JobState::starting || (held && is_moving(job.state));
     if (job.gpus_awaited > 0 && has_no_order) continue;
+    if (entry->gang) {
+      settle_missing_part(*entry, job, *placement, held, is_restored, now);
+      continue;
+    }
     if (!held && is_restored && job.state == JobState::starting) {
       engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);
     } else if (held ? is_being_ended(job.state) || stands_still != (job.state == JobState::suspended)
                     : job.state == JobState::starting && !job.resumes) {
       orders_.repeat(job.request.id, job.attempt, job.state);
     } else if (!held) {
-      apply_exit(*entry, job, lost_report(), now);
+      apply_exit(*entry, job, agent.hello.server, lost_report(), now);
     }
   }
 }
+
+// ---- attempts on several servers ----
+
+// A part that its agent has is told again to end, if it is to; one that it does not have was never ordered to start, or
+// is lost.
+void Reconciler::settle_missing_part(JobEntry& entry, const Job& job, const store::PlacementRow& placement,
+                                     bool is_held, bool is_restored, Instant now) {
+  const JobId id = job.request.id;
+  if (!is_of_present_attempt(entry, job)) return;
+  if (is_being_ended(job.state) || entry.gang->is_broken()) {
+    if (!is_held) return lose_part(entry, job, placement.rank, now);
+    is_being_ended(job.state) ? orders_.repeat(id, job.attempt, job.state) : orders_.stop_rest(id, job.attempt);
+  } else if (!is_held) {
+    const bool may_have_run = entry.gang->has_begun() || is_restored;
+    may_have_run ? lose_part(entry, job, placement.rank, now) : orders_.repeat(id, job.attempt, JobState::starting);
+  }
+}
+
+void Reconciler::lose_part(JobEntry& entry, const Job& job, int rank, Instant now) {
+  if (!is_of_present_attempt(entry, job)) return;
+  entry.gang->lose(rank);
+  follow_up(entry, job, now);
+}
+
+// For good: after a restart of the controller they are still lost.
+void Reconciler::lose_parts_on(const std::string& server, Instant now) {
+  for (const JobIndex at : jobs_with_processes(core_)) {
+    const Job& job = core_.job(at);
+    JobEntry* entry = book_.find(job.request.id);
+    const store::PlacementRow* placement = entry && entry->gang ? present_placement(*entry, server) : nullptr;
+    if (!placement) continue;
+    const int rank = placement->rank;
+    recorder_.write({end_placement(*entry, rank, now)});
+    lose_part(*entry, job, rank, now);
+  }
+}
+
+void Reconciler::apply_part(JobEntry& entry, const Job& job, int rank, const wire::AttemptReport& report, Instant now) {
+  entry.gang->on_report(rank, report);
+  follow_up(entry, job, now);
+}
+
+// What follows from the state of its parts.
+void Reconciler::follow_up(JobEntry& entry, const Job& job, Instant now) {
+  const JobId id = job.request.id;
+  const Gang& gang = *entry.gang;
+  if (job.state == JobState::starting && gang.has_started() && !gang.is_broken())
+    engine_.feed(AttemptStarted{id, job.attempt}, now);
+  if (gang.has_ended()) {
+    const std::vector<Gang::Part> parts = gang.parts();
+    const int rank = gang.rank_of_failure().value_or(0);
+    const std::vector<store::PlacementRow> placements(latest_placements(entry).begin(), latest_placements(entry).end());
+    apply_exit(entry, job, placements[static_cast<std::size_t>(rank)].server, gang.outcome(), now);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].end->incarnation.job == id.value) orders_.forget(placements[i].server, *parts[i].end);
+    }
+  } else if (!is_being_ended(job.state) && entry.gang->take_break()) {
+    note_break(entry, job, now);
+    orders_.stop_rest(id, job.attempt);
+  } else if (gang.is_ready() && job.state == JobState::starting) {
+    orders_.launch(id, job.attempt);
+  }
+}
+
+// Goes into the history of the job: what the others are stopped for.
+void Reconciler::note_break(const JobEntry& entry, const Job& job, Instant now) {
+  const int rank = entry.gang->rank_of_failure().value_or(0);
+  const auto& end = entry.gang->parts()[static_cast<std::size_t>(rank)].end;
+  const std::string what = end ? describe_failure(exit_of(*end), *end) : "it cannot follow the others any more";
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job.part_ended",
+                         .job_id = entry.row.id,
+                         .server = latest_placements(entry)[static_cast<std::size_t>(rank)].server,
+                         .text = fmt::format("rank {} of attempt {}: {}; the others are stopped", rank, job.attempt,
+                                             what.empty() ? "it was stopped" : what)});
+}
+
+// ---- reports ----
 
 // Returns whether the attempt should exist.
 bool Reconciler::apply_report(const std::string& server, const wire::AttemptReport& report, Instant now) {
@@ -125,11 +218,15 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   const store::PlacementRow* placement = present_placement(*entry, server);
   if (!placement || incarnation_of(*placement) != report.incarnation) return false;
   if (placement->attempt != job.attempt) return false;  // that of its next attempt will be known after this turn
-  entry->pid = report.pid;
+  if (placement->rank == 0) entry->pid = report.pid;
   for (store::PlacementRow& row : entry->placements) {
-    if (&row == placement) checkpoints_.on_report(*entry, row, report, now);
+    if (&row == placement && row.rank == 0) checkpoints_.on_report(*entry, row, report, now);
   }
-  if (report.started_us) entry->measuring().started_us = *report.started_us;
+  if (report.started_us && placement->rank == 0) entry->measuring().started_us = *report.started_us;
+  if (entry->gang) {
+    apply_part(*entry, job, placement->rank, report, now);
+    return true;
+  }
   const bool stands_still = report.state == "frozen";
   if (job.state == JobState::starting && has_started(report) && !stands_still)
     engine_.feed(AttemptStarted{id, job.attempt}, now);
@@ -137,11 +234,15 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
     if (entry->measured) entry->measured->meter.begin_again();
     engine_.feed(AttemptSuspended{id, job.attempt}, now);
   }
-  if (report.state == "exited") apply_exit(*entry, core_.job(index), report, now);
+  if (report.state == "exited") {
+    apply_exit(*entry, core_.job(index), server, report, now);
+    orders_.forget(server, report);
+  }
   return true;
 }
 
-void Reconciler::apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now) {
+void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& server,
+                            const wire::AttemptReport& report, Instant now) {
   Exit exit = exit_of(report);
   const JobId id(entry.row.id);
   const wire::JobSpec& spec = spec_of(entry);
@@ -154,9 +255,9 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const wire::Attempt
   const bool stopped = job.state == JobState::stopping && was_interrupted(report);
   if (stopped && entry.stopping == StopReason::time_limit) exit.failure = FailureKind::time_limit;
   if (is_server_fault(exit.failure)) {
-    note_server_fault(entry, job, exit, report, now);
+    note_server_fault(entry, job, server, exit, report, now);
   } else {
-    health_.on_end({entry.row.server, entry.row.user, id, spec.command, exit.failure, duration_of(report),
+    health_.on_end({server, entry.row.user, id, spec.command, exit.failure, duration_of(report),
                     is_being_ended(job.state) || asks_again(exit)},
                    now);
   }
@@ -165,12 +266,15 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const wire::Attempt
       report.stopped_by == "lease" && spec.on_partition == "stop" && exit.failure != FailureKind::time_limit;
   const bool preempted = stopped && entry.stopping == StopReason::preempted;
   const bool moved = is_moving(job.state) && was_interrupted(report);
-  const std::optional<Instant> again = fenced || preempted || moved ? now : next_start(entry, job, exit, now);
+  // Stopped because of a part that had ended, and how is not known any more.
+  const bool taken_along = entry.gang && report.stopped_by == "order" && !is_being_ended(job.state);
+  const bool goes_on = fenced || preempted || moved || taken_along;
+  const std::optional<Instant> again = goes_on ? now : next_start(entry, job, exit, now);
   if (again) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);
     if (*again > now) hold_until(id, *again, now);
   } else {
-    end_or_retry(entry, job, spec, exit, report, now);
+    end_or_retry(entry, job, spec, server, exit, report, now);
   }
   entry.pid = 0;
 }
@@ -187,7 +291,7 @@ std::optional<Instant> Reconciler::next_start(JobEntry& entry, const Job& job, c
 }
 
 // Goes into the history of the job. A server that fails jobs gets no new ones for a while.
-void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const Exit& exit,
+void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
                                    const wire::AttemptReport& report, Instant now) {
   const bool is_lost = exit.failure == FailureKind::server_lost;
   if (is_lost && is_being_ended(job.state)) return;
@@ -195,14 +299,14 @@ void Reconciler::note_server_fault(const JobEntry& entry, const Job& job, const 
   recorder_.write_event({.at_us = now.us,
                          .kind = "job.server_fault",
                          .job_id = entry.row.id,
-                         .server = entry.row.server,
+                         .server = server,
                          .text = fmt::format("attempt {} ended by the server's fault ({}): {}", job.attempt,
                                              to_string(exit.failure), what)});
-  if (!is_lost) health_.on_server_fault(entry.row.server, fmt::format("job {}: {}", entry.row.id, what), now);
+  if (!is_lost) health_.on_server_fault(server, fmt::format("job {}: {}", entry.row.id, what), now);
 }
 
-void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const Exit& exit,
-                              const wire::AttemptReport& report, Instant now) {
+void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
+                              const Exit& exit, const wire::AttemptReport& report, Instant now) {
   const JobId id(entry.row.id);
   const bool retry = exit.failure != FailureKind::none && !job.cancel_requested && job.failures < spec.retry.max &&
                      matches_retry(spec.retry, exit);
@@ -213,6 +317,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
     if (exit.failure != FailureKind::none && !cancelled) {
       entry.row.failure_kind = to_string(exit.failure);
       entry.row.failure_message = describe_final_failure(exit, report);
+      if (entry.gang) entry.row.failure_message = fmt::format("on {}: {}", server, entry.row.failure_message);
     }
   }
   engine_.feed(AttemptExited{id, job.attempt, exit, retry}, now);

@@ -42,12 +42,21 @@ class Reconciler {
 
  private:
   bool apply_report(const std::string& server, const wire::AttemptReport& report, Instant now);
-  void apply_exit(JobEntry& entry, const Job& job, const wire::AttemptReport& report, Instant now);
+  void apply_part(JobEntry& entry, const Job& job, int rank, const wire::AttemptReport& report, Instant now);
+  void lose_part(JobEntry& entry, const Job& job, int rank, Instant now);
+  void follow_up(JobEntry& entry, const Job& job, Instant now);
+  void note_break(const JobEntry& entry, const Job& job, Instant now);
+  void lose_parts_on(const std::string& server, Instant now);
+  void settle_missing_part(JobEntry& entry, const Job& job, const store::PlacementRow& placement, bool is_held,
+                           bool is_restored, Instant now);
+  // `server`: where it ended, of several the one that ended it.
+  void apply_exit(JobEntry& entry, const Job& job, const std::string& server, const wire::AttemptReport& report,
+                  Instant now);
   std::optional<Instant> next_start(JobEntry& entry, const Job& job, const Exit& exit, Instant now);
-  void note_server_fault(const JobEntry& entry, const Job& job, const Exit& exit, const wire::AttemptReport& report,
-                         Instant now);
-  void end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const Exit& exit,
-                    const wire::AttemptReport& report, Instant now);
+  void note_server_fault(const JobEntry& entry, const Job& job, const std::string& server, const Exit& exit,
+                         const wire::AttemptReport& report, Instant now);
+  void end_or_retry(JobEntry& entry, const Job& job, const wire::JobSpec& spec, const std::string& server,
+                    const Exit& exit, const wire::AttemptReport& report, Instant now);
   bool is_of_same_job(const Incarnation& incarnation) const;
   void settle_missing(const Agent& agent, bool is_restored, Instant now);
   void note_foreign(const std::string& server, const Incarnation& incarnation, Instant now);

@@ -86,6 +86,7 @@ void Restart::restore_servers(const std::vector<store::ServerRow>& rows, Instant
 void Restart::restore_unfinished(const store::JobRow& row, std::vector<store::PlacementRow> placements, Instant now) {
   JobEntry& entry = book_.add(row);
   entry.placements = std::move(placements);
+  follow_gang(entry);
   Result<Job> restored = restore_job(entry, profiles_, core_);
   if (!restored.ok()) return set_aside(entry, restored.error().message, now);
   entry.stopping = parse_stop_reason(row.extra_json);

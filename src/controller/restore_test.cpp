@@ -195,7 +195,7 @@ TEST_F(RestoreTest, an_agent_of_an_older_version_is_refused_in_plain_words) {
   logic->on_agent_message(7, hello, now);
   ASSERT_EQ(world.all<wire::Refused>().size(), 1u);
   EXPECT_EQ(world.all<wire::Refused>()[0].message,
-            "the agent of old is of an older version of schedulearn than the controller (protocol 1, not 3): install "
+            "the agent of old is of an older version of schedulearn than the controller (protocol 1, not 4): install "
             "the same version on both and start the agent again; its jobs run on");
 }
 

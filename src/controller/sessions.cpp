@@ -113,7 +113,8 @@ void Sessions::on(SessionId session, const wire::AttemptChanged& changed, Instan
 }
 
 void Sessions::on(SessionId session, const wire::Progress& progress, Instant now) {
-  if (agents_.by_session(session)) progress_reports_.on_progress(progress, now);
+  if (const Agent* agent = agents_.by_session(session))
+    progress_reports_.on_progress(agent->hello.server, progress, now);
 }
 
 void Sessions::on(SessionId session, const wire::CheckpointOffered& offered, Instant now) {
@@ -178,7 +179,7 @@ void Sessions::declare_lost(const std::string& server, const std::string& by, In
                             std::function<void(const Status&)> done) {
   if (const auto silent = find_silent(server, "it is not lost"); !silent.ok()) return done(silent.error());
   note_request("server.declared_lost", server, by, now);
-  engine_.feed(ServerLost{server}, now);
+  engine_.feed(ServerLost{server, true}, now);
   reconciler_.on_server_lost(server, now);
   recorder_.when_durable(std::move(done));
 }

@@ -36,14 +36,22 @@ json::array gpu_names(const std::string& server, const std::string& gpus) {
   return names;
 }
 
+json::object part_view(const std::string& server, const std::string& gpus, int rank, std::int64_t pid) {
+  return {{"server", server},
+          {"gpus", gpu_names(server, gpus)},
+          {"rank", rank},
+          {"pid", pid ? json::value(pid) : json::value(nullptr)},
+          {"container_id", nullptr}};
+}
+
 json::array placement_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   if (row.server.empty()) return {};
-  return {json::object{{"server", row.server},
-                       {"gpus", gpu_names(row.server, row.gpus)},
-                       {"rank", 0},
-                       {"pid", entry.pid ? json::value(entry.pid) : json::value(nullptr)},
-                       {"container_id", nullptr}}};
+  if (!entry.gang) return {part_view(row.server, row.gpus, 0, entry.pid)};
+  json::array parts;
+  for (const store::PlacementRow& part : latest_placements(entry))
+    parts.push_back(part_view(part.server, part.gpus, part.rank, part.rank == 0 ? entry.pid : 0));
+  return parts;
 }
 
 // One run of the job on one server.

@@ -286,6 +286,7 @@ void Core::on(const ServerLost& event) {
       if (is_moving(job.state) && !job.target.on(server).empty()) lifecycle_.preempt(index);  // it runs elsewhere
       continue;
     }
+    if (event.spares_spread && job.allocation.parts().size() > 1) continue;
     job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index);
   }
   std::vector<JobIndex> waiting(jobs_.waiting());

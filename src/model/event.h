@@ -114,9 +114,11 @@ struct ServerJoined {
 struct ServerSilent {
   std::string server;
 };
-// The server is gone, and with certainty every attempt on it.
+// The server is gone, and with certainty every process on it. `spares_spread`: attempts that also have other servers
+// may still have processes there; they end when that is reported of them.
 struct ServerLost {
   std::string server;
+  bool spares_spread = false;
 };
 struct ServerDrained {
   std::string server;

@@ -133,7 +133,7 @@ struct Loaded {
   std::vector<JobRow> unfinished_jobs;    // by id
   std::vector<JobRow> finished_jobs;      // the latest, oldest first
   std::vector<TotalRow> finished_totals;  // one per state
-  std::vector<PlacementRow> placements;   // of these jobs, in the order they began
+  std::vector<PlacementRow> placements;   // of these jobs, in the order they began, each by rank
   std::vector<ServerRow> servers;         // in the order they joined
   std::vector<PolicyRow> policies;        // the latest, oldest first
   std::vector<SettingRow> settings;

@@ -27,6 +27,8 @@ constexpr const char* type_name<Refused> = "refused";
 template <>
 constexpr const char* type_name<StartAttempt> = "start_attempt";
 template <>
+constexpr const char* type_name<LaunchAttempt> = "launch_attempt";
+template <>
 constexpr const char* type_name<StopAttempt> = "stop_attempt";
 template <>
 constexpr const char* type_name<FreezeAttempt> = "freeze_attempt";

@@ -1,5 +1,5 @@
 // Messages between controller and agent: JSON text frames over one WebSocket on the controller's port, path
-// /api/v1/agent, opened by the agent. Version 3 (docs/formats/agent-protocol.md).
+// /api/v1/agent, opened by the agent. Version 4 (docs/formats/agent-protocol.md).
 //
 // Every frame is {"type": "...", ...fields}. Reports of the agent and orders of the controller carry `seq`, counted per
 // direction and session from 1: duplicates are ignored, and if one is missing the session is given up. The next session
@@ -28,7 +28,7 @@ BOOST_DESCRIBE_STRUCT(Incarnation, (), (cluster, job, attempt, number))
 
 namespace sl::wire {
 
-inline constexpr int agent_protocol_version = 3;
+inline constexpr int agent_protocol_version = 4;
 
 // A process that uses a GPU and belongs to none of our attempts.
 struct GpuProcess {
@@ -65,12 +65,13 @@ struct CheckpointCopy {
 };
 BOOST_DESCRIBE_STRUCT(CheckpointCopy, (), (outcome, text, bytes, seconds))
 
-// The state of an attempt on the agent. state: starting | running | frozen | stopping | exited.
+// The state of an attempt on the agent. state: starting | prepared | running | frozen | stopping | exited.
 struct AttemptReport {
   Incarnation incarnation;
   std::string state;
   std::int64_t pid = 0;
   std::vector<int> gpus;                   // indexes on this server
+  int port = 0;                            // prepared: reserved on this server, for the parts to meet on
   std::optional<std::int64_t> started_us;  // UTC, microseconds
   std::optional<std::int64_t> ended_us;
   std::optional<int> exit_code;  // set if it exited by itself
@@ -85,7 +86,7 @@ struct AttemptReport {
   std::optional<CheckpointCopy> checkpoint_copy;  // if its order named a checkpoint
 };
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
-                      (incarnation, state, pid, gpus, started_us, ended_us, exit_code, signal, failure_kind,
+                      (incarnation, state, pid, gpus, port, started_us, ended_us, exit_code, signal, failure_kind,
                        failure_message, stopped_by, checkpoint_bytes, checkpoint_s, checkpoint_copy))
 
 // ---- agent -> controller ----
@@ -105,10 +106,11 @@ struct Hello {  // first frame of a session
   std::int64_t last_job = 0;            // the highest job number of that cluster that it has heard of
   std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
   bool copies_checkpoints = false;      // false: an older agent
+  std::string address;                  // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
-                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints))
+                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -209,10 +211,11 @@ BOOST_DESCRIBE_STRUCT(Refused, (), (code, message))
 // The part of an incarnation that runs on the server the order goes to.
 struct Placement {
   int rank = 0;                        // of this server among those of the incarnation
+  int servers = 1;                     // that the incarnation runs on
   std::vector<int> gpus;               // indexes on this server
   std::vector<std::string> gpu_uuids;  // of the same GPUs in the same order; empty: the controller does not know them
 };
-BOOST_DESCRIBE_STRUCT(Placement, (), (rank, gpus, gpu_uuids))
+BOOST_DESCRIBE_STRUCT(Placement, (), (rank, servers, gpus, gpu_uuids))
 
 // Where the checkpoint of the job is: to be fetched before the attempt starts.
 struct CheckpointSource {
@@ -225,7 +228,9 @@ struct CheckpointSource {
 };
 BOOST_DESCRIBE_STRUCT(CheckpointSource, (), (server, address, port, secret, nonce, subfolder, bytes))
 
-// Given again while the checkpoint is being fetched, the new order counts: the source may have changed, or be lost.
+// An incarnation on several servers starts on all or none: this order has each agent make everything ready and report
+// the state "prepared", and LaunchAttempt follows when all have. Given again while the checkpoint is being fetched, the
+// new order counts: the source may have changed, or be lost.
 struct StartAttempt {
   std::int64_t seq = 0;
   Incarnation incarnation;
@@ -238,6 +243,23 @@ struct StartAttempt {
 };
 BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint))
 
+// The part of an incarnation on one of its servers.
+struct AttemptPart {
+  std::string server;
+  std::string address;  // as in Hello
+  int port = 0;         // as in its AttemptReport
+  int gpus = 0;
+};
+BOOST_DESCRIBE_STRUCT(AttemptPart, (), (server, address, port, gpus))
+
+// All parts of the incarnation are prepared: this one starts now.
+struct LaunchAttempt {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+  std::vector<AttemptPart> parts;  // by rank
+};
+BOOST_DESCRIBE_STRUCT(LaunchAttempt, (), (seq, incarnation, parts))
+
 // An attempt of the same job is to start on another server: have the checkpoint of `source` ready for its agent.
 struct OfferCheckpoint {
   std::int64_t seq = 0;
@@ -247,8 +269,8 @@ struct OfferCheckpoint {
 };
 BOOST_DESCRIBE_STRUCT(OfferCheckpoint, (), (seq, incarnation, source, secret))
 
-struct
-    StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit | stranger
+struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit |
+                      // stranger | part_ended
   std::int64_t seq = 0;
   Incarnation incarnation;
   std::string reason;
@@ -334,8 +356,8 @@ BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery,
                                   CheckpointOffered, CheckpointProgress, CheckpointRead, CheckpointPiece, Ping>;
 using ControllerMessage =
-    std::variant<Welcome, Refused, StartAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt, LogRead,
-                 JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;
+    std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
+                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

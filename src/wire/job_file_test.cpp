@@ -138,7 +138,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\ngpus = \"many\"", "bad-gpus", "/gpus"},
     {"command = \"x\"\ngpus = \"4..1\"", "bad-gpus", "/gpus"},
     {"command = \"x\"\ngpus = 0", "not-supported-yet", "/gpus"},
-    {"command = \"x\"\nservers = 2", "not-supported-yet", "/servers"},
+    {"command = \"x\"\nservers = 2", "bad-servers", "/servers"},
     {"command = \"x\"\nservers = 0", "bad-servers", "/servers"},
     {"command = \"x\"\nlaunch = \"horovod\"", "not-supported-yet", "/launch"},
     {"command = \"x\"\nlaunch = \"mpi\"", "not-supported-yet", "/launch"},

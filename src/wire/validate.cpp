@@ -132,9 +132,10 @@ Status validate_gpus(const JobSpec& spec) {
         .hint("ask for one: --gpus 1")
         .at("/gpus");
   if (spec.servers < 1) return invalid("bad-servers", "a job runs on at least one server").at("/servers");
-  if (spec.servers > 1)
-    return invalid("not-supported-yet", "a job on several servers is not supported yet")
-        .hint("leave servers out")
+  if (spec.servers > spec.gpus.max)
+    return invalid("bad-servers", std::to_string(spec.gpus.max) + (spec.gpus.max == 1 ? " GPU" : " GPUs") +
+                                      " cannot be on " + std::to_string(spec.servers) + " servers")
+        .hint("servers = 2 lets the GPUs be on 2 servers")
         .at("/servers");
   return {};
 }

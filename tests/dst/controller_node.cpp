@@ -122,7 +122,7 @@ void ControllerNode::write(const store::Batch& batch) {
     disk_.jobs[row.id] = row;
   }
   for (const store::PlacementRow& row : batch.placements)
-    disk_.placements[{row.job_id, row.incarnation, row.server}] = row;
+    disk_.placements[{row.job_id, row.incarnation, row.rank}] = row;
   context_.judge.durable(batch);
   for (const store::IdempotencyRow& row : batch.keys) disk_.keys[row.job_id] = row;
   disk_.keys.erase(disk_.keys.begin(), disk_.keys.upper_bound(batch.forget_keys_to));

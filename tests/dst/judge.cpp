@@ -73,6 +73,12 @@ void Judge::frozen(std::int64_t leader, bool frozen) {
 
 void Judge::started(std::int64_t leader, Running running) {
   const auto [job, attempt] = running.key;
+  if (may_be_gang(job)) {
+    check_gpus(running);
+    part_started(running);
+    truth_.running.emplace(leader, std::move(running));
+    return;
+  }
   for (const auto& [pid, other] : truth_.running) {
     require(other.key.job != job, "job {} runs twice: attempt {} on {} and attempt {} on {}", job, other.key.attempt,
             other.server, attempt, running.server);
@@ -148,18 +154,32 @@ void Judge::launches(const std::string& server, const std::string& key) const {
 
 // ---- the launcher ----
 
+void Judge::wrote_end(const std::string& server, const agent::LauncherState& state) {
+  const AttemptKey key = attempt_of(state.key);
+  if (may_be_gang(key.job)) {
+    gangs_[key][server].end = state;
+    return;
+  }
+  truth_.attempts[key].end = state;
+}
+
 void Judge::writes_end(const agent::LauncherState& state) const {
+  if (may_be_gang(attempt_of(state.key).job)) return;
   require(!truth_of(attempt_of(state.key)).cannot_be_known || state.failure_kind == "lost",
           "the launcher records how {} ended and cannot know", state.key);
 }
 
 void Judge::launcher_tells(const agent::LauncherState& state) const {
+  if (may_be_gang(attempt_of(state.key).job)) return;
   const AttemptTruth& truth = truth_of(attempt_of(state.key));
   if (state.state != "exited" || (state.failure_kind == "lost" && !truth.end)) return;
   require(truth.end.has_value(), "the end of {} is told and not on disk", state.key);
 }
 
-void Judge::must_be_over(AttemptKey key, const char* what) const {
+// All of the attempt, unless this server was lost.
+void Judge::must_be_over(const std::string& server, AttemptKey key, const char* what) const {
+  const Parts* parts = parts_of(key);
+  if (parts && parts->contains(server) && parts->at(server).is_over) return;
   const Life* life = find(key.job);
   require(life != nullptr, "{} {} and its job is not in the database", to_string(key), what);
   require(life->row.attempt != key.attempt || !is_active(life->row.state),
@@ -178,9 +198,12 @@ void Judge::controller_hears(const std::string& server, const wire::AgentMessage
   }
   if (before + Duration::whole_seconds(40) <= now) truth.silences.push_back({before, now});
   truth.heard = now;
-  if (const auto* changed = std::get_if<wire::AttemptChanged>(&message)) hear_of_end(changed->report);
+  if (const auto* changed = std::get_if<wire::AttemptChanged>(&message)) {
+    hear_of_end(changed->report);
+    hear_of_part(server, changed->report);
+  }
   if (const auto* hello = std::get_if<wire::Hello>(&message)) {
-    for (const wire::AttemptReport& report : hello->attempts) hear_of_end(report);
+    for (const wire::AttemptReport& report : hello->attempts) hear_of_end(report), hear_of_part(server, report);
     hear_of_gpus(truth, hello->gpus, gpus);
   }
   if (const auto* telemetry = std::get_if<wire::Telemetry>(&message)) hear_of_gpus(truth, telemetry->gpus, gpus);
@@ -219,7 +242,7 @@ void Judge::controller_turns(bool calm) {
   const Instant works_since = std::max(truth_.controller_works_since, truth_.controller_started);
   if (now < works_since + patience) return;
   for (const auto& [job, life] : lives_) {
-    if (!is_active(life.state) || life.spec.on_partition != "stop") continue;
+    if (!is_active(life.state) || life.spec.on_partition != "stop" || life.spec.servers > 1) continue;
     require(now < std::max(works_since, truth_.servers[life.row.server].heard) + patience,
             "job {} is {} on {}, which has been silent for long", job, life.state, life.row.server);
   }
@@ -232,6 +255,13 @@ void Judge::progress_sent(const wire::Progress& progress) {
 
 // An order leaves only when what it rests on is durable.
 void Judge::orders(const std::string& server, const wire::ControllerMessage& message) {
+  const auto job = std::visit(
+      [](const auto& order) -> std::int64_t {
+        if constexpr (requires { order.incarnation; }) return order.incarnation.job;
+        return 0;
+      },
+      message);
+  if (may_be_gang(job)) return part_ordered(server, message);
   if (const auto* start = std::get_if<wire::StartAttempt>(&message)) {
     const Life* life = find(start->incarnation.job);
     require(life && life->row.state == "starting" && life->row.attempt == start->incarnation.attempt &&
@@ -272,7 +302,7 @@ void Judge::orders(const std::string& server, const wire::ControllerMessage& mes
             thaw->incarnation.attempt, server);
   }
   if (const auto* forget = std::get_if<wire::ForgetAttempt>(&message))
-    must_be_over({forget->incarnation.job, forget->incarnation.attempt}, "may be forgotten");
+    must_be_over(server, {forget->incarnation.job, forget->incarnation.attempt}, "may be forgotten");
 }
 
 // ---- clients ----
@@ -320,7 +350,8 @@ void Judge::release_answered(std::int64_t job, const Result<JobId>& answer) cons
   const Life* life = find(job);
   if (!life || life->attempt > 0) return;
   const bool says_released = answer.ok() || answer.error().code == "job-not-held";
-  require(!says_released || life->row.state != "held" || truth_.holds.count(job) != 0, "job {} is said to be released, the database says held", job);
+  require(!says_released || life->row.state != "held" || truth_.holds.count(job) != 0,
+          "job {} is said to be released, the database says held", job);
 }
 
 void Judge::policy_answered(const std::string& name) const {

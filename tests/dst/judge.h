@@ -3,6 +3,7 @@
 //
 //   judge.cpp          processes, orders, answers, ends
 //   judge_history.cpp  every durable change of a job must be explained by what really happened
+//   judge_gangs.cpp    the same for jobs that may be on several servers: all parts of an attempt, or none
 #pragma once
 
 #include <fmt/format.h>
@@ -55,6 +56,9 @@ class Judge {
   void gpu_is_blamed(const std::string& key, const std::set<int>& present) const;
   void memory_lost(const std::string& server);
 
+  // It asked for several servers.
+  bool may_be_gang(std::int64_t job) const;
+
   // ---- the agent ----
   // It counts its lease from then on, or starts an attempt: the controller must have heard it since, or at most a lease ago.
   void counts_lease(const std::string& server, Instant from) const;
@@ -62,9 +66,11 @@ class Judge {
 
   // ---- the launcher ----
   void writes_end(const agent::LauncherState& state) const;  // not yet for good
-  void wrote_end(const agent::LauncherState& state) { truth_.attempts[attempt_of(state.key)].end = state; }
+  void wrote_end(const std::string& server, const agent::LauncherState& state);
   void launcher_tells(const agent::LauncherState& state) const;
-  void launcher_forgets(const std::string& key) const { must_be_over(attempt_of(key), "is forgotten"); }
+  void launcher_forgets(const std::string& server, const std::string& key) const {
+    must_be_over(server, attempt_of(key), "is forgotten");
+  }
 
   // ---- what the controller hears, orders and records ----
   void controller_starts() { truth_.controller_started = heap_.now(); }
@@ -131,7 +137,24 @@ class Judge {
   const AttemptTruth& truth_of(AttemptKey key) const;
   void hear_of_end(const wire::AttemptReport& report);
   void hear_of_gpus(ServerTruth& server, const std::vector<wire::GpuReport>& gpus, int count) const;
-  void must_be_over(AttemptKey key, const char* what) const;
+  void must_be_over(const std::string& server, AttemptKey key, const char* what) const;
+
+  // ---- judge_gangs.cpp ----
+  // On one server of an attempt, as far as the database and the world know.
+  struct Part {
+    int rank = 0;
+    std::string gpus;
+    bool is_prepared = false;  // the controller has heard so
+    bool has_started = false;
+    bool is_over = false;  // the database says so
+    std::optional<agent::LauncherState> end;
+  };
+  using Parts = std::map<std::string, Part>;  // by server
+  const Parts* parts_of(AttemptKey key) const;
+  void hear_of_part(const std::string& server, const wire::AttemptReport& report);
+  void part_started(const Running& running);
+  void part_ordered(const std::string& server, const wire::ControllerMessage& message);
+  void check_gang(const Life& life, const std::string& from, const store::EventRow& event, const store::JobRow& row);
   // The job goes back to the queue, or is ordered to start: which of its checkpoints are on servers that are cut off.
   void notes_cut_off(AttemptKey key, Instant at);
 
@@ -159,6 +182,7 @@ class Judge {
   const Heap& heap_;
   Truth truth_;
   std::map<std::int64_t, Life> lives_;
+  std::map<AttemptKey, Parts> gangs_;
   std::map<std::string, std::int64_t> accepted_;
   std::map<std::string, std::int64_t> keys_;  // durable ones
   std::vector<store::PolicyRow> policies_;    // durable ones

@@ -50,6 +50,10 @@ void Judge::durable(const store::Batch& batch) {
     require(job != last.end() && is_submission(*job->second, truth_.submissions.at(row.key)),
             "job {} is not what was submitted", row.job_id);
   }
+  for (const store::PlacementRow& row : batch.placements) {
+    Part& part = gangs_[{row.job_id, row.attempt}][row.server];
+    part.rank = row.rank, part.gpus = row.gpus, part.is_over = row.ended_us.has_value();
+  }
   policies_.insert(policies_.end(), batch.policies.begin(), batch.policies.end());
   for (const store::EventRow& event : batch.events) {
     if (!event.job_id || !event.kind.starts_with("job.")) continue;
@@ -88,6 +92,11 @@ void Judge::check_step(const Step& step) {
   require(event.from == life.state, "job {} was {} and goes from {} to {}", row.id, life.state, event.from, event.to);
   const std::string from = std::exchange(life.state, event.to);
   const AttemptKey key{row.id, life.attempt};
+  if (life.spec.servers > 1) {
+    check_gang(life, from, event, row);
+    if (event.to == "starting" && from != "suspended") ++life.attempt, life.progress_events = 0;
+    return;
+  }
   if (event.to == "suspended") {
     // From starting: after a restart, when it was waiting for its GPUs to go on.
     require(life.spec.freeze && (from == "stopping" || from == "starting"), "job {} is frozen and did not allow it",

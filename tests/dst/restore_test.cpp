@@ -28,7 +28,10 @@ class Server : public agent::AgentPorts {
 
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override;
-  Status launch(const std::string& key, const wire::StartAttempt& order) override;
+  Status launch(const std::string& key, const wire::StartAttempt& order,
+                const std::vector<wire::AttemptPart>& parts) override;
+  Result<int> prepare(const std::string&, const wire::StartAttempt&) override { return 7000; }
+  void abandon(const std::string&) override {}
   void fetch(const std::string&, const wire::StartAttempt&) override {}
   void end_fetch(const std::string&, bool) override {}
   void offer(const wire::OfferCheckpoint&) override {}
@@ -296,7 +299,7 @@ void Server::boot() {
 
 void Server::send(const wire::AgentMessage& message) { world_.hear(session, message); }
 
-Status Server::launch(const std::string& key, const wire::StartAttempt& order) {
+Status Server::launch(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>&) {
   const auto [output, is_new] = outputs_.emplace(key, order.spec.name);
   EXPECT_EQ(output->second, order.spec.name) << "the output of a job is that of another";
   if (!is_new)

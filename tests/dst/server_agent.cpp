@@ -153,7 +153,7 @@ agent::LauncherState ServerNode::explain(const agent::LauncherState& state) cons
   if (explained.failure_kind != state.failure_kind) {
     std::set<int> places;
     for (const wire::GpuReport& gpu : present) places.insert(place_of(gpu.uuid));
-    context_.judge.gpu_is_blamed(state.key, places);
+    if (!context_.judge.may_be_gang(attempt_of(state.key).job)) context_.judge.gpu_is_blamed(state.key, places);
   }
   return explained;
 }

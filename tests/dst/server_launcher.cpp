@@ -39,7 +39,6 @@ void ServerNode::launcher_died() {
   }
   if (!agent_node_.alive()) return;
   agent_node_.post(context_.between(0.001, 0.01), [this] {
-    if (launcher_node_.alive() && pipe_open_) return;
     agent_->on_launcher_lost();
     open_pipe();
   });

@@ -242,7 +242,7 @@ void ServerNode::drop_if_gone(std::int64_t pid) {
 void ServerNode::sync_ends() {
   for (const auto& [key, state] : disk_.unsynced_ends) {
     disk_.launcher.journal.ends[key] = state;
-    context_.judge.wrote_end(state);
+    context_.judge.wrote_end(server_name(number_), state);
   }
   disk_.unsynced_ends.clear();
 }

@@ -151,6 +151,7 @@ class ServerNode {
   Network::SessionPtr session_;
   double back_off_s_ = 0.1;
   int ticks_ = 0;
+  int next_port_ = 7000;
   std::map<std::string, int> steps_;  // of trainings
   struct Fetch {
     std::string source;  // a server

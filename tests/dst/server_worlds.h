@@ -53,7 +53,7 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     server_.context_.crash_point();
   }
   void write_forgotten(const std::string& key) override {
-    server_.context_.judge.launcher_forgets(key);
+    server_.context_.judge.launcher_forgets(server_name(server_.number_), key);
     server_.disk_.launcher.journal.started.erase(key);
     server_.disk_.launcher.journal.ends.erase(key);
     server_.context_.crash_point();
@@ -94,7 +94,8 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     if (server_.session_) server_.network_.send(server_.session_, message);
     server_.context_.crash_point();
   }
-  Status launch(const std::string& key, const wire::StartAttempt& order) override {
+  Status launch(const std::string& key, const wire::StartAttempt& order,
+                const std::vector<wire::AttemptPart>&) override {
     if (!server_.session_) throw Violation(key + " is launched in a session that is over");
     server_.context_.judge.launches(server_name(server_.number_), key);
     if (!server_.context_.calm && server_.context_.heap.now() < server_.full_until_)
@@ -105,10 +106,19 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     launch.gpus = agent::join_gpus(order.placement.gpus);
     launch.environment = order.placement.gpu_uuids;  // as CUDA_VISIBLE_DEVICES has them
     launch.arguments = std::get<std::vector<std::string>>(order.spec.command);
-    launch.arguments.push_back(order.spec.checkpoint.dir ? "checkpoint" : "");
+    // Of several servers the first one reports and keeps the checkpoint.
+    const bool is_first = order.placement.rank == 0;
+    if (!is_first && launch.arguments[3] == "trains") launch.arguments[3] = "plain";
+    launch.arguments.push_back(is_first && order.spec.checkpoint.dir ? "checkpoint" : "");
     server_.to_launcher(agent::to_fields(launch));
     return {};
   }
+  Result<int> prepare(const std::string&, const wire::StartAttempt&) override {
+    if (!server_.context_.calm && server_.context_.heap.now() < server_.full_until_)
+      return unavailable("server_setup", "no space left");
+    return ++server_.next_port_;
+  }
+  void abandon(const std::string&) override {}
   void freeze(const std::string& key, bool frozen) override { server_.to_launcher({frozen ? "freeze" : "thaw", key}); }
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     server_.fetch(key, order.checkpoint->server);

@@ -94,13 +94,14 @@ class World {
     job.name = "job";
     job.user = fmt::format("user{}", random.integer(0, 3));
     job.workdir = "/";
-    const auto gpus = static_cast<int>(random.integer(1, gpus_per_server));
+    if (random.chance(0.25) && servers_.size() > 1) job.servers = 2;
+    const auto gpus = static_cast<int>(random.integer(job.servers, gpus_per_server * job.servers));
     job.gpus = {random.chance(0.5) ? gpus : static_cast<int>(random.integer(1, gpus)), gpus};
     job.priority = static_cast<int>(random.integer(0, 3));
     if (random.chance(0.1)) job.hold = true;
     if (random.chance(0.5)) job.on_partition = "stop";
     if (random.chance(0.6)) job.checkpoint.dir = "c";
-    if (random.chance(0.4)) job.freeze = true;
+    if (random.chance(0.4) && job.servers == 1) job.freeze = true;
     job.checkpoint.grace_s = random.uniform(1, 10);
     if (random.chance(0.5)) job.estimate_s = std::clamp(seconds, 0.1, 1000.0);
     if (random.chance(is_endless ? 0.5 : 0.1)) job.time_limit_s = random.uniform(1, 60);
