@@ -174,7 +174,9 @@ void Judge::check_moved(const Step& step) {
   auto& [life, event, row] = step;
   check_requeue(step);
   const auto& end = truth_of({row.id, life.attempt}).end;
-  life.waits += !was_interrupted(life) && end && end->exit_code == again_code ? 1 : 0;
+  const bool asked = end && end->exit_code == again_code;
+  const bool was_lost = life.preempted_in != life.attempt && is_server_fault(step);  // while it was being frozen
+  life.waits += !was_interrupted(life) && (asked || was_lost) ? 1 : 0;
 }
 
 // Its end says nothing of the job: it never ran, whoever saw the end has died, or it had to end with its lease.

@@ -115,8 +115,9 @@ class Lab:
                 found.append(command)
         return found
 
-    def kill_launcher(self, and_jobs=False):
-        own = str(self.folder).encode()
+    def kill_launcher(self, and_jobs=False, of=""):
+        """The launchers of this lab, or that of the agent with this data folder."""
+        own = str(self.folder / of).encode()
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
                 command = (process / "cmdline").read_bytes()
