@@ -44,6 +44,11 @@ bool Gang::is_ready() const { return !has_begun() && !is_broken() && std::ranges
 
 bool Gang::has_started() const { return std::ranges::all_of(parts_, &Part::has_started); }
 
+bool Gang::has_told_end(int rank) const {
+  const auto& end = parts_[static_cast<std::size_t>(rank)].end;
+  return end && end->incarnation.job != 0;
+}
+
 bool Gang::has_ended() const {
   return std::ranges::all_of(parts_, [](const Part& part) { return part.end.has_value(); });
 }

@@ -28,15 +28,18 @@ class Gang {
   void on_report(int rank, const wire::AttemptReport& report);
   // Nothing runs of this part, and how it ended cannot be known.
   void lose(int rank);
+  // The session of its agent is over, and with it what was only prepared.
+  void unprepare(int rank) { parts_[static_cast<std::size_t>(rank)].is_prepared = false; }
   // From now on a part that its agent does not have is lost: it may have run.
   void launch() { is_launched_ = true; }
   // Broken, and this is the first call: the others are to be told.
   bool take_break() { return is_broken() && !std::exchange(is_told_, true); }
 
-  bool has_begun() const;    // a part has been launched, as far as can be known
-  bool is_ready() const;     // all parts are prepared, and none has begun
-  bool has_started() const;  // all parts
-  bool has_ended() const;    // all parts
+  bool has_begun() const;             // a part has been launched, as far as can be known
+  bool is_ready() const;              // all parts are prepared, and none has begun
+  bool has_started() const;           // all parts
+  bool has_told_end(int rank) const;  // the end of this part was reported, not assumed
+  bool has_ended() const;             // all parts
   // The others must end: a part has failed or is lost, or it has not begun and cannot follow those that began under a
   // controller that is gone.
   bool is_broken() const;

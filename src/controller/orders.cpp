@@ -77,7 +77,8 @@ void Orders::freeze(const JobEntry& entry) {
 
 // One that was frozen continues; any other is started, on several servers only once all are ready (Gang).
 void Orders::start(JobEntry& entry, const Job& job) {
-  if (strangers_.hold_back(job.request.id) || (entry.gang && entry.gang->is_broken())) return;
+  if (strangers_.hold_back(job.request.id)) return;
+  if (entry.gang && (entry.gang->is_broken() || entry.gang->has_begun())) return;
   const auto placements = latest_placements(entry);
   for (const store::PlacementRow& placement : placements) {
     Agent* agent = agent_of(placement.server);
@@ -116,7 +117,7 @@ void Orders::stop(JobEntry& entry, const Job& job) {
 void Orders::stop_parts(const JobEntry& entry, const wire::StopAttempt& order) {
   for (const store::PlacementRow& placement : latest_placements(entry)) {
     Agent* agent = agent_of(placement.server);
-    const bool is_over = entry.gang && entry.gang->parts()[static_cast<std::size_t>(placement.rank)].end;
+    const bool is_over = entry.gang && entry.gang->has_told_end(placement.rank);
     if (agent && !is_over) send(*agent, order);
   }
 }

@@ -146,6 +146,14 @@ void Reconciler::settle_missing_part(JobEntry& entry, const Job& job, const stor
   }
 }
 
+void Reconciler::on_agent_gone(const std::string& server) {
+  for (const JobIndex at : core_.active()) {
+    JobEntry* entry = book_.find(core_.job(at).request.id);
+    const store::PlacementRow* placement = entry && entry->gang ? present_placement(*entry, server) : nullptr;
+    if (placement) entry->gang->unprepare(placement->rank);
+  }
+}
+
 void Reconciler::lose_part(JobEntry& entry, const Job& job, int rank, Instant now) {
   if (!is_of_present_attempt(entry, job)) return;
   entry.gang->lose(rank);
@@ -182,7 +190,7 @@ void Reconciler::follow_up(JobEntry& entry, const Job& job, Instant now) {
     const std::vector<store::PlacementRow> placements(latest_placements(entry).begin(), latest_placements(entry).end());
     apply_exit(entry, job, placements[static_cast<std::size_t>(rank)].server, gang.outcome(), now);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].end->incarnation.job == id.value) orders_.forget(placements[i].server, *parts[i].end);
+      if (parts[i].end->incarnation.job != 0) orders_.forget(placements[i].server, *parts[i].end);
     }
   } else if (!is_being_ended(job.state) && entry.gang->take_break()) {
     note_break(entry, job, now);

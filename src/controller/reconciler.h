@@ -30,6 +30,8 @@ class Reconciler {
   void on_hello(const Agent& agent, bool is_restored, Instant now);
   // An attempt has changed.
   void on_report(const Agent& agent, const wire::AttemptReport& report, Instant now);
+  // The session of the server's agent is over.
+  void on_agent_gone(const std::string& server);
   // An admin says that the server will not come back.
   void on_server_lost(const std::string& server, Instant now);
   // The server's lease is over: attempts that had to end with it have ended, and their jobs start elsewhere.

@@ -16,7 +16,9 @@ void Sessions::on_message(SessionId session, const wire::AgentMessage& message, 
 void Sessions::on_closed(SessionId session, Instant now) {
   logs_.on_closed(session);
   const std::string server = agents_.close(session);
-  if (!server.empty()) engine_.feed(ServerSilent{server}, now);
+  if (server.empty()) return;
+  engine_.feed(ServerSilent{server}, now);
+  reconciler_.on_agent_gone(server);
 }
 
 // For us the session is over at once; whatever its socket still delivers is ignored.
@@ -63,6 +65,7 @@ void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
   if (old != 0) {  // its socket may never tell that it is dead
     outside_.close(old, "called-again");
     logs_.on_closed(old);
+    reconciler_.on_agent_gone(hello.server);
   }
   engine_.feed(ServerJoined{describe(hello, core_)}, now);
   health_.on_joined(hello.server, now);
