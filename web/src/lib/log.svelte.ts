@@ -1,15 +1,8 @@
 // The output of a job as it is written, as lines that a view can show a part of.
 import { apiUrl, headers, problemOf, Refused, send } from './client';
 import { readStream, type Message } from './event_stream';
-import { collapse, TerminalText, type Span } from './terminal_text';
+import { Lines, type Line } from './lines';
 import type { Problem } from './types';
-
-export interface Line {
-  number: number; // 0: a remark of ours
-  spans: Span[];
-  text: string;
-  rewrites: number; // how often a carriage return overwrote it
-}
 
 const firstBytes = 4 << 20; // of a long output only the end is read at once
 const linesMax = 200_000;
@@ -23,10 +16,7 @@ export class Log {
   problem = $state.raw<Problem | null>(null);
   hasBegun = $state(false);
   private kept: Line[] = [];
-  private terminal = new TerminalText();
-  private open = ''; // the line that is not complete yet
-  private openRewrites = 0;
-  private number = 0;
+  private made = new Lines();
   private offset = 0;
   private stop = new AbortController();
   private isClosed = false;
@@ -34,15 +24,17 @@ export class Log {
 
   constructor(
     private readonly job: number,
-    private readonly chosenAttempt: number | null
-  ) {}
+    private readonly chosenAttempt: number | null, // only this one; null: from the latest on
+    attempts: number // so far
+  ) {
+    this.attempt = chosenAttempt ?? (attempts > 0 ? attempts : null);
+  }
 
   async start(fromBeginning = false): Promise<void> {
     this.stop.abort();
     const stop = new AbortController();
     this.stop = stop;
     this.clear();
-    this.number = 0;
     this.offset = 0;
     this.skippedBytes = 0;
     try {
@@ -65,7 +57,7 @@ export class Log {
   private async follow(first: AbortController): Promise<void> {
     for (let tries = 0, stop = first; !this.isClosed && this.stop === stop && this.end === null; tries += 1) {
       try {
-        const attempt = this.chosenAttempt ?? this.attempt;
+        const attempt = this.attempt;
         const response = await fetch(
           apiUrl(`jobs/${this.job}/logs/stream?offset=${this.offset}${attempt === null ? '' : `&attempt=${attempt}`}`),
           { headers: headers(), cache: 'no-store', signal: stop.signal }
@@ -89,39 +81,29 @@ export class Log {
     this.hasBegun = true;
     const data = JSON.parse(message.data) as Record<string, unknown>;
     if (message.id !== null) this.offset = Number(message.id);
-    if (message.event === 'line') this.addPiece(String(data.x ?? ''), data.nl === true);
+    if (message.event === 'line') {
+      this.attempt ??= 1; // it was followed from before its start
+      const line = this.made.add(String(data.x ?? ''), data.nl === true);
+      if (line) this.add(line);
+    }
     if (message.event === 'skip') this.remark(`${String(data.bytes)} bytes of output were dropped here: it is over its limit`);
     if (message.event === 'gone') this.remark(String(data.reason));
     if (message.event === 'closed') this.remark(`the connection was closed: ${String(data.reason)}`);
-    if (message.event === 'attempt') {
+    if (message.event === 'attempt' && this.chosenAttempt !== null) {
+      this.end = 'later attempt';
+      this.stop.abort();
+    } else if (message.event === 'attempt') {
       this.attempt = Number(data.attempt);
       this.offset = 0;
-      this.endLine();
+      if (this.made.hasOpen) this.add(this.made.end());
       this.remark(`attempt ${this.attempt}`);
     }
     if (message.event === 'end') {
-      this.endLine();
+      if (this.made.hasOpen) this.add(this.made.end());
       this.end = String(data.state);
       if (this.chosenAttempt === null) this.remark(`the job has ended: ${this.end}`);
     }
     this.publishSoon();
-  }
-
-  private addPiece(text: string, isComplete: boolean): void {
-    const { text: shown, rewrites } = collapse(this.open + text);
-    // Of a progress bar that is rewritten for hours, only the last state is kept.
-    this.open = isComplete || rewrites > 0 ? shown : this.open + text;
-    this.openRewrites += rewrites;
-    if (isComplete) this.endLine(true);
-  }
-
-  private endLine(evenEmpty = false): void {
-    if (!this.open && !evenEmpty) return;
-    const { text, rewrites } = collapse(this.open);
-    const spans = this.terminal.line(text);
-    this.add({ number: ++this.number, spans, text: spans.map((span) => span.text).join(''), rewrites: this.openRewrites + rewrites });
-    this.open = '';
-    this.openRewrites = 0;
   }
 
   private remark(text: string): void {
@@ -135,9 +117,7 @@ export class Log {
 
   private clear(): void {
     this.kept = [];
-    this.terminal = new TerminalText();
-    this.open = '';
-    this.openRewrites = 0;
+    this.made = new Lines();
     this.end = null;
     this.problem = null;
     this.hasBegun = false;
@@ -150,14 +130,7 @@ export class Log {
     this.isDue = true;
     setTimeout(() => {
       this.isDue = false;
-      const unfinished = this.open ? [this.unfinished()] : [];
-      this.lines = [...this.kept, ...unfinished];
+      this.lines = this.made.hasOpen ? [...this.kept, this.made.unfinished()] : [...this.kept];
     }, 60);
-  }
-
-  private unfinished(): Line {
-    const { text } = collapse(this.open);
-    const spans = new TerminalText().line(text);
-    return { number: this.number + 1, spans, text: spans.map((span) => span.text).join(''), rewrites: this.openRewrites };
   }
 }

@@ -28,6 +28,12 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 export class TerminalText {
   private style: Style = { ...plain };
 
+  copy(): TerminalText {
+    const other = new TerminalText();
+    other.style = { ...this.style };
+    return other;
+  }
+
   // One line without its line break. The style goes on in the next line.
   line(raw: string): Span[] {
     const spans: Span[] = [];
