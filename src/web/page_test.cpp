@@ -35,6 +35,7 @@ TEST(Page, EveryAddressBelowUiIsTheIndexWithItsOwnWayUp) {
   EXPECT_NE(page->answer(get("/ui/")).body.find(R"(<base href="./">)"), std::string::npos);
   EXPECT_NE(page->answer(get("/ui/jobs")).body.find(R"(<base href="./">)"), std::string::npos);
   EXPECT_NE(page->answer(get("/ui/jobs/5")).body.find(R"(<base href="../">)"), std::string::npos);
+  EXPECT_NE(page->answer(get("/ui/no/such/page")).body.find(R"(<base href="../../">)"), std::string::npos);
   EXPECT_NE(page->answer(get("/ui/index.html")).body.find(R"(<base href="./">)"), std::string::npos);
   EXPECT_EQ(page->answer(get("/ui/a/b/c/d/e/f/g/h/i/j")).status, 404);
   EXPECT_EQ(page->answer(get("/ui/../../etc/passwd")).body.find("root:"), std::string::npos);

@@ -16,6 +16,7 @@ from browser import CHROMIUM, Browser
 from lab import Lab, LabTest, until
 
 TOOLS = pathlib.Path(os.environ.get("SCHEDULEARN_PAGE", "build/test/web"))
+DOUBLE = os.environ.get("SCHEDULEARN_NVML_DOUBLE", "build/test/nvml_double")  # GPUs with figures, one of them used by others
 FIRST_LOAD_MAX = 300_000
 COLOURS = r"printf '\033[32mgreen\033[0m plain\n'"
 LOOP = COLOURS + "; i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.2; done"
@@ -217,6 +218,37 @@ class JourneyTest(PageTest):
         self.is_clean()
 
 
+class TokenTest(unittest.TestCase):
+    """A browser that the controller does not know by the kernel's word: reached under a name that is not loopback."""
+
+    def test_the_token_opens_the_page_for_this_tab(self):
+        lab = Lab()
+        self.addCleanup(lab.__exit__)
+        secret = "a secret of this test, long enough"
+        (lab.folder / "token").write_text(secret)
+        lab.controller = lab._daemon("controller", "controller", "run", "--data", str(lab.folder / "controller"), "--listen", f"0.0.0.0:{lab.port}", "--token-file", str(lab.folder / "token"))
+        until(lambda: lab.try_get("/readyz"), what="the controller")
+        job = lab.submit("true", name="secret-job")
+        with Browser() as browser:
+            page = browser.page()
+            page.open(f"http://0.0.0.0:{lab.port}/ui/jobs/{job}")
+            page.wait_text("[token-required]")
+            self.assertNotIn("secret-job", page.text())
+            page.fill("input[type=password]", "not the secret of this test")
+            page.click("Use it in this tab")
+            page.wait_text("[wrong-token]")
+            page.fill("input[type=password]", secret)
+            page.click("Use it in this tab")
+            page.wait_text("secret-job")
+            page.wait_text("Live")
+            page.run("document.querySelector('a[href=\"submit\"]').click()")
+            page.fill("#command", "true")
+            page.wait_text("The controller would accept it.")
+            other = browser.page()
+            other.open(f"http://0.0.0.0:{lab.port}/ui/")
+            other.wait_text("[token-required]")  # it stays in its tab
+
+
 class ControllerGoneTest(PageTest):
     def test_the_page_says_so_and_recovers_without_losing_a_line(self):
         page = self.page
@@ -317,6 +349,8 @@ class LooksTest(unittest.TestCase):
         pictures = os.environ.get("SCHEDULEARN_PICTURES")
         with Lab() as empty, Lab() as lab, Browser() as browser:
             lab.start_another_agent("other", 2)
+            lab.environment["LD_LIBRARY_PATH"] = DOUBLE
+            lab.start_another_agent("measured", 0)
             running = lab.submit(LOOP, name="resnet50-ddp", gpus=4)
             failed = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
             lab.finished(failed)
@@ -328,7 +362,7 @@ class LooksTest(unittest.TestCase):
             until(lambda: lab.job(waiting)["reason"])
             lab.request("POST", "/api/v1/servers/other/drain")
             shown = [(lab, name, path) for name, path in {
-                "overview": "", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{running}", "why": f"jobs/{waiting}", "failed": f"jobs/{failed}",
+                "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{running}", "why": f"jobs/{waiting}", "failed": f"jobs/{failed}",
                 "timeline": f"jobs/{failed}?tab=timeline", "spec": f"jobs/{running}?tab=spec", "submit": "submit", "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events",
                 "gone": "jobs/9999", "nowhere": "no/such/page"}.items()]
             shown += [(empty, "empty-" + (path or "overview"), path) for path in ("", "jobs")]

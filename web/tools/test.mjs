@@ -9,7 +9,15 @@ const folder = 'src/lib';
 const tests = readdirSync(folder).filter((name) => name.endsWith('.test.ts'));
 const out = mkdtempSync(join(tmpdir(), 'schedulearn-page-'));
 try {
-  await build({ entryPoints: tests.map((name) => join(folder, name)), bundle: true, platform: 'node', format: 'esm', outdir: out, outExtension: { '.js': '.mjs' }, logLevel: 'warning' });
+  await build({
+    entryPoints: tests.map((name) => join(folder, name)),
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outdir: out,
+    outExtension: { '.js': '.mjs' },
+    logLevel: 'warning'
+  });
   const files = tests.map((name) => join(out, `${basename(name, '.ts')}.mjs`));
   process.exitCode = spawnSync(process.execPath, ['--test', ...files], { stdio: 'inherit' }).status ?? 1;
 } finally {

@@ -102,7 +102,8 @@ export function tomlOf(draft: Draft): string {
   for (const [key, value] of Object.entries(bodyOf(draft))) {
     if (typeof value === 'object' && value !== null) {
       tables.push('', `[${key}]`);
-      for (const [name, inner] of Object.entries(value)) tables.push(`${/^[\w-]+$/.test(name) ? name : tomlText(name)} = ${tomlText(String(inner))}`);
+      for (const [name, inner] of Object.entries(value))
+        tables.push(`${/^[\w-]+$/.test(name) ? name : tomlText(name)} = ${tomlText(String(inner))}`);
     } else lines.push(`${key} = ${typeof value === 'string' ? tomlText(value) : String(value)}`);
   }
   return [...lines, ...tables].join('\n');
@@ -115,7 +116,11 @@ export function draftOf(spec: JobSpec): Draft {
     framework: spec.framework ?? '',
     image: spec.image ?? '',
     command: commandText(spec.command),
-    gpus: spec.gpus.allowed?.length ? spec.gpus.allowed.join(',') : spec.gpus.min === spec.gpus.max ? String(spec.gpus.max) : `${spec.gpus.min}..${spec.gpus.max}`,
+    gpus: spec.gpus.allowed?.length
+      ? spec.gpus.allowed.join(',')
+      : spec.gpus.min === spec.gpus.max
+        ? String(spec.gpus.max)
+        : `${spec.gpus.min}..${spec.gpus.max}`,
     workdir: spec.workdir,
     launch: spec.launch,
     priority: spec.priority === 0 ? '' : String(spec.priority),

@@ -18,5 +18,8 @@ export function eventText(event: ClusterEvent): string {
 }
 
 export function isNotable(event: ClusterEvent): boolean {
-  return event.kind !== 'job.progress' && !(event.kind === 'job.state' && (event.to === 'starting' || event.to === 'stopping'));
+  return (
+    event.kind !== 'job.progress' &&
+    !(event.kind === 'job.state' && (event.to === 'starting' || event.to === 'stopping'))
+  );
 }

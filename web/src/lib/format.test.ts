@@ -4,8 +4,20 @@ import { bytes, clock, commandText, duration, gpuRange, plural, quoted, ranges }
 
 test('durations are what a person would write', () => {
   const cases: [number | null, string][] = [
-    [null, '–'], [NaN, '–'], [0, '0 s'], [0.0042, '4 ms'], [3, '3 s'], [3.14, '3.1 s'], [59.4, '59 s'], [60, '1 min'], [61, '1 min 1 s'], [600, '10 min'], [3600, '1 h'],
-    [5400, '1 h 30 min'], [200_000, '2 d 7 h'], [-5, '0 s']
+    [null, '–'],
+    [NaN, '–'],
+    [0, '0 s'],
+    [0.0042, '4 ms'],
+    [3, '3 s'],
+    [3.14, '3.1 s'],
+    [59.4, '59 s'],
+    [60, '1 min'],
+    [61, '1 min 1 s'],
+    [600, '10 min'],
+    [3600, '1 h'],
+    [5400, '1 h 30 min'],
+    [200_000, '2 d 7 h'],
+    [-5, '0 s']
   ];
   for (const [seconds, text] of cases) assert.equal(duration(seconds), text);
 });

@@ -10,7 +10,8 @@ export function duration(seconds: number | null | undefined): string {
   if (s < 10) return `${s.toFixed(1).replace(/\.0$/, '')} s`;
   if (Math.round(s) < 60) return `${Math.round(s)} s`;
   const minutes = Math.floor(s / 60);
-  if (minutes < 60) return minutes < 10 && Math.floor(s % 60) > 0 ? `${minutes} min ${Math.floor(s % 60)} s` : `${minutes} min`;
+  if (minutes < 60)
+    return minutes < 10 && Math.floor(s % 60) > 0 ? `${minutes} min ${Math.floor(s % 60)} s` : `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return minutes % 60 > 0 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
   const days = Math.floor(hours / 24);

@@ -6,14 +6,24 @@ test('pieces become lines with numbers', () => {
   const lines = new Lines();
   assert.equal(lines.add('hel', false), null);
   assert.equal(lines.unfinished().text, 'hel');
-  assert.deepEqual(lines.add('lo', true), { number: 1, spans: [{ text: 'hello', classes: '' }], text: 'hello', rewrites: 0 });
+  assert.deepEqual(lines.add('lo', true), {
+    number: 1,
+    spans: [{ text: 'hello', classes: '' }],
+    text: 'hello',
+    rewrites: 0
+  });
   assert.equal(lines.add('', true)?.text, '');
   assert.equal(lines.add('third', true)?.number, 3);
   assert.equal(lines.hasOpen, false);
 });
 
 test('a progress bar is one line, wherever its pieces are cut and on whichever side its carriage returns stand', () => {
-  for (const pieces of [['\r10 %', '\r20 %', '\r30 %'], ['10 %\r', '20 %\r', '30 %\r'], ['10 %\r20 %\r', '30', ' %\r'], ['10', ' %\r20 %', '\r', '30 %']]) {
+  for (const pieces of [
+    ['\r10 %', '\r20 %', '\r30 %'],
+    ['10 %\r', '20 %\r', '30 %\r'],
+    ['10 %\r20 %\r', '30', ' %\r'],
+    ['10', ' %\r20 %', '\r', '30 %']
+  ]) {
     const lines = new Lines();
     for (const piece of pieces) lines.add(piece, false);
     assert.equal(lines.unfinished().text, '30 %');

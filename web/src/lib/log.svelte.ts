@@ -49,6 +49,18 @@ export class Log {
     await this.follow(stop);
   }
 
+  // A hidden tab lets go of its connection: a browser has few per server.
+  pause(): void {
+    this.stop.abort();
+    this.stop = new AbortController();
+  }
+
+  resume(): void {
+    if (this.end !== null || this.isClosed) return;
+    this.pause();
+    void this.follow(this.stop);
+  }
+
   close(): void {
     this.isClosed = true;
     this.stop.abort();
@@ -86,7 +98,8 @@ export class Log {
       const line = this.made.add(String(data.x ?? ''), data.nl === true);
       if (line) this.add(line);
     }
-    if (message.event === 'skip') this.remark(`${String(data.bytes)} bytes of output were dropped here: it is over its limit`);
+    if (message.event === 'skip')
+      this.remark(`${String(data.bytes)} bytes of output were dropped here: it is over its limit`);
     if (message.event === 'gone') this.remark(String(data.reason));
     if (message.event === 'closed') this.remark(`the connection was closed: ${String(data.reason)}`);
     if (message.event === 'attempt' && this.chosenAttempt !== null) {

@@ -49,7 +49,14 @@ class Router {
   }
 
   private follow(click: MouseEvent): void {
-    if (click.defaultPrevented || click.button !== 0 || click.metaKey || click.ctrlKey || click.shiftKey || click.altKey)
+    if (
+      click.defaultPrevented ||
+      click.button !== 0 ||
+      click.metaKey ||
+      click.ctrlKey ||
+      click.shiftKey ||
+      click.altKey
+    )
       return;
     const link = (click.target as Element | null)?.closest?.('a[href]') as HTMLAnchorElement | null;
     if (!link || link.target || link.hasAttribute('download')) return;

@@ -33,5 +33,6 @@ export const jobStates = Object.keys(signs) as JobState[];
 export const signOf = (state: string): Sign =>
   (signs as Record<string, Sign>)[state] ?? serverSigns[state] ?? { symbol: '○', tone: 'waits' };
 
-export const isFinished = (state: string): boolean => state === 'succeeded' || state === 'failed' || state === 'cancelled';
+export const isFinished = (state: string): boolean =>
+  state === 'succeeded' || state === 'failed' || state === 'cancelled';
 export const isWaiting = (state: string): boolean => state === 'pending' || state === 'held';

@@ -21,7 +21,8 @@ const plain: Style = { fg: '', bg: '', bold: false, dim: false, italic: false, u
 // A control sequence with its parameters and final letter; a string command (title, link) up to its end; or another
 // escape of two characters. What is cut off by the end of the line is dropped whole.
 // eslint-disable-next-line no-control-regex
-const escape = /(?:\x1b\[|\x9b)([0-9;:?<=>!]*)[ -/]*([@-~]?)|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)|\x1b[ -/]*[0-~]?/g;
+const escape =
+  /(?:\x1b\[|\x9b)([0-9;:?<=>!]*)[ -/]*([@-~]?)|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)|\x1b[ -/]*[0-~]?/g;
 // eslint-disable-next-line no-control-regex
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
