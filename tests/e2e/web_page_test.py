@@ -19,6 +19,7 @@ TOOLS = pathlib.Path(os.environ.get("SCHEDULEARN_PAGE", "build/test/web"))
 DOUBLE = os.environ.get("SCHEDULEARN_NVML_DOUBLE", "build/test/nvml_double")  # GPUs with figures, one of them used by others
 FIRST_LOAD_MAX = 300_000
 COLOURS = r"printf '\033[32mgreen\033[0m plain\n'"
+LOSSES = """for i in 1 2 3 4; do echo "{\\"epoch\\": $i, \\"epochs\\": 4, \\"loss\\": 0.$((9 - i))}" >> $SCHEDULEARN_METRICS_FILE; sleep 0.1; done"""
 LOOP = COLOURS + "; i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.2; done"
 
 
@@ -189,6 +190,22 @@ class JourneyTest(PageTest):
         page.wait("!document.body.innerText.includes('Put back into service')")
         self.is_clean()
 
+    def test_measurements_are_drawn_and_told(self):
+        job = self.lab.submit(LOSSES)
+        self.lab.finished(job)
+        until(lambda: len((self.lab.job(job)["telemetry"] or {}).get("loss_by_epoch", [])) == 4, what="the losses")
+        page = self.page
+        self.open(f"jobs/{job}")
+        self.assertFalse(any("loss_chart" in url for url in page.requested))  # only where there is something to draw
+        page.click("Measurements")
+        losses = self.lab.job(job)["telemetry"]["loss_by_epoch"]
+        page.wait_text(f"The loss went from {losses[0]:.3f} to {losses[-1]:.3f} in 4 epochs.")
+        page.wait("document.querySelector('canvas')?.getContext('2d').getImageData(0, 0, 600, 250).data.some(v => v > 0)", "the curve")
+        page.click("As a table")
+        page.wait_text(f"{losses[2]:.5f}")
+        page.wait_text("4 of 4")
+        self.is_clean()
+
     def test_keys_alone(self):
         page = self.page
         job = self.lab.submit("echo hello", name="keyed")
@@ -352,6 +369,8 @@ class LooksTest(unittest.TestCase):
             lab.environment["LD_LIBRARY_PATH"] = DOUBLE
             lab.start_another_agent("measured", 0)
             running = lab.submit(LOOP, name="resnet50-ddp", gpus=4)
+            measured = lab.submit(LOSSES, gpus=1)
+            lab.finished(measured)
             failed = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
             lab.finished(failed)
             for i in range(3):
@@ -363,7 +382,7 @@ class LooksTest(unittest.TestCase):
             lab.request("POST", "/api/v1/servers/other/drain")
             shown = [(lab, name, path) for name, path in {
                 "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{running}", "why": f"jobs/{waiting}", "failed": f"jobs/{failed}",
-                "timeline": f"jobs/{failed}?tab=timeline", "spec": f"jobs/{running}?tab=spec", "submit": "submit", "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events",
+                "measurements": f"jobs/{measured}?tab=measurements", "timeline": f"jobs/{failed}?tab=timeline", "spec": f"jobs/{running}?tab=spec", "submit": "submit", "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events",
                 "gone": "jobs/9999", "nowhere": "no/such/page"}.items()]
             shown += [(empty, "empty-" + (path or "overview"), path) for path in ("", "jobs")]
             faults, foreign = [], []
