@@ -35,15 +35,20 @@ bool is_same_origin(const std::string& origin, const net::Authority& host) {
 Admission::Admission(std::string listen_address, std::string token, uid_t own_user)
     : only_loopback_(net::is_loopback(listen_address)), token_(std::move(token)), own_user_(own_user) {}
 
-Result<Identity> Admission::identify(const net::Request& head) {
+Status Admission::check_place(const net::Request& head) const {
   const std::string text = head.header("host").value_or("");
   const auto host = net::parse_authority(text);
-  const bool host_is_loopback = host && net::is_loopback(host->host);
-  if (!host || (only_loopback_ && !host_is_loopback))
+  if (!host || (only_loopback_ && !net::is_loopback(host->host)))
     return denied("wrong-host", "this controller is not called " + text).hint("ask for http://127.0.0.1:PORT");
   if (const auto origin = head.header("origin"); origin && !is_same_origin(*origin, *host))
     return denied("foreign-origin", "requests from pages of " + *origin + " are refused");
-  Result<Identity> identity = who(head, host_is_loopback);
+  return {};
+}
+
+Result<Identity> Admission::identify(const net::Request& head) {
+  if (Status place = check_place(head); !place.ok()) return place.error();
+  const auto host = net::parse_authority(head.header("host").value_or(""));
+  Result<Identity> identity = who(head, host && net::is_loopback(host->host));
   const auto named = head.header("x-schedulearn-user");
   if (!identity.ok() || !named) return identity;
   if (Status may = may_act_for(*identity, *named); !may.ok()) return may.error();

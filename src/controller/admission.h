@@ -32,6 +32,8 @@ class Admission {
 
   // Errors: "wrong-host", "foreign-origin", "token-required", "wrong-token", "not-your-name".
   Result<Identity> identify(const net::Request& head);
+  // Of `identify`, what does not depend on who sends the request. Errors: "wrong-host", "foreign-origin".
+  Status check_place(const net::Request& head) const;
 
  private:
   Result<Identity> who(const net::Request& head, bool host_is_loopback);

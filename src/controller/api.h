@@ -5,6 +5,7 @@
 //   api.cpp         one function per route
 //   api_lists.cpp   long lists, written piece by piece as fast as their reader takes them
 //   api_logs.cpp    output of jobs, likewise
+//   api_event_stream.cpp  events as they happen
 #pragma once
 
 #include <boost/json.hpp>
@@ -33,6 +34,8 @@ class Api {
     add_routes();
   }
   void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply);
+  // Where it is reached from this machine, for those who ask over the socket. Before the first request.
+  void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
   void on_turn();
 
@@ -60,6 +63,8 @@ class Api {
   };
   struct Follow;    // one log stream (api_logs.cpp)
   struct JobPages;  // one list of jobs (api_lists.cpp)
+  struct Watcher;   // one reader of events (api_event_stream.cpp)
+  using Watchers = std::vector<std::shared_ptr<Watcher>>;
   struct Piece {
     std::string text;
     bool is_last = false;
@@ -117,6 +122,7 @@ class Api {
   void get_profile(Call call);
   void remove_profile(Call call);
   void list_events(Call call);
+  void stream_events(Call call);
   void legacy_create(Call call);
   void legacy_list(Call call);
   void legacy_get(Call call);
@@ -148,6 +154,9 @@ class Api {
   void give_up_stalled(Instant now);
   static void skip(Follow& follow, std::int64_t to);
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
+  void tend_watchers(Instant now);
+  void read_for(Watchers watchers, std::int64_t seen, Instant now);
+  void tell(Watcher& watcher, std::string text, Instant now);
   // The job as it stands; null while it is being looked up, after which `then` is called.
   const JobEntry* followed(const std::shared_ptr<Follow>& follow, std::function<void()> then);
 
@@ -156,10 +165,12 @@ class Api {
   const Retention& retention_;
   std::function<Instant()> clock_;
   Post post_;
+  std::string url_;
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader
-  std::int64_t seen_event_ = 0;                           // when they last checked
+  Watchers watchers_;
+  std::int64_t seen_event_ = 0;  // when they last checked
   Instant looked_;
 };
 

@@ -295,6 +295,7 @@ Api::Items Api::each_server(std::string (*text_of)(const Logic&, ServerIndex, In
 void Api::get_cluster(Call call) {
   Items servers = each_server(server_text, call.now);
   json::object view = cluster_view(logic_, call.now);
+  view["url"] = url_;
   const auto& bytes = retention_.bytes_used();
   view["history"] = json::object{{"bytes", bytes ? json::value(*bytes) : json::value(nullptr)},
                                  {"keep", wire::to_value(retention_.rule())}};

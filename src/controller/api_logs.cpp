@@ -158,7 +158,10 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
     if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
     const bool ranged = call.request.header("range").has_value();
     if (!stream) {
-      net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)}, {"Accept-Ranges", "bytes"}};
+      // A browser must not guess that output is a page.
+      net::Headers headers = {{"X-Schedulearn-Size", std::to_string(piece->size)},
+                              {"Accept-Ranges", "bytes"},
+                              {"X-Content-Type-Options", "nosniff"}};
       if (ranged && piece->offset >= piece->size) {
         net::Response response = error_response(
             invalid("range-not-satisfiable", "the output has only " + std::to_string(piece->size) + " bytes"),
@@ -314,6 +317,7 @@ void Api::on_turn() {
   constexpr Duration look_every = Duration::milliseconds(500);
   const Instant now = clock_();
   give_up_stalled(now);
+  tend_watchers(now);
   if (idle_follows_.empty() ||
       (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + look_every))
     return;

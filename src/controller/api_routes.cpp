@@ -90,6 +90,7 @@ void Api::add_routes() {
   add("GET", "/api/v1/profiles/{family}", "one profile", &Api::get_profile);
   add("DELETE", "/api/v1/profiles/{family}", "delete a profile", &Api::remove_profile);
   add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
+  add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
   add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);
   add("GET", "/jobs", "all jobs (original API)", &Api::legacy_list);
   add("GET", "/jobs/{id}", "one job (original API)", &Api::legacy_get);

@@ -19,6 +19,7 @@
 #include "net/http_server.h"
 #include "net/url.h"
 #include "store/writer.h"
+#include "web/page.h"
 #include "wire/error.h"
 
 namespace sl::controller {
@@ -73,6 +74,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
     auto server = net::HttpServer::listen(loop_, http, *this);
     if (!server.ok()) return server.error();
     server_ = std::move(*server);
+    const bool is_any = http.address == "0.0.0.0" || http.address == "::";
+    const std::string host = is_any                                        ? "127.0.0.1"
+                             : http.address.find(':') == std::string::npos ? http.address
+                                                                           : '[' + http.address + ']';
+    api_.is_served_at(fmt::format("http://{}:{}", host, server_->port()));
     core_thread_ = std::thread([this] { run_core(); });
     maker_thread_ = std::thread([this] { run_maker(); });
     return {};
@@ -157,10 +163,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Verdict on_head(const net::Request& head) override {
     if (is_public(head)) return {};
     const auto identity = admission_.identify(head);
-    if (!identity.ok()) return {error_response(identity.error(), head.path)};
-    return {{}, true};
+    if (identity.ok()) return {{}, true};
+    if (web::is_for_page(head) && admission_.check_place(head).ok()) return {};
+    return {error_response(identity.error(), head.path)};
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
+    if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
     const auto identity = is_public(request) ? Identity{} : admission_.identify(request);
     if (!identity.ok()) return reply->send(error_response(identity.error(), request.path));
     inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply)]() mutable {

@@ -1,0 +1,174 @@
+#include "web/page.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "base/check.h"
+
+// The pack, as CMakeLists.txt of this folder assembles it into the program.
+extern "C" {
+extern const char sl_page_pack[];      // NOLINT(modernize-avoid-c-arrays)
+extern const char sl_page_pack_end[];  // NOLINT(modernize-avoid-c-arrays)
+}
+
+namespace sl::web {
+namespace {
+
+constexpr std::string_view base_marker = R"(<base href="./")";
+constexpr std::size_t depth_max = 8;
+
+// Nothing but what this program serves, no text as code, no page around ours.
+constexpr std::string_view content_rules =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
+
+net::Headers common_headers() {
+  return {{"Content-Security-Policy", std::string(content_rules)},
+          {"X-Content-Type-Options", "nosniff"},
+          {"X-Frame-Options", "DENY"},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cross-Origin-Opener-Policy", "same-origin"},
+          {"Cross-Origin-Resource-Policy", "same-origin"}};
+}
+
+// Accept-Encoding names gzip, not with the weight 0.
+bool accepts_gzip(const net::Request& request) {
+  std::istringstream codings(request.header("accept-encoding").value_or(""));
+  for (std::string coding; std::getline(codings, coding, ',');) {
+    std::erase(coding, ' ');
+    if (coding == "gzip") return true;
+    if (!coding.starts_with("gzip;q=")) continue;
+    return std::any_of(coding.begin() + 7, coding.end(), [](char c) { return c >= '1' && c <= '9'; });
+  }
+  return false;
+}
+
+// Only bytes that this program contains are given to it.
+std::string gunzip(std::string_view bytes) {
+  constexpr int gzip_only = 16 + MAX_WBITS;
+  z_stream stream{};
+  SL_CHECK(inflateInit2(&stream, gzip_only) == Z_OK, "zlib begins");
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  std::string text;
+  std::array<char, 64 << 10> piece{};
+  int state = Z_OK;
+  while (state == Z_OK) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    state = inflate(&stream, Z_NO_FLUSH);
+    text.append(piece.data(), piece.size() - stream.avail_out);
+  }
+  inflateEnd(&stream);
+  return text;
+}
+
+net::Response redirect(const std::string& location) {
+  net::Response response{302, "text/plain; charset=utf-8", common_headers(), "see " + location + "\n"};
+  response.headers.emplace_back("Location", location);
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  return response;
+}
+
+net::Response with_tag(const net::Request& request, net::Response response, const std::string& tag) {
+  const std::string quoted = '"' + tag + '"';
+  response.headers.emplace_back("ETag", quoted);
+  const std::string known = request.header("if-none-match").value_or("");
+  if (known.find(quoted) == std::string::npos) return response;
+  response.status = 304;
+  response.body.clear();
+  return response;
+}
+
+bool wants_html(const net::Request& request) {
+  return request.header("accept").value_or("").find("text/html") != std::string::npos;
+}
+
+}  // namespace
+
+bool is_for_page(const net::Request& request) {
+  if (request.method != "GET" && request.method != "HEAD") return false;
+  const std::string& path = request.path;
+  if (path == "/" || path == "/ui" || path.starts_with("/ui/")) return true;
+  return (path == "/jobs" || path == "/dashboard") && wants_html(request);
+}
+
+Result<Page> Page::unpack(std::string_view pack) {
+  const Error bad = invalid("bad-page-pack", "the files of the web page are not packed as they should be");
+  const std::size_t head_end = pack.find("\n\n");
+  if (!pack.starts_with("schedulearn-page 1\n") || head_end == std::string_view::npos) return bad;
+  std::istringstream lines{std::string(pack.substr(0, head_end + 1))};
+  pack.remove_prefix(head_end + 2);
+  Page page;
+  std::string line, coding, lasting;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    File file;
+    std::size_t bytes = 0;
+    std::istringstream words(line);
+    if (!(words >> file.path >> file.type >> coding >> lasting >> bytes >> file.digest) || bytes > pack.size())
+      return bad;
+    file.is_gzip = coding == "gzip";
+    file.is_immutable = lasting == "immutable";
+    if (file.type.starts_with("text/")) file.type += "; charset=utf-8";
+    file.bytes = pack.substr(0, bytes);
+    pack.remove_prefix(bytes);
+    page.files_.push_back(std::move(file));
+  }
+  const File* index = page.find("index.html");
+  if (!index || index->is_gzip || index->bytes.find(base_marker) == std::string_view::npos || !pack.empty()) return bad;
+  return page;
+}
+
+const Page& Page::embedded() {
+  static const Page page = [] {
+    auto unpacked = unpack({sl_page_pack, static_cast<std::size_t>(sl_page_pack_end - sl_page_pack)});
+    SL_CHECK(unpacked.ok(), "the build packs the page as it is unpacked");
+    return std::move(*unpacked);
+  }();
+  return page;
+}
+
+const Page::File* Page::find(std::string_view path) const {
+  const auto at = std::ranges::find(files_, path, &File::path);
+  return at == files_.end() ? nullptr : &*at;
+}
+
+net::Response Page::answer(const net::Request& request) const {
+  if (request.path == "/" || request.path == "/ui") return redirect("ui/");
+  if (request.path == "/jobs") return redirect("ui/jobs");
+  if (request.path == "/dashboard") return redirect("ui/submit");
+  const std::string_view rest = std::string_view(request.path).substr(std::string_view("/ui/").size());
+  const File* file = find(rest);
+  if (!file || rest == "index.html") {
+    const auto depth = static_cast<std::size_t>(std::ranges::count(rest, '/'));
+    if (!rest.starts_with("assets/") && depth <= depth_max) return index(request, depth);
+    return {404, "text/plain; charset=utf-8", common_headers(), "there is no such file of the page\n"};
+  }
+  const bool as_gzip = file->is_gzip && accepts_gzip(request);
+  net::Response response{200, file->type, common_headers(), {}};
+  response.headers.emplace_back("Cache-Control",
+                                file->is_immutable ? "public, max-age=31536000, immutable" : "no-cache");
+  response.headers.emplace_back("Vary", "Accept-Encoding");
+  if (as_gzip) response.headers.emplace_back("Content-Encoding", "gzip");
+  response.body = file->is_gzip && !as_gzip ? gunzip(file->bytes) : std::string(file->bytes);
+  return with_tag(request, std::move(response), file->digest + (as_gzip ? "-gzip" : ""));
+}
+
+net::Response Page::index(const net::Request& request, std::size_t depth) const {
+  const File& file = *find("index.html");
+  net::Response response{200, file.type, common_headers(), std::string(file.bytes)};
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  std::string up;
+  for (std::size_t i = 0; i < depth; ++i) up += "../";
+  if (depth > 0) {
+    const std::size_t begin = response.body.find(base_marker) + base_marker.find("./");
+    response.body.replace(begin, 2, up);
+  }
+  return with_tag(request, std::move(response), file.digest + "-" + std::to_string(depth));
+}
+
+}  // namespace sl::web

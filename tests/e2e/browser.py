@@ -1,0 +1,176 @@
+"""A browser for tests: Chromium without a window, driven over a pipe (DevTools protocol). Nothing but Python is needed."""
+
+import base64
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+class Browser:
+    def __enter__(self):
+        self.profile = tempfile.mkdtemp(prefix="schedulearn-browser-")
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+
+        def connect():  # the browser reads file 3 and writes file 4
+            os.dup2(theirs_in, 100)
+            os.dup2(theirs_out, 101)
+            os.dup2(100, 3)
+            os.dup2(101, 4)
+
+        self.process = subprocess.Popen(
+            [CHROMIUM, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync", "--disable-extensions", "--hide-scrollbars", "--force-color-profile=srgb", "--font-render-hinting=none", f"--user-data-dir={self.profile}", "about:blank"],
+            preexec_fn=connect, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.reads, self.writes = ours_in, ours_out
+        self.rest, self.answers, self.pages, self.last = b"", {}, {}, 0
+        return self
+
+    def __exit__(self, *_):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        os.close(self.reads)
+        os.close(self.writes)
+        shutil.rmtree(self.profile, ignore_errors=True)
+
+    def call(self, method, session=None, **parameters):
+        self.last += 1
+        number = self.last
+        message = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
+        os.write(self.writes, json.dumps(message).encode() + b"\0")
+        deadline = time.monotonic() + 30
+        while number not in self.answers:
+            self.pump(max(0, deadline - time.monotonic()))
+            assert time.monotonic() < deadline, f"{method}: the browser did not answer"
+        answer = self.answers.pop(number)
+        assert "error" not in answer, f"{method}: {answer['error']}"
+        return answer["result"]
+
+    def pump(self, limit_s=0.0):
+        """Takes in what the browser says."""
+        if not select.select([self.reads], [], [], limit_s)[0]:
+            return
+        piece = os.read(self.reads, 1 << 20)
+        assert piece, "the browser has ended"
+        *messages, self.rest = (self.rest + piece).split(b"\0")
+        for text in messages:
+            message = json.loads(text)
+            if "id" in message:
+                self.answers[message["id"]] = message
+            elif message.get("sessionId") in self.pages:
+                self.pages[message["sessionId"]].hear(message["method"], message["params"])
+
+    def page(self, width=1280, height=900):
+        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        return Page(self, session, width, height)
+
+
+class Page:
+    def __init__(self, browser, session, width, height):
+        self.browser, self.session = browser, session
+        self.requested, self.complaints = [], []
+        browser.pages[session] = self
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+        self.size(width, height)
+
+    def call(self, method, **parameters):
+        return self.browser.call(method, self.session, **parameters)
+
+    def hear(self, method, parameters):
+        if method == "Network.requestWillBeSent":
+            self.requested.append(parameters["request"]["url"])
+        if method == "Runtime.exceptionThrown":
+            details = parameters["exceptionDetails"]
+            self.complaints.append(details.get("exception", {}).get("description") or details["text"])
+        if method == "Log.entryAdded" and parameters["entry"]["source"] in ("security", "violation"):
+            self.complaints.append(parameters["entry"]["text"])
+        if method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "assert"):
+            self.complaints.append(str([argument.get("value") for argument in parameters["args"]]))
+
+    def size(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def theme(self, name):
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+    def open(self, url):
+        self.call("Page.navigate", url=url)
+        self.wait("document.readyState === 'complete' && document.querySelector('main') !== null", "the page")
+
+    def run(self, expression):
+        """The value of an expression or of a promise."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, f"{expression}: {result['exceptionDetails']}"
+        return result["result"].get("value")
+
+    def wait(self, condition, what=None, limit_s=20):
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                value = self.run(condition)
+            except AssertionError as gone:  # between two documents
+                value = None
+                if "context" not in str(gone):
+                    raise
+            if value:
+                return value
+            assert time.monotonic() < deadline, f"{what or condition} did not come true in {limit_s} s; the page shows:\n{self.text()}\n{self.complaints}"
+            self.browser.pump(0.03)
+
+    def text(self):
+        return self.run("document.body.innerText")
+
+    def wait_text(self, text, limit_s=20):
+        self.wait(f"document.body.innerText.includes({json.dumps(text)})", f"the text {text!r}", limit_s)
+
+    def _point(self, find):
+        return self.wait(f"""(() => {{ const e = {find}; if (!e) return null; e.scrollIntoView({{block: 'center'}});
+            const b = e.getBoundingClientRect(); return b.width > 0 ? {{x: b.x + b.width / 2, y: b.y + b.height / 2}} : null; }})()""", find)
+
+    def click(self, text, within="document", kind="button, a, summary, label"):
+        """Clicks what has this text or name, as a user would."""
+        wanted = json.dumps(text)
+        find = f"""[...({within}).querySelectorAll({json.dumps(kind)})].find(e => e.offsetParent !== null && !e.disabled && ((e.getAttribute('aria-label') ?? '') === {wanted} || e.innerText.trim() === {wanted}))"""
+        self._press(self._point(find))
+
+    def click_at(self, selector):
+        self._press(self._point(f"document.querySelector({json.dumps(selector)})"))
+
+    def _press(self, point):
+        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, button="none" if kind == "mouseMoved" else "left", clickCount=0 if kind == "mouseMoved" else 1, **point)
+
+    def fill(self, selector, text):
+        self.click_at(selector)
+        self.run(f"document.querySelector({json.dumps(selector)}).select?.()")
+        self.call("Input.insertText", text=text)
+
+    def key(self, *names):
+        for name in names:
+            text = name if len(name) == 1 else {"Enter": "\r", "Tab": "\t"}.get(name, "")
+            code = {"Enter": 13, "Tab": 9, "Escape": 27, " ": 32}.get(name, ord(name.upper()) if len(name) == 1 else 0)
+            self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text, windowsVirtualKeyCode=code)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
+
+    def picture(self, path):
+        width, height = self.run("[innerWidth, Math.max(innerHeight, Math.min(2600, document.documentElement.scrollHeight))]")
+        self.size(width, height)
+        data = self.call("Page.captureScreenshot", format="png")["data"]
+        path = pathlib.Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(base64.b64decode(data))

@@ -1,0 +1,116 @@
+"""GET /api/v1/events/stream: what happens, as it happens, with nothing lost or doubled however often a reader comes back."""
+
+import json
+import socket
+import unittest
+
+from lab import LabTest, until
+
+
+class Reader:
+    """Reads the stream over a socket of its own."""
+
+    def __init__(self, lab, query="", headers=""):
+        self.socket = socket.create_connection(("127.0.0.1", lab.port), timeout=30)
+        self.socket.sendall(f"GET /api/v1/events/stream{query} HTTP/1.1\r\nHost: 127.0.0.1:{lab.port}\r\n{headers}\r\n".encode())
+        self.text = self.body = ""
+        until(lambda: self.more() and "\r\n\r\n" in self.text, what="the head of the stream")
+        self.head = self.text.split("\r\n\r\n")[0]
+
+    def more(self):
+        self.text += self.socket.recv(65536).decode()
+        return True
+
+    def messages(self):
+        """[(event, id, data)]; frames of chunks are left out."""
+        chunks, rest = "", self.text.split("\r\n\r\n", 1)[1]
+        while "\r\n" in rest:
+            size, rest = rest.split("\r\n", 1)
+            count = int(size, 16)
+            if len(rest) < count + 2:
+                break
+            chunks, rest = chunks + rest[:count], rest[count + 2:]
+        found = []
+        for text in chunks.split("\n\n")[:-1]:
+            fields = dict(line.split(": ", 1) for line in text.split("\n"))
+            found.append((fields["event"], int(fields["id"]) if "id" in fields else None, json.loads(fields["data"])))
+        return found
+
+    def events(self):
+        return [data for event, _, data in self.messages() if event == "event"]
+
+    def wait(self, condition, what):
+        until(lambda: condition() or (self.more() and False), what=what)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+class EventStreamTest(LabTest):
+    def test_everything_that_happens_arrives_once_and_in_order(self):
+        with Reader(self.lab) as early, Reader(self.lab) as second:
+            first = self.lab.submit("true")
+            self.lab.finished(first)
+            for reader in (early, second):
+                reader.wait(lambda: any(event["to"] == "succeeded" for event in reader.events()), "the end of the job")
+            stored = self.lab.get("/api/v1/events?since=0&limit=1000")["items"]
+            begin = early.messages()[0]
+            self.assertEqual(begin[0], "begin")
+            self.assertEqual(early.events(), [event for event in stored if event["seq"] > begin[1]])
+            self.assertEqual([data["seq"] for data in second.events()], [data["seq"] for data in early.events()])
+            self.assertIn("text/event-stream", early.head)
+
+    def test_a_reader_that_comes_back_loses_and_repeats_nothing(self):
+        seen, last = [], 0
+        for _ in range(8):
+            self.lab.submit("true")
+            with Reader(self.lab, headers=f"Last-Event-ID: {last}\r\n") as reader:
+                newest = self.lab.get("/api/v1/events?limit=1")["items"][-1]["seq"]
+                reader.wait(lambda: reader.events() and reader.events()[-1]["seq"] >= newest, "what it missed")
+                seen += reader.events()
+                last = seen[-1]["seq"]
+        self.assertEqual([event["seq"] for event in seen], list(range(1, last + 1)))
+
+    def test_events_continue_after_the_controller_was_killed(self):
+        with Reader(self.lab, "?since=0") as reader:
+            self.lab.finished(self.lab.submit("true"))
+            reader.wait(lambda: any(event["to"] == "succeeded" for event in reader.events()), "the end of the job")
+            last = reader.events()[-1]["seq"]
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        with Reader(self.lab, headers=f"Last-Event-ID: {last}\r\n") as reader:
+            self.lab.submit("true")
+            reader.wait(lambda: any(event["kind"] == "job.submitted" for event in reader.events()), "the next job")
+            self.assertEqual(reader.events()[0]["seq"], last + 1)
+
+    def test_a_number_from_the_future_begins_anew(self):
+        with Reader(self.lab, "?since=999999") as reader:
+            event, number, _ = reader.messages()[0]
+            self.assertEqual(event, "reset")
+            self.assertLess(number, 999999)
+            self.lab.submit("true")
+            reader.wait(reader.events, "an event")
+
+    def test_a_quiet_cluster_still_speaks(self):
+        with Reader(self.lab) as reader:
+            reader.wait(lambda: any(event == "sample" for event, _, _ in reader.messages()), "a sample")
+
+    def test_bad_numbers_are_refused(self):
+        for query in ("?since=x", "?since=-1", "?since=1.5", "?sinc=1"):
+            status, _, text = self.lab.request("GET", "/api/v1/events/stream" + query)
+            self.assertEqual(status, 422, text)
+
+    def test_a_reader_that_reads_nothing_harms_nobody(self):
+        readers = [Reader(self.lab, "?since=0") for _ in range(30)]
+        self.addCleanup(lambda: [reader.socket.close() for reader in readers])
+        jobs = [self.lab.submit("true") for _ in range(50)]
+        for job in jobs:
+            self.lab.finished(job)
+        readers[0].wait(lambda: sum(event["to"] == "succeeded" for event in readers[0].events()) == 50, "all ends")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

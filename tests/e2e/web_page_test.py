@@ -1,0 +1,478 @@
+"""The web page of the real binary, in a real browser, with real jobs. SCHEDULEARN_PICTURES=FOLDER keeps pictures of every page."""
+
+import gzip
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import re
+import sys
+import threading
+import unittest
+import urllib.request
+
+from browser import CHROMIUM, Browser
+from lab import Lab, LabTest, until
+
+TOOLS = pathlib.Path(os.environ.get("SCHEDULEARN_PAGE", "build/test/web"))
+DOUBLE = os.environ.get("SCHEDULEARN_NVML_DOUBLE", "build/test/nvml_double")  # GPUs with figures, one of them used by others
+AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
+FIRST_LOAD_MAX = 300_000
+COLOURS = r"printf '\033[32mgreen\033[0m plain\n'"
+LOSSES = """for i in 1 2 3 4; do echo "{\\"epoch\\": $i, \\"epochs\\": 4, \\"loss\\": 0.$((9 - i))}" >> $SCHEDULEARN_METRICS_FILE; sleep 0.1; done"""
+LOOP = COLOURS + "; i=0; while true; do i=$((i+1)); echo tick $i; sleep 0.2; done"
+
+
+class PageTest(LabTest):
+    """Tests that each have their own lab and their own browser."""
+
+    def setUp(self):
+        super().setUp()
+        self.browser = Browser().__enter__()
+        self.addCleanup(self.browser.__exit__)
+        self.page = self.browser.page()
+
+    def open(self, path=""):
+        self.page.open(f"{self.lab.url}/ui/{path}")
+        self.page.wait_text("Live")
+
+    def is_clean(self):
+        """Nothing left the origin, nothing broke the content rules, no exception."""
+        self.browser.pump(0.1)
+        foreign = [url for url in self.page.requested if not url.startswith(self.lab.url + "/") and url != "about:blank"]
+        self.assertEqual(foreign, [])
+        self.assertEqual(self.page.complaints, [])
+
+
+class ServingTest(LabTest):
+    """Without a browser: who gets what."""
+
+    def fetch(self, path, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.lab.port, timeout=30)
+        self.addCleanup(connection.close)
+        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+    def test_the_first_load_is_small_compressed_and_kept(self):
+        _, _, index = self.fetch("/ui/", Accept_Encoding="gzip")
+        parts = re.findall(rb'(?:src|href)="\./(assets/[^"]+)"', index)
+        self.assertGreaterEqual(len(parts), 2)
+        total = len(index)
+        for part in parts:
+            status, headers, bytes_sent = self.fetch("/ui/" + part.decode(), Accept_Encoding="gzip")
+            self.assertEqual((status, headers["Content-Encoding"]), (200, "gzip"))
+            self.assertIn("immutable", headers["Cache-Control"])
+            self.assertEqual(self.fetch("/ui/" + part.decode())[2], gzip.decompress(bytes_sent))
+            self.assertEqual(self.fetch("/ui/" + part.decode(), Accept_Encoding="gzip", If_None_Match=headers["ETag"])[0], 304)
+            total += len(bytes_sent)
+        print(f"first load: {total} bytes", file=sys.stderr)
+        self.assertLess(total, FIRST_LOAD_MAX)
+
+    def test_pages_of_others_and_other_names_get_nothing(self):
+        self.assertEqual(self.fetch("/ui/", Host="evil.example")[0], 403)
+        self.assertEqual(self.fetch("/ui/", Origin="http://evil.example")[0], 403)
+        self.assertEqual(self.fetch("/ui/", Sec_Fetch_Site="cross-site")[0], 200)  # a link from elsewhere
+        headers = self.fetch("/ui/")[1]
+        self.assertIn("frame-ancestors 'none'", headers["Content-Security-Policy"])
+        self.assertNotIn("unsafe", headers["Content-Security-Policy"])
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+
+    def test_the_page_does_not_open_the_api(self):
+        """Its files need no identity; whatever they ask for does."""
+        if os.geteuid() != 0:
+            self.skipTest("only root may become another user")
+        ask = "import urllib.request as r, sys\ntry: print(r.urlopen(sys.argv[1]).status)\nexcept Exception as e: print(e.code)"
+        for path, status in (("/ui/", "200"), ("/ui/jobs/1", "200"), ("/api/v1/jobs", "401"), ("/api/v1/events/stream", "401")):
+            done = self.lab_process(["/usr/bin/python3", "-c", ask, self.lab.url + path], user=65534)
+            self.assertEqual(done.strip(), status, path)
+
+    def lab_process(self, command, user):
+        import subprocess
+
+        return subprocess.run(command, capture_output=True, text=True, user=user, group=user, extra_groups=[], cwd="/", timeout=60).stdout
+
+    def test_addresses_of_the_original_lead_to_the_page_for_browsers_only(self):
+        self.assertEqual(self.fetch("/")[1]["Location"], "ui/")
+        self.assertEqual(self.fetch("/jobs", Accept="text/html,*/*")[1]["Location"], "ui/jobs")
+        self.assertEqual(json.loads(self.fetch("/jobs")[2]), [])
+
+    def test_the_command_prints_the_address(self):
+        job = self.lab.submit("true", name="named")
+        self.assertEqual(self.lab.cli("web").stdout, f"{self.lab.url}/ui/\n")
+        self.assertEqual(self.lab.cli("web", "named").stdout, f"{self.lab.url}/ui/jobs/{job}\n")
+        self.assertEqual(self.lab.cli("web", "nobody", check=False).returncode, 3)
+        self.assertEqual(self.lab.get("/api/v1/cluster")["url"], self.lab.url)
+
+
+class JourneyTest(PageTest):
+    def test_submit_watch_why_switch_cancel(self):
+        page = self.page
+        self.open()
+        page.wait_text("Nothing runs and nothing waits")
+        page.click("Submit a job")
+        page.wait_text("What this asks for")
+        page.fill("#name", "journey")
+        page.fill("#command", LOOP)
+        page.fill("#gpus", "99")
+        page.wait_text("[gpus-unsatisfiable]")
+        self.assertEqual(page.run("document.querySelector('#gpus').getAttribute('aria-invalid')"), "true")
+        page.fill("#gpus", "4")
+        page.wait_text("The controller would accept it.")
+        page.click("Submit", kind="form button")
+
+        page.wait("location.pathname === '/ui/jobs/1'")
+        page.wait_text("tick 3")
+        self.assertEqual(page.run("[...document.querySelectorAll('.t-fg2')].map(e => e.textContent)[0]"), "green")
+        page.wait_text("tick 8")  # it goes on by itself
+
+        self.lab.submit("sleep 600", name="second", gpus=2)
+        page.click("Jobs", kind="nav a")
+        page.click("second")
+        page.wait_text("Why it waits")
+        page.wait_text("It will run; nothing is wrong with the request.")
+        page.wait_text("2 short")
+
+        page.click("Policy", kind="nav a")
+        page.wait_text("Current policy")
+        page.click("Switch to Shortest Job First")
+        page.wait_text("It can be undone for 10 minutes")
+        page.click("Switch", kind="dialog button")
+        page.wait("document.querySelector('.name')?.innerText === 'sjf'", "the new policy")
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "sjf")
+        page.click("Back to fifo")
+        page.click("Go back")
+        page.wait("document.querySelector('.name')?.innerText === 'fifo'", "the old policy")
+
+        page.click("Jobs", kind="nav a")
+        page.click("journey")
+        page.click("Cancel")
+        page.wait_text("gets TERM")
+        page.click("Cancel", kind="dialog button")
+        self.assertEqual(self.lab.finished(1)["state"], "cancelled")
+        page.wait_text("the job has ended: cancelled")
+        page.wait_text("Run again")
+        self.is_clean()
+
+    def test_what_users_do_to_jobs_and_servers(self):
+        self.lab.start_another_agent("second", 2)
+        page = self.page
+        job = self.lab.submit("sleep 600", name="held", gpus=3)
+        until(lambda: self.lab.job(job)["state"] == "running")
+        self.open(f"jobs/{job}")
+        page.click("Suspend")
+        page.wait_text("[cannot-suspend]")  # the dry run says so before anything is done
+        self.assertTrue(page.run("[...document.querySelectorAll('dialog button')].find(b => b.innerText === 'Suspend').disabled"))
+        page.click("Not now")
+        page.click("Priority")
+        page.fill("#priority-wanted", "7")
+        page.click("Set priority")
+        page.wait_text("priority 7")
+
+        waits = self.lab.submit("sleep 600", name="waits", gpus=4)
+        self.open(f"jobs/{waits}")
+        page.click("Resize")
+        page.fill("#gpus-wanted", "2")
+        page.wait_text("What happens:")
+        page.click("Resize", kind="dialog button")
+        until(lambda: self.lab.job(waits)["state"] == "running", what="the narrower job")
+        page.wait_text("running")
+
+        self.open("servers")
+        page.click("Drain", within="document.querySelectorAll('.card')[0]")
+        page.wait_text("on it")
+        page.click("Drain", kind="dialog button")
+        page.wait_text("Put back into service")
+        self.assertIn("draining", [server["state"] for server in self.lab.get("/api/v1/servers")["items"]])
+        page.click("Put back into service")
+        page.click("Put it back")
+        until(lambda: {server["state"] for server in self.lab.get("/api/v1/servers")["items"]} == {"up"})
+        page.wait("!document.body.innerText.includes('Put back into service')")
+        self.is_clean()
+
+    def test_measurements_are_drawn_and_told(self):
+        job = self.lab.submit(LOSSES)
+        self.lab.finished(job)
+        until(lambda: len((self.lab.job(job)["telemetry"] or {}).get("loss_by_epoch", [])) == 4, what="the losses")
+        page = self.page
+        self.open(f"jobs/{job}")
+        self.assertFalse(any("loss_chart" in url for url in page.requested))  # only where there is something to draw
+        page.click("Measurements")
+        losses = self.lab.job(job)["telemetry"]["loss_by_epoch"]
+        page.wait_text(f"The loss went from {losses[0]:.3f} to {losses[-1]:.3f} in 4 epochs.")
+        page.wait("document.querySelector('canvas')?.getContext('2d').getImageData(0, 0, 600, 250).data.some(v => v > 0)", "the curve")
+        page.click("As a table")
+        page.wait_text(f"{losses[2]:.5f}")
+        page.wait_text("4 of 4")
+        self.is_clean()
+
+    def test_keys_alone(self):
+        page = self.page
+        job = self.lab.submit("echo hello", name="keyed")
+        self.lab.finished(job)
+        self.open()
+        page.key("g", "j")
+        page.wait("location.pathname === '/ui/jobs'")
+        page.key("/")
+        page.wait("document.activeElement?.matches('[data-search]')", "the search to have the focus")
+        page.key("g", "j", "x")  # text now, not shortcuts
+        page.wait_text("No job matches these filters")
+        page.wait("location.search === '?q=gjx'")
+        page.key("Tab")
+        page.click("Clear filters", within="document.querySelector('.empty')")
+        page.key("?")
+        page.wait("document.querySelector('dialog[open]') !== null")
+        page.key("Escape")
+        page.wait("document.querySelector('dialog[open]') === null")
+        page.key("c")
+        page.wait("location.pathname === '/ui/submit'")
+        page.run("document.activeElement.blur()")
+        page.open(f"{self.lab.url}/ui/jobs")
+        page.key("Tab")
+        self.assertEqual(page.run("document.activeElement.innerText"), "Skip to the content")
+        page.key("Enter")
+        page.wait("document.activeElement.id === 'main'", "the content to have the focus")
+        self.is_clean()
+
+
+class TokenTest(unittest.TestCase):
+    """A browser that the controller does not know by the kernel's word: reached under a name that is not loopback."""
+
+    def test_the_token_opens_the_page_for_this_tab(self):
+        lab = Lab()
+        self.addCleanup(lab.__exit__)
+        secret = "a secret of this test, long enough"
+        (lab.folder / "token").write_text(secret)
+        lab.controller = lab._daemon("controller", "controller", "run", "--data", str(lab.folder / "controller"), "--listen", f"0.0.0.0:{lab.port}", "--token-file", str(lab.folder / "token"))
+        until(lambda: lab.try_get("/readyz"), what="the controller")
+        job = lab.submit("true", name="secret-job")
+        with Browser() as browser:
+            page = browser.page()
+            page.open(f"http://0.0.0.0:{lab.port}/ui/jobs/{job}")
+            page.wait_text("[token-required]")
+            self.assertNotIn("secret-job", page.text())
+            page.fill("input[type=password]", "not the secret of this test")
+            page.click("Use it in this tab")
+            page.wait_text("[wrong-token]")
+            page.fill("input[type=password]", secret)
+            page.click("Use it in this tab")
+            page.wait_text("secret-job")
+            page.wait_text("Live")
+            page.run("document.querySelector('a[href=\"submit\"]').click()")
+            page.fill("#command", "true")
+            page.wait_text("The controller would accept it.")
+            other = browser.page()
+            other.open(f"http://0.0.0.0:{lab.port}/ui/")
+            other.wait_text("[token-required]")  # it stays in its tab
+
+
+class ControllerGoneTest(PageTest):
+    def test_the_page_says_so_and_recovers_without_losing_a_line(self):
+        page = self.page
+        job = self.lab.submit("for i in $(seq 1 100000); do echo tick $i; sleep 0.05; done", name="long")
+        self.open(f"jobs/{job}")
+        page.wait_text("tick 5")
+        page.run("window.stays = 1")
+        self.lab.kill(self.lab.controller)
+        page.wait_text("Connection lost")
+        page.wait_text("tick 5")  # what was there stays
+        self.lab.start_controller()
+        page.wait_text("Live")
+        last = int(re.findall(r"tick (\d+)", self.lab.output(job))[-1])
+        page.wait(f"[...document.querySelectorAll('.line')].some(e => Number(e.innerText.match(/tick (\\d+)/)?.[1]) > {last})", "newer output")
+        page.run("document.querySelector('[role=log]').scrollTop = 0")
+        page.wait("document.querySelector('.line .text')?.innerText === 'tick 1'", "the first line")
+        shown = page.run("[...document.querySelectorAll('.line .text')].map(e => e.innerText)")
+        self.assertEqual(shown, [f"tick {i + 1}" for i in range(len(shown))])
+        self.assertEqual(page.run("window.stays"), 1)  # it is still the same document
+        self.assertEqual([url for url in page.requested if not url.startswith(self.lab.url + "/") and url != "about:blank"], [])
+
+    def test_old_figures_are_marked_and_none_are_invented(self):
+        page = self.page
+        self.lab.submit("sleep 600", gpus=3)
+        self.open()
+        page.wait_text("3 of 4 in use")
+        self.lab.kill(self.lab.controller)
+        page.wait_text("Connection lost")
+        page.run("document.querySelector('a[href=\"servers\"]').click()")
+        page.wait_text("No answer")  # nothing was loaded: no empty list
+        self.assertNotIn("No server has joined", page.text())
+        self.lab.start_controller()
+        page.wait_text("Last contact")
+
+
+class HostileTest(PageTest):
+    name = "<img src=x onerror=window.hit=1>"
+    output = r"""printf '<script>window.hit=1</script><b>bold</b>\n\033]0;title\007\033]8;;http://evil.example\033\\link\033]8;;\033\\\n\033[2J\033[1;1Hgone\n\033]52;c;cm0=\007kept \xe2\x80\xaereversed\n\xff\xfe\x00bytes\n\033[31'; printf 'mred\n'; head -c 300000 /dev/zero | tr '\0' 'x'; echo; echo end-of-it; sleep 600"""
+
+    def test_names_and_output_are_text(self):
+        page = self.page
+        job = self.lab.submit(self.output, name=self.name)
+        self.open(f"jobs/{job}")
+        page.wait_text("end-of-it")
+        page.run("document.querySelector('[role=log]').scrollTop = 0")
+        page.wait_text("<script>window.hit=1</script><b>bold</b>")
+        text = page.text()
+        self.assertIn(self.name, text)
+        self.assertIn("gone", text)
+        self.assertNotIn("\u202e", text)
+        self.assertNotIn("\x1b", text)
+        self.assertEqual(page.run("document.querySelectorAll('.box a, .box img, .box script, .box b').length"), 0)
+        self.assertEqual(page.run("document.title.includes('title')"), False)
+        for path in ("", "jobs", "jobs?tab=queue", f"jobs/{job}?tab=timeline", f"jobs/{job}?tab=spec", f"submit?from={job}", "events"):
+            self.open(path)
+            page.wait("!document.querySelector('.skeleton')")
+        page.open(f"{self.lab.url}/ui/jobs?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.hit%3D1%3E")
+        page.wait_text("1 job match")
+        self.assertIsNone(page.run("window.hit ?? null"))
+        self.is_clean()
+
+    def test_output_is_never_a_page(self):
+        job = self.lab.submit("echo '<script>parent.hit=1</script>'")
+        self.lab.finished(job)
+        headers = urllib.request.urlopen(f"{self.lab.url}/api/v1/jobs/{job}/logs").headers
+        self.assertTrue(headers["Content-Type"].startswith("text/plain"))
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+
+    def test_another_origin_cannot_act_or_frame(self):
+        class Evil(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b"<main>evil</main>")
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Evil)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        page = self.page
+        page.open(f"http://127.0.0.1:{server.server_port}/")
+        for kind in ("application/json", "text/plain"):
+            failed = page.run(f"fetch('{self.lab.url}/api/v1/jobs', {{method: 'POST', mode: '{'cors' if kind.startswith('a') else 'no-cors'}', headers: {{'Content-Type': '{kind}'}}, body: '{{\"command\":\"true\"}}'}}).then(r => r.status, () => 'failed')")
+            self.assertIn(failed, ("failed", 0))
+        framed = page.run(f"""new Promise(done => {{ const f = document.createElement('iframe'); f.src = '{self.lab.url}/ui/'; f.onload = () => done(f.contentDocument === null); document.body.append(f); }})""")
+        self.assertTrue(framed)
+        self.assertEqual(self.lab.jobs(), [])
+
+
+class LooksTest(unittest.TestCase):
+    """Every page in both themes and three widths: no fault that axe finds, nothing wider than the window."""
+
+    def test_every_page(self):
+        axe = (TOOLS / "node_modules/axe-core/axe.min.js").read_text()
+        pictures = os.environ.get("SCHEDULEARN_PICTURES")
+        with Lab() as empty, Lab() as lab, Browser() as browser:
+            lab.start_another_agent("other", 2)
+            lab.environment["LD_LIBRARY_PATH"] = DOUBLE
+            lab.start_another_agent("measured", 0)
+            running = lab.submit(LOOP, name="resnet50-ddp", gpus=4)
+            measured = lab.submit(LOSSES, gpus=1)
+            lab.finished(measured)
+            failed = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
+            lab.finished(failed)
+            for i in range(3):
+                lab.submit("sleep 600", name=f"vit-large-{i}", gpus=4)
+            lab.submit("sleep 600", name="later", hold=True)
+            waiting = lab.submit("sleep 600", name="wide-one-with-a-long-name-" + "x" * 60, gpus=2)
+            until(lambda: lab.job(running)["state"] == "running")
+            until(lambda: lab.job(waiting)["reason"])
+            lab.request("POST", "/api/v1/servers/other/drain")
+            shown = [(lab, name, path) for name, path in {
+                "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{running}", "why": f"jobs/{waiting}", "failed": f"jobs/{failed}",
+                "measurements": f"jobs/{measured}?tab=measurements", "timeline": f"jobs/{failed}?tab=timeline", "spec": f"jobs/{running}?tab=spec", "submit": "submit", "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events",
+                "gone": "jobs/9999", "nowhere": "no/such/page"}.items()]
+            shown += [(empty, "empty-" + (path or "overview"), path) for path in ("", "jobs")]
+            faults, foreign = [], []
+            for theme in ("light", "dark"):
+                page = browser.page()
+                page.theme(theme)
+                for where, name, path in shown:
+                    page.size(1280, 900)
+                    page.open(f"{where.url}/ui/{path}")
+                    page.wait("!document.querySelector('.skeleton')", name)
+                    page.run(axe)
+                    for width in (360, 1280, 2560):
+                        page.size(width, 900)
+                        if width == 1280 or (width == 360 and theme == "light"):
+                            faults += [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)]
+                        wide = page.run("document.documentElement.scrollWidth - innerWidth")
+                        if wide > 0:
+                            faults.append(f"{name}: {wide} px wider than {width}")
+                        if pictures:
+                            page.picture(f"{pictures}/{name}-{theme}-{width}.png")
+                foreign += [url for url in page.requested if not url.startswith((lab.url, empty.url)) and url != "about:blank"]
+                faults += page.complaints
+            self.assertEqual("\n".join(faults), "")
+            self.assertEqual(foreign, [])
+
+
+class PrefixTest(PageTest):
+    """Behind a proxy that serves it below /tools/lab/."""
+
+    def test_the_page_works_below_a_prefix(self):
+        port = self.lab.port
+
+        class Proxy(http.server.BaseHTTPRequestHandler):
+            def forward(self):
+                if not self.path.startswith("/tools/lab/"):
+                    return self.send_error(404)
+                length = int(self.headers.get("Content-Length") or 0)
+                connection = http.client.HTTPConnection("127.0.0.1", port)
+                headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
+                connection.request(self.command, self.path[len("/tools/lab"):], self.rfile.read(length) if length else None, headers)
+                answer = connection.getresponse()
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    if name.lower() not in ("transfer-encoding", "connection", "content-length"):
+                        self.send_header(name, value)
+                self.send_header("Connection", "close")
+                self.end_headers()
+                try:
+                    while piece := answer.read1(65536):
+                        self.wfile.write(piece)
+                        self.wfile.flush()
+                except OSError:
+                    pass
+                connection.close()
+                self.close_connection = True
+
+            do_GET = do_POST = do_PUT = forward
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        job = self.lab.submit("echo through the proxy", name="prefixed")
+        page = self.page
+        page.open(f"http://127.0.0.1:{server.server_port}/tools/lab/ui/jobs/{job}")
+        page.wait_text("through the proxy")
+        page.click("Servers", kind="nav a")
+        page.wait_text("Last contact")
+        self.assertEqual(page.run("location.pathname"), "/tools/lab/ui/servers")
+        page.click("Submit", kind="nav a")
+        page.fill("#command", "true")
+        page.wait_text("The controller would accept it.")
+        page.click("Submit", kind="form button")
+        page.wait_text("succeeded")
+        outside = [url for url in page.requested if not url.startswith(f"http://127.0.0.1:{server.server_port}/tools/lab/") and url != "about:blank"]
+        self.assertEqual(outside, [])
+
+
+def reason_to_skip():
+    if b"The web page is not in this build" in (TOOLS / "page.pack").read_bytes():
+        return "the page is not in this build"
+    return None if CHROMIUM else "there is no chromium: tools/install test"
+
+
+if __name__ == "__main__":
+    if reason := reason_to_skip():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { bytes, clock, commandText, duration, gpuRange, plural, quoted, ranges } from './format';
+
+test('durations are what a person would write', () => {
+  const cases: [number | null, string][] = [
+    [null, '–'],
+    [NaN, '–'],
+    [0, '0 s'],
+    [0.0042, '4 ms'],
+    [3, '3 s'],
+    [3.14, '3.1 s'],
+    [59.4, '59 s'],
+    [60, '1 min'],
+    [61, '1 min 1 s'],
+    [600, '10 min'],
+    [3600, '1 h'],
+    [5400, '1 h 30 min'],
+    [200_000, '2 d 7 h'],
+    [-5, '0 s']
+  ];
+  for (const [seconds, text] of cases) assert.equal(duration(seconds), text);
+});
+
+test('sizes, numbers, GPUs', () => {
+  assert.equal(bytes(0), '0 B');
+  assert.equal(bytes(1536), '1.5 KiB');
+  assert.equal(bytes(200 * 1024 ** 3), '200 GiB');
+  assert.equal(plural(1, 'job'), '1 job');
+  assert.equal(plural(12345, 'job'), '12,345 jobs');
+  assert.equal(ranges([3, 0, 1, 2, 6]), '0-3,6');
+  assert.equal(gpuRange({ min: 1, max: 4 }), '1–4');
+  assert.equal(gpuRange({ min: 1, max: 4, allowed: [1, 2, 4] }), '1, 2, 4');
+});
+
+test('the day of a time is told unless it is today', () => {
+  const now = new Date(2026, 3, 5, 12, 0, 0);
+  assert.equal(clock(new Date(2026, 3, 5, 9, 8, 7).toISOString(), now), '09:08:07');
+  assert.equal(clock(new Date(2026, 3, 4, 9, 8, 7).toISOString(), now), '2026-04-04 09:08:07');
+});
+
+test('words are quoted as a shell needs it', () => {
+  assert.equal(quoted('a b'), "'a b'");
+  assert.equal(quoted("it's"), "'it'\\''s'");
+  assert.equal(quoted('x=1'), 'x=1');
+  assert.equal(quoted('$(rm -rf .)'), "'$(rm -rf .)'");
+  assert.equal(commandText(['python', 'a b.py']), "python 'a b.py'");
+});

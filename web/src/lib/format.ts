@@ -1,0 +1,83 @@
+// Numbers, times and sizes as people read them.
+import type { GpuRange, Job } from './types';
+
+export const dash = '–';
+
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return dash;
+  const s = Math.max(0, seconds);
+  if (s < 1) return s === 0 ? '0 s' : `${Math.round(s * 1000)} ms`;
+  if (s < 10) return `${s.toFixed(1).replace(/\.0$/, '')} s`;
+  if (Math.round(s) < 60) return `${Math.round(s)} s`;
+  const minutes = Math.floor(s / 60);
+  if (minutes < 60)
+    return minutes < 10 && Math.floor(s % 60) > 0 ? `${minutes} min ${Math.floor(s % 60)} s` : `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return minutes % 60 > 0 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  const days = Math.floor(hours / 24);
+  return hours % 24 > 0 ? `${days} d ${hours % 24} h` : `${days} d`;
+}
+
+export function bytes(count: number | null | undefined): string {
+  if (count === null || count === undefined) return dash;
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = count;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+export const percent = (value: number | null | undefined): string =>
+  value === null || value === undefined ? dash : `${Math.round(value)} %`;
+
+export const count = (value: number): string => value.toLocaleString('en-US');
+
+export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+// Local time; the day only if it is not the one of `now`.
+export function clock(at: string | null | undefined, now = new Date()): string {
+  if (!at) return dash;
+  const time = new Date(at);
+  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  const text = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
+  return time.toDateString() === now.toDateString() ? text : `${day} ${text}`;
+}
+
+export const since = (at: string | null | undefined, now: number): string =>
+  at ? duration(Math.max(0, Math.floor((now - Date.parse(at)) / 1000))) : dash;
+
+export function gpuRange(gpus: GpuRange): string {
+  if (gpus.allowed && gpus.allowed.length > 0) return gpus.allowed.join(', ');
+  return gpus.min === gpus.max ? String(gpus.max) : `${gpus.min}–${gpus.max}`;
+}
+
+// "gpu3:0-3", as tables of the command line print it.
+export function place(job: Job): string {
+  return job.placement.map(({ server, gpus }) => `${server}:${ranges(gpus.map(indexOf))}`).join(', ');
+}
+
+const indexOf = (identifier: string): number => Number(identifier.slice(identifier.lastIndexOf('-') + 1));
+
+export function ranges(numbers: number[]): string {
+  const parts: string[] = [];
+  const sorted = [...numbers].sort((a, b) => a - b);
+  for (let i = 0; i < sorted.length; ) {
+    let end = i;
+    while (end + 1 < sorted.length && sorted[end + 1] === (sorted[end] ?? 0) + 1) end += 1;
+    parts.push(end > i ? `${sorted[i]}-${sorted[end]}` : `${sorted[i]}`);
+    i = end + 1;
+  }
+  return parts.join(',');
+}
+
+export const commandText = (command: string | string[]): string =>
+  typeof command === 'string' ? command : command.map(quoted).join(' ');
+
+// As a shell would need it.
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { Lines } from './lines';
+
+test('pieces become lines with numbers', () => {
+  const lines = new Lines();
+  assert.equal(lines.add('hel', false), null);
+  assert.equal(lines.unfinished().text, 'hel');
+  assert.deepEqual(lines.add('lo', true), {
+    number: 1,
+    spans: [{ text: 'hello', classes: '' }],
+    text: 'hello',
+    rewrites: 0
+  });
+  assert.equal(lines.add('', true)?.text, '');
+  assert.equal(lines.add('third', true)?.number, 3);
+  assert.equal(lines.hasOpen, false);
+});
+
+test('a progress bar is one line, wherever its pieces are cut and on whichever side its carriage returns stand', () => {
+  for (const pieces of [
+    ['\r10 %', '\r20 %', '\r30 %'],
+    ['10 %\r', '20 %\r', '30 %\r'],
+    ['10 %\r20 %\r', '30', ' %\r'],
+    ['10', ' %\r20 %', '\r', '30 %']
+  ]) {
+    const lines = new Lines();
+    for (const piece of pieces) lines.add(piece, false);
+    assert.equal(lines.unfinished().text, '30 %');
+    assert.equal(lines.add('', true)?.text, '30 %');
+  }
+});
+
+test('the rewrites are counted', () => {
+  const lines = new Lines();
+  for (let i = 0; i < 412; i += 1) lines.add(`\rstep ${i}`, false);
+  assert.equal(lines.add('', true)?.rewrites, 412);
+  assert.equal(lines.add('next', true)?.rewrites, 0);
+});
+
+test('looking at an open line does not change the colours of what follows', () => {
+  const lines = new Lines();
+  lines.add('\x1b[31mred', false);
+  assert.equal(lines.unfinished().spans[0]?.classes, 't-fg1');
+  assert.equal(lines.add('\x1b[0m', true)?.spans[0]?.classes, 't-fg1');
+  assert.equal(lines.add('plain', true)?.spans[0]?.classes, '');
+});
