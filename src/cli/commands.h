@@ -75,6 +75,7 @@ int set_jobs(const Context& context, const std::vector<std::string>& selectors,
              const std::map<std::string, std::string>& change);
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
 int why(const Context& context, const std::string& selector);
+int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);
 int list_gpus(const Context& context);
 // Of one job if `selector` is not empty.

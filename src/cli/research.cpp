@@ -1,6 +1,9 @@
 #include "cli/research.h"
 
 #include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "cli/usage.h"
 #include "python_policy/loader.h"
@@ -267,16 +270,27 @@ int Research::reproduce_published() {
 }
 
 void Research::add_estimates(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("estimates", "How good predictions are: losses, run-times, speeds.");
-  group->require_subcommand(1);
-  group->fallthrough();
+  // The group is a command too, and its action comes last.
+  const auto actions = std::make_shared<std::vector<std::pair<CLI::App*, std::function<int()>>>>();
+  CLI::App* group = command_(app, "estimates",
+                             "How often the ranges held in which jobs were expected to start and end; how good other "
+                             "predictions are: losses, run-times, speeds.",
+                             "  schedulearn estimates\n", [this, actions] {
+                               for (const auto& [part, action] : *actions) {
+                                 if (part->parsed()) return action();
+                               }
+                               return show_estimates(context_());
+                             });
   const auto add = [&](const std::string& name, const std::string& summary, const std::string& examples,
                        Status (*action)(const EstimatesCommand&, std::ostream&)) {
-    return command_(*group, name, summary, examples, [this, action] {
+    const auto run = [this, action] {
       estimates_.json = context_().as_json;
       const Status done = action(estimates_, std::cout);
       return done.ok() ? 0 : fail(done.error());
-    });
+    };
+    CLI::App* part = command_(*group, name, summary, examples, run);
+    actions->emplace_back(part, run);
+    return part;
   };
   CLI::App* losses = add("losses", "Predict the rest of recorded trainings from their first epochs.",
                          "  schedulearn estimates losses tests/fixtures/loss_curves.csv\n"

@@ -135,9 +135,14 @@ void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool le
 }
 
 void Api::get_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    asked.send(200, job_details_view(logic_, entry, asked.now, asked.may_see(entry)));
-  });
+  const auto wait_ms = call.number("fresh_ms", 0, 0, 10'000);
+  if (!wait_ms.ok()) return call.fail(wait_ms.error());
+  const auto answer = [this, call] {
+    with_job(call, [this](const Call& asked, const JobEntry& entry) {
+      asked.send(200, job_details_view(logic_, entry, clock_(), asked.may_see(entry)));
+    });
+  };
+  *wait_ms > 0 ? with_forecast(call, Duration::milliseconds(*wait_ms), answer) : answer();
 }
 
 Logic::Done Api::answer_with_job(const Call& call) {
@@ -168,8 +173,10 @@ void Api::cancel_job(Call call) {
 }
 
 void Api::explain_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    asked.send(200, explain_view(logic_, entry, asked.now));
+  with_forecast(call, Duration::milliseconds(100), [this, call] {
+    with_job(call, [this](const Call& asked, const JobEntry& entry) {
+      asked.send(200, explain_view(logic_, entry, clock_()));
+    });
   });
 }
 

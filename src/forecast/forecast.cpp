@@ -1,0 +1,113 @@
+#include "forecast/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace sl::forecast {
+namespace {
+
+std::optional<Range> range_of(std::vector<Instant>& times) {
+  if (times.empty()) return std::nullopt;
+  std::sort(times.begin(), times.end());
+  const Range range{quantile(times, 0.1), quantile(times, 0.5), quantile(times, 0.9)};
+  return range.p90.is_never() ? std::nullopt : std::optional(range);
+}
+
+bool waits(const Job& job) { return job.allocation.empty(); }
+
+class Futures {
+ public:
+  Futures(const Present& present, const ForecastSettings& settings, const std::vector<Lengths::Prospect>& prospects)
+      : present_(present), settings_(settings), prospects_(prospects) {}
+
+  void draw(Forecast& forecast) {
+    while (futures_.size() < settings_.draws) {
+      const std::uint64_t seed = settings_.seed * 1'000'003 + futures_.size();
+      Future future = settings_.continue_present(
+          present_, settings_.make_policy(),
+          {.left_s = draw_all_left_s(prospects_, seed), .seed = seed, .stop = settings_.stop});
+      if (future.failure) forecast.failure = future.failure;
+      if (future.failure || future.is_cut) break;
+      futures_.push_back(std::move(future.jobs));
+      if (settings_.is_enough && settings_.is_enough(futures_.size())) break;
+    }
+    forecast.draws = futures_.size();
+  }
+
+  JobForecast of(std::size_t at) const {
+    const Job& job = present_.jobs[at];
+    JobForecast forecast{.job = job.request.id, .start = {}, .finish = {}, .basis = prospects_[at].basis, .server = {}};
+    std::vector<Instant> starts, finishes;
+    std::map<std::pair<ServerIndex, int>, int> places;
+    for (const auto& future : futures_) {
+      const Future::Of& of = future[at];
+      if (waits(job)) starts.push_back(of.start);
+      finishes.push_back(of.finish);
+      if (of.server.valid()) ++places[{of.server, of.gpus}];
+    }
+    forecast.start = range_of(starts);
+    forecast.finish = range_of(finishes);
+    const auto most = std::max_element(places.begin(), places.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != places.end() && forecast.start) std::tie(forecast.server, forecast.gpus) = most->first;
+    return forecast;
+  }
+
+ private:
+  const Present& present_;
+  const ForecastSettings& settings_;
+  const std::vector<Lengths::Prospect>& prospects_;
+  std::vector<std::vector<Future::Of>> futures_;
+};
+
+}  // namespace
+
+Instant quantile(const std::vector<Instant>& sorted, double share) {
+  const auto n = static_cast<double>(sorted.size());
+  const double place = std::clamp(share * (n + 1) - 1, 0.0, n - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double part = place - std::floor(place);
+  if (part == 0) return sorted[below];
+  if (sorted[above].is_never()) return Instant::never();
+  return sorted[below] +
+         Duration{static_cast<std::int64_t>(static_cast<double>((sorted[above] - sorted[below]).us) * part)};
+}
+
+std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<double> left_s;
+  left_s.reserve(prospects.size());
+  for (const Lengths::Prospect& prospect : prospects) {
+    Random own = random.fork(1);  // so that what one job draws does not change the next
+    left_s.push_back(draw_left_s(prospect, own));
+  }
+  return left_s;
+}
+
+const JobForecast* Forecast::find(JobId job) const {
+  const auto found = std::lower_bound(jobs.begin(), jobs.end(), job,
+                                      [](const JobForecast& candidate, JobId id) { return candidate.job < id; });
+  return found != jobs.end() && found->job == job ? &*found : nullptr;
+}
+
+Forecast make_forecast(const Present& present, const std::vector<JobFacts>& facts, const Lengths& lengths,
+                       const ForecastSettings& settings) {
+  Forecast forecast{.at = present.now, .policy = settings.policy_name};
+  std::vector<Lengths::Prospect> prospects;
+  prospects.reserve(present.jobs.size());
+  for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+    const Job& job = present.jobs[at];
+    prospects.push_back(lengths.prospect_of(job, facts[at], present.now));
+    const bool takes_part = !job.on_hold && job.state != JobState::held;
+    if (prospects.back().basis.kind == BasisKind::none && takes_part) forecast.unknown.push_back(job.request.id);
+  }
+  Futures futures(present, settings, prospects);
+  futures.draw(forecast);
+  forecast.jobs.reserve(present.jobs.size());
+  for (std::size_t at = 0; at < present.jobs.size(); ++at) forecast.jobs.push_back(futures.of(at));
+  return forecast;
+}
+
+}  // namespace sl::forecast
