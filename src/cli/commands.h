@@ -89,6 +89,8 @@ int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the current policy
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
+// Continues up to four policies from the present, to compare.
+int try_policies(const Context& context, const std::vector<std::string>& names);
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 

@@ -54,6 +54,10 @@ std::string expectation_text(const Context& context, const json::value& job) {
   if (!start.empty() && !server.empty()) text += " on " + server;
   if (!finish.empty())
     text += (text.empty() ? "ends " : ", ends ") + finish + ", by " + text_at(estimate, "basis_text");
+  constexpr double draws_wanted = 32;
+  const double draws = number_at(estimate, "draws");
+  if (!text.empty() && draws > 0 && draws < draws_wanted)
+    text += fmt::format("; roughly: the queue is long, only {} futures were tried", draws);
   const std::string missing = text_at(estimate, "text");
   if (!missing.empty()) text += (text.empty() ? "" : "; ") + missing;
   return text;

@@ -213,6 +213,39 @@ void show_prospects(const Context& context, const json::value& explain, std::int
   if (others > 3) line("", fmt::format("and GPUs for {} more jobs", others - 3));
 }
 
+// " – job 48 frees 2 about 19:52, job 50 1 more about 20:10"
+std::string frees_text(const Context& context, const json::value& server) {
+  constexpr std::size_t named_most = 2;
+  std::string text;
+  std::size_t named = 0;
+  if (!value_at(server, "frees").is_array()) return text;
+  for (const json::value& frees : value_at(server, "frees").get_array()) {
+    if (!value_at(frees, "at").is_string() || named == named_most) break;
+    text += named++ == 0 ? (context.unicode ? " – " : " - ") : ", ";
+    text += fmt::format("job {} frees {} about {}", number_at(frees, "job_id"), number_at(frees, "gpus"),
+                        clock_text(text_at(frees, "at")));
+  }
+  return text;
+}
+
+void show_suggestions(const Context& context, const json::value& explain) {
+  const json::value& suggestions = value_at(explain, "suggestions");
+  const std::string note = text_at(explain, "suggestions_note");
+  if (!note.empty()) std::printf("\n  No suggestions: %s.\n", note.c_str());
+  if (!suggestions.is_array() || suggestions.get_array().empty()) return;
+  std::printf("\n  To start sooner\n");
+  for (const json::value& suggestion : suggestions.get_array()) {
+    const std::string server = text_at(suggestion, "server");
+    std::printf("    %s\n      %s it starts %s%s, ends %s instead of %s\n",
+                text_at(suggestion, "command", "submit it again, " + text_at(suggestion, "what")).c_str(),
+                text_at(suggestion, "what").c_str(),
+                range_text(context, value_at(suggestion, "predicted_start")).c_str(),
+                server.empty() ? "" : (" on " + server).c_str(),
+                range_text(context, value_at(suggestion, "predicted_finish")).c_str(),
+                range_text(context, value_at(suggestion, "finish_as_it_is")).c_str());
+  }
+}
+
 }  // namespace
 
 int show_job(const Context& context, const std::vector<std::string>& selectors) {
@@ -249,9 +282,11 @@ int why(const Context& context, const std::string& selector) {
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {
     table.add({text_at(server, "server"), fmt::format("{}", number_at(server, "free")),
-               fmt::format("{}", number_at(server, "needed")), text_at(server, "text")});
+               fmt::format("{}", number_at(server, "needed")),
+               text_at(server, "text") + (value_at(server, "fits") == true ? "" : frees_text(context, server))});
   }
   if (!table.empty()) std::printf("\n%s", table.text(context).c_str());
+  show_suggestions(context, *explain);
   return 0;
 }
 

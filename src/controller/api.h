@@ -19,6 +19,7 @@
 #include "controller/history.h"
 #include "controller/logic.h"
 #include "controller/retention.h"
+#include "controller/suggestions.h"
 #include "net/http_server.h"
 
 namespace sl::controller {
@@ -103,6 +104,7 @@ class Api {
   void intervene(Call call);
   void retry_job(Call call);
   void explain_job(Call call);
+  void answer_explained(const Call& call, const Suggestions& suggestions);
   void job_events(Call call);
   void get_logs(Call call);
   void stream_logs(Call call);
@@ -127,6 +129,7 @@ class Api {
   void get_profile(Call call);
   void remove_profile(Call call);
   void list_estimates(Call call);
+  void try_policies(Call call);
   void list_events(Call call);
   void legacy_create(Call call);
   void legacy_list(Call call);

@@ -83,6 +83,7 @@ void Api::add_routes() {
   add("GET", "/api/v1/policy", "the current policy", &Api::get_policy);
   add("PUT", "/api/v1/policy", "choose another", &Api::put_policy);
   add("GET", "/api/v1/policy/history", "earlier policies and since when they applied", &Api::policy_history);
+  add("POST", "/api/v1/policy/try", "continue other policies from the present, to compare", &Api::try_policies);
   add("POST", "/api/v1/policy/undo", "go back to the previous policy", &Api::undo_policy);
   add("GET", "/api/v1/profiles", "the stored profiles of trainings", &Api::list_profiles);
   add("POST", "/api/v1/profiles", "store a profile", &Api::put_profile);

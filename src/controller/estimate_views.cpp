@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace sl::controller {
 namespace {
 
@@ -101,6 +103,30 @@ json::value estimate_view(const Logic& logic, JobIndex index, Instant now) {
   view["evaluated_at"] = rfc3339(prospects->forecast.at.us);
   view["draws"] = prospects->forecast.draws;
   return view;
+}
+
+json::array frees_view(const Logic& logic, ServerIndex server, Instant now) {
+  constexpr std::size_t most = 64;
+  const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
+  const Core& core = logic.core();
+  std::map<std::pair<Instant, JobId>, int> frees;
+  const int gpus = core.servers()[server].description.gpus;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    core.ledger().for_each_tenant(server, gpu, [&](JobIndex tenant) {
+      const JobId job = core.job(tenant).request.id;
+      const forecast::JobForecast* known = prospects ? prospects->forecast.find(job) : nullptr;
+      ++frees[{known && known->finish ? std::max(known->finish->p50, now) : Instant::never(), job}];
+    });
+  }
+  json::array views;
+  for (const auto& [when, count] : frees) {
+    if (views.size() == most) break;
+    views.push_back(
+        json::object{{"job_id", when.second.value},
+                     {"gpus", count},
+                     {"at", when.first.is_never() ? json::value(nullptr) : json::value(rfc3339(when.first.us))}});
+  }
+  return views;
 }
 
 json::object record_view(const Prospects& prospects) {

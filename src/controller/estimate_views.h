@@ -13,6 +13,10 @@ namespace sl::controller {
 boost::json::value estimate_view(const Logic& logic, JobIndex job, Instant now);
 boost::json::value range_view(const std::optional<forecast::Range>& range, Instant now);
 
+// The jobs that hold GPUs of a server, those that end first first: which job frees how many, and when about. Jobs whose end
+// is unknown come last.
+boost::json::array frees_view(const Logic& logic, ServerIndex server, Instant now);
+
 // The document of GET /estimates.
 boost::json::object record_view(const Prospects& prospects);
 

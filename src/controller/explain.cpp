@@ -96,6 +96,7 @@ json::object server_verdict(const Logic& logic, const Server& server, ServerInde
           {"free", free},
           {"needed", needed},
           {"fits", fits},
+          {"frees", frees_view(logic, index, now)},
           {"text", fits             ? "has room"
                    : is_quarantined ? quarantine_text(*quarantine, now)
                    : !up            ? to_string(server.state)

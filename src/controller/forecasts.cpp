@@ -104,7 +104,7 @@ void Forecasts::on_turn(Instant now) {
   const bool has_changed = teller_.version() != asked_version_;
   const bool is_due =
       now >= next_at_ && (has_changed || (now >= asked_at_ + renewed_after && logic_.core().unfinished() > 0));
-  const bool is_wanted = !waiters_.empty() && has_changed;
+  const bool is_wanted = has_waiters_ && has_changed;
   if (!is_due && !is_wanted) return;
   const Instant begin = clock_();
   asked_at_ = now;
@@ -129,6 +129,10 @@ void Forecasts::when_fresh(Instant now, Instant until, std::function<void()> the
   on_turn(now);
 }
 
+void Forecasts::at(Instant until, std::function<void()> then) {
+  waiters_.push_back({INT64_MAX, until, std::move(then)});
+}
+
 void Forecasts::serve(Instant now) {
   if (waiters_.empty()) return;
   std::vector<Waiter> waiting;
@@ -140,12 +144,16 @@ void Forecasts::serve(Instant now) {
       waiters_.push_back(std::move(waiter));
     }
   }
-  has_waiters_ = !waiters_.empty();
+  has_waiters_ = std::any_of(waiters_.begin(), waiters_.end(), [](const Waiter& w) { return w.version != INT64_MAX; });
 }
 
 std::vector<store::EstimateRow> Forecasts::take_rows() {
+  constexpr std::size_t most = 200;  // so that no commit takes longer because of them
   const std::lock_guard lock(rows_mutex_);
-  return std::exchange(rows_, {});
+  if (rows_.size() <= most) return std::exchange(rows_, {});
+  std::vector<store::EstimateRow> first(rows_.begin(), rows_.begin() + most);
+  rows_.erase(rows_.begin(), rows_.begin() + most);
+  return first;
 }
 
 // ---- the forecast's thread ----
@@ -181,8 +189,7 @@ Result<std::function<std::unique_ptr<Policy>()>> Forecasts::maker_of(const Polic
 
 void Forecasts::make(const std::shared_ptr<Told>& told) {
   const Instant begin = clock_();
-  known_.learn(*told);
-  keep_record(*told);
+  learn(*told);
   auto next = std::make_shared<Prospects>();
   next->version = told->version;
   forecast::ForecastSettings settings;
@@ -219,6 +226,11 @@ void Forecasts::make(const std::shared_ptr<Told>& told) {
   outlook_.publish(std::move(next));
   is_busy_ = false;
   if (has_waiters_) post_([this] { serve(clock_()); });
+}
+
+void Forecasts::learn(const Told& told) {
+  known_.learn(told);
+  keep_record(told);
 }
 
 // What has become of the ranges that were shown.

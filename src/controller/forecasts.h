@@ -37,14 +37,16 @@ class Forecasts {
   Instant next_wake() const;
   // Calls `then` when a forecast of the present state is there, or at `until`, on the core's thread.
   void when_fresh(Instant now, Instant until, std::function<void()> then);
+  void at(Instant until, std::function<void()> then);  // calls it then, on the core's thread
   // Runs on the forecast's thread, in order; `work` may read what is known there.
   using Work = std::function<void(Forecasts&)>;
   void ask(Work work);
-  Told tell_present(Instant now) { return teller_.tell(now); }
-  std::vector<store::EstimateRow> take_rows();  // to be written with the next commit
+  Told tell_present(Instant now) { return teller_.tell(now); }  // the thread must learn() it
+  std::vector<store::EstimateRow> take_rows();                  // to be written with the next commit
 
   // ---- the forecast's thread ----
-  KnownLengths& known() { return known_; }
+  void learn(const Told& told);
+  const KnownLengths& known() const { return known_; }
   const forecast::Continue& continue_present() const { return continue_; }
   // Makes policies like this one, as often as it is called. One from a user's source is made once and attached again.
   Result<std::function<std::unique_ptr<Policy>()>> maker_of(const PolicyChange& change);

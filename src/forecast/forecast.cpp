@@ -16,51 +16,6 @@ std::optional<Range> range_of(std::vector<Instant>& times) {
 
 bool waits(const Job& job) { return job.allocation.empty(); }
 
-class Futures {
- public:
-  Futures(const Present& present, const ForecastSettings& settings, const std::vector<Lengths::Prospect>& prospects)
-      : present_(present), settings_(settings), prospects_(prospects) {}
-
-  void draw(Forecast& forecast) {
-    while (futures_.size() < settings_.draws) {
-      const std::uint64_t seed = settings_.seed * 1'000'003 + futures_.size();
-      Future future = settings_.continue_present(
-          present_, settings_.make_policy(),
-          {.left_s = draw_all_left_s(prospects_, seed), .seed = seed, .stop = settings_.stop});
-      if (future.failure) forecast.failure = future.failure;
-      if (future.failure || future.is_cut) break;
-      futures_.push_back(std::move(future.jobs));
-      if (settings_.is_enough && settings_.is_enough(futures_.size())) break;
-    }
-    forecast.draws = futures_.size();
-  }
-
-  JobForecast of(std::size_t at) const {
-    const Job& job = present_.jobs[at];
-    JobForecast forecast{.job = job.request.id, .start = {}, .finish = {}, .basis = prospects_[at].basis, .server = {}};
-    std::vector<Instant> starts, finishes;
-    std::map<std::pair<ServerIndex, int>, int> places;
-    for (const auto& future : futures_) {
-      const Future::Of& of = future[at];
-      if (waits(job)) starts.push_back(of.start);
-      finishes.push_back(of.finish);
-      if (of.server.valid()) ++places[{of.server, of.gpus}];
-    }
-    forecast.start = range_of(starts);
-    forecast.finish = range_of(finishes);
-    const auto most = std::max_element(places.begin(), places.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most != places.end() && forecast.start) std::tie(forecast.server, forecast.gpus) = most->first;
-    return forecast;
-  }
-
- private:
-  const Present& present_;
-  const ForecastSettings& settings_;
-  const std::vector<Lengths::Prospect>& prospects_;
-  std::vector<std::vector<Future::Of>> futures_;
-};
-
 }  // namespace
 
 Instant quantile(const std::vector<Instant>& sorted, double share) {
@@ -92,21 +47,58 @@ const JobForecast* Forecast::find(JobId job) const {
   return found != jobs.end() && found->job == job ? &*found : nullptr;
 }
 
+std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::vector<JobFacts>& facts,
+                                            const Lengths& lengths) {
+  std::vector<Lengths::Prospect> prospects;
+  prospects.reserve(present.jobs.size());
+  for (std::size_t at = 0; at < present.jobs.size(); ++at)
+    prospects.push_back(lengths.prospect_of(present.jobs[at], facts[at], present.now));
+  return prospects;
+}
+
+JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures) {
+  const Job& job = present.jobs[at];
+  JobForecast forecast{.job = job.request.id, .start = {}, .finish = {}, .basis = basis, .server = {}};
+  std::vector<Instant> starts, finishes;
+  std::map<std::pair<ServerIndex, int>, int> places;
+  for (const Future& future : futures) {
+    const Future::Of& of = future.jobs[at];
+    if (waits(job)) starts.push_back(of.start);
+    finishes.push_back(of.finish);
+    if (of.server.valid()) ++places[{of.server, of.gpus}];
+  }
+  forecast.start = range_of(starts);
+  forecast.finish = range_of(finishes);
+  const auto most =
+      std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != places.end() && forecast.start) std::tie(forecast.server, forecast.gpus) = most->first;
+  return forecast;
+}
+
 Forecast make_forecast(const Present& present, const std::vector<JobFacts>& facts, const Lengths& lengths,
                        const ForecastSettings& settings) {
   Forecast forecast{.at = present.now, .policy = settings.policy_name};
-  std::vector<Lengths::Prospect> prospects;
-  prospects.reserve(present.jobs.size());
+  const std::vector<Lengths::Prospect> prospects = prospects_of(present, facts, lengths);
   for (std::size_t at = 0; at < present.jobs.size(); ++at) {
     const Job& job = present.jobs[at];
-    prospects.push_back(lengths.prospect_of(job, facts[at], present.now));
     const bool takes_part = !job.on_hold && job.state != JobState::held;
-    if (prospects.back().basis.kind == BasisKind::none && takes_part) forecast.unknown.push_back(job.request.id);
+    if (prospects[at].basis.kind == BasisKind::none && takes_part) forecast.unknown.push_back(job.request.id);
   }
-  Futures futures(present, settings, prospects);
-  futures.draw(forecast);
+  std::vector<Future> futures;
+  while (futures.size() < settings.draws) {
+    const std::uint64_t seed = settings.seed * 1'000'003 + futures.size();
+    Future future =
+        settings.continue_present(present, settings.make_policy(),
+                                  {.left_s = draw_all_left_s(prospects, seed), .seed = seed, .stop = settings.stop});
+    if (future.failure) forecast.failure = future.failure;
+    if (future.failure || future.is_cut) break;
+    futures.push_back(std::move(future));
+    if (settings.is_enough && settings.is_enough(futures.size())) break;
+  }
+  forecast.draws = futures.size();
   forecast.jobs.reserve(present.jobs.size());
-  for (std::size_t at = 0; at < present.jobs.size(); ++at) forecast.jobs.push_back(futures.of(at));
+  for (std::size_t at = 0; at < present.jobs.size(); ++at)
+    forecast.jobs.push_back(summarize(present, at, prospects[at].basis, futures));
   return forecast;
 }
 

@@ -51,6 +51,12 @@ struct ForecastSettings {
 Forecast make_forecast(const Present& present, const std::vector<JobFacts>& facts, const Lengths& lengths,
                        const ForecastSettings& settings);
 
+// How long each job may still run; as present.jobs.
+std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::vector<JobFacts>& facts,
+                                            const Lengths& lengths);
+// What several futures say about a job, the `at`th of the present.
+JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures);
+
 // The lengths of one future. Equal seeds give equal lengths, whatever the policy.
 std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed);
 

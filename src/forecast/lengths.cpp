@@ -45,7 +45,8 @@ std::string family_of(std::string_view name) {
     if (!in_number) family += c;
     if (digit && !family.ends_with('#')) family += '#';
   }
-  return family;
+  const std::size_t last = family.find_last_not_of("#-_.");
+  return last == std::string::npos ? family : family.substr(0, last + 1);
 }
 
 std::string to_string(const Basis& basis) {

@@ -25,7 +25,7 @@ struct RunKind {
   int gpus = 1;
 };
 std::uint64_t hash_of(std::string_view text);
-// The name without its numbers: "lr-0.1" and "lr-0.03" are one family.
+// The name without its numbers: "lr-0.1" and "lr-0.03" are one family, "train" and "train-7" too.
 std::string family_of(std::string_view name);
 
 struct FinishedRun {

@@ -140,6 +140,8 @@ TEST(Lengths, what_is_left_is_never_negative_and_always_a_number) {
 TEST(Lengths, names_that_differ_only_in_numbers_are_one_family) {
   EXPECT_EQ(family_of("lr-0.1"), family_of("lr-0.03"));
   EXPECT_EQ(family_of("bert_2"), family_of("bert_17"));
+  EXPECT_EQ(family_of("train"), family_of("train-7"));
+  EXPECT_EQ(family_of("7"), family_of("12"));
   EXPECT_NE(family_of("bert"), family_of("resnet"));
   EXPECT_NE(family_of("resnet50-ddp"), family_of("resnet50-solo"));
 }
