@@ -33,7 +33,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
 Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
 Cluster   status gpus events servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
-          estimates (losses run-times speeds)  reproduce
+          estimates (losses run-times ranges speeds)  reproduce
 System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.

@@ -87,19 +87,20 @@ Range Record::corrected(Target target, const Range& raw, Instant now) const {
 
 // ---- what was shown ----
 
-void Record::show(Shown shown) {
+bool Record::show(Shown shown) {
   int kept = 0;
   const auto [begin, end] = open_.equal_range(shown.job);
   for (auto at = begin; at != end; ++at) {
     const Shown& earlier = at->second;
     if (earlier.target != shown.target) continue;
     ++kept;
-    if ((shown.range.p50 - shown.at) * 2 > earlier.range.p50 - earlier.at) return;
+    if ((shown.range.p50 - shown.at) * 2 > earlier.range.p50 - earlier.at) return false;
   }
-  if (kept >= per_job_most || open_.size() >= kept_most) return;
+  if (kept >= per_job_most || open_.size() >= kept_most) return false;
   changed_.push_back(shown);
   const JobId job = shown.job;
   open_.emplace(job, std::move(shown));
+  return true;
 }
 
 void Record::happened(JobId job, Target target, Instant actual) {

@@ -72,8 +72,8 @@ class Record {
   Correction correction(Target target, Horizon horizon) const;
 
   // Ranges that are shown from now on. Of each job the first is kept, and another one whenever what is left until p50 has
-  // halved.
-  void show(Shown shown);
+  // halved. Returns whether this one is.
+  bool show(Shown shown);
   // ---- what became of them ----
   void happened(JobId job, Target target, Instant at);
   void forget(JobId job);  // cancelled
