@@ -7,6 +7,8 @@
 namespace sl::forecast {
 namespace {
 
+constexpr double common_spread = 0.35;  // of the logarithm
+
 std::optional<Range> range_of(std::vector<Instant>& times) {
   if (times.empty()) return std::nullopt;
   std::sort(times.begin(), times.end());
@@ -32,11 +34,16 @@ Instant quantile(const std::vector<Instant>& sorted, double share) {
 
 std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed) {
   Random random(seed);
+  // What is wrong with one length is often wrong with all: a cluster's jobs become longer or shorter together, and a queue
+  // that adds up their lengths feels that as one error, not as many that cancel out.
+  const double common = std::exp(common_spread * normal(random));
   std::vector<double> left_s;
   left_s.reserve(prospects.size());
   for (const Lengths::Prospect& prospect : prospects) {
     Random own = random.fork(1);  // so that what one job draws does not change the next
-    left_s.push_back(draw_left_s(prospect, own));
+    const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
+    const double left = draw_left_s(prospect, own);
+    left_s.push_back(is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left);
   }
   return left_s;
 }
