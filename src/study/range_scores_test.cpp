@@ -39,7 +39,7 @@ trace::Trace busy_trace(std::size_t jobs) {
 std::map<std::pair<forecast::Target, std::string>, RangeScore> scores_of(const std::string& policy) {
   RangeStudy study{.cluster = sim::Cluster::uniform(8, 4),
                    .policy_name = policy,
-                   .make_policy = [policy] { return std::move(*make_policy(policy)); },
+                   .make_policy = [policy] { return std::move(*sl::make_policy(policy)); },
                    .moments = 600};
   std::map<std::pair<forecast::Target, std::string>, RangeScore> scores;
   for (RangeScore& score : score_ranges(busy_trace(3'000), study)) {
