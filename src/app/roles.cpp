@@ -10,6 +10,7 @@
 #include "app/data_folder.h"
 #include "net/url.h"
 #include "python_policy/loader.h"
+#include "sim/continuation.h"
 #include "wire/error.h"
 
 namespace sl::app {
@@ -72,6 +73,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .token = *token,
                                               .version = version,
                                               .make_policy = python_policy::make_maker(python_policy::live_settings()),
+                                              .continue_present = sim::continue_present,
                                               .record = options.record,
                                               .keep = options.keep});
 }

@@ -31,9 +31,9 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
-Cluster   status gpus events web servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set check history undo)
+Cluster   status gpus events web servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
-          estimates (losses run-times speeds)  reproduce
+          estimates (losses run-times ranges speeds)  reproduce
 System    up controller (run replay) agent (run) version help
 
 schedulearn COMMAND --help shows examples and every option.
@@ -365,7 +365,7 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "a server that is down and has no jobs")
       ->required();
 
-  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, check, history, undo.");
+  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, check, history, undo.");
   policy->require_subcommand(1);
   policy->fallthrough();
   command(*policy, "ls", "List the policies.", "  schedulearn policy ls\n",
@@ -385,6 +385,11 @@ void CommandLine::add_cluster_commands() {
               "  schedulearn policy check mine.py\n", [this] { return check_policy(context(), name_, parameters_); });
   check->add_option("file", name_, "mine.py, or the name of a built-in policy")->required();
   check->add_option("--param", parameters_, "name=value");
+  command(*policy, "try", "What other policies would do with the jobs that wait and run now; changes nothing.",
+          "  schedulearn policy try srtf fifo_easy\n  schedulearn policy try ./mine.py\n",
+          [this] { return try_policies(context(), selectors_); })
+      ->add_option("name", selectors_, "up to four policies, or files with policies of your own")
+      ->required();
   command(*policy, "history", "Past policies: since when, and who chose them.", "  schedulearn policy history\n",
           [this] { return policy_history(context()); });
   command(*policy, "undo", "Go back to the previous policy and its parameters, within 10 minutes.",

@@ -78,6 +78,7 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
 // Prints the address of the web page, or of the pages of jobs; may open it in a browser.
 int web(const Context& context, const std::vector<std::string>& selectors, bool may_open);
 int why(const Context& context, const std::string& selector);
+int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);
 int list_gpus(const Context& context);
 // Of one job if `selector` is not empty.
@@ -91,6 +92,8 @@ int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the current policy
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
+// Continues up to four policies from the present, to compare.
+int try_policies(const Context& context, const std::vector<std::string>& names);
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 

@@ -6,7 +6,11 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "base/text.h"
+#include "policies/registry.h"
+#include "sim/requests.h"
 #include "study/loss_scores.h"
+#include "study/range_scores.h"
 #include "study/run_time_scores.h"
 #include "study/speed_scores.h"
 #include "trace/workloads.h"
@@ -82,6 +86,46 @@ Status estimates_run_times(const EstimatesCommand& command, std::ostream& out) {
   const auto trace = trace::open_trace(command.source, 1, {});
   if (!trace.ok()) return trace.error();
   print_all({study::score_run_times(*trace)}, command.json, out);
+  return {};
+}
+
+Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
+  auto trace = trace::open_trace(command.source, 1, {});
+  if (!trace.ok()) return trace.error();
+  auto cluster = sim::read_cluster(command.servers);
+  if (!cluster.ok()) return cluster.error();
+  if (auto made = make_policy(command.policy); !made.ok()) return made.error();
+  sim::leave_out_impossible(*trace, *cluster);
+  if (command.jobs > 0 && trace->jobs.size() > command.jobs) trace->jobs.resize(command.jobs);
+  if (trace->jobs.empty()) return invalid("empty-trace", "no job of this trace can run on these servers");
+  study::RangeStudy study{.cluster = std::move(*cluster),
+                          .policy_name = command.policy,
+                          .make_policy = [&] { return std::move(*make_policy(command.policy)); },
+                          .moments = command.moments};
+  const auto scores = study::score_ranges(*trace, study);
+  if (command.json) {
+    boost::json::array items;
+    for (const study::RangeScore& score : scores)
+      items.push_back(boost::json::object{{"target", to_string(score.target)},
+                                          {"horizon", score.horizon.empty() ? "all" : score.horizon},
+                                          {"method", score.method},
+                                          {"ranges", score.ranges},
+                                          {"covered", score.covered},
+                                          {"early", score.early},
+                                          {"late", score.late},
+                                          {"width_s", score.width_s}});
+    out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';
+    return {};
+  }
+  fmt::print(out, "{} jobs on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),
+             command.servers, command.policy, command.moments);
+  fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>9}{:>8}{:>8}{:>12}\n", "OF", "AHEAD", "METHOD", "RANGES", "COVERED",
+             "EARLY", "LATE", "WIDTH");
+  for (const study::RangeScore& score : scores)
+    fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>7.0f} %{:>6.0f} %{:>6.0f} %{:>12}\n", to_string(score.target),
+               score.horizon.empty() ? "all" : score.horizon, score.method, score.ranges, 100 * score.covered,
+               100 * score.early, 100 * score.late, duration_text(score.width_s));
+  fmt::print(out, "Covered: how often the 80 % range held the truth.  Width: median of p90 - p10.\n");
   return {};
 }
 

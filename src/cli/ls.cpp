@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "cli/expectation.h"
 #include "cli/render.h"
 
 namespace sl::cli {
@@ -36,6 +37,13 @@ std::string remark(const json::value& job, const std::set<std::string>& absent) 
   return text;
 }
 
+// When it ended, or is expected to start or end; else when it was submitted.
+std::string when_text(const json::value& job) {
+  if (is_over(text_at(job, "state"))) return clock_text(text_at(job, "finished_at"));
+  const std::string expected = expected_text(job);
+  return expected.empty() ? clock_text(text_at(job, "created_at")) : expected;
+}
+
 std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
   const bool started = value_at(job, "started_at").is_string();
   const std::string state = text_at(job, "state");
@@ -46,7 +54,7 @@ std::vector<std::string> row(const Context& context, const json::value& job, con
           where_text(job),
           duration_text(number_at(job, "wait_s")),
           started ? duration_text(number_at(job, "run_s")) : "–",
-          is_over(state) ? clock_text(text_at(job, "finished_at")) : clock_text(text_at(job, "created_at")),
+          when_text(job),
           text_at(job, "user"),
           remark(job, absent)};
 }

@@ -1,6 +1,9 @@
 #include "cli/research.h"
 
 #include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "cli/usage.h"
 #include "python_policy/loader.h"
@@ -267,16 +270,27 @@ int Research::reproduce_published() {
 }
 
 void Research::add_estimates(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("estimates", "How good predictions are: losses, run-times, speeds.");
-  group->require_subcommand(1);
-  group->fallthrough();
+  // The group is a command too, and its action comes last.
+  const auto actions = std::make_shared<std::vector<std::pair<CLI::App*, std::function<int()>>>>();
+  CLI::App* group = command_(app, "estimates",
+                             "How often the ranges held in which jobs were expected to start and end; how good other "
+                             "predictions are: losses, run-times, ranges, speeds.",
+                             "  schedulearn estimates\n", [this, actions] {
+                               for (const auto& [part, action] : *actions) {
+                                 if (part->parsed()) return action();
+                               }
+                               return show_estimates(context_());
+                             });
   const auto add = [&](const std::string& name, const std::string& summary, const std::string& examples,
                        Status (*action)(const EstimatesCommand&, std::ostream&)) {
-    return command_(*group, name, summary, examples, [this, action] {
+    const auto run = [this, action] {
       estimates_.json = context_().as_json;
       const Status done = action(estimates_, std::cout);
       return done.ok() ? 0 : fail(done.error());
-    });
+    };
+    CLI::App* part = command_(*group, name, summary, examples, run);
+    actions->emplace_back(part, run);
+    return part;
   };
   CLI::App* losses = add("losses", "Predict the rest of recorded trainings from their first epochs.",
                          "  schedulearn estimates losses tests/fixtures/loss_curves.csv\n"
@@ -293,6 +307,13 @@ void Research::add_estimates(CLI::App& app) {
       "  schedulearn estimates run-times philly.csv.gz\n", estimates_run_times)
       ->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")
       ->required();
+  CLI::App* ranges = add("ranges", "Replay a trace and ask when jobs start and end, as a live cluster is asked.",
+                         "  schedulearn estimates ranges philly.csv.gz --servers 48x8 --jobs 20000\n", estimates_ranges);
+  ranges->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")->required();
+  ranges->add_option("--servers", estimates_.servers, "32x8, or a cluster file");
+  ranges->add_option("--policy", estimates_.policy, "see: schedulearn policy ls");
+  ranges->add_option("--moments", estimates_.moments, "at which it is asked")->check(CLI::Range(10, 100'000));
+  ranges->add_option("--jobs", estimates_.jobs, "only the first of the trace");
   add("speeds", "Predict the speed of published trainings on more GPUs from 1 and 2.",
       "  schedulearn estimates speeds\n", estimates_speeds);
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/commands.h"
+#include "cli/expectation.h"
 #include "cli/render.h"
 #include "wire/training.h"
 
@@ -145,6 +146,7 @@ void show(const Context& context, const json::value& job) {
   if (value_at(job, "started_at").is_string())
     line("Started", clock_text(text_at(job, "started_at")) + "  ran " + duration_text(number_at(job, "run_s")) +
                         fmt::format("  {:.0f} GPU-seconds", number_at(job, "gpu_seconds")));
+  line("Expected", expectation_text(context, job));
   if (value_at(job, "finished_at").is_string()) line("Ended", clock_text(text_at(job, "finished_at")));
   const json::value& progress = value_at(job, "progress");
   if (progress.is_object()) {
@@ -184,7 +186,7 @@ std::string reserved_text(const json::value& reservation) {
 }
 
 // The job's place in line and what the policy plans for it.
-void show_prospects(const json::value& explain, std::int64_t id) {
+void show_prospects(const Context& context, const json::value& explain, std::int64_t id) {
   const std::string verdict = text_at(explain, "verdict"), standing = text_at(explain, "standing");
   const bool waits = value_at(explain, "queue_length").is_number();
   if (waits || !standing.empty()) std::printf("\n");
@@ -195,20 +197,53 @@ void show_prospects(const json::value& explain, std::int64_t id) {
     line("In line",
          fmt::format("one of {} under policy {}", number_at(explain, "queue_length"), text_at(explain, "policy")));
   line("Standing", standing);
-  if (!waits) return;
-  const std::string start = text_at(value_at(explain, "estimate"), "start");
+  const std::string expected = expectation_text(context, explain);
+  if (!waits) return line("Expected", expected);
+  line("Expected", expected.empty() ? "no estimate yet" : expected);
   std::size_t others = 0;
   for (const json::value& kept : value_at(explain, "reservations").as_array()) {
     const bool own = number_at(kept, "job_id") == static_cast<double>(id);
     if (own)
-      line("Starts", fmt::format("about {}, if running jobs end as estimated; GPUs kept for it: {}", clock_text(start),
-                                 reserved_text(kept)));
+      line("Kept", fmt::format("{}, for this job about {}, if running jobs end as estimated", reserved_text(kept),
+                               clock_text(text_at(kept, "at"))));
     else if (++others <= 3)
       line("Kept", fmt::format("{}, for job {} about {}", reserved_text(kept), number_at(kept, "job_id"),
                                clock_text(text_at(kept, "at"))));
   }
   if (others > 3) line("", fmt::format("and GPUs for {} more jobs", others - 3));
-  if (start.empty()) line("Starts", "no estimate yet");
+}
+
+// " – job 48 frees 2 about 19:52, job 50 1 more about 20:10"
+std::string frees_text(const Context& context, const json::value& server) {
+  constexpr std::size_t named_most = 2;
+  std::string text;
+  std::size_t named = 0;
+  if (!value_at(server, "frees").is_array()) return text;
+  for (const json::value& frees : value_at(server, "frees").get_array()) {
+    if (!value_at(frees, "at").is_string() || named == named_most) break;
+    text += named++ == 0 ? (context.unicode ? " – " : " - ") : ", ";
+    text += fmt::format("job {} frees {} about {}", number_at(frees, "job_id"), number_at(frees, "gpus"),
+                        clock_text(text_at(frees, "at")));
+  }
+  return text;
+}
+
+void show_suggestions(const Context& context, const json::value& explain) {
+  const json::value& suggestions = value_at(explain, "suggestions");
+  const std::string note = text_at(explain, "suggestions_note");
+  if (!note.empty()) std::printf("\n  No suggestions: %s.\n", note.c_str());
+  if (!suggestions.is_array() || suggestions.get_array().empty()) return;
+  std::printf("\n  To start sooner\n");
+  for (const json::value& suggestion : suggestions.get_array()) {
+    const std::string server = text_at(suggestion, "server");
+    std::printf("    %s\n      %s it starts %s%s, ends %s instead of %s\n",
+                text_at(suggestion, "command", "submit it again, " + text_at(suggestion, "what")).c_str(),
+                text_at(suggestion, "what").c_str(),
+                range_text(context, value_at(suggestion, "predicted_start")).c_str(),
+                server.empty() ? "" : (" on " + server).c_str(),
+                range_text(context, value_at(suggestion, "predicted_finish")).c_str(),
+                range_text(context, value_at(suggestion, "finish_as_it_is")).c_str());
+  }
 }
 
 }  // namespace
@@ -242,14 +277,16 @@ int why(const Context& context, const std::string& selector) {
                       : verdict == "held" ? "It waits until it is resumed."
                                           : "";
   std::printf("%s.%s%s\n", text_at(*explain, "summary").c_str(), *words ? " " : "", words);
-  show_prospects(*explain, ids->front());
+  show_prospects(context, *explain, ids->front());
   if (verdict == "held") line("Resume", context.next_command("resume", ids->front()));
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {
     table.add({text_at(server, "server"), fmt::format("{}", number_at(server, "free")),
-               fmt::format("{}", number_at(server, "needed")), text_at(server, "text")});
+               fmt::format("{}", number_at(server, "needed")),
+               text_at(server, "text") + (value_at(server, "fits") == true ? "" : frees_text(context, server))});
   }
   if (!table.empty()) std::printf("\n%s", table.text(context).c_str());
+  show_suggestions(context, *explain);
   return 0;
 }
 

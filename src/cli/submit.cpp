@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/submitter_environment.h"
 #include "wire/error.h"
@@ -133,6 +134,8 @@ void report(const Context& context, const json::value& job) {
   if (text_at(job, "state") == "held")
     std::printf("  is held until: schedulearn resume %lld\n", static_cast<long long>(id));
   if (text_at(job, "state") == "pending" && !reason.empty()) std::printf("  waits: %s\n", reason.c_str());
+  const std::string expected = expectation_text(context, job);
+  if (!expected.empty() && text_at(job, "state") != "held") std::printf("  %s\n", expected.c_str());
   std::printf(
       "\n  schedulearn logs -f %lld      follow the output\n  schedulearn show %lld         everything about it\n",
       static_cast<long long>(id), static_cast<long long>(id));
@@ -145,10 +148,10 @@ void say_why_it_waits(const json::value& job) {
     std::fprintf(stderr, "job %lld waits: %s\n", static_cast<long long>(number_at(job, "id")), reason.c_str());
 }
 
-// Like report, but after a moment, once a free GPU has been found or the reason is known.
+// Like report, but after a moment, once a free GPU has been found or the reason is known, and the forecast knows the job.
 json::value settled(const Context& context, const json::value& submitted) {
-  Result<json::value> job =
-      context.get("/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))));
+  Result<json::value> job = context.get(
+      "/api/v1/jobs/" + std::to_string(static_cast<std::int64_t>(number_at(submitted, "id"))) + "?fresh_ms=500");
   return job.ok() ? *job : submitted;
 }
 

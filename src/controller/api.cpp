@@ -135,9 +135,14 @@ void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool le
 }
 
 void Api::get_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    asked.send(200, job_details_view(logic_, entry, asked.now, asked.may_see(entry)));
-  });
+  const auto wait_ms = call.number("fresh_ms", 0, 0, 10'000);
+  if (!wait_ms.ok()) return call.fail(wait_ms.error());
+  const auto answer = [this, call] {
+    with_job(call, [this](const Call& asked, const JobEntry& entry) {
+      asked.send(200, job_details_view(logic_, entry, clock_(), asked.may_see(entry)));
+    });
+  };
+  *wait_ms > 0 ? with_forecast(call, Duration::milliseconds(*wait_ms), answer) : answer();
 }
 
 Logic::Done Api::answer_with_job(const Call& call) {
@@ -168,8 +173,19 @@ void Api::cancel_job(Call call) {
 }
 
 void Api::explain_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    asked.send(200, explain_view(logic_, entry, asked.now));
+  with_forecast(call, Duration::milliseconds(100), [this, call] {
+    const Instant now = clock_();
+    suggest(forecasts_, logic_, job_id(call).value_or(JobId()), now, now + Duration::milliseconds(70),
+            [this, call](const Suggestions& suggestions) { answer_explained(call, suggestions); });
+  });
+}
+
+void Api::answer_explained(const Call& call, const Suggestions& suggestions) {
+  with_job(call, [this, suggestions](const Call& asked, const JobEntry& entry) {
+    json::object view = explain_view(logic_, entry, clock_());
+    view["suggestions"] = suggestions.items;
+    view["suggestions_note"] = suggestions.note.empty() ? json::value(nullptr) : json::value(suggestions.note);
+    asked.send(200, view);
   });
 }
 
@@ -239,15 +255,6 @@ struct PolicyBody {
   std::optional<std::string> source;
 };
 BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
-
-// The form in which it would be typed: [3250, 7200] is "3250,7200".
-std::string parameter_text(const json::value& value) {
-  if (value.is_string()) return std::string(value.get_string());
-  if (!value.is_array()) return json::serialize(value);
-  std::string list;
-  for (const json::value& item : value.get_array()) list += (list.empty() ? "" : ",") + parameter_text(item);
-  return list;
-}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 //   api_lists.cpp   long lists, written piece by piece as fast as their reader takes them
 //   api_logs.cpp    output of jobs, likewise
 //   api_event_stream.cpp  events as they happen
+//   api_forecasts.cpp  what is expected
 #pragma once
 
 #include <boost/json.hpp>
@@ -15,9 +16,11 @@
 #include <vector>
 
 #include "controller/admission.h"
+#include "controller/forecasts.h"
 #include "controller/history.h"
 #include "controller/logic.h"
 #include "controller/retention.h"
+#include "controller/suggestions.h"
 #include "net/http_server.h"
 
 namespace sl::controller {
@@ -29,8 +32,14 @@ class Api {
  public:
   using Post = std::function<void(std::function<void()>)>;
   // `post` runs work on the core's thread later; any thread may call it.
-  Api(Logic& logic, History& history, const Retention& retention, std::function<Instant()> clock, Post post)
-      : logic_(logic), history_(history), retention_(retention), clock_(std::move(clock)), post_(std::move(post)) {
+  Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, std::function<Instant()> clock,
+      Post post)
+      : logic_(logic),
+        history_(history),
+        retention_(retention),
+        forecasts_(forecasts),
+        clock_(std::move(clock)),
+        post_(std::move(post)) {
     add_routes();
   }
   void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply);
@@ -85,6 +94,8 @@ class Api {
   // Calls `work` with the job that the path names, wherever it is kept, or answers that there is none.
   void with_job(Call call, WithJob work);
   void with_job(Call call, JobId job, WithJob work);
+  // Calls `work` once the forecasts know the present state, or after `limit`.
+  void with_forecast(const Call& call, Duration limit, std::function<void()> work);
   // A job that is only in the database. Errors: "job-not-found", "job-removed".
   void find_past(JobId job, std::function<void(Result<JobEntry>)> then);
 
@@ -98,6 +109,7 @@ class Api {
   void intervene(Call call);
   void retry_job(Call call);
   void explain_job(Call call);
+  void answer_explained(const Call& call, const Suggestions& suggestions);
   void job_events(Call call);
   void get_logs(Call call);
   void stream_logs(Call call);
@@ -121,6 +133,8 @@ class Api {
   void put_profile(Call call);
   void get_profile(Call call);
   void remove_profile(Call call);
+  void list_estimates(Call call);
+  void try_policies(Call call);
   void list_events(Call call);
   void stream_events(Call call);
   void legacy_create(Call call);
@@ -163,6 +177,7 @@ class Api {
   Logic& logic_;
   History& history_;
   const Retention& retention_;
+  Forecasts& forecasts_;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

@@ -51,7 +51,7 @@ void Api::add_routes() {
   add("GET", "/api/v1", "this list", &Api::list_routes);
   add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs, {"state", "user", "q", "limit", "cursor"});
   add("POST", "/api/v1/jobs", "submit a job", &Api::create_job, {"dry_run"});
-  add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job);
+  add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job, {"fresh_ms"});
   add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs or time limit", &Api::edit_job);
   add("POST", "/api/v1/jobs/{id}/cancel", "stop it, or take it out of the queue", &Api::cancel_job);
   add("POST", "/api/v1/jobs/{id}/suspend",
@@ -84,11 +84,13 @@ void Api::add_routes() {
   add("GET", "/api/v1/policy", "the current policy", &Api::get_policy);
   add("PUT", "/api/v1/policy", "choose another", &Api::put_policy);
   add("GET", "/api/v1/policy/history", "earlier policies and since when they applied", &Api::policy_history);
+  add("POST", "/api/v1/policy/try", "continue other policies from the present, to compare", &Api::try_policies);
   add("POST", "/api/v1/policy/undo", "go back to the previous policy", &Api::undo_policy);
   add("GET", "/api/v1/profiles", "the stored profiles of trainings", &Api::list_profiles);
   add("POST", "/api/v1/profiles", "store a profile", &Api::put_profile);
   add("GET", "/api/v1/profiles/{family}", "one profile", &Api::get_profile);
   add("DELETE", "/api/v1/profiles/{family}", "delete a profile", &Api::remove_profile);
+  add("GET", "/api/v1/estimates", "how often the ranges held that were shown", &Api::list_estimates);
   add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
   add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
   add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);

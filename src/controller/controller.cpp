@@ -12,6 +12,7 @@
 #include "controller/api.h"
 #include "controller/checkpoint_relay.h"
 #include "controller/clock.h"
+#include "controller/forecasts.h"
 #include "controller/inbox.h"
 #include "controller/job_files.h"
 #include "controller/logic.h"
@@ -48,11 +49,15 @@ class LiveController : public Controller, private net::Handler, private Outside 
             *logic_, *history_, [this] { return clock_.now(); },
             [this](SessionId session, const wire::JobFilesAnswer& answer) { send(session, answer); }),
         checkpoints_(*logic_, [this](SessionId session, const auto& message) { send_unrecorded(session, message); }),
+        forecasts_(
+            *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
+            [this](auto work) { inbox_.put(std::move(work)); }),
         api_(
-            *logic_, *history_, retention_, [this] { return clock_.now(); },
+            *logic_, *history_, retention_, forecasts_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid()) {
     if (recording_) logic_->record_to(*recording_);
+    logic_->set_outlook(&forecasts_.outlook());
   }
 
   ~LiveController() override {
@@ -97,6 +102,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void run_core() {
     std::deque<std::function<void()>> inputs;
     logic_->turn(clock_.now());
+    forecasts_.start(*history_);
     while (inbox_.take(inputs, time_to_next_wake())) {
       for (auto& input : inputs) input();
       inputs.clear();
@@ -104,12 +110,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
       logic_->turn(begin);
       logic_->turn_times().add(clock_.now() - begin);
       retention_.on_turn();
+      forecasts_.on_turn(clock_.now());
       api_.on_turn();
     }
   }
   std::chrono::microseconds time_to_next_wake() const {
     constexpr std::int64_t longest_us = 500'000;
-    const Instant wake = logic_->next_wake();
+    const Instant wake = std::min(logic_->next_wake(), forecasts_.next_wake());
     if (wake.is_never()) return std::chrono::microseconds(longest_us);
     return std::chrono::microseconds(std::clamp<std::int64_t>((wake - clock_.now()).us, 0, longest_us));
   }
@@ -137,6 +144,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void commit(store::Batch batch) override {
     if (recording_) recording_->committed(batch);
+    batch.estimates = forecasts_.take_rows();
     writer_->submit(std::move(batch), [this](Status status) {
       inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_.now()); });
     });
@@ -234,6 +242,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Retention retention_;
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
+  Forecasts forecasts_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it
   std::mutex sockets_mutex_;

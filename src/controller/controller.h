@@ -1,6 +1,7 @@
 // The controller as a process: threads, sockets and the clock around Logic. The threads: the network's loop (the
 // caller's thread), the core (one queue of inputs, everything about jobs), the store's writer, two that read the past
-// (history.h), and the maker of users' own policies, which starts their processes and waits while they are read.
+// (history.h), the maker of users' own policies, which starts their processes and waits while they are read, and the
+// forecast's (forecasts.h).
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "controller/stop_plan.h"
+#include "forecast/future.h"
 #include "net/event_loop.h"
 #include "policy/policy.h"
 #include "wire/retention.h"
@@ -22,9 +24,10 @@ struct ControllerSettings {
   std::uint16_t listen_port = 5000;
   std::string token;  // required from all but root and our own user (admission.h); may be empty only on loopback
   std::string version = "0.1.0";
-  OwnPolicyMaker make_policy = {};  // empty: built-in policies only
-  std::string record;               // folder for recordings (recording.h); empty: none
-  wire::RetentionRule keep = {};    // of jobs that ended, with their events
+  OwnPolicyMaker make_policy = {};           // empty: built-in policies only
+  forecast::Continue continue_present = {};  // empty: no forecasts
+  std::string record;                        // folder for recordings (recording.h); empty: none
+  wire::RetentionRule keep = {};             // of jobs that ended, with their events
 };
 
 class Controller {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "controller/estimate_views.h"
 #include "controller/views.h"
 #include "policy/placer.h"
 #include "policy/satisfiable.h"
@@ -103,6 +104,7 @@ json::object server_verdict(const Logic& logic, const Server& server, ServerInde
           {"free", free},
           {"needed", needed},
           {"fits", fits},
+          {"frees", frees_view(logic, index, now)},
           {"text", fits             ? "has room"
                    : is_quarantined ? quarantine_text(*quarantine, now)
                    : !up            ? to_string(server.state)
@@ -128,14 +130,6 @@ json::array reservations_view(const Core& core, JobIndex job, ReasonCode reason,
   return views;
 }
 
-json::value estimate_view(const json::array& reservations, std::int64_t job) {
-  for (const json::value& kept : reservations) {
-    if (kept.at("job_id") == job)
-      return json::object{{"start", kept.at("at")}, {"finish", nullptr}, {"basis", json::array{"reservation"}}};
-  }
-  return nullptr;
-}
-
 void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::object& view) {
   const Core& core = logic.core();
   const Job& job = core.job(index);
@@ -157,7 +151,6 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
   view["position"] = position == 0 ? json::value(nullptr) : json::value(position);
   view["queue_length"] = line.length();
-  view["estimate"] = estimate_view(reservations, id);
   view["reservations"] = std::move(reservations);
   json::array servers;
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
@@ -354,7 +347,7 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   json::object view;
   view["policy"] = logic.policies().in_force().name;
   view["evaluated_at"] = rfc3339(now.us);
-  view["estimate"] = nullptr;
+  view["estimate"] = job ? estimate_view(logic, index, now) : json::value(nullptr);
   view["suggestions"] = json::array{};
   view["servers"] = json::array{};
   view["reservations"] = json::array{};

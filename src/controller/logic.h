@@ -38,6 +38,8 @@
 
 namespace sl::controller {
 
+class Outlook;  // outlook.h
+
 struct LogicSettings {
   std::string version = "0.1.0";
   std::string policy = "fifo";        // if the store knows none
@@ -116,6 +118,9 @@ class Logic {
   const PolicyLife& policies() const { return policies_; }
   const TurnTimes& turn_times() const { return turn_times_; }
   TurnTimes& turn_times() { return turn_times_; }  // measured by the caller of turn()
+  // What is known of the future, only to be shown; null: nothing. It must outlive this object.
+  const Outlook* outlook() const { return outlook_; }
+  void set_outlook(const Outlook* outlook) { outlook_ = outlook; }
 
  private:
   void restore(const store::Loaded& loaded, Instant now);
@@ -147,6 +152,7 @@ class Logic {
   Stopping stopping_;
   Instant started_;
   TurnTimes turn_times_;
+  const Outlook* outlook_ = nullptr;
 };
 
 }  // namespace sl::controller

@@ -62,8 +62,10 @@ class StoredPast : public Past {
         logic_(LogicSettings{.version = version}, outside_, loaded, clock_.now()),
         history_(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); }),
         retention_({}, logic_, history_, [this] { return clock_.now(); }),
+        forecasts_(
+            logic_, {}, {}, [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         api_(
-            logic_, history_, retention_, [this] { return clock_.now(); },
+            logic_, history_, retention_, forecasts_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
   }
@@ -88,6 +90,7 @@ class StoredPast : public Past {
   Logic logic_;
   History history_;
   Retention retention_;
+  Forecasts forecasts_;  // never started: nothing happens any more
   Api api_;
 };
 

@@ -20,6 +20,14 @@ json::object policy_failure_view(const PolicyFailure& failure) {
 
 }  // namespace
 
+std::string parameter_text(const json::value& value) {
+  if (value.is_string()) return std::string(value.get_string());
+  if (!value.is_array()) return json::serialize(value);
+  std::string list;
+  for (const json::value& item : value.get_array()) list += (list.empty() ? "" : ",") + parameter_text(item);
+  return list;
+}
+
 MissingFacts missing_facts(const Core& core) {
   MissingFacts missing;
   for (const JobIndex job : core.waiting()) missing.count(core.job(job).request);

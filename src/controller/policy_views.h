@@ -10,6 +10,9 @@ namespace sl::controller {
 // For the jobs that wait now.
 MissingFacts missing_facts(const Core& core);
 
+// A parameter's value in the form in which it would be typed: [3250, 7200] is "3250,7200".
+std::string parameter_text(const boost::json::value& value);
+
 boost::json::object policy_view(const Logic& logic);
 boost::json::object policy_change_view(const store::PolicyRow& row);
 

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "controller/estimate_views.h"
 #include "controller/explain.h"
 #include "wire/job_spec_text.h"
 #include "wire/json.h"
@@ -163,6 +164,7 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
   }
   if (live && is_moving(live->state))
     job["reason"] = json::object{{"code", to_string(live->state)}, {"text", move_text(logic.core(), *live)}};
+  if (live) job["estimate"] = estimate_view(logic, index, now);
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry)) {
     job["reason"] = json::object{{"code", "checkpoint"}, {"text", logic.checkpoints().text_of(*transfer)}};
     job["checkpoint_copy"] = json::object{{"from", transfer->from},

@@ -52,6 +52,7 @@ class History {
   explicit History(std::size_t max) : max_(max) {}
   // `curve`: how the job's speed depends on its GPUs.
   void add(const Job& job, bool succeeded, const SpeedCurve& curve, Instant now);
+  void restore(std::vector<FinishedJob> jobs) { jobs_ = std::move(jobs); }
   const std::vector<FinishedJob>& jobs() const { return jobs_; }
 
  private:

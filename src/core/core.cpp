@@ -71,7 +71,9 @@ Status Core::restore(Job&& job, Instant now) {
   if (!job.accounted.happened()) job.accounted = now;
   const JobIndex index = jobs_.add(std::move(job));
   const Job& kept = jobs_[index];
-  if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, now);
+  // Policies count its expected end from when it got its GPUs.
+  const bool had_started = kept.state != JobState::starting && kept.last_start.happened() && kept.last_start < now;
+  if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, had_started ? kept.last_start : now);
   if (kept.state == JobState::running) limits_.set(kept, now);
   if (kept.is_waiting()) jobs_.enter_queue(index);
   if (is_active(kept.state) && kept.state != JobState::suspended) jobs_.enter_active(index);

@@ -54,8 +54,12 @@ class Core {
   // Restores an unfinished job as the store knew it, with the GPUs it holds. Call before set_policy. On an error the
   // job is left unchanged.
   Status restore(Job&& job, Instant now);
+  // For a copy of another core: the finished jobs that it remembers, and what policies have noted with a server.
+  void restore_history(std::vector<FinishedJob> jobs) { history_.restore(std::move(jobs)); }
+  void restore_affinity(ServerIndex server, int gpus) { ledger_.set_affinity(server, gpus); }
 
   // ---- state ----
+  const CoreSettings& settings() const { return settings_; }
   JobIndex find(JobId job) const { return jobs_.find(job); }  // none: unknown, or finished and gone
   const Job& job(JobIndex index) const { return jobs_[index]; }
   // For a world with more jobs than a cache holds that knows which job ends next: prefetches what its end reads, first
@@ -91,6 +95,7 @@ class Core {
   Names<FamilyIndex>& families() { return families_; }
   Names<GpuTypeIndex>& gpu_types() { return gpu_types_; }
   const Names<UserIndex>& users() const { return users_; }
+  const Names<FamilyIndex>& families() const { return families_; }
   const Names<GpuTypeIndex>& gpu_types() const { return gpu_types_; }
 
   // Derives the ledger, the queue and the counts from scratch and compares them; for tests after each step.

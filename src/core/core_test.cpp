@@ -356,5 +356,22 @@ TEST(Core, how_busy_the_gpus_of_a_job_are_becomes_its_telemetry) {
   EXPECT_EQ(cluster.job(1).telemetry->gpu_memory_used_bytes, 5);
 }
 
+// As after a restart: policies count a job's expected end from when it got its GPUs.
+TEST(Core, a_restored_job_has_held_its_gpus_since_it_started) {
+  RequestEstimates estimates;
+  Core core(estimates, CoreSettings{});
+  Effects effects;
+  const Instant now = Instant::at_seconds(1'000), started = Instant::at_seconds(400);
+  core.apply(ServerJoined{{.name = "s", .gpus = 2}}, now, effects);
+  Job job;
+  job.request.id = JobId(1);
+  job.state = JobState::running;
+  job.attempt = 1;
+  job.first_start = job.last_start = job.accounted = started;
+  job.allocation = Allocation(ServerIndex(0), GpuSet::first(1));
+  ASSERT_TRUE(core.restore(std::move(job), now).ok());
+  EXPECT_EQ(core.ledger().tenants()[ServerIndex(0)][0].started, started);
+}
+
 }  // namespace
 }  // namespace sl

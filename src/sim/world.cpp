@@ -72,6 +72,7 @@ class World : private Journal, private Fleet {
       submit_due();
       switch_due();
       turn();
+      if (settings_.watch) settings_.watch(core_, now_);
     }
     return sum_up();
   }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@
 #include "policy/policy.h"
 #include "sim/cluster.h"
 #include "trace/trace.h"
+
+namespace sl {
+class Core;
+}
 
 namespace sl::sim {
 
@@ -69,6 +74,8 @@ struct SimulationSettings {
   std::atomic<std::int64_t>* finished = nullptr;
   const std::atomic<bool>* cancelled = nullptr;
   WorldObserver* observer = nullptr;
+  // Sees the core after each instant. Empty: nobody looks.
+  std::function<void(const Core&, Instant)> watch = {};
 };
 
 struct Outcome {    // of one trace job, same index

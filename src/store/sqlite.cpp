@@ -44,6 +44,9 @@ const std::string placement_columns =
 const std::string event_columns =
     "seq, at_us, job_id, kind, server, actor_type, actor_name, from_state, to_state, text, data_json";
 
+const std::string estimate_columns =
+    "job_id, shown_us, p10_us, p50_us, p90_us, raw_p10_us, raw_p50_us, raw_p90_us, actual_us, target, policy, basis";
+
 Error translate(const std::exception& thrown) {
   const std::string text = thrown.what();
   if (text.find("full") != std::string::npos || text.find("disk I/O") != std::string::npos) {
@@ -214,6 +217,31 @@ EventRow event_of(const Select& select) {
   const auto texts = event_texts_of(row);
   for (std::size_t i = 0; i < texts.size(); ++i) *texts[i] = select.text(i);
   return row;
+}
+
+void fill(Write& write, const EstimateRow& row) {
+  std::size_t i = 0;
+  for (const Number number :
+       std::initializer_list<Number>{row.job_id, row.shown_us, row.p10_us, row.p50_us, row.p90_us, row.raw_p10_us,
+                                     row.raw_p50_us, row.raw_p90_us, row.actual_us})
+    write.number(i++, number);
+  i = 0;
+  for (const std::string* text : {&row.target, &row.policy, &row.basis}) write.text(i++, *text);
+}
+
+std::vector<EstimateRow> select_estimates(soci::session& sql) {
+  Select select(sql, "SELECT " + estimate_columns + " FROM estimates ORDER BY shown_us", 9, 3);
+  std::vector<EstimateRow> rows;
+  while (select.next()) {
+    EstimateRow& row = rows.emplace_back();
+    std::size_t i = 0;
+    for (std::int64_t* number : {&row.job_id, &row.shown_us, &row.p10_us, &row.p50_us, &row.p90_us, &row.raw_p10_us,
+                                 &row.raw_p50_us, &row.raw_p90_us})
+      *number = select.whole(i++);
+    row.actual_us = select.number(8);
+    row.target = select.text(0), row.policy = select.text(1), row.basis = select.text(2);
+  }
+  return rows;
 }
 
 }  // namespace sl::store

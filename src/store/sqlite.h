@@ -90,4 +90,9 @@ inline constexpr std::size_t event_number_count = 3, event_text_count = 8;
 void fill(Write& write, const EventRow& row);
 EventRow event_of(const Select& select);
 
+// ---- estimates ----
+extern const std::string estimate_columns;  // nine numbers, then three texts
+void fill(Write& write, const EstimateRow& row);
+std::vector<EstimateRow> select_estimates(soci::session& sql);
+
 }  // namespace sl::store

@@ -41,7 +41,7 @@ class SqliteStore : public Store {
   int lock_;
   soci::session sql_;
   std::unique_ptr<Write> write_job_, write_placement_, write_event_, write_policy_, write_key_, write_server_,
-      write_setting_, write_profile_, write_removed_, remove_job_, remove_placements_, remove_events_;
+      write_setting_, write_profile_, write_removed_, write_estimate_, remove_job_, remove_placements_, remove_events_;
 };
 
 // The version of the schema, which this program must know.
@@ -108,6 +108,7 @@ void SqliteStore::prepare() {
   write_setting_ = prepared(insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
   write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json", 3), 1, 2);
   write_removed_ = prepared(insert_query("REPLACE", "removed_jobs", "first_id, last_id, at_us, rule", 4), 3, 1);
+  write_estimate_ = prepared(insert_query("REPLACE", "estimates", estimate_columns, 12), 9, 3);
   remove_job_ = prepared("DELETE FROM jobs WHERE id = :v0 AND finished_us IS NOT NULL", 1, 0);
   remove_placements_ = prepared("DELETE FROM placements WHERE job_id = :v0", 1, 0);
   remove_events_ = prepared("DELETE FROM events WHERE job_id = :v0", 1, 0);
@@ -153,6 +154,11 @@ void SqliteStore::write(const Batch& batch) {
     texts(*write_profile_, {&row.family, &row.profile_json});
   }
   for (const Removal& removal : batch.removals) remove(removal);
+  for (const EstimateRow& row : batch.estimates) fill(*write_estimate_, row), write_estimate_->run();
+  if (!batch.estimates.empty())
+    sql_ << "DELETE FROM estimates WHERE shown_us < (SELECT shown_us FROM estimates ORDER BY shown_us DESC LIMIT 1 "
+            "OFFSET " +
+                std::to_string(estimates_max - 1) + ")";
 }
 
 void SqliteStore::remove(const Removal& removal) {

@@ -95,6 +95,18 @@ struct SettingRow {
   std::string value;  // empty: none any more
 };
 
+// When a job was expected to start or finish, as it was shown, and when it did.
+struct EstimateRow {
+  std::int64_t job_id = 0, shown_us = 0;
+  std::int64_t p10_us = 0, p50_us = 0, p90_us = 0;
+  std::int64_t raw_p10_us = 0, raw_p50_us = 0, raw_p90_us = 0;  // before the correction by earlier ones
+  std::optional<std::int64_t> actual_us;                        // nothing: not yet; 0: the job was cancelled
+  std::string target;                                           // "start" or "finish"
+  std::string policy, basis;
+  friend bool operator==(const EstimateRow&, const EstimateRow&) = default;
+};
+inline constexpr std::int64_t estimates_max = 20'000;  // kept, the latest
+
 // How many jobs have ended in this state and are still kept.
 struct TotalRow {
   std::string state;
@@ -127,6 +139,7 @@ struct Batch {
   std::int64_t forget_keys_to = 0;   // the keys of this job and of earlier ones are deleted; 0: none
   std::vector<ProfileRow> profiles;  // one per family, the last one wins
   std::vector<Removal> removals;
+  std::vector<EstimateRow> estimates;  // inserted or replaced, by job, target and time of showing
 };
 
 struct Loaded {
@@ -190,6 +203,8 @@ class Reader {
   virtual Result<std::int64_t> count_finished(const JobQuery& query) = 0;        // ignores the limit of `query`
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;     // oldest first
   virtual Result<std::optional<RemovedJob>> removed(std::int64_t job) = 0;       // nothing if it has not been removed
+
+  virtual Result<std::vector<EstimateRow>> estimates() { return std::vector<EstimateRow>(); }  // oldest first
 
   // ---- for retention rules ----
   // When these jobs ended; those that the database does not have are missing, unfinished ones have no time.

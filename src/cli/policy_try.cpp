@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+#include "python_policy/loader.h"
+
+namespace sl::cli {
+namespace {
+
+Result<json::array> policies_named(const std::vector<std::string>& names) {
+  json::array policies;
+  for (const std::string& name : names) {
+    json::object policy = {{"name", name}};
+    if (python_policy::is_file_name(name)) {
+      const auto script = python_policy::read_script(name);
+      if (!script.ok()) return script.error();
+      policy["name"] = script->file;
+      policy["source"] = script->source;
+    }
+    policies.push_back(std::move(policy));
+  }
+  return policies;
+}
+
+std::string figure(const json::value& policy, const char* key) {
+  return value_at(policy, key).is_number() ? duration_text(number_at(policy, key)) : "–";
+}
+
+void print_policies(const Context& context, const json::array& policies) {
+  Table table({"", "POLICY", "MEAN WAIT", "MEAN JCT", "P95 JCT", "MAKESPAN", "GPUS HELD"}, {2, 3, 4, 5, 6});
+  for (const json::value& policy : policies) {
+    const bool known = value_at(policy, "gpu_allocation_pct").is_number();
+    table.add({value_at(policy, "in_force") == true ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"),
+               figure(policy, "avg_wait_s"), figure(policy, "avg_jct_s"), figure(policy, "p95_jct_s"),
+               figure(policy, "makespan_s"),
+               known ? fmt::format("{:.0f} %", number_at(policy, "gpu_allocation_pct")) : "–"});
+  }
+  std::fputs(table.text(context).c_str(), stdout);
+  for (const json::value& policy : policies) {
+    if (value_at(policy, "failure").is_string())
+      std::printf("  %s failed: %s\n", text_at(policy, "name").c_str(), text_at(policy, "failure").c_str());
+  }
+}
+
+void print_jobs(const Context& context, const json::value& tried) {
+  const json::array& jobs = value_at(tried, "jobs").as_array();
+  if (jobs.empty()) return;
+  std::vector<std::string> columns = {"YOUR JOB"};
+  for (const json::value& policy : value_at(tried, "policies").as_array())
+    columns.push_back("ends, " + text_at(policy, "name"));
+  Table table(columns);
+  constexpr std::size_t shown_most = 15;
+  for (std::size_t i = 0; i < std::min(jobs.size(), shown_most); ++i) {
+    const json::value& job = jobs[i];
+    std::vector<std::string> row = {fmt::format("{}", number_at(job, "job_id"))};
+    for (const json::value& expected : value_at(job, "expected").as_array())
+      row.push_back(clock_text(text_at(expected, "finish")));
+    table.add(row);
+  }
+  std::printf("\n%s", table.text(context).c_str());
+  if (jobs.size() > shown_most) std::printf("and more of yours: --json lists up to 100\n");
+}
+
+}  // namespace
+
+int try_policies(const Context& context, const std::vector<std::string>& names) {
+  auto policies = policies_named(names);
+  if (!policies.ok()) return fail(policies.error());
+  const Result<json::value> tried =
+      context.call("POST", "/api/v1/policy/try", json::serialize(json::object{{"policies", std::move(*policies)}}));
+  if (!tried.ok()) return fail(tried.error());
+  if (context.as_json) {
+    context.print_json(*tried);
+    return 0;
+  }
+  const json::array& rows = value_at(*tried, "policies").as_array();
+  print_policies(context, rows);
+  if (context.plain) return 0;
+  print_jobs(context, *tried);
+  const std::size_t left_out = value_at(*tried, "left_out").as_array().size();
+  std::printf("\nMeans over %.0f possible futures of %.0f jobs, without jobs that are yet to come (%.1f s).\n",
+              number_at(rows.front(), "draws"), number_at(rows.front(), "jobs"), number_at(*tried, "took_s"));
+  if (left_out > 0)
+    std::printf("Left out as running for ever: %s of which nothing is known.\n", plural(left_out, "job").c_str());
+  return 0;
+}
+
+}  // namespace sl::cli

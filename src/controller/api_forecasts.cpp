@@ -1,0 +1,76 @@
+// What is expected: how ranges held, and other policies tried on the present.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "controller/api.h"
+#include "controller/estimate_views.h"
+#include "controller/policy_views.h"
+#include "controller/tried_policies.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+
+struct TriedPolicy {
+  std::string name;
+  std::optional<std::map<std::string, json::value>> parameters;
+  std::optional<std::string> source;
+};
+BOOST_DESCRIBE_STRUCT(TriedPolicy, (), (name, parameters, source))
+struct TryBody {
+  std::vector<TriedPolicy> policies;
+};
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies))
+
+Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
+  constexpr std::size_t most = 4;
+  const auto body = wire::read_json<TryBody>(text);
+  if (!body.ok()) return body.error();
+  if (body->policies.empty() || body->policies.size() > most)
+    return invalid("bad-policies",
+                   fmt::format("one to {} policies can be tried at a time, not {}", most, body->policies.size()))
+        .hint("schedulearn policy try fifo srtf")
+        .at("/policies");
+  std::vector<PolicyChange> changes;
+  for (const TriedPolicy& tried : body->policies) {
+    PolicyChange& change = changes.emplace_back(PolicyChange{.name = tried.name});
+    if (tried.parameters) {
+      for (const auto& [name, value] : *tried.parameters) change.parameters.emplace_back(name, parameter_text(value));
+    }
+    if (tried.source) {
+      if (tried.source->empty()) return invalid("policy-empty", "the source of the policy is empty").at("/policies");
+      change.source = *tried.source;
+      if (!change.name.ends_with(".py")) change.name += ".py";
+    } else if (const auto made = make_policy(change.name, change.parameters); !made.ok()) {
+      return made.error();
+    }
+  }
+  return changes;
+}
+
+}  // namespace
+
+void Api::with_forecast(const Call& call, Duration limit, std::function<void()> work) {
+  forecasts_.when_fresh(call.now, call.now + limit, std::move(work));
+}
+
+void Api::list_estimates(Call call) {
+  const auto prospects = logic_.outlook() ? logic_.outlook()->latest() : nullptr;
+  call.send(200, record_view(prospects ? *prospects : Prospects{}));
+}
+
+void Api::try_policies(Call call) {
+  const auto type = call.request.header("content-type");
+  if (!type || !type->starts_with("application/json"))
+    return call.fail(invalid("media-type", "what to try is JSON: Content-Type: application/json"));
+  auto changes = changes_in(call.request.body);
+  if (!changes.ok()) return call.fail(changes.error());
+  try_on_present(forecasts_, std::move(*changes), call.now, [call](const Result<TriedPolicies>& tried) {
+    tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
+  });
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,162 @@
+#include "controller/estimate_views.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+using forecast::Basis;
+using forecast::BasisKind;
+
+const char* confidence_of(const Basis& basis) {
+  constexpr std::size_t many = 10, some = 3;
+  switch (basis.kind) {
+    case BasisKind::none:
+      return "unknown";
+    case BasisKind::progress:
+      return "high";
+    case BasisKind::alike:
+      return basis.runs >= many ? "high" : basis.runs >= some ? "medium" : "low";
+    case BasisKind::estimate:
+      return "medium";
+    case BasisKind::time_limit:
+    case BasisKind::others:
+      return "low";
+  }
+  return "unknown";
+}
+
+std::string runs_text(std::size_t runs) { return fmt::format("{} finished run{}", runs, runs == 1 ? "" : "s"); }
+
+std::string basis_text(const Basis& basis) {
+  switch (basis.kind) {
+    case BasisKind::none:
+      return "nothing";
+    case BasisKind::progress:
+      return "the progress that it reports";
+    case BasisKind::alike:
+      return runs_text(basis.runs) + " like it";
+    case BasisKind::estimate:
+      return basis.runs > 0 ? fmt::format("its user's estimate, and how {} compared with theirs", runs_text(basis.runs))
+                            : "its user's estimate";
+    case BasisKind::time_limit:
+      return basis.runs > 0 ? fmt::format("its time limit, and how much of theirs {} used", runs_text(basis.runs))
+                            : "its time limit";
+    case BasisKind::others:
+      return runs_text(basis.runs) + " unlike it";
+  }
+  return "";
+}
+
+// Why there is no estimate, and what would give one.
+std::string missing_text(const Logic& logic, const Job& job, const Prospects& prospects,
+                         const forecast::JobForecast* known) {
+  const forecast::Forecast& forecast = prospects.forecast;
+  constexpr const char* remedy = "an estimate (--estimate 2h), a time limit or a finished run like it gives one";
+  if (forecast.failure) return "no estimate: " + forecast.failure->message;
+  if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
+  if (job.on_hold || job.state == JobState::held) return "no estimate while it is held";
+  if (known->basis.kind == BasisKind::none)
+    return fmt::format("no estimate yet: nothing is known about how long it runs; {}", remedy);
+  if (job.set_aside || forecast.unknown.empty())
+    return fmt::format("no estimate yet: as things are it does not {}; schedulearn why {}",
+                       job.allocation.empty() ? "start" : "end", job.request.id.value);
+  const JobId first = forecast.unknown.front();
+  const std::string others =
+      forecast.unknown.size() > 1 ? fmt::format(" and {} more", forecast.unknown.size() - 1) : std::string();
+  (void)logic;
+  return fmt::format(
+      "no estimate yet: it waits for jobs of which nothing is known, job {}{}; {}", first.value, others,
+      "a time limit gives them one: schedulearn set " + std::to_string(first.value) + " --time-limit 4h");
+}
+
+}  // namespace
+
+json::value range_view(const std::optional<forecast::Range>& range, Instant now) {
+  if (!range) return nullptr;
+  const auto time = [now](Instant at) { return rfc3339(std::max(at, now).us); };
+  return json::object{{"p10", time(range->p10)}, {"p50", time(range->p50)}, {"p90", time(range->p90)}};
+}
+
+json::value estimate_view(const Logic& logic, JobIndex index, Instant now) {
+  const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
+  const Job& job = logic.core().job(index);
+  if (!prospects || is_finished(job.state)) return nullptr;
+  const forecast::JobForecast* known = prospects->forecast.find(job.request.id);
+  const bool waits = job.allocation.empty();
+  json::object view;
+  view["start"] = waits && known ? range_view(known->start, now) : json::value(nullptr);
+  view["finish"] = known ? range_view(known->finish, now) : json::value(nullptr);
+  json::array basis;
+  if (known && known->basis.kind != BasisKind::none) basis.push_back(json::value(to_string(known->basis)));
+  if (waits && known && known->start) basis.push_back("queue");
+  view["basis"] = std::move(basis);
+  view["basis_text"] = known && known->finish ? json::value(basis_text(known->basis)) : json::value(nullptr);
+  view["confidence"] = known && known->finish ? confidence_of(known->basis) : "unknown";
+  const bool has_place = waits && known && known->server.valid() && known->server.value < prospects->servers.size();
+  view["server"] = has_place ? json::value(prospects->servers[known->server.value]) : json::value(nullptr);
+  const bool is_missing = !known || !known->finish || (waits && !known->start);
+  view["text"] = is_missing ? json::value(missing_text(logic, job, *prospects, known)) : json::value(nullptr);
+  view["evaluated_at"] = rfc3339(prospects->forecast.at.us);
+  view["draws"] = prospects->forecast.draws;
+  return view;
+}
+
+json::array frees_view(const Logic& logic, ServerIndex server, Instant now) {
+  constexpr std::size_t most = 64;
+  const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
+  const Core& core = logic.core();
+  std::map<std::pair<Instant, JobId>, int> frees;
+  const int gpus = core.servers()[server].description.gpus;
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    core.ledger().for_each_tenant(server, gpu, [&](JobIndex tenant) {
+      const JobId job = core.job(tenant).request.id;
+      const forecast::JobForecast* known = prospects ? prospects->forecast.find(job) : nullptr;
+      ++frees[{known && known->finish ? std::max(known->finish->p50, now) : Instant::never(), job}];
+    });
+  }
+  json::array views;
+  for (const auto& [when, count] : frees) {
+    if (views.size() == most) break;
+    views.push_back(
+        json::object{{"job_id", when.second.value},
+                     {"gpus", count},
+                     {"at", when.first.is_never() ? json::value(nullptr) : json::value(rfc3339(when.first.us))}});
+  }
+  return views;
+}
+
+json::object record_view(const Prospects& prospects) {
+  json::array items;
+  for (const forecast::HitRate& rate : prospects.record)
+    items.push_back(json::object{{"policy", rate.policy},
+                                 {"target", to_string(rate.target)},
+                                 {"horizon", to_string(rate.horizon)},
+                                 {"ranges", rate.ranges},
+                                 {"held", rate.held},
+                                 {"held_pct", 100.0 * static_cast<double>(rate.held) /
+                                                  static_cast<double>(std::max<std::size_t>(1, rate.ranges))},
+                                 {"early", rate.early},
+                                 {"late", rate.late},
+                                 {"width_s", rate.width_s}});
+  json::array corrections;
+  for (const auto& [name, correction] : prospects.corrections) {
+    if (correction.ranges == 0) continue;
+    corrections.push_back(
+        json::object{{"of", name}, {"low", correction.low}, {"high", correction.high}, {"ranges", correction.ranges}});
+  }
+  const std::size_t total = items.size();
+  return {{"items", std::move(items)},
+          {"next_cursor", nullptr},
+          {"total", total},
+          {"open", prospects.open},
+          {"corrections", std::move(corrections)},
+          {"evaluated_at", rfc3339(prospects.forecast.at.us)},
+          {"draws", prospects.forecast.draws},
+          {"took_s", prospects.took.to_seconds()}};
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,225 @@
+#include "controller/forecasts.h"
+
+#include <future>
+
+#include "controller/estimate_views.h"
+#include "controller/logic_test.h"
+#include "wire/job_spec_text.h"
+
+namespace sl::controller {
+namespace {
+
+using namespace test;
+
+// Instead of a virtual world: every job that has a length starts at once and ends after it.
+forecast::Future at_once(const forecast::Present& present, std::unique_ptr<Policy>,
+                         const forecast::FutureSettings& settings) {
+  forecast::Future future;
+  for (const double left_s : settings.left_s) {
+    forecast::Future::Of& of = future.jobs.emplace_back();
+    if (left_s == forecast::endless_s) continue;
+    of.start = present.now;
+    of.finish = present.now + Duration::seconds(left_s);
+    of.server = ServerIndex(0);
+  }
+  return future;
+}
+
+class ForecastsTest : public LogicTest {
+ protected:
+  // What the core's thread is given; the test is that thread.
+  Inbox inbox;
+  std::unique_ptr<Forecasts> forecasts;
+  std::unique_ptr<History> history;
+
+  void begin(forecast::Continue continue_present = at_once) {
+    std::vector<std::unique_ptr<store::Reader>> readers;
+    readers.push_back(std::make_unique<NoPast>());
+    history = std::make_unique<History>(std::move(readers), [this](auto work) { inbox.put(std::move(work)); });
+    forecasts = std::make_unique<Forecasts>(
+        *logic, std::move(continue_present), OwnPolicyMaker{}, [this] { return now; },
+        [this](auto work) { inbox.put(std::move(work)); });
+    logic->set_outlook(&forecasts->outlook());
+    forecasts->start(*history);
+  }
+  ~ForecastsTest() override {
+    forecasts.reset();
+    history.reset();
+  }
+  // Waits for a forecast of the present.
+  void renew() {
+    bool is_there = false;
+    forecasts->when_fresh(now, now + Duration::whole_seconds(1'000), [&] { is_there = true; });
+    std::deque<std::function<void()>> inputs;
+    while (!is_there) {
+      inbox.take(inputs, std::chrono::milliseconds(20));
+      for (auto& input : inputs) input();
+      inputs.clear();
+      forecasts->on_turn(now);
+    }
+  }
+  boost::json::value estimate(std::int64_t job) {
+    const JobIndex index = logic->core().find(JobId(job));
+    return estimate_view(*logic, index, now);
+  }
+  void submit_limited(int gpus, double limit_s) {
+    Logic::Submission submission;
+    submission.spec.command = "true";
+    submission.spec.workdir = "/";
+    submission.spec.name = "train";
+    submission.spec.gpus = {gpus, gpus};
+    if (limit_s > 0) submission.spec.time_limit_s = limit_s;
+    logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+    settle();
+  }
+};
+
+TEST_F(ForecastsTest, a_job_of_which_nothing_is_known_says_what_would_give_it_an_estimate) {
+  hello();
+  begin();
+  submit_limited(2, 0);
+  renew();
+  const boost::json::value shown = estimate(1);
+  EXPECT_TRUE(shown.at("finish").is_null());
+  EXPECT_EQ(shown.at("confidence"), "unknown");
+  EXPECT_NE(shown.at("text").as_string().find("--estimate"), std::string::npos);
+}
+
+TEST_F(ForecastsTest, a_time_limit_gives_a_range_that_ends_with_it) {
+  hello();
+  begin();
+  submit_limited(2, 600);
+  renew();
+  const boost::json::value shown = estimate(1);
+  ASSERT_TRUE(shown.at("finish").is_object()) << boost::json::serialize(shown);
+  EXPECT_EQ(shown.at("basis").at(0), "time_limit");
+  EXPECT_LE(shown.at("finish").at("p10").as_string(), shown.at("finish").at("p50").as_string());
+  EXPECT_LE(shown.at("finish").at("p90").as_string(), rfc3339((now + Duration::whole_seconds(600)).us));
+}
+
+TEST_F(ForecastsTest, what_is_shown_is_kept_for_the_next_commit_and_completed_when_the_job_ends) {
+  hello();
+  begin();
+  submit_limited(2, 600);
+  renew();
+  const std::vector<store::EstimateRow> kept = forecasts->take_rows();
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept.front().target, "finish");
+  EXPECT_FALSE(kept.front().actual_us);
+  tell(report(1, 1, "running"));
+  pass(30);
+  tell(report(1, 1, "exited", 0));
+  settle();
+  renew();
+  bool is_completed = false;
+  for (const store::EstimateRow& row : forecasts->take_rows())
+    is_completed = is_completed || (row.job_id == 1 && row.target == "finish" && row.actual_us == now.us);
+  EXPECT_TRUE(is_completed);
+}
+
+// The same inputs with and without forecasts: the same orders and events.
+TEST_F(ForecastsTest, decisions_are_the_same_with_and_without_forecasts) {
+  struct Tape : controller::Tape {
+    void input(Instant at, std::string_view kind, boost::json::object data) override {
+      text += std::to_string(at.us) + std::string(kind) + boost::json::serialize(data) + "\n";
+    }
+    std::string text;
+  };
+  const auto run = [this](bool with_forecasts) {
+    forecasts.reset();
+    history.reset();
+    world = World();
+    calls = 0;
+    now = Instant::at_seconds(1'000);
+    restart();
+    Tape tape;
+    logic->record_to(tape);
+    hello();
+    if (with_forecasts) begin();
+    use("fifo_easy");
+    for (int i = 0; i < 6; ++i) {
+      submit_limited(1 + i % 2, 100 + 50 * i);
+      if (with_forecasts) renew();
+      pass(10);
+      keep_session();
+    }
+    for (std::int64_t job = 1; job <= 6; ++job) {
+      if (state(job) == "starting") tell(report(job, 1, "running"));
+      if (state(job) == "running") tell(report(job, 1, "exited", 0));
+      if (with_forecasts) renew();
+      pass(5);
+      keep_session();
+    }
+    std::string text = tape.text;
+    for (const auto& message : world.sent) text += wire::encode(message) + "\n";
+    for (const store::EventRow& event : world.events) text += event.kind + event.from + event.to + event.text + "\n";
+    return text;
+  };
+  const std::string without = run(false);
+  EXPECT_GT(without.size(), 1'000U);
+  EXPECT_NE(without.find("succeeded"), std::string::npos);
+  EXPECT_TRUE(run(true) == without);
+}
+
+TEST_F(ForecastsTest, a_forecast_that_fails_says_why_and_the_next_one_is_made) {
+  hello();
+  auto failing = std::make_shared<std::atomic<bool>>(true);
+  begin([failing](const forecast::Present& present, std::unique_ptr<Policy> policy,
+                  const forecast::FutureSettings& asked) {
+    forecast::Future future = at_once(present, std::move(policy), asked);
+    if (*failing) future.failure = invalid("policy-failed", "it divides by zero");
+    return future;
+  });
+  submit_limited(2, 600);
+  renew();
+  EXPECT_EQ(estimate(1).at("text"), "no estimate: it divides by zero");
+  *failing = false;
+  submit_limited(1, 600);
+  renew();
+  EXPECT_TRUE(estimate(1).at("finish").is_object());
+}
+
+TEST_F(ForecastsTest, nobody_waits_longer_than_asked) {
+  hello();
+  begin([](const forecast::Present& present, std::unique_ptr<Policy>, const forecast::FutureSettings& asked) {
+    forecast::Future future;
+    future.jobs.resize(present.jobs.size());
+    while (!asked.stop()) std::this_thread::yield();
+    future.is_cut = true;
+    return future;
+  });
+  submit_limited(2, 600);
+  bool answered = false;
+  forecasts->when_fresh(now, now + Duration::milliseconds(100), [&] { answered = true; });
+  EXPECT_FALSE(answered);
+  EXPECT_EQ(forecasts->next_wake(), now + Duration::milliseconds(100));
+  now = now + Duration::milliseconds(100);
+  forecasts->on_turn(now);
+  EXPECT_TRUE(answered);
+}
+
+TEST(Progress, says_what_is_left_at_the_measured_pace_or_the_average_one) {
+  const Instant now = Instant::at_seconds(10'000);
+  Job job;
+  job.state = JobState::running;
+  job.allocation = Allocation(ServerIndex(0), GpuSet::first(1));
+  job.accounted = now - Duration::whole_seconds(100);
+  ToldProgress told{.id = JobId(1),
+                    .progress_json = R"({"done":20,"total":100,"unit":"step","updated_us":10000000000})"};
+  const auto average = read_progress(told, job, now);
+  ASSERT_TRUE(average);
+  EXPECT_NEAR(average->left_s, 400, 1);
+  EXPECT_NEAR(average->share, 0.2, 1e-9);
+  told.per_s = 1, told.unit = "step";
+  EXPECT_NEAR(read_progress(told, job, now)->left_s, 80, 1e-6);
+  told.progress_json = R"({"done":2,"total":10,"unit":"epoch","updated_us":10000000000})", told.steps_per_epoch = 20;
+  EXPECT_NEAR(read_progress(told, job, now)->left_s, 160, 1e-6);
+  for (const char* useless :
+       {"", "7", "{}", R"({"done":0,"total":10})", R"({"done":20,"total":10})", R"({"done":"x","total":1})"}) {
+    told.progress_json = useless;
+    EXPECT_FALSE(read_progress(told, job, now)) << useless;
+  }
+}
+
+}  // namespace
+}  // namespace sl::controller

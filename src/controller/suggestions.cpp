@@ -1,0 +1,115 @@
+#include "controller/suggestions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "controller/estimate_views.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+using forecast::Change;
+using forecast::Remedy;
+
+constexpr std::size_t draws_most = 12, draws_few = 4;
+constexpr double changes_typical = 4;  // with the job as it is
+
+std::string what_of(const Change& change) {
+  const auto gpus = [](int n) { return fmt::format("{} GPU{}", n, n == 1 ? "" : "s"); };
+  if (change.gpus && change.gpus_min == change.gpus) return "with " + gpus(*change.gpus);
+  if (change.gpus) return fmt::format("with {} to {}", change.gpus_min.value_or(1), gpus(*change.gpus));
+  if (change.time_limit) return fmt::format("with a time limit of {:.0f} min", change.time_limit->to_seconds() / 60);
+  return "on any type of GPU";
+}
+
+json::value patch_of(const Change& change) {
+  json::object patch;
+  if (change.gpus && change.gpus_min == change.gpus) patch["gpus"] = *change.gpus;
+  if (change.gpus && change.gpus_min != change.gpus)
+    patch["gpus"] = fmt::format("{}..{}", change.gpus_min.value_or(1), *change.gpus);
+  if (change.time_limit) patch["time_limit_s"] = change.time_limit->us / 1'000'000;
+  return patch.empty() ? json::value(nullptr) : json::value(patch);
+}
+
+json::value command_of(const Change& change, JobId job) {
+  std::string flags;
+  if (change.gpus && change.gpus_min == change.gpus) flags += fmt::format(" --gpus {}", *change.gpus);
+  if (change.gpus && change.gpus_min != change.gpus)
+    flags += fmt::format(" --gpus {}..{}", change.gpus_min.value_or(1), *change.gpus);
+  if (change.time_limit) flags += fmt::format(" --time-limit {:.0f}m", change.time_limit->to_seconds() / 60);
+  if (flags.empty()) return nullptr;  // only another submission changes it
+  return json::value(fmt::format("schedulearn set {}{}", job.value, flags));
+}
+
+json::object view_of(const Remedy& remedy, const Told& told, JobId job) {
+  const std::string server =
+      remedy.server.valid() ? told.present.servers[remedy.server.value].description.name : std::string();
+  const auto time = [](Instant at) { return rfc3339(at.us).substr(0, 16) + "Z"; };
+  const bool at_once = remedy.start.p90 <= told.present.now + Duration::whole_seconds(1);
+  return {
+      {"what", what_of(remedy.change)},
+      {"text", fmt::format("{} it starts {}{} and ends about {} instead of {}", what_of(remedy.change),
+                           at_once ? "now" : "about " + time(remedy.start.p50), server.empty() ? "" : " on " + server,
+                           time(remedy.finish.p50), time(remedy.finish_before.p50))},
+      {"patch", patch_of(remedy.change)},
+      {"command", command_of(remedy.change, job)},
+      {"server", server.empty() ? json::value(nullptr) : json::value(server)},
+      {"predicted_start", range_view(remedy.start, told.present.now)},
+      {"predicted_finish", range_view(remedy.finish, told.present.now)},
+      {"start_as_it_is", range_view(remedy.start_before, told.present.now)},
+      {"finish_as_it_is", range_view(remedy.finish_before, told.present.now)}};
+}
+
+// On the forecast's thread.
+Suggestions try_changes(Forecasts& forecasts, Told& told, JobId job, bool is_elastic, std::size_t draws,
+                        Instant until) {
+  Suggestions suggestions;
+  const std::size_t at = told.present.find(job);
+  auto maker = forecasts.maker_of(told.policy);
+  if (at >= told.present.jobs.size() || !maker.ok() || forecasts.now() >= until) return suggestions;
+  const auto prospects =
+      forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
+  const auto found = forecast::remedies(told.present, prospects, at,
+                                        {.make_policy = std::move(*maker),
+                                         .is_elastic = is_elastic,
+                                         .continue_present = forecasts.continue_present(),
+                                         .draws = draws,
+                                         .stop = [&] { return forecasts.is_ending() || forecasts.now() >= until; }});
+  for (const Remedy& remedy : found) suggestions.items.push_back(view_of(remedy, told, job));
+  return suggestions;
+}
+
+}  // namespace
+
+void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, Instant until,
+             std::function<void(Suggestions)> done) {
+  const auto latest = forecasts.outlook().latest();
+  const JobIndex index = logic.core().find(job);
+  const bool waits = index.valid() && logic.core().job(index).is_waiting() && !logic.core().job(index).on_hold;
+  const forecast::JobForecast* known = latest ? latest->forecast.find(job) : nullptr;
+  if (!waits || !known || !known->start) return done({});
+  const double per_draw_s =
+      latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
+  const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
+  if (affordable < static_cast<double>(draws_few))
+    return done({{}, "too many jobs wait for changes to be tried in time"});
+  const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
+  // Whatever comes first, the answer or the end of the time.
+  const auto answer = std::make_shared<std::function<void(Suggestions)>>(std::move(done));
+  const auto give = [answer](Suggestions suggestions) {
+    if (const auto once = std::exchange(*answer, nullptr)) once(std::move(suggestions));
+  };
+  forecasts.at(until, [give] { give({{}, "there was no time to try changes"}); });
+  auto told = std::make_shared<Told>(forecasts.tell_present(now));
+  const bool is_elastic = logic.policies().info().elastic;
+  forecasts.ask([=](Forecasts& self) {
+    self.learn(*told);
+    auto found = std::make_shared<Suggestions>(try_changes(self, *told, job, is_elastic, draws, until));
+    self.post([give, found] { give(std::move(*found)); });
+  });
+}
+
+}  // namespace sl::controller

@@ -1,0 +1,29 @@
+// Other policies continued from the live present, each in the same futures as the one in force (forecast/what_if.h).
+#pragma once
+
+#include <boost/json.hpp>
+#include <functional>
+#include <vector>
+
+#include "controller/forecasts.h"
+#include "forecast/what_if.h"
+
+namespace sl::controller {
+
+struct TriedPolicies {
+  std::vector<forecast::Trial> trials;  // the one in force first
+  std::vector<JobId> jobs;              // as the trials' forecasts
+  std::vector<std::string> users;       // likewise
+  std::vector<JobId> unknown;           // left out: nothing is known about their lengths
+  Instant at;
+  Duration took;
+};
+
+// Called on the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "too-many-trials".
+void try_on_present(Forecasts& forecasts, std::vector<PolicyChange> policies, Instant now,
+                    std::function<void(Result<TriedPolicies>)> done);
+
+// `user`: whose jobs are listed one by one.
+boost::json::object tried_view(const TriedPolicies& tried, const std::string& user);
+
+}  // namespace sl::controller

@@ -1,0 +1,112 @@
+#include "forecast/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace sl::forecast {
+namespace {
+
+constexpr double common_spread = 0.35;  // of the logarithm
+
+std::optional<Range> range_of(std::vector<Instant>& times) {
+  if (times.empty()) return std::nullopt;
+  std::sort(times.begin(), times.end());
+  const Range range{quantile(times, 0.1), quantile(times, 0.5), quantile(times, 0.9)};
+  return range.p90.is_never() ? std::nullopt : std::optional(range);
+}
+
+bool waits(const Job& job) { return job.allocation.empty(); }
+
+}  // namespace
+
+Instant quantile(const std::vector<Instant>& sorted, double share) {
+  const auto n = static_cast<double>(sorted.size());
+  const double place = std::clamp(share * (n + 1) - 1, 0.0, n - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double part = place - std::floor(place);
+  if (part == 0) return sorted[below];
+  if (sorted[above].is_never()) return Instant::never();
+  return sorted[below] +
+         Duration{static_cast<std::int64_t>(static_cast<double>((sorted[above] - sorted[below]).us) * part)};
+}
+
+std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed) {
+  Random random(seed);
+  // What is wrong with one length is often wrong with all: a cluster's jobs become longer or shorter together, and a queue
+  // that adds up their lengths feels that as one error, not as many that cancel out.
+  const double common = std::exp(common_spread * normal(random));
+  std::vector<double> left_s;
+  left_s.reserve(prospects.size());
+  for (const Lengths::Prospect& prospect : prospects) {
+    Random own = random.fork(1);  // so that what one job draws does not change the next
+    const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
+    const double left = draw_left_s(prospect, own);
+    left_s.push_back(is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left);
+  }
+  return left_s;
+}
+
+const JobForecast* Forecast::find(JobId job) const {
+  const auto found = std::lower_bound(jobs.begin(), jobs.end(), job,
+                                      [](const JobForecast& candidate, JobId id) { return candidate.job < id; });
+  return found != jobs.end() && found->job == job ? &*found : nullptr;
+}
+
+std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::vector<JobFacts>& facts,
+                                            const Lengths& lengths) {
+  std::vector<Lengths::Prospect> prospects;
+  prospects.reserve(present.jobs.size());
+  for (std::size_t at = 0; at < present.jobs.size(); ++at)
+    prospects.push_back(lengths.prospect_of(present.jobs[at], facts[at], present.now));
+  return prospects;
+}
+
+JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures) {
+  const Job& job = present.jobs[at];
+  JobForecast forecast{.job = job.request.id, .start = {}, .finish = {}, .basis = basis, .server = {}};
+  std::vector<Instant> starts, finishes;
+  std::map<std::pair<ServerIndex, int>, int> places;
+  for (const Future& future : futures) {
+    const Future::Of& of = future.jobs[at];
+    if (waits(job)) starts.push_back(of.start);
+    finishes.push_back(of.finish);
+    if (of.server.valid()) ++places[{of.server, of.gpus}];
+  }
+  forecast.start = range_of(starts);
+  forecast.finish = range_of(finishes);
+  const auto most =
+      std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != places.end() && forecast.start) std::tie(forecast.server, forecast.gpus) = most->first;
+  return forecast;
+}
+
+Forecast make_forecast(const Present& present, const std::vector<JobFacts>& facts, const Lengths& lengths,
+                       const ForecastSettings& settings) {
+  Forecast forecast{.at = present.now, .policy = settings.policy_name};
+  const std::vector<Lengths::Prospect> prospects = prospects_of(present, facts, lengths);
+  for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+    const Job& job = present.jobs[at];
+    const bool takes_part = !job.on_hold && job.state != JobState::held;
+    if (prospects[at].basis.kind == BasisKind::none && takes_part) forecast.unknown.push_back(job.request.id);
+  }
+  std::vector<Future> futures;
+  while (futures.size() < settings.draws) {
+    const std::uint64_t seed = settings.seed * 1'000'003 + futures.size();
+    Future future =
+        settings.continue_present(present, settings.make_policy(),
+                                  {.left_s = draw_all_left_s(prospects, seed), .seed = seed, .stop = settings.stop});
+    if (future.failure) forecast.failure = future.failure;
+    if (future.failure || future.is_cut) break;
+    futures.push_back(std::move(future));
+    if (settings.is_enough && settings.is_enough(futures.size())) break;
+  }
+  forecast.draws = futures.size();
+  forecast.jobs.reserve(present.jobs.size());
+  for (std::size_t at = 0; at < present.jobs.size(); ++at)
+    forecast.jobs.push_back(summarize(present, at, prospects[at].basis, futures));
+  return forecast;
+}
+
+}  // namespace sl::forecast

@@ -1,0 +1,40 @@
+// One possible future: what the policy does with the present if each job runs for a certain time. Whoever can run a
+// virtual world provides it (sim/continuation.h); the controller only declares that it wants one.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "forecast/present.h"
+
+namespace sl::forecast {
+
+inline constexpr double endless_s = std::numeric_limits<double>::infinity();
+
+struct Future {
+  struct Of {
+    Instant start = Instant::never();   // of its next attempt, if it waits; never: not in this future
+    Instant finish = Instant::never();  // likewise
+    ServerIndex server;                 // where it starts; none: it does not
+    int gpus = 0;                       // on how many
+  };
+  std::vector<Of> jobs;               // as Present::jobs
+  double gpu_s = 0;                   // GPU-seconds that jobs held from the present on
+  bool is_cut = false;                // `stop` ended it early
+  std::optional<Error> failure = {};  // of the policy
+};
+
+struct FutureSettings {
+  std::vector<double>
+      left_s;  // as Present::jobs: time that each would still run on the GPUs it asked for, or endless_s
+  std::uint64_t seed = 1;
+  std::function<bool()> stop = {};  // asked now and then; empty: never
+};
+
+// Jobs that have no end run for ever. No jobs arrive, nothing fails.
+using Continue = std::function<Future(const Present&, std::unique_ptr<Policy>, const FutureSettings&)>;
+
+}  // namespace sl::forecast

@@ -1,0 +1,161 @@
+#include "forecast/lengths.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "forecast/forecast.h"
+
+namespace sl::forecast {
+namespace {
+
+const Instant now = Instant::at_seconds(1'000'000);
+
+Job waiting_job() {
+  Job job;
+  job.request.id = JobId(1);
+  return job;
+}
+
+Job running_job(double run_s, int gpus = 1) {
+  Job job = waiting_job();
+  job.request.gpus = gpus;
+  job.state = JobState::running;
+  job.allocation = Allocation(ServerIndex(0), GpuSet::first(gpus));
+  job.accounted = now - Duration::seconds(run_s);
+  return job;
+}
+
+FinishedRun run_of(const char* user, const char* family, double run_s) {
+  return {.kind = {.user = hash_of(user), .family = hash_of(family), .command = 1}, .run_s = run_s};
+}
+
+JobFacts facts_of(const char* user, const char* family) {
+  return {.kind = {.user = hash_of(user), .family = hash_of(family), .command = 1}};
+}
+
+// The quantile of many draws of what is left.
+double quantile_s(const Lengths::Prospect& prospect, double share) {
+  std::vector<double> draws;
+  Random random(7);
+  for (int i = 0; i < 4'000; ++i) draws.push_back(draw_left_s(prospect, random));
+  std::sort(draws.begin(), draws.end());
+  return draws[static_cast<std::size_t>(share * 4'000)];
+}
+
+TEST(Lengths, nothing_known_has_no_length) {
+  const auto prospect = Lengths().prospect_of(waiting_job(), {}, now);
+  EXPECT_EQ(prospect.basis.kind, BasisKind::none);
+  Random random;
+  EXPECT_EQ(draw_left_s(prospect, random), endless_s);
+}
+
+TEST(Lengths, runs_alike_come_before_the_users_estimate_and_that_before_the_time_limit) {
+  Lengths lengths;
+  Job job = waiting_job();
+  job.request.time_limit = Duration::whole_seconds(7200);
+  EXPECT_EQ(to_string(lengths.prospect_of(job, facts_of("mei", "mnist"), now).basis), "time_limit");
+  job.request.estimate = Duration::whole_seconds(3600);
+  EXPECT_EQ(to_string(lengths.prospect_of(job, facts_of("mei", "mnist"), now).basis), "estimate");
+  lengths.add(run_of("mei", "mnist", 60));
+  EXPECT_EQ(to_string(lengths.prospect_of(job, facts_of("mei", "mnist"), now).basis), "history:1");
+  JobFacts reporting = facts_of("mei", "mnist");
+  reporting.progress = ReportedProgress{.left_s = 10, .share = 0.5};
+  EXPECT_EQ(to_string(lengths.prospect_of(job, reporting, now).basis), "progress");
+}
+
+TEST(Lengths, many_equal_runs_give_a_narrow_range_around_them) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 600 + i % 5));
+  const auto prospect = lengths.prospect_of(waiting_job(), facts_of("mei", "mnist"), now);
+  EXPECT_NEAR(quantile_s(prospect, 0.1), 600, 30);
+  EXPECT_NEAR(quantile_s(prospect, 0.9), 604, 30);
+}
+
+TEST(Lengths, two_kinds_of_runs_are_both_expected) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", i % 2 == 0 ? 60 : 3'600));
+  const auto prospect = lengths.prospect_of(waiting_job(), facts_of("mei", "mnist"), now);
+  EXPECT_LT(quantile_s(prospect, 0.3), 100);
+  EXPECT_GT(quantile_s(prospect, 0.7), 2'000);
+}
+
+TEST(Lengths, a_job_that_has_outlived_the_short_ones_is_one_of_the_long_ones) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", i % 2 == 0 ? 60 : 3'600));
+  const auto prospect = lengths.prospect_of(running_job(300), facts_of("mei", "mnist"), now);
+  EXPECT_NEAR(quantile_s(prospect, 0.3), 3'300, 700);
+  EXPECT_GT(quantile_s(prospect, 0.05), 1'000);
+}
+
+TEST(Lengths, a_job_that_has_outlived_all_may_last_as_long_again) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 60));
+  const auto prospect = lengths.prospect_of(running_job(36'000), facts_of("mei", "mnist"), now);
+  EXPECT_GT(quantile_s(prospect, 0.5), 10'000);
+  EXPECT_LT(quantile_s(prospect, 0.5), 100'000);
+}
+
+TEST(Lengths, no_length_exceeds_the_time_limit) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 3'600));
+  Job job = running_job(100);
+  job.request.time_limit = Duration::whole_seconds(150);
+  const auto prospect = lengths.prospect_of(job, facts_of("mei", "mnist"), now);
+  EXPECT_DOUBLE_EQ(quantile_s(prospect, 0.99), 50);
+}
+
+TEST(Lengths, estimates_are_corrected_by_how_true_the_users_were) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) {
+    FinishedRun run = run_of("mei", ("other" + std::to_string(i % 3)).c_str(), 2'000);
+    run.estimate_s = 1'000;
+    lengths.add(run);
+  }
+  Job job = waiting_job();
+  job.request.estimate = Duration::whole_seconds(3'600);
+  const auto prospect = lengths.prospect_of(job, facts_of("mei", "new"), now);
+  EXPECT_EQ(prospect.basis.kind, BasisKind::estimate);
+  EXPECT_NEAR(quantile_s(prospect, 0.5), 7'200, 720);
+}
+
+TEST(Lengths, what_is_left_is_never_negative_and_always_a_number) {
+  Lengths lengths;
+  for (double run_s : {0.001, 1.0, 1e9, 5.0, 70.0}) lengths.add(run_of("mei", "mnist", run_s));
+  lengths.add(run_of("mei", "mnist", 0));
+  lengths.add(run_of("mei", "mnist", -5));
+  lengths.add(run_of("mei", "mnist", NAN));
+  EXPECT_EQ(lengths.runs(), 5U);
+  Random random;
+  for (double passed : {0.0, 1e-6, 1.0, 1e6, 1e12}) {
+    const auto prospect = lengths.prospect_of(running_job(passed), facts_of("mei", "mnist"), now);
+    for (int i = 0; i < 1'000; ++i) {
+      const double left = draw_left_s(prospect, random);
+      ASSERT_TRUE(left >= 0 && left < 1e13) << passed << " " << left;
+    }
+  }
+}
+
+TEST(Lengths, names_that_differ_only_in_numbers_are_one_family) {
+  EXPECT_EQ(family_of("lr-0.1"), family_of("lr-0.03"));
+  EXPECT_EQ(family_of("bert_2"), family_of("bert_17"));
+  EXPECT_EQ(family_of("train"), family_of("train-7"));
+  EXPECT_EQ(family_of("7"), family_of("12"));
+  EXPECT_NE(family_of("bert"), family_of("resnet"));
+  EXPECT_NE(family_of("resnet50-ddp"), family_of("resnet50-solo"));
+}
+
+TEST(Quantile, of_few_values_reaches_outwards) {
+  std::vector<Instant> times;
+  for (int i = 1; i <= 9; ++i) times.push_back(Instant::at_seconds(i));
+  EXPECT_EQ(quantile(times, 0.1), Instant::at_seconds(1));
+  EXPECT_EQ(quantile(times, 0.5), Instant::at_seconds(5));
+  EXPECT_EQ(quantile(times, 0.9), Instant::at_seconds(9));
+  times.back() = Instant::never();
+  EXPECT_TRUE(quantile(times, 0.9).is_never());
+  EXPECT_FALSE(quantile(times, 0.5).is_never());
+}
+
+}  // namespace
+}  // namespace sl::forecast

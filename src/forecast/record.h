@@ -1,0 +1,101 @@
+// The ranges that were shown and what became of them: how often they held, and how much wider or narrower the next ones
+// must be for 8 of 10 to hold.
+//
+// The correction is conformal: with s = (y - p50) / (p90 - p50) of past ranges, in logarithms of the time from showing
+// to the instant meant, the next p90 is moved to that multiple of its distance from p50 which nine tenths of the past
+// values did not exceed, the ceil((n + 1) 0.9)-th smallest; p10 likewise (Romano, Patterson, Candès 2019, "Conformalized
+// quantile regression", theorem 2: a correction for each side; scaled by the distance from the median as in
+// Kivaranovic, Johnson, Leeb 2020, "Adaptive, distribution-free prediction intervals for deep networks"). It is learnt
+// from the latest ranges of the same horizon, since clusters change.
+//
+// A range counts once its p90 as shown has passed. Before that only jobs that end early are known, and counting them
+// would make ranges look too wide.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "forecast/forecast.h"
+
+namespace sl::forecast {
+
+enum class Target : std::uint8_t { start, finish };
+const char* to_string(Target target);
+
+// From showing to p50.
+enum class Horizon : std::uint8_t { ten_minutes, hour, six_hours, day, longer };
+inline constexpr std::size_t horizons = 5;
+const char* to_string(Horizon horizon);  // "up to 10 min"
+Horizon horizon_of(Duration ahead);
+
+// A range that was shown.
+struct Shown {
+  JobId job;
+  Target target = Target::start;
+  std::string policy, basis;
+  Instant at;
+  Range raw;                           // before the correction
+  Range range;                         // as it was shown
+  std::optional<Instant> actual = {};  // what it was about, once that has happened
+  bool is_void = false;                // the job was cancelled: nothing can be learnt
+};
+
+struct HitRate {
+  std::string policy;
+  Target target = Target::start;
+  Horizon horizon = Horizon::ten_minutes;
+  std::size_t ranges = 0, held = 0;
+  std::size_t early = 0, late = 0;  // it happened before p10, after p90
+  double width_s = 0;               // median of p90 - p10
+};
+
+// Single-sided factors of the distances from p50.
+struct Correction {
+  double low = 1, high = 1;
+  std::size_t ranges = 0;  // it was learnt from; 0: not corrected
+};
+
+class Record {
+ public:
+  static constexpr std::size_t kept_most = 20'000;
+  static constexpr std::size_t learnt_from_most = 200, learnt_from_least = 20;
+  static constexpr int per_job_most = 8;  // for each target
+
+  void restore(std::vector<Shown> shown);
+
+  // The range to show instead of `raw`.
+  Range corrected(Target target, const Range& raw, Instant now) const;
+  Correction correction(Target target, Horizon horizon) const;
+
+  // Ranges that are shown from now on. Of each job the first is kept, and another one whenever what is left until p50 has
+  // halved. Returns whether this one is.
+  bool show(Shown shown);
+  // ---- what became of them ----
+  void happened(JobId job, Target target, Instant at);
+  void forget(JobId job);  // cancelled
+  // Call after these, before corrected(): ranges whose time is over count from now on.
+  void judge(Instant now);
+
+  std::vector<Shown> take_changed();  // since the last call: new, or with what has become of them
+  std::vector<HitRate> hit_rates() const;
+  std::size_t waiting() const { return open_.size(); }  // ranges whose time is not over
+
+ private:
+  struct Scores {
+    std::deque<double> low, high;
+  };
+  void learn(const Shown& shown, Instant actual);
+  static Correction correction_from(const Scores& scores);
+
+  std::multimap<JobId, Shown> open_;
+  std::deque<Shown> judged_;
+  std::vector<Shown> changed_;
+  std::map<std::pair<Target, Horizon>, Scores> by_horizon_;
+  std::map<Target, Scores> by_target_;
+};
+
+}  // namespace sl::forecast

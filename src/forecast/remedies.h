@@ -1,0 +1,41 @@
+// What a user could change about a waiting job so that it starts sooner, each tried in the same futures as the job as it
+// is. Only changes that help are kept.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forecast/forecast.h"
+
+namespace sl::forecast {
+
+struct Change {
+  std::optional<int> gpus_min = {}, gpus = {};  // `gpus`: the most
+  std::optional<Duration> time_limit = {};
+  bool any_gpu_type = false;
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+struct Remedy {
+  Change change;
+  Range start, finish, start_before, finish_before;
+  ServerIndex server;  // where it would start most often
+};
+
+struct RemedySettings {
+  std::function<std::unique_ptr<Policy>()> make_policy;
+  bool is_elastic = false;  // the policy chooses within a range of GPUs
+  Continue continue_present;
+  std::uint64_t seed = 1;
+  std::size_t draws = 12;
+  std::function<bool()> stop = {};
+};
+
+// The changes worth trying for the `at`th job, which waits.
+std::vector<Change> changes_for(const Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
+                                bool is_elastic);
+// The soonest start first. Nothing if time is up before all changes have been tried. `present` is changed meanwhile.
+std::vector<Remedy> remedies(Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
+                             const RemedySettings& settings);
+
+}  // namespace sl::forecast

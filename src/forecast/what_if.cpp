@@ -1,0 +1,86 @@
+#include "forecast/what_if.h"
+
+#include <algorithm>
+
+#include "base/statistics.h"
+
+namespace sl::forecast {
+namespace {
+
+int gpus_up(const Present& present) {
+  int gpus = 0;
+  for (const Server& server : present.servers) {
+    if (server.state == ServerState::up) gpus += (server.all() - server.unavailable - server.outside).count();
+  }
+  return gpus;
+}
+
+// Adds one future to the sums in `trial`.
+void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const Future& future, Trial& trial) {
+  std::vector<double> jct_s;
+  double wait_s = 0, jct_sum_s = 0;
+  std::size_t waited = 0;
+  Instant last = present.now;
+  for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+    const Job& job = present.jobs[at];
+    const Future::Of& of = future.jobs[at];
+    if (of.finish.is_never() || prospects[at].basis.kind == BasisKind::none) continue;
+    jct_s.push_back((of.finish - job.request.submitted).to_seconds());
+    jct_sum_s += jct_s.back();
+    last = std::max(last, of.finish);
+    if (of.start.is_never() || !job.allocation.empty()) continue;
+    wait_s += (of.start - job.request.submitted).to_seconds();
+    ++waited;
+  }
+  trial.jobs = std::max(trial.jobs, jct_s.size());
+  if (jct_s.empty()) return;
+  std::sort(jct_s.begin(), jct_s.end());
+  trial.wait_s += waited > 0 ? wait_s / static_cast<double>(waited) : 0;
+  trial.jct_s += jct_sum_s / static_cast<double>(jct_s.size());
+  trial.jct_p95_s += percentile(jct_s, 0.95);
+  const double makespan_s = (last - present.now).to_seconds();
+  trial.makespan_s += makespan_s;
+  const double available = makespan_s * gpus_up(present);
+  trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
+}
+
+}  // namespace
+
+std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Prospect>& prospects,
+                           const std::vector<Contender>& contenders, const WhatIfSettings& settings) {
+  std::vector<Trial> trials(contenders.size());
+  std::vector<std::vector<Future>> futures(contenders.size());
+  for (std::size_t i = 0; i < contenders.size(); ++i) trials[i].name = contenders[i].name;
+  bool is_cut = false;
+  for (std::size_t draw = 0; draw < settings.draws && !is_cut; ++draw) {
+    const std::uint64_t seed = settings.seed * 1'000'003 + draw;
+    const std::vector<double> left_s = draw_all_left_s(prospects, seed);
+    std::vector<Future> round(contenders.size());
+    for (std::size_t i = 0; i < contenders.size() && !is_cut; ++i) {
+      if (trials[i].failure) continue;
+      round[i] = settings.continue_present(present, contenders[i].make_policy(),
+                                           {.left_s = left_s, .seed = seed, .stop = settings.stop});
+      trials[i].failure = round[i].failure;
+      is_cut = round[i].is_cut;
+    }
+    if (is_cut) break;  // all contenders have seen the same futures
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+      if (trials[i].failure) continue;
+      add(present, prospects, round[i], trials[i]);
+      futures[i].push_back(std::move(round[i]));
+    }
+    if (settings.is_enough && settings.is_enough(draw + 1)) break;
+  }
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    Trial& trial = trials[i];
+    trial.draws = futures[i].size();
+    const double n = std::max<double>(1, static_cast<double>(trial.draws));
+    for (double* sum : {&trial.wait_s, &trial.jct_s, &trial.jct_p95_s, &trial.makespan_s, &trial.utilization})
+      *sum /= n;
+    for (std::size_t at = 0; at < present.jobs.size() && !trial.failure; ++at)
+      trial.forecasts.push_back(summarize(present, at, prospects[at].basis, futures[i]));
+  }
+  return trials;
+}
+
+}  // namespace sl::forecast

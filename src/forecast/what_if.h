@@ -1,0 +1,41 @@
+// Several policies continued from the same present, each in the same futures, and what that means for the jobs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "forecast/forecast.h"
+
+namespace sl::forecast {
+
+struct Contender {
+  std::string name;
+  std::function<std::unique_ptr<Policy>()> make_policy;
+};
+
+// Means over the futures. Jobs without an end do not count: those of which nothing is known, held ones, and those that
+// cannot run.
+struct Trial {
+  std::string name;
+  double wait_s = 0;  // of jobs that wait now, since they were submitted
+  double jct_s = 0;   // of all, from submission to end
+  double jct_p95_s = 0;
+  double makespan_s = 0;   // from now to the last end
+  double utilization = 0;  // part of the GPUs that are up which jobs hold until then
+  std::size_t draws = 0, jobs = 0;
+  std::vector<JobForecast> forecasts;  // as Present::jobs
+  std::optional<Error> failure;        // of the policy; then the rest is empty
+};
+
+struct WhatIfSettings {
+  Continue continue_present;
+  std::uint64_t seed = 1;
+  std::size_t draws = draws_least;
+  std::function<bool(std::size_t draws)> is_enough = {};  // asked after each future of all contenders
+  std::function<bool()> stop = {};
+};
+
+std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Prospect>& prospects,
+                           const std::vector<Contender>& contenders, const WhatIfSettings& settings);
+
+}  // namespace sl::forecast

@@ -1,0 +1,249 @@
+#include "sim/continuation.h"
+
+#include <algorithm>
+#include <queue>
+#include <utility>
+
+#include "estimate/estimates.h"
+#include "sim/trainings.h"
+
+namespace sl::sim {
+namespace {
+
+using forecast::Future;
+using forecast::FutureSettings;
+using forecast::Present;
+
+constexpr Duration stop_takes = Duration::whole_seconds(2);  // a job of which nothing is known
+constexpr double longest_s = 3.2e9;                          // a century
+constexpr std::int64_t steps_between_ends_most = 2'000'000;  // a policy that only interrupts gets no further
+constexpr std::int64_t stop_asked_every = 256;
+
+class Continuation {
+ public:
+  Continuation(const Present& present, std::unique_ptr<Policy> policy, const FutureSettings& settings)
+      : present_(present), settings_(settings), core_(estimates_, core_settings(present, settings)), now_(present.now) {
+    future_.jobs.resize(present.jobs.size());
+    trainings_.resize(present.jobs.size());
+    forecast::restore(present, core_, effects_);
+    for (std::size_t at = 0; at < present.jobs.size(); ++at) begin(at);
+    core_.set_policy(std::move(policy), now_, effects_);
+    for (const forecast::ServerReturn& back : present.returns)
+      push({std::max(back.at, now_), Happening::returned, back.server.value, 0});
+  }
+
+  Future run() {
+    if (!wait_for_the_first()) turn();
+    while (open_ > 0 && !is_over()) {
+      const Instant next = next_event();
+      if (next.is_never() || next > present_.now + Duration::seconds(longest_s)) break;
+      pass_to(next);
+    }
+    future_.failure = core_.policy_failure();
+    return std::move(future_);
+  }
+
+ private:
+  struct Happening {
+    enum Kind : std::uint8_t { ended, gone, returned };
+    Instant at;
+    Kind kind;
+    std::uint32_t which;  // position in Present::jobs; returned: the server
+    int attempt;
+    friend bool operator>(const Happening& a, const Happening& b) {
+      return std::tie(a.at, a.which) > std::tie(b.at, b.which);
+    }
+  };
+  struct Running {
+    Training training;
+    bool is_endless = false;
+    bool is_stopped_for_good = false;  // its time limit, or a cancellation
+    bool is_suspended = false;         // what stops is frozen
+  };
+
+  static CoreSettings core_settings(const Present& present, const FutureSettings& settings) {
+    CoreSettings core = present.settings;
+    core.seed = settings.seed;
+    return core;
+  }
+
+  // ---- the beginning ----
+  void begin(std::size_t at) {
+    const Job& job = present_.jobs[at];
+    const JobIndex index = core_.find(job.request.id);
+    const double left_s = settings_.left_s[at];
+    Running& running = trainings_[at];
+    running.is_endless = !(left_s < longest_s);
+    running.training.left = Duration::seconds(std::min(std::max(left_s, 0.0), longest_s));
+    if (!index.valid()) return begin_unseen(at);
+    if (index.value >= positions_.size()) positions_.resize(index.value + 1);
+    positions_[index.value] = at;
+    if (!running.is_endless && !job.on_hold && job.state != JobState::held) ++open_;
+    if (job.state == JobState::starting)
+      core_.apply(AttemptStarted{job.request.id, job.attempt, index}, now_, effects_);
+    if (job.state == JobState::starting || job.state == JobState::running) go_on(at, job.allocation, now_);
+    if (job.state == JobState::stopping) {
+      const auto& limit = job.request.time_limit;
+      running.is_stopped_for_good = job.cancel_requested || (limit && *limit <= job.run_at(now_));
+      push({now_ + stop_takes, Happening::gone, position(at), job.attempt});
+    }
+  }
+  // It runs beside others on their GPUs, which a core that is being restored cannot know.
+  void begin_unseen(std::size_t at) {
+    const Job& job = present_.jobs[at];
+    if (!job.allocation.empty() && !trainings_[at].is_endless)
+      future_.jobs[at].finish = now_ + trainings_[at].training.left;
+  }
+
+  // ---- time ----
+  // The policy is new to this core, which would ask it at once; the original is asked when something happens. Whether
+  // there is anything to wait for: then it has happened.
+  bool wait_for_the_first() {
+    Instant first = present_.next_wake;
+    if (!happenings_.empty()) first = std::min(first, happenings_.top().at);
+    if (first <= now_ || first.is_never()) return false;
+    pass_to(first);
+    return true;
+  }
+  void pass_to(Instant next) {
+    future_.gpu_s += core_.ledger().gpus_in_use() * (next - now_).to_seconds();
+    now_ = next;
+    while (!happenings_.empty() && happenings_.top().at <= now_) take();
+    turn();
+  }
+  Instant next_event() const {
+    const Instant next = happenings_.empty() ? Instant::never() : happenings_.top().at;
+    return std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
+  }
+  bool is_over() {
+    if (++steps_ % stop_asked_every == 0 && settings_.stop && settings_.stop()) future_.is_cut = true;
+    const bool in_vain = core_.ledger().gpus_in_use() == 0 && happenings_.empty() && ++idle_steps_ > stop_asked_every;
+    return future_.is_cut || in_vain || steps_ - last_end_ > steps_between_ends_most || core_.policy_failure();
+  }
+
+  // ---- events ----
+  void push(const Happening& happening) { happenings_.push(happening); }
+  void take() {
+    const Happening happening = happenings_.top();
+    happenings_.pop();
+    if (happening.kind == Happening::returned) {
+      const Server& server = present_.servers[happening.which];
+      return core_.apply(ServerQuarantined{server.description.name, false}, now_, effects_);
+    }
+    const Job& known = present_.jobs[happening.which];
+    const JobIndex index = core_.find(known.request.id);
+    if (!index.valid() || core_.job(index).attempt != happening.attempt) return;
+    if (happening.kind == Happening::ended) return end(happening, index);
+    Running& running = trainings_[happening.which];
+    if (core_.job(index).state != JobState::stopping) return;
+    if (running.is_stopped_for_good) return finish(happening.which, index, FailureKind::time_limit);
+    if (std::exchange(running.is_suspended, false))
+      return core_.apply(AttemptSuspended{known.request.id, happening.attempt}, now_, effects_);
+    core_.apply(AttemptReleased{known.request.id, happening.attempt, index}, now_, effects_);
+  }
+  void end(const Happening& happening, JobIndex index) {
+    const Training& training = trainings_[happening.which].training;
+    if (training.runs() && training.ends == happening.at) finish(happening.which, index, FailureKind::none);
+  }
+  void finish(std::size_t at, JobIndex index, FailureKind how) {
+    const Job& job = core_.job(index);
+    future_.jobs[at].finish = now_;
+    if (!trainings_[at].is_endless && open_ > 0) --open_;
+    trainings_[at].training.stand_still();
+    last_end_ = steps_;
+    idle_steps_ = 0;
+    core_.apply(AttemptExited{job.request.id, job.attempt, {.failure = how}, false, index}, now_, effects_);
+  }
+
+  // ---- decisions ----
+  void turn() {
+    core_.schedule(now_, effects_);
+    note_rejected();
+    while (!effects_.commands.empty()) {
+      commands_.clear();
+      commands_.swap(effects_.commands);
+      for (const Command& command : commands_) obey(command);
+      effects_.records.clear();
+      core_.schedule(now_, effects_);
+      note_rejected();
+    }
+    effects_.records.clear();
+  }
+  void note_rejected() {
+    for (const Record& record : effects_.records) {
+      const bool is_rejected = record.kind == RecordKind::job_state && record.to == JobState::failed &&
+                               (record.from == JobState::pending || record.from == JobState::suspended);
+      if (is_rejected && open_ > 0 && !trainings_[positions_[record.index.value]].is_endless) --open_;
+    }
+  }
+  void obey(const Command& command) {
+    const std::size_t at = positions_[command.index.value];
+    Running& running = trainings_[at];
+    if (running.training.runs()) {
+      running.training.settle(now_, {});
+      running.training.stand_still();
+    }
+    switch (command.kind) {
+      case CommandKind::stop:
+      case CommandKind::suspend:
+        running.is_suspended = command.kind == CommandKind::suspend;
+        running.is_stopped_for_good = command.why == StopReason::time_limit || command.why == StopReason::cancelled;
+        return push({now_ + stop_takes, Happening::gone, position(at), command.attempt});
+      case CommandKind::start:
+        return start(at, command, command.resume ? restart_takes(at) : Duration{});
+      case CommandKind::resume:
+        return start(at, command, {});
+      case CommandKind::migrate:
+      case CommandKind::resize:
+        return start(at, command, restart_takes(at));
+    }
+  }
+  Duration restart_takes(std::size_t at) const {
+    const auto& model = present_.jobs[at].request.model;
+    return model && model->restart_cost ? *model->restart_cost : stop_takes;
+  }
+  void start(std::size_t at, const Command& command, Duration takes) {
+    Future::Of& of = future_.jobs[at];
+    if (of.start.is_never() && !present_.jobs[at].allocation.count()) {
+      of.start = now_;
+      of.server = command.gpus.empty() ? ServerIndex() : command.gpus.parts().front().server;
+      of.gpus = command.gpus.count();
+    }
+    core_.apply(AttemptStarted{command.job, command.attempt, command.index}, now_, effects_);
+    go_on(at, command.gpus, now_ + takes);
+  }
+  void go_on(std::size_t at, const Allocation& gpus, Instant from) {
+    const Job& job = present_.jobs[at];
+    Running& running = trainings_[at];
+    const double speed = gpus.count() == job.request.gpus
+                             ? 1
+                             : job.request.speed_curve().speed_on(std::max(1, gpus.count()), job.request.gpus);
+    running.training.go_on(from, static_cast<float>(std::max(speed, 1e-6)));
+    if (running.is_endless || running.training.ends > present_.now + Duration::seconds(longest_s)) return;
+    const JobIndex index = core_.find(job.request.id);
+    push({running.training.ends, Happening::ended, position(at), core_.job(index).attempt});
+  }
+  static std::uint32_t position(std::size_t at) { return static_cast<std::uint32_t>(at); }
+
+  const Present& present_;
+  const FutureSettings& settings_;
+  RequestEstimates estimates_;
+  Core core_;
+  Effects effects_;
+  Future future_;
+  std::vector<Running> trainings_;      // as Present::jobs
+  std::vector<std::size_t> positions_;  // of jobs, by the core's index
+  std::priority_queue<Happening, std::vector<Happening>, std::greater<>> happenings_;
+  std::vector<Command> commands_;
+  std::size_t open_ = 0;  // jobs that have an end and have not come to it
+  std::int64_t steps_ = 0, last_end_ = 0, idle_steps_ = 0;
+  Instant now_;
+};
+
+}  // namespace
+
+Future continue_present(const Present& present, std::unique_ptr<Policy> policy, const FutureSettings& settings) {
+  return Continuation(present, std::move(policy), settings).run();
+}
+
+}  // namespace sl::sim

@@ -1,0 +1,251 @@
+#include "sim/continuation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/random.h"
+#include "policies/registry.h"
+
+namespace sl::sim {
+namespace {
+
+using forecast::Future;
+using forecast::FutureSettings;
+using forecast::Present;
+
+// A live core: jobs start at once and end when they have run for their length.
+class Live {
+ public:
+  Live(const std::string& policy, int servers, int gpus) : core_(estimates_, CoreSettings{}) {
+    for (int i = 0; i < servers; ++i)
+      core_.apply(ServerJoined{{.name = "s" + std::to_string(i), .gpus = gpus}}, now, effects_);
+    core_.set_policy(std::move(*make_policy(policy)), now, effects_);
+  }
+
+  JobRequest request(int gpus, double length_s) {
+    JobRequest request;
+    request.id = JobId(static_cast<std::int64_t>(lengths.size()) + 1);
+    request.submitted = now;
+    request.gpus = request.gpus_min = request.gpus_max = gpus;
+    request.user = core_.users().intern(lengths.size() % 2 == 0 ? "mei" : "ali");
+    request.family = core_.families().intern("f");
+    request.estimate = Duration::seconds(length_s);
+    lengths[request.id] = Duration::seconds(length_s);
+    return request;
+  }
+  void submit(JobRequest request, bool held = false) {
+    core_.apply(JobSubmitted{std::move(request), held}, now, effects_);
+  }
+  void submit(int gpus, double length_s) { submit(request(gpus, length_s)); }
+
+  // Lets time pass up to `until`, and no further than the last end.
+  void run(Instant until) {
+    turn();
+    while (true) {
+      Instant next = core_.next_wake();
+      for (const auto& [end, job] : ends_) next = std::min(next, end);
+      next = std::max(next, now + Duration{1});
+      if (next > until || (ends_.empty() && core_.unfinished() == 0)) break;
+      now = next;
+      while (!ends_.empty() && ends_.begin()->first <= now) {
+        const JobId id = ends_.begin()->second;
+        ends_.erase(ends_.begin());
+        finished[id] = now;
+        core_.apply(AttemptExited{id, 1, {}}, now, effects_);
+      }
+      turn();
+    }
+    if (!until.is_never()) now = std::max(now, until);
+  }
+  Core& core() { return core_; }
+
+  Instant now = Instant::at_seconds(1'000);
+  std::map<JobId, Duration> lengths;
+  std::map<JobId, Instant> started, finished;
+
+ private:
+  void turn() {
+    core_.schedule(now, effects_);
+    while (!effects_.commands.empty()) {
+      const std::vector<Command> commands = std::exchange(effects_.commands, {});
+      effects_.records.clear();
+      for (const Command& command : commands) {
+        ASSERT_EQ(command.kind, CommandKind::start);
+        started[command.job] = now;
+        ends_.emplace(now + lengths[command.job], command.job);
+        core_.apply(AttemptStarted{command.job, command.attempt}, now, effects_);
+      }
+      core_.schedule(now, effects_);
+    }
+    effects_.records.clear();
+  }
+  RequestEstimates estimates_;
+  Effects effects_;
+  Core core_;
+  std::multimap<Instant, JobId> ends_;
+};
+
+std::vector<double> left_s(const Present& present, Live& live) {
+  std::vector<double> left;
+  for (const Job& job : present.jobs)
+    left.push_back((live.lengths[job.request.id] - job.run_at(present.now)).to_seconds());
+  return left;
+}
+
+Future continued(const Present& present, const std::string& policy, std::vector<double> left) {
+  return continue_present(present, std::move(*make_policy(policy)), {.left_s = std::move(left)});
+}
+
+bool only_starts(const PolicyEntry& entry) { return !entry.info.preemptive && !entry.info.elastic; }
+
+TEST(Continuation, goes_on_from_any_moment_as_the_original_does_under_every_policy_that_only_starts_jobs) {
+  int policies_tried = 0;
+  for (const PolicyEntry& entry : policies()) {
+    if (!only_starts(entry)) continue;
+    ++policies_tried;
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      Random random(seed);
+      Live live(entry.info.name, 3, 4);
+      for (int i = 0; i < 25; ++i) {
+        live.submit(static_cast<int>(random.integer(1, 4)), static_cast<double>(random.integer(20, 900)));
+        live.run(live.now + Duration::whole_seconds(random.integer(0, 40)));
+      }
+      const Present present = forecast::copy_of(live.core(), live.now);
+      const Future future = continued(present, entry.info.name, left_s(present, live));
+      live.run(Instant::never());
+      ASSERT_FALSE(present.jobs.empty());
+      for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+        const JobId id = present.jobs[at].request.id;
+        ASSERT_EQ(future.jobs[at].finish, live.finished[id])
+            << entry.info.name << " seed " << seed << " job " << id.value;
+        if (present.jobs[at].allocation.empty()) {
+          ASSERT_EQ(future.jobs[at].start, live.started[id]) << entry.info.name;
+        }
+      }
+    }
+  }
+  EXPECT_GE(policies_tried, 3);
+}
+
+TEST(Continuation, every_policy_brings_all_jobs_to_their_end) {
+  for (const PolicyEntry& entry : policies()) {
+    Live live("fifo", 2, 4);
+    for (int i = 0; i < 12; ++i) {
+      JobRequest request = live.request(1 + i % 4, 60 + 7 * i);
+      request.capability = Capability::checkpoint;
+      request.gpus_min = 1;
+      live.submit(std::move(request));
+    }
+    live.run(live.now + Duration::whole_seconds(10));
+    const Present present = forecast::copy_of(live.core(), live.now);
+    const Future future = continued(present, entry.info.name, left_s(present, live));
+    EXPECT_FALSE(future.is_cut);
+    for (std::size_t at = 0; at < present.jobs.size(); ++at)
+      EXPECT_FALSE(future.jobs[at].finish.is_never()) << entry.info.name << " job " << at;
+  }
+}
+
+TEST(Continuation, a_job_without_a_length_never_ends_and_what_waits_for_its_gpus_never_starts) {
+  Live live("fifo", 1, 2);
+  live.submit(2, 100);
+  live.submit(1, 50);
+  live.run(live.now + Duration::whole_seconds(1));
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continued(present, "fifo", {forecast::endless_s, 50});
+  EXPECT_TRUE(future.jobs[0].finish.is_never());
+  EXPECT_TRUE(future.jobs[1].start.is_never());
+  EXPECT_TRUE(future.jobs[1].finish.is_never());
+}
+
+TEST(Continuation, a_time_limit_ends_a_job_that_would_run_on) {
+  Live live("fifo", 1, 1);
+  JobRequest request = live.request(1, 1'000);
+  request.time_limit = Duration::whole_seconds(100);
+  live.submit(std::move(request));
+  live.run(live.now + Duration::whole_seconds(30));
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continued(present, "fifo", {970});
+  EXPECT_NEAR((future.jobs[0].finish - live.now).to_seconds(), 70, 3);
+}
+
+TEST(Continuation, servers_that_are_away_take_no_jobs_until_they_return) {
+  Live live("fifo", 2, 1);
+  Effects effects;
+  live.core().apply(ServerQuarantined{"s0"}, live.now, effects);
+  live.core().apply(ServerDrained{"s1"}, live.now, effects);
+  live.submit(1, 50);
+  live.run(live.now + Duration::whole_seconds(1));
+  Present present = forecast::copy_of(live.core(), live.now);
+  EXPECT_TRUE(continued(present, "fifo", {50}).jobs[0].start.is_never());
+  const Instant back = live.now + Duration::whole_seconds(600);
+  present.returns.push_back({back, ServerIndex(0)});
+  const Future future = continued(present, "fifo", {50});
+  EXPECT_EQ(future.jobs[0].start, back);
+  EXPECT_EQ(future.jobs[0].server, ServerIndex(0));
+}
+
+TEST(Continuation, gpus_that_others_use_are_not_free) {
+  Live live("fifo", 1, 2);
+  Effects effects;
+  live.core().apply(TelemetrySampled{"s0", {}, GpuSet::first(1), {}}, live.now, effects);
+  live.submit(2, 50);
+  live.submit(1, 50);
+  live.run(live.now + Duration::whole_seconds(1));
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continued(present, "fifo_first_fit", {50, 50});
+  EXPECT_TRUE(future.jobs[0].start.is_never());
+}
+
+TEST(Continuation, held_jobs_stay_held_and_hold_nobody_up) {
+  Live live("fifo", 1, 1);
+  live.submit(live.request(1, 10), true);
+  live.submit(1, 20);
+  live.run(live.now);
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continued(present, "fifo", {10, 20});
+  EXPECT_TRUE(future.jobs[0].start.is_never());
+  EXPECT_EQ(future.jobs[1].finish, live.now + Duration::whole_seconds(20));
+}
+
+TEST(Continuation, can_be_stopped_at_any_time) {
+  Live live("fifo", 1, 1);
+  for (int i = 0; i < 2'000; ++i) live.submit(1, 10);
+  live.run(live.now);
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continue_present(present, std::move(*make_policy("fifo")),
+                                         {.left_s = left_s(present, live), .stop = [] { return true; }});
+  EXPECT_TRUE(future.is_cut);
+  EXPECT_TRUE(future.jobs.back().finish.is_never());
+}
+
+TEST(Copy, of_a_job_has_every_fact) {
+  Job job;
+  job.request.id = JobId(7);
+  job.state = JobState::suspended;
+  job.cancel_requested = job.on_hold = job.resumes = job.set_aside = true;
+  job.attempt = 3, job.gpus_awaited = 1, job.preemptions = 4, job.resizes = 5, job.migrations = 6, job.failures = 7;
+  job.frozen_on = std::make_unique<Allocation>(ServerIndex(1), GpuSet::first(2));
+  job.telemetry = std::make_unique<JobTelemetry>();
+  job.telemetry->loss_by_epoch = {3, 2};
+  job.run_by_gpu_type = std::make_unique<std::vector<GpuTypeTime>>(1);
+  job.annotation = 2.5;
+  job.run = job.run_at_promotion = Duration{8};
+  job.attained_gpu_us = job.attained_at_promotion_gpu_us = 9;
+  const Job copy = forecast::copy_of(job);
+  EXPECT_EQ(copy.request, job.request);
+  EXPECT_EQ(
+      std::tie(copy.state, copy.cancel_requested, copy.on_hold, copy.resumes, copy.set_aside, copy.attempt,
+               copy.gpus_awaited, copy.preemptions, copy.resizes, copy.migrations, copy.failures, copy.annotation),
+      std::tie(job.state, job.cancel_requested, job.on_hold, job.resumes, job.set_aside, job.attempt, job.gpus_awaited,
+               job.preemptions, job.resizes, job.migrations, job.failures, job.annotation));
+  EXPECT_EQ(std::tie(copy.run, copy.run_at_promotion, copy.attained_gpu_us, copy.attained_at_promotion_gpu_us),
+            std::tie(job.run, job.run_at_promotion, job.attained_gpu_us, job.attained_at_promotion_gpu_us));
+  EXPECT_EQ(*copy.frozen_on, *job.frozen_on);
+  EXPECT_EQ(copy.telemetry->loss_by_epoch, job.telemetry->loss_by_epoch);
+  EXPECT_EQ(copy.run_by_gpu_type->size(), 1U);
+}
+
+}  // namespace
+}  // namespace sl::sim

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""When jobs are expected to start and end, on a live cluster: what is shown, what it rests on, and how it held."""
+
+import datetime
+import glob
+import json
+import sys
+import time
+import unittest
+
+from lab import LabTest, until
+
+
+def instant(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+class ForecastTest(LabTest):
+    def estimate(self, job):
+        return self.lab.get(f"/api/v1/jobs/{job}?fresh_ms=5000")["estimate"]
+
+    def learn(self, name="train", seconds=0.3, runs=4):
+        for _ in range(runs):
+            self.lab.finished(self.lab.submit(f"sleep {seconds}", gpus=4, name=name))
+
+    def test_nothing_known_is_said_with_what_would_give_an_estimate(self):
+        job = self.lab.submit("sleep 300", gpus=4)
+        behind = self.lab.submit("true", gpus=4, time_limit_s=60)
+        shown = self.estimate(job)
+        self.assertIsNone(shown["finish"])
+        self.assertIn("--estimate", shown["text"])
+        shown = self.estimate(behind)
+        self.assertIsNone(shown["start"])
+        self.assertIn(f"job {job}", shown["text"])
+        self.assertIn("no estimate yet", self.lab.cli("why", str(behind)).stdout)
+
+    def test_finished_runs_give_ranges_everywhere(self):
+        self.learn()
+        runs = self.lab.submit("sleep 0.3 && sleep 20", gpus=4, name="train", time_limit_s=8)
+        waits = self.lab.submit("sleep 0.3", gpus=4, name="train-7")
+        until(lambda: self.lab.job(runs)["state"] == "running")
+        shown = self.estimate(waits)
+        start, finish = shown["start"], shown["finish"]
+        self.assertEqual(sorted(start, key=lambda k: instant(start[k])), ["p10", "p50", "p90"])
+        self.assertLessEqual(instant(start["p50"]), instant(finish["p50"]))
+        self.assertIn("history:", shown["basis"][0])
+        self.assertIn("finished run", shown["basis_text"])
+        listed = {job["id"]: job for job in self.lab.get("/api/v1/jobs")["items"]}
+        self.assertIsNotNone(listed[waits]["estimate"]["start"])
+        self.assertIsNone(listed[runs]["estimate"]["start"])
+        self.assertIsNotNone(listed[runs]["estimate"]["finish"])
+        self.assertIn("starts ~", self.lab.cli("ls").stdout)
+        self.assertIn("Expected", self.lab.cli("show", str(waits)).stdout)
+        why = self.lab.cli("why", str(waits)).stdout
+        self.assertIn("Expected", why)
+        self.assertIn(f"job {runs} frees 4 about", why)
+        submitted = self.lab.cli("submit", "--gpus", "4", "--name", "train-8", "--", "sh", "-c", "sleep 0.3").stdout
+        self.assertIn("finished run", submitted)
+
+    def test_what_was_shown_is_judged_and_survives_a_restart(self):
+        self.learn()
+        jobs = [self.lab.submit("sleep 0.3", gpus=4, name="train") for _ in range(8)]
+        self.estimate(jobs[-1])
+        for job in jobs:
+            self.lab.finished(job)
+
+        def judged():
+            self.lab.submit("true", gpus=1, name="other")
+            return sum(row["ranges"] for row in self.lab.get("/api/v1/estimates")["items"]) >= 8
+
+        until(judged, what="judged ranges")
+        before = self.lab.get("/api/v1/estimates")
+        self.assertTrue(all(row["policy"] == "fifo" for row in before["items"]))
+        self.assertTrue(all(row["held"] + row["early"] + row["late"] == row["ranges"] for row in before["items"]))
+        self.assertIn("ranges held", self.lab.cli("estimates").stdout)
+        until(lambda: not any(job["state"] in ("pending", "running", "starting") for job in self.lab.jobs()))
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        until(lambda: sum(row["ranges"] for row in self.lab.get("/api/v1/estimates")["items"]) >= 8, what="the record is back")
+
+    def test_why_suggests_only_what_was_tried_and_helps(self):
+        self.learn(seconds=0.3)
+        hold = self.lab.submit("sleep 300", gpus=2, time_limit_s=300)
+        job = self.lab.submit("sleep 0.3", gpus=4, name="train")
+        self.estimate(job)
+        found = until(lambda: self.lab.get(f"/api/v1/jobs/{job}/explain")["suggestions"], what="a suggestion")
+        self.assertEqual(found[0]["patch"], {"gpus": 2})
+        self.assertLess(instant(found[0]["predicted_start"]["p90"]) - time.time(), 5)
+        self.assertIn(f"schedulearn set {job} --gpus 2", self.lab.cli("why", str(job)).stdout)
+        self.lab.cli("set", str(job), "--gpus", "2")
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")  # as was said, long before the other one ends
+        self.assertEqual(self.lab.job(hold)["state"], "running")
+
+    def test_policies_are_tried_without_any_effect(self):
+        self.learn()
+        self.lab.submit("sleep 300", gpus=4, time_limit_s=300)
+        long = self.lab.submit("sleep 100", gpus=4, estimate_s=1000)
+        short = self.lab.submit("sleep 0.3", gpus=4, name="train", estimate_s=10)
+        tried = json.loads(self.lab.cli("policy", "try", "sjf", "fifo_easy", "--json").stdout)
+        self.assertEqual([row["name"] for row in tried["policies"]], ["fifo", "sjf", "fifo_easy"])
+        self.assertTrue(tried["policies"][0]["in_force"])
+        self.assertLess(tried["policies"][1]["avg_jct_s"], tried["policies"][0]["avg_jct_s"])
+        ends = {row["job_id"]: {e["policy"]: e["finish"] for e in row["expected"]} for row in tried["jobs"]}
+        self.assertLess(instant(ends[short]["sjf"]), instant(ends[short]["fifo"]))
+        self.assertLess(instant(ends[long]["fifo"]), instant(ends[long]["sjf"]))
+        self.assertIn("MEAN WAIT", self.lab.cli("policy", "try", "sjf").stdout)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
+        self.assertEqual(len(self.lab.get("/api/v1/policy/history")["items"]), 1)
+
+    def test_bad_trials_are_refused(self):
+        def code(body):
+            status, _, answer = self.lab.request("POST", "/api/v1/policy/try", body)
+            self.assertIn(status, (400, 404, 422))
+            return json.loads(answer)["code"]
+
+        self.assertEqual(code({"policies": []}), "bad-policies")
+        self.assertEqual(code({"policies": [{"name": "fifo"}] * 5}), "bad-policies")
+        self.assertEqual(code({"policies": [{"name": "fifoo"}]}), "unknown-policy")
+        self.assertEqual(code({"policies": [{"name": "mine", "source": "this is no Python"}]}), "policy-exception")
+        self.assertEqual(code({"polices": []}), "unknown-key")
+        self.assertEqual(code({}), "missing-key")
+
+
+class RecordedTest(LabTest):
+    """A recording of a run with forecasts replays without them to the same decisions."""
+
+    def test_forecasts_change_no_decision(self):
+        folder = self.lab.folder / "recording"
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller("--record", str(folder))
+        until(lambda: self.lab.get("/api/v1/servers")["items"][0]["state"] == "up")
+        for policy in ("fifo", "fifo_easy", "srtf"):
+            self.lab.cli("policy", "set", policy)
+            jobs = [self.lab.submit("sleep 0.2", gpus=1 + i % 4, name="train", time_limit_s=30) for i in range(10)]
+            self.lab.get(f"/api/v1/jobs/{jobs[-1]}?fresh_ms=3000")
+            self.lab.cli("why", str(jobs[-1]))
+            self.lab.cli("policy", "try", "sjf")
+            for job in jobs:
+                self.lab.finished(job)
+        self.assertGreater(self.lab.get("/api/v1/estimates")["draws"], 0)
+        self.lab.controller.terminate()
+        self.lab.controller.wait()
+        replay = self.lab.cli("controller", "replay", glob.glob(str(folder / "*.jsonl"))[0], "--json")
+        self.assertEqual(json.loads(replay.stdout)["differences"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])
