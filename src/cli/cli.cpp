@@ -124,10 +124,9 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  std::string name_, wait_timeout_, data_;
+  std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   bool migrate_ = false, no_open_ = false;
-  std::string typed_;  // the command as typed
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
@@ -281,15 +280,13 @@ void CommandLine::add_job_commands() {
   log->add_option("job", logs_.selectors, "5, last or a name")->required();
   log->add_flag("-f,--follow", logs_.follow, "continue until the job ends");
   const auto set_tail = [this](const std::string& text) {
-    const auto lines = parse_whole_number(text);
-    if (!lines || *lines < 0 || *lines > 1'000'000'000)
-      throw CLI::ValidationError("--tail", "takes a number of lines, not " + text);
-    logs_.tail = static_cast<int>(*lines);
+    const std::int64_t lines = parse_whole_number(text).value_or(-1);
+    if (lines < 0 || lines > 999'999'999) throw CLI::ValidationError("--tail", "takes a number of lines, not " + text);
+    logs_.tail = static_cast<int>(lines);
   };
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
-  log->add_option("--rank", logs_.rank, "output on this one of the job's servers, counted from 0")
-      ->check(CLI::Range(0, 1'000'000));
+  log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
   command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
       ->add_option("job", name_, "5, last or a name")
       ->required();
