@@ -435,7 +435,7 @@ class PrefixTest(PageTest):
                     while piece := answer.read1(65536):
                         self.wfile.write(piece)
                         self.wfile.flush()
-                except OSError:
+                except (OSError, http.client.HTTPException):  # one of the two has gone
                     pass
                 connection.close()
                 self.close_connection = True
