@@ -7,6 +7,8 @@ import type { Problem } from './types';
 const firstBytes = 4 << 20; // of a long output only the end is read at once
 const linesMax = 200_000;
 const silenceMs = 60_000;
+const faults =
+  /Traceback \(most recent call last\)|out of memory|\bNCCL (?:error|WARN)|Segmentation fault|\b\w*(?:Error|Exception):/i;
 
 export class Log {
   lines = $state.raw<Line[]>([]);
@@ -15,6 +17,7 @@ export class Log {
   end = $state<string | null>(null); // the state in which the job ended, once all of its output is here
   problem = $state.raw<Problem | null>(null);
   hasBegun = $state(false);
+  fault: Line | null = null; // the first line that looks like the error the job failed with
   private kept: Line[] = [];
   private made = new Lines();
   private offset = 0;
@@ -125,12 +128,14 @@ export class Log {
 
   private add(line: Line): void {
     this.kept.push(line);
+    if (!this.fault && line.number > 0 && faults.test(line.text)) this.fault = line;
     if (this.kept.length > linesMax * 1.1) this.kept = this.kept.slice(-linesMax);
   }
 
   private clear(): void {
     this.kept = [];
     this.made = new Lines();
+    this.fault = null;
     this.end = null;
     this.problem = null;
     this.hasBegun = false;
