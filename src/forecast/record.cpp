@@ -27,10 +27,22 @@ Distances distances(const Range& range, Instant shown) {
           std::max(distance_least, log_of(range.p90, shown) - middle)};
 }
 
-double conformal(std::vector<double> scores) {
-  std::sort(scores.begin(), scores.end());
-  const auto rank = static_cast<std::size_t>(std::ceil((static_cast<double>(scores.size()) + 1) * (1 - tail)));
-  return std::clamp(scores[std::min(rank, scores.size()) - 1], 0.0, factor_most);
+// The value that nine tenths of the weight do not exceed, with room for one more step.
+double conformal(std::vector<std::pair<double, double>> weighted, double steps) {
+  std::sort(weighted.begin(), weighted.end());
+  const double wanted = std::min((steps + 1) * (1 - tail), steps) - 1e-9;
+  double reached = 0, value = 1;
+  for (const auto& [score, weight] : weighted) {
+    value = score;
+    if ((reached += weight) >= wanted) break;
+  }
+  return std::clamp(value, 0.0, factor_most);
+}
+
+// In which ranges count as shown at about the same time.
+Duration step_of(Horizon horizon) {
+  constexpr std::array<std::int64_t, horizons> seconds = {150, 900, 5'400, 21'600, 86'400};
+  return Duration::whole_seconds(seconds[static_cast<std::size_t>(horizon)]);
 }
 
 }  // namespace
@@ -56,24 +68,43 @@ Horizon horizon_of(Duration ahead) {
 void Record::learn(const Shown& shown, Instant actual) {
   const Distances from = distances(shown.raw, shown.at);
   const double ahead = log_of(actual, shown.at) - from.middle;
-  for (Scores* scores :
-       {&by_horizon_[{shown.target, horizon_of(shown.raw.p50 - shown.at)}], &by_target_[shown.target]}) {
-    scores->high.push_back(ahead / from.high);
-    scores->low.push_back(-ahead / from.low);
-    if (scores->high.size() > learnt_from_most) scores->high.pop_front(), scores->low.pop_front();
+  const Horizon horizon = horizon_of(shown.raw.p50 - shown.at);
+  const std::pair<double, double> score(-ahead / from.low, ahead / from.high);
+  const std::int64_t step = shown.at.us / step_of(horizon).us;
+  add(by_horizon_[{shown.target, horizon}], step, shown, score);
+  add(by_target_[shown.target], shown.at.us / step_of(Horizon::hour).us, shown, score);
+}
+
+// Reservoir sampling: every range of a step is as likely to be kept, whenever it is judged.
+void Record::add(Scores& scores, std::int64_t step, const Shown& shown, std::pair<double, double> score) {
+  Step& at = scores[step];
+  ++at.seen;
+  if (at.scores.size() < per_step_most) {
+    at.scores.push_back(score);
+  } else {
+    const auto place = static_cast<std::uint64_t>(Random(static_cast<std::uint64_t>(shown.job.value) ^ at.seen)
+                                                      .integer(0, static_cast<std::int64_t>(at.seen) - 1));
+    if (place < per_step_most) at.scores[place] = score;
   }
+  if (scores.size() > learnt_from_most) scores.erase(scores.begin());
 }
 
 Correction Record::correction_from(const Scores& scores) {
-  return {conformal({scores.low.begin(), scores.low.end()}), conformal({scores.high.begin(), scores.high.end()}),
-          scores.high.size()};
+  std::vector<std::pair<double, double>> low, high;
+  for (const auto& [step, at] : scores) {
+    const double weight = 1 / static_cast<double>(at.scores.size());
+    for (const auto& [below, above] : at.scores) low.emplace_back(below, weight), high.emplace_back(above, weight);
+  }
+  const auto steps = static_cast<double>(scores.size());
+  const std::size_t ranges = high.size();
+  return {conformal(std::move(low), steps), conformal(std::move(high), steps), ranges};
 }
 
 Correction Record::correction(Target target, Horizon horizon) const {
   const auto near = by_horizon_.find({target, horizon});
-  if (near != by_horizon_.end() && near->second.high.size() >= learnt_from_least) return correction_from(near->second);
+  if (near != by_horizon_.end() && near->second.size() >= learnt_from_least) return correction_from(near->second);
   const auto all = by_target_.find(target);
-  if (all != by_target_.end() && all->second.high.size() >= learnt_from_least) return correction_from(all->second);
+  if (all != by_target_.end() && all->second.size() >= learnt_from_least) return correction_from(all->second);
   return {};
 }
 

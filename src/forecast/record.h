@@ -3,10 +3,12 @@
 //
 // The correction is conformal: with s = (y - p50) / (p90 - p50) of past ranges, in logarithms of the time from showing
 // to the instant meant, the next p90 is moved to that multiple of its distance from p50 which nine tenths of the past
-// values did not exceed, the ceil((n + 1) 0.9)-th smallest; p10 likewise (Romano, Patterson, Candès 2019, "Conformalized
+// values did not exceed, 0.9 (n + 1) of n; p10 likewise (Romano, Patterson, Candès 2019, "Conformalized
 // quantile regression", theorem 2: a correction for each side; scaled by the distance from the median as in
 // Kivaranovic, Johnson, Leeb 2020, "Adaptive, distribution-free prediction intervals for deep networks"). It is learnt
-// from the latest ranges of the same horizon, since clusters change.
+// from the latest ranges of the same horizon, since clusters change, and weighted so that ranges shown at about the same
+// time count as one: their errors are not independent (Barber, Candès, Ramdas, Tibshirani 2023, "Conformal prediction
+// beyond exchangeability", weights).
 //
 // A range counts once its p90 as shown has passed. Before that only jobs that end early are known, and counting them
 // would make ranges look too wide.
@@ -17,6 +19,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "forecast/forecast.h"
@@ -62,8 +65,9 @@ struct Correction {
 class Record {
  public:
   static constexpr std::size_t kept_most = 20'000;
-  static constexpr std::size_t learnt_from_most = 200, learnt_from_least = 20;
-  static constexpr int per_job_most = 8;  // for each target
+  static constexpr std::size_t learnt_from_most = 60, learnt_from_least = 20;  // steps
+  static constexpr std::size_t per_step_most = 30;                             // ranges
+  static constexpr int per_job_most = 8;                                       // for each target
 
   void restore(std::vector<Shown> shown);
 
@@ -85,10 +89,15 @@ class Record {
   std::size_t waiting() const { return open_.size(); }  // ranges whose time is not over
 
  private:
-  struct Scores {
-    std::deque<double> low, high;
+  // By the time of showing, in steps of about a quarter of the horizon. All ranges of one step share their error, since
+  // they are about one queue; so each step counts once, however many ranges it has.
+  struct Step {
+    std::uint64_t seen = 0;
+    std::vector<std::pair<double, double>> scores;  // low, high: a sample of those seen
   };
+  using Scores = std::map<std::int64_t, Step>;
   void learn(const Shown& shown, Instant actual);
+  static void add(Scores& scores, std::int64_t step, const Shown& shown, std::pair<double, double> score);
   static Correction correction_from(const Scores& scores);
 
   std::multimap<JobId, Shown> open_;

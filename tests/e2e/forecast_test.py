@@ -118,7 +118,7 @@ class ForecastTest(LabTest):
         self.assertEqual(code({"policies": [{"name": "fifoo"}]}), "unknown-policy")
         self.assertEqual(code({"policies": [{"name": "mine", "source": "this is no Python"}]}), "policy-exception")
         self.assertEqual(code({"polices": []}), "unknown-key")
-        self.assertEqual(code({}), "missing-key")
+        self.assertEqual(code({}), "bad-policies")
 
 
 class RecordedTest(LabTest):
