@@ -130,7 +130,7 @@ class JobTest(LabTest):
 
     def test_a_rank_that_fails_before_the_others_have_begun_ends_them_too(self):
         launcher = pathlib.Path(PROGRAM).with_name("schedulearn-launcher")
-        command = [launcher, "ranks", "2", "/bin/bash", "-c", "[ $RANK = 1 ] && exit 9; sleep 60"]
+        command = [launcher, "ranks", "2@0", "/bin/bash", "-c", "[ $RANK = 1 ] && exit 9; sleep 60"]
         begun = [subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) for _ in range(40)]  # at once, so that some are late
         self.assertEqual([process.wait(timeout=30) for process in begun], [9] * 40)
 

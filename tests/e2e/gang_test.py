@@ -20,7 +20,7 @@ for step in range(20):
     x = torch.randn(16, 4, generator=generator)[rank::world]
     loss = ((model(x) - x.sum(1, keepdim=True)) ** 2).mean()
     optimizer.zero_grad(); loss.backward(); optimizer.step()
-print("rank", rank, "of", world, "local", os.environ["LOCAL_RANK"], "sum", int(total), flush=True)
+os.write(1, f"rank {rank} of {world} local {os.environ['LOCAL_RANK']} sum {int(total)}\\n".encode())  # in one piece
 """
 
 # Counts steps into its checkpoint on the first server; the others only follow.
