@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bytes, clock, commandText, duration, gpuRange, plural, quoted, ranges } from './format';
+import { bytes, clock, commandText, duration, gpuRange, likely, plural, quoted, ranges } from './format';
 
 test('durations are what a person would write', () => {
   const cases: [number | null, string][] = [
@@ -45,4 +45,11 @@ test('words are quoted as a shell needs it', () => {
   assert.equal(quoted('x=1'), 'x=1');
   assert.equal(quoted('$(rm -rf .)'), "'$(rm -rf .)'");
   assert.equal(commandText(['python', 'a b.py']), "python 'a b.py'");
+});
+
+test('a range says what is likely and between which times', () => {
+  const now = new Date(2026, 10, 23, 9, 0, 0);
+  const at = (hour: number): string => new Date(2026, 10, 23, hour, 30, 0).toISOString();
+  assert.equal(likely({ p10: at(10), p50: at(11), p90: at(14) }, now), 'about 11:30:00 (10:30:00 to 14:30:00)');
+  assert.equal(likely(null, now), null);
 });

@@ -1,5 +1,5 @@
 // Numbers, times and sizes as people read them.
-import type { GpuRange, Job } from './types';
+import type { GpuRange, Job, TimeRange } from './types';
 
 export const dash = '–';
 
@@ -47,6 +47,10 @@ export function clock(at: string | null | undefined, now = new Date()): string {
   const text = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
   return time.toDateString() === now.toDateString() ? text : `${day} ${text}`;
 }
+
+// 8 of 10 such ranges hold.
+export const likely = (range: TimeRange | null | undefined, now = new Date()): string | null =>
+  range ? `about ${clock(range.p50, now)} (${clock(range.p10, now)} to ${clock(range.p90, now)})` : null;
 
 export const since = (at: string | null | undefined, now: number): string =>
   at ? duration(Math.max(0, Math.floor((now - Date.parse(at)) / 1000))) : dash;

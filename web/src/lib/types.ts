@@ -101,8 +101,32 @@ export interface Job {
   } | null;
   exit: { code: number | null; signal: number | null } | null;
   failure: { kind: string; message: string; exit_code: number | null; signal: number | null } | null;
+  estimate?: Estimate | null;
   attempts?: Attempt[];
   telemetry?: Telemetry | null;
+}
+
+export interface TimeRange {
+  p10: string;
+  p50: string;
+  p90: string;
+}
+
+export interface Estimate {
+  start: TimeRange | null;
+  finish: TimeRange | null;
+  basis_text: string | null;
+  text: string | null;
+}
+
+// Another request of the job that was tried: what would come of it.
+export interface Suggestion {
+  what: string;
+  command: string;
+  server: string | null;
+  predicted_start: TimeRange | null;
+  predicted_finish: TimeRange | null;
+  finish_as_it_is: TimeRange | null;
 }
 
 export interface Explanation {
@@ -112,7 +136,8 @@ export interface Explanation {
   position?: number | null;
   queue_length?: number;
   standing: string | null;
-  estimate: { start: string | null } | null;
+  estimate: Estimate | null;
+  suggestions: Suggestion[];
   servers: { server: string; free: number; needed: number; fits: boolean; text: string }[];
   policy: string;
   evaluated_at: string;
