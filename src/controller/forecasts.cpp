@@ -1,5 +1,8 @@
 #include "controller/forecasts.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -159,6 +162,8 @@ std::vector<store::EstimateRow> Forecasts::take_rows() {
 // ---- the forecast's thread ----
 
 void Forecasts::run() {
+  constexpr int least_urgent = 19;
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), least_urgent);  // of this thread: requests go first
   std::deque<std::function<void()>> work;
   while (work_.take(work, std::chrono::hours(1))) {
     for (auto& item : work) {
