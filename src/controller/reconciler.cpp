@@ -93,7 +93,8 @@ void Reconciler::on_lease_over(const std::string& server, Instant now) {
     JobEntry* entry = book_.find(job.request.id);
     if (!entry || !present_placement(*entry, server)) continue;
     if (spec_of(*entry).on_partition != "stop") continue;
-    if (entry->gang) {
+    const bool is_ordered = job.state != JobState::starting || job.gpus_awaited == 0;  // else nothing of it runs
+    if (entry->gang && is_ordered) {
       lose_part(*entry, job, present_placement(*entry, server)->rank, now);
     } else {
       engine_.feed(AttemptReleased{job.request.id, job.attempt}, now);

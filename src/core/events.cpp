@@ -286,7 +286,8 @@ void Core::on(const ServerLost& event) {
       if (is_moving(job.state) && !job.target.on(server).empty()) lifecycle_.preempt(index);  // it runs elsewhere
       continue;
     }
-    if (event.spares_spread && job.allocation.parts().size() > 1) continue;
+    const bool is_ordered = job.state != JobState::starting || job.gpus_awaited == 0;  // else nothing of it runs
+    if (event.spares_spread && job.allocation.parts().size() > 1 && is_ordered) continue;
     job.cancel_requested ? lifecycle_.finish(index, JobState::cancelled, {}) : lifecycle_.requeue(index);
   }
   std::vector<JobIndex> waiting(jobs_.waiting());
