@@ -193,10 +193,16 @@ bool blocks_behind_head(const Logic& logic) {
   return head && *head == "block";
 }
 
+std::string servers_text(const JobRequest& request) {
+  return request.single_server() ? "one server" : fmt::format("{} servers", request.servers_max);
+}
+
 std::string needs_text(const JobRequest& request) {
   const int gpus = request.gpus_min;
-  return fmt::format("needs {} free GPU{}{}", gpus, gpus == 1 ? "" : "s",
-                     request.single_server && gpus > 1 ? " on one server" : "");
+  return fmt::format("needs {} free GPU{}{}{}", gpus, gpus == 1 ? "" : "s", gpus == 1 ? "" : " on ",
+                     gpus == 1                 ? ""
+                     : request.single_server() ? servers_text(request)
+                                               : "at most " + servers_text(request));
 }
 
 // Of a job for which there is room.
@@ -317,7 +323,7 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
     case ReasonCode::behind_others:
       return passed_over_text(logic, position, first);
     case ReasonCode::fragmented:
-      return line + needs + "; enough are free, but not on one server";
+      return line + needs + "; enough are free, but not on " + servers_text(job.request);
     case ReasonCode::gpu_type:
       return line + "no server that is up has the GPU type it asks for";
     case ReasonCode::gpu_memory:

@@ -31,7 +31,7 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
   }
   if (place(ledger.free(), ledger.servers(), job, count)) return ReasonCode::behind_others;
   if (most >= count) return ReasonCode::cpu_or_memory;
-  if (total >= count && request.single_server) return ReasonCode::fragmented;
+  if (total >= count && request.servers_max < any_number_of_servers) return ReasonCode::fragmented;
   return outside && total == 0 ? ReasonCode::used_outside : ReasonCode::no_free_gpus;
 }
 

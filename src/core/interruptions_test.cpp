@@ -106,7 +106,7 @@ TEST_F(Interruptions, a_job_with_checkpoints_may_continue_anywhere) {
 
 TEST_F(Interruptions, a_job_on_several_servers_is_not_frozen) {
   JobRequest request = freezable(6);
-  request.single_server = false;
+  request.servers_max = any_number_of_servers;
   cluster.submit(1, request);
   Allocation both = on(0, GpuSet::first(4));
   both.add(ServerIndex(1), GpuSet::first(2));
@@ -432,7 +432,7 @@ TEST_F(Interruptions, what_members_need_follows_a_job_that_shrinks) {
   model->roles[0].demand[Resource::cpu] = 5;
   model->roles[1].demand[Resource::cpu] = 2;
   request.model = model;
-  request.single_server = false;
+  request.servers_max = any_number_of_servers;
   request.demand = Demand(request).of_ranks(0, 3, 3);
   cluster.submit(1, request);
   Allocation gpus = on(1, GpuSet::first(1));

@@ -72,7 +72,7 @@ TEST_F(LineGateTest, a_job_that_is_set_aside_when_it_comes_back_leaves_its_gpus_
     Cluster two({4}, policy);
     two.feed(ServerJoined{server("1", 4)});
     JobRequest wide = gpus(8);
-    wide.single_server = false;
+    wide.servers_max = any_number_of_servers;
     two.submit(1, wide).submit(2, gpus(4));
     if (two.state(1) != JobState::running) continue;  // this policy serves the other one first
     two.at(10000).feed(ServerLost{"1"}).at(10001).at(20000).turn();

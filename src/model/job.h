@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -96,6 +98,8 @@ JobModel completed(JobModel said, const JobModel& measured);
 // The model without what only measurements provide: speeds, load on the GPUs, times of steps, checkpoints and restarts.
 JobModel without_measurements(JobModel model);
 
+inline constexpr int any_number_of_servers = std::numeric_limits<int>::max();
+
 // What the user asks for. Changes only when the user edits it.
 struct JobRequest {
   JobId id;
@@ -103,8 +107,8 @@ struct JobRequest {
   int gpus = 1;  // r: what rigid policies give
   int gpus_min = 1;
   int gpus_max = 1;
-  bool single_server = true;
-  int priority = 0;  // higher first
+  int servers_max = 1;  // its GPUs are on that many servers at most
+  int priority = 0;     // higher first
   Capability capability = Capability::none;
   bool freezable = false;  // its processes may be frozen: with the capability `freeze`, or besides `checkpoint`
   bool preemptible = true;
@@ -125,6 +129,9 @@ struct JobRequest {
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
   bool is_elastic() const { return gpus_min < gpus_max; }
+  bool single_server() const { return servers_max == 1; }
+  // Whether its GPUs may be divided over the servers of this allocation, as far as their number goes.
+  bool may_spread_over(const Allocation& on) const { return std::cmp_less_equal(on.parts().size(), servers_max); }
   const SpeedCurve& speed_curve() const { return model ? model->speed_curve : unmeasured_speed_curve; }
 };
 

@@ -32,7 +32,7 @@ JobRequest impossible(Random& random) {
       return request.gpu_memory_bytes = 1, request;
     default:  // on several servers: enough GPUs, not enough CPUs beside them
       request.gpus = request.gpus_min = request.gpus_max = 8;
-      request.single_server = false;
+      request.servers_max = any_number_of_servers;
       request.demand[Resource::cpu] = 25;
       return request;
   }
@@ -45,7 +45,7 @@ JobRequest possible(Random& random) {
   request.user = UserIndex(static_cast<std::uint32_t>(random.integer(0, 2)));
   request.family = FamilyIndex(static_cast<std::uint32_t>(random.integer(0, 2)));
   if (random.chance(0.3)) request.demand[Resource::cpu] = static_cast<double>(random.integer(0, 8));
-  if (random.chance(0.2)) request.single_server = false;
+  if (random.chance(0.2)) request.servers_max = any_number_of_servers;
   if (random.chance(0.3)) request.deadline = Instant::at_seconds(static_cast<double>(random.integer(1, 500)));
   return request;
 }

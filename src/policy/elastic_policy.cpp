@@ -117,8 +117,9 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
   to_divide_ = gpus;
   fills_in_order() ? gather_admitted(snapshot, gpus) : gather_waiting(snapshot, gpus);
   for (Share& share : shares_) {
-    if (snapshot.job(share.job).request.single_server)
-      share.most = std::min(share.most, std::max(share.has, snapshot.free.gpus_per_server_max()));
+    const double room =
+        static_cast<double>(snapshot.free.gpus_per_server_max()) * snapshot.job(share.job).request.servers_max;
+    if (room < share.most) share.most = std::max(share.has, static_cast<int>(room));
   }
   std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
   return gpus;
@@ -298,7 +299,7 @@ void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
 std::optional<Allocation> ElasticPolicy::room_for(const Snapshot& snapshot, const Job& job, int gpus,
                                                   Trial& trial) const {
   std::optional<Allocation> found;
-  if (job.request.single_server) {
+  if (job.request.single_server()) {
     found = grown_in_place(trial.free(), job.request, job.allocation, gpus);
     if (found->count() == gpus) return found;
   }

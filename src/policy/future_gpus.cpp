@@ -122,7 +122,9 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
     const Instant from = total_[i].from;
     if (least(total_, from, from + length) < gpus) continue;
     ServerCounts on = spread(request, gpus, from, from + length);
-    if (on.empty() || (from == snapshot_.now && !has_resources(request, on))) continue;
+    if (on.empty() || std::cmp_greater(on.size(), request.servers_max) ||
+        (from == snapshot_.now && !has_resources(request, on)))
+      continue;
     return Booking{from, length, std::move(on)};
   }
   return std::nullopt;
@@ -130,7 +132,7 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
 
 std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length) const {
   auto on_one = earliest_on_one(request, gpus, length);
-  if (request.single_server || (on_one && on_one->from == snapshot_.now)) return on_one;
+  if (request.single_server() || (on_one && on_one->from == snapshot_.now)) return on_one;
   auto on_many = earliest_on_many(request, gpus, length);
   if (!on_one || (on_many && on_many->from < on_one->from)) return on_many;
   return on_one;

@@ -79,7 +79,7 @@ std::optional<Allocation> place_in_order(const FreeGpus& free, const JobRequest&
   while (total >= count) {
     Allocation gpus = taken(free, request, places, count);
     const ServerIndex full = overloaded(free, gpus, request);
-    if (!full.valid()) return gpus;
+    if (!full.valid()) return request.may_spread_over(gpus) ? std::optional(std::move(gpus)) : std::nullopt;
     const auto at = std::ranges::find(places, full, &Place::server);
     total -= at->gpus;
     at->gpus = gpus.on(full).count() - 1;
@@ -107,6 +107,14 @@ std::optional<Allocation> place_members(const FreeGpus& free, const ServerTable&
     if (!has_unlike_members(request)) break;  // which server is first makes no difference
   }
   return std::nullopt;
+}
+
+std::optional<Allocation> place_on_fewest(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                          int count) {
+  std::vector<Place> places = places_for(free, servers, request, count, fullest_first(free));
+  std::ranges::stable_sort(places, std::greater(), &Place::gpus);
+  Allocation gpus = taken(free, request, places, count);
+  return gpus.count() == count && request.may_spread_over(gpus) ? std::optional(std::move(gpus)) : std::nullopt;
 }
 
 }  // namespace sl

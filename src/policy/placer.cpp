@@ -87,6 +87,11 @@ std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerT
   return result;
 }
 
+// Nothing if the job may not be on that many servers.
+std::optional<Allocation> within_limit(const JobRequest& request, std::optional<Allocation> gpus) {
+  return gpus && request.may_spread_over(*gpus) ? std::move(gpus) : std::nullopt;
+}
+
 }  // namespace
 
 bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory) {
@@ -132,20 +137,22 @@ std::optional<Allocation> place_consolidated(const FreeGpus& free, const ServerT
   if (auto single = place_single(free, servers, request, count)) return single;
   if (free.total() < count) return std::nullopt;
   if (has_unlike_members(request)) return place_members(free, servers, request, count, fullest_first(free));
-  return place_over_buckets(free, servers, request, count, true);
+  auto gpus = within_limit(request, place_over_buckets(free, servers, request, count, true));
+  return gpus || request.servers_max == any_number_of_servers ? gpus : place_on_fewest(free, servers, request, count);
 }
 
 std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                          int count) {
   if (free.total() < count) return std::nullopt;
   if (has_unlike_members(request)) return place_members(free, servers, request, count, emptiest_first(free));
-  return place_over_buckets(free, servers, request, count, false);
+  auto gpus = within_limit(request, place_over_buckets(free, servers, request, count, false));
+  return gpus ? gpus : place_consolidated(free, servers, request, count);  // fewer servers
 }
 
 std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                 int count) {
-  return request.single_server ? place_single(free, servers, request, count)
-                               : place_consolidated(free, servers, request, count);
+  return request.single_server() ? place_single(free, servers, request, count)
+                                 : place_consolidated(free, servers, request, count);
 }
 
 bool may_be_suspended(const Job& job) {

@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "policy/ordered_jobs.h"
 #include "policy/placer.h"
-#include "policy/satisfiable.h"
 #include "policy/policy.h"
+#include "policy/satisfiable.h"
 
 namespace sl {
 namespace {
@@ -73,6 +73,7 @@ TEST_F(Placing, best_first_and_worst_fit_take_the_server_their_name_says) {
 }
 
 TEST_F(Placing, a_job_over_servers_takes_whole_ones_first_and_the_rest_where_it_fits_best) {
+  request.servers_max = any_number_of_servers;
   const auto six = place_consolidated(free, servers, request, 6);
   ASSERT_TRUE(six);
   EXPECT_EQ(six->on(ServerIndex(0)).count(), 4);
@@ -80,6 +81,53 @@ TEST_F(Placing, a_job_over_servers_takes_whole_ones_first_and_the_rest_where_it_
   EXPECT_EQ(place_anywhere(free, servers, request, 3)->on(ServerIndex(1)).count(), 2);  // fragments first
   EXPECT_FALSE(place_consolidated(free, servers, request, 11));
   EXPECT_EQ(place_consolidated(free, servers, request, 10)->count(), 10);
+}
+
+TEST_F(Placing, a_job_is_on_no_more_servers_than_it_may_be) {
+  request.servers_max = 2;
+  EXPECT_EQ(place(free, servers, request, 8)->parts().size(), 2u);
+  EXPECT_FALSE(place(free, servers, request, 9));
+  free.take(ServerIndex(0), GpuSet::first(3), {});  // 1, 2 and 4 are free
+  EXPECT_EQ(place_anywhere(free, servers, request, 3)->parts().size(), 2u);
+  const auto four = place_anywhere(free, servers, request, 4);  // as fragments they would be on three
+  ASSERT_TRUE(four);
+  EXPECT_EQ(four->parts().size(), 1u);
+  EXPECT_FALSE(place_anywhere(free, servers, request, 7));
+}
+
+// The server with most GPUs has too few CPUs for them: two others do.
+TEST_F(Placing, a_limit_of_servers_is_met_where_cpus_are) {
+  request.demand[Resource::cpu] = 5;
+  request.gpus = request.gpus_min = request.gpus_max = 5;
+  request.servers_max = 2;
+  const int gpus[] = {4, 3, 2}, cpus[] = {1, 3, 2};
+  for (std::uint32_t s = 0; s < 3; ++s) {
+    ResourceVector room;
+    room[Resource::cpu] = cpus[s];
+    free.set(ServerIndex(s), GpuSet::first(gpus[s]), room, true, 4);
+  }
+  const auto five = place(free, servers, request, 5);
+  ASSERT_TRUE(five);
+  EXPECT_EQ(five->on(ServerIndex(1)).count(), 3);
+  EXPECT_EQ(five->on(ServerIndex(2)).count(), 2);
+}
+
+TEST_F(Placing, members_of_a_job_are_on_no_more_servers_than_it_may_be) {
+  JobModel model;
+  model.roles = {{"worker", 8, 8, 1, {}}};
+  model.roles[0].demand[Resource::cpu] = 1;
+  request.gpus = request.gpus_min = request.gpus_max = 8;
+  request.model = std::make_shared<const JobModel>(model);
+  request.demand = Demand(request).of_ranks(0, 8, 8);
+  request.servers_max = 2;
+  for (std::uint32_t s = 0; s < 3; ++s)
+    free.set(ServerIndex(s), free.on(ServerIndex(s)), servers[ServerIndex(s)].description.limits(), true, 4);
+  ASSERT_TRUE(place(free, servers, request, 8));
+  EXPECT_EQ(place(free, servers, request, 8)->parts().size(), 2u);
+  free.take(ServerIndex(2), GpuSet::first(1), {});
+  EXPECT_FALSE(place(free, servers, request, 8));
+  request.servers_max = 3;
+  EXPECT_TRUE(place(free, servers, request, 8));
 }
 
 TEST_F(Placing, a_server_that_is_closed_or_of_the_wrong_type_is_found_by_nobody) {
@@ -115,7 +163,7 @@ TEST_F(Placing, a_job_with_roles_is_possible_where_every_member_fits_on_some_ser
   };
   asks();
   EXPECT_FALSE(is_satisfiable(servers, request, 4));  // on one server they need 14
-  request.single_server = false;
+  request.servers_max = any_number_of_servers;
   EXPECT_TRUE(is_satisfiable(servers, request, 4));
   model.roles[0].demand[Resource::cpu] = 9;
   asks();

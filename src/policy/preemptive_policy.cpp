@@ -221,7 +221,7 @@ Rank PreemptivePolicy::claim(const Snapshot& snapshot, const Rank& waiting) cons
 std::optional<ServerIndex> PreemptivePolicy::may_give_way(const Victims::Context& context, std::uint32_t line,
                                                           const Rank& wanted) {
   if (!settings_.may_preempt || !victims_.any_above(wanted)) return std::nullopt;
-  if (!context.shapes[line].single_server) return ServerIndex::none();
+  if (context.shapes[line].servers_max > 1) return ServerIndex::none();
   const Victims::Offer offer = victims_.best(context, line);
   return wanted < offer.rank ? std::optional(offer.server) : std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "base/text.h"
 #include "policy/placer.h"
@@ -46,6 +47,15 @@ bool keep(Capacities& capacities, double needs, const std::function<double(const
 
 double gpus_of(const Capacity& capacity) { return capacity.gpus.count(); }
 
+// What those servers that have most of it, at most so many, have together.
+double most_of(const Capacities& capacities, int servers, const std::function<double(const Capacity&)>& amount) {
+  std::vector<double> amounts;
+  for (const Capacity& capacity : capacities) amounts.push_back(amount(capacity));
+  std::ranges::sort(amounts, std::greater());
+  if (std::cmp_less(servers, amounts.size())) amounts.resize(static_cast<std::size_t>(servers));
+  return std::accumulate(amounts.begin(), amounts.end(), 0.0);
+}
+
 constexpr Lack lack_of[resource_count] = {Lack::cpu, Lack::memory, Lack::disk, Lack::network};
 
 Verdict on_one(Capacities capacities, const JobRequest& request, int gpus) {
@@ -71,17 +81,16 @@ bool can_be_placed(const Capacities& capacities, const ServerTable& servers, con
 }
 
 Verdict on_several(const Capacities& capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
-  Verdict verdict{Lack::gpus, static_cast<double>(gpus), 0, false};
-  for (const Capacity& capacity : capacities) verdict.most += gpus_of(capacity);
+  Verdict verdict{Lack::gpus, static_cast<double>(gpus), most_of(capacities, request.servers_max, gpus_of),
+                  request.servers_max};
   if (verdict.most < gpus) return verdict;
   if (request.demand.is_zero() || can_be_placed(capacities, servers, request, gpus)) return {};
   verdict.needs = verdict.most = 0;
   verdict.lack = Lack::together;
   const ResourceVector demand = Demand(request).on(gpus);
   for (std::size_t d = 0; d < resource_count; ++d) {
-    double sum = 0;
-    for (const Capacity& capacity : capacities) sum += capacity.limits.amount[d];
-    if (sum < demand.amount[d]) return {lack_of[d], demand.amount[d], sum, false};
+    const double most = most_of(capacities, request.servers_max, [d](const Capacity& o) { return o.limits.amount[d]; });
+    if (most < demand.amount[d]) return {lack_of[d], demand.amount[d], most, request.servers_max};
   }
   return verdict;
 }
@@ -98,8 +107,8 @@ Verdict judge(Capacities capacities, const ServerTable& servers, const JobReques
     };
     if (!keep(capacities, verdict.needs, memory, verdict.most)) return verdict;
   }
-  return request.single_server ? on_one(std::move(capacities), request, gpus)
-                               : on_several(capacities, servers, request, gpus);
+  return request.single_server() ? on_one(std::move(capacities), request, gpus)
+                                 : on_several(capacities, servers, request, gpus);
 }
 
 std::string gibibytes(double bytes) { return with_commas(bytes / (1 << 30), bytes < 1e11 ? 1 : 0) + " GiB"; }
@@ -147,10 +156,15 @@ std::string lack_text(const Verdict& verdict) {
     default:
       break;
   }
-  const bool on_one = verdict.on_one_server;
+  const bool on_one = verdict.servers == 1, on_any = verdict.servers == any_number_of_servers;
   return "needs " + figure(verdict.lack, verdict.needs) + noun(verdict.lack, verdict.needs) +
-         (on_one && verdict.lack == Lack::gpus && verdict.needs > 1 ? " on one server" : "") +
-         (on_one ? ", the largest server has " : ", all servers together have ") + figure(verdict.lack, verdict.most);
+         (on_one && verdict.lack == Lack::gpus && verdict.needs > 1 ? " on one server"
+          : on_one || on_any                                        ? ""
+                             : " on at most " + std::to_string(verdict.servers) + " servers") +
+         (on_one   ? ", the largest server has "
+          : on_any ? ", all servers together have "
+                   : ", the " + std::to_string(verdict.servers) + " largest together have ") +
+         figure(verdict.lack, verdict.most);
 }
 
 const char* lack_name(Lack lack) {

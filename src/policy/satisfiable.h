@@ -18,8 +18,8 @@ inline constexpr std::size_t lack_count = 10;
 struct Verdict {
   Lack lack = Lack::nothing;
   double needs = 0;  // of what it lacks: GPUs, cores, bytes, bits per second
-  double most = 0;   // what the server that comes nearest has of it; for a job on several servers: all together
-  bool on_one_server = true;
+  double most = 0;   // what the `servers` that have most of it have together
+  int servers = 1;   // over how many the job may be divided
   bool possible() const { return lack == Lack::nothing; }
 };
 

@@ -22,9 +22,9 @@ struct Satisfiable : testing::Test {
     server.description.capacity[Resource::memory] = memory_gib * gib;
     return servers[servers.push_back(std::move(server))];
   }
-  JobRequest& asks(int gpus, bool single_server = true) {
+  JobRequest& asks(int gpus, int servers_max = 1) {
     request.gpus = request.gpus_min = request.gpus_max = gpus;
-    request.single_server = single_server;
+    request.servers_max = servers_max;
     return request;
   }
   std::string lack() const { return lack_text(could_ever_run(servers, request, request.gpus)); }
@@ -37,7 +37,7 @@ TEST_F(Satisfiable, each_thing_a_job_lacks_is_named_with_what_there_is) {
   EXPECT_EQ(lack(), "");
   asks(9);
   EXPECT_EQ(lack(), "needs 9 GPUs on one server, the largest server has 8");
-  asks(11, false);
+  asks(11, any_number_of_servers);
   EXPECT_EQ(lack(), "needs 11 GPUs, all servers together have 10");
   asks(1).demand[Resource::cpu] = 129;
   EXPECT_EQ(lack(), "needs 129 CPUs, the largest server has 128");
@@ -70,11 +70,23 @@ TEST_F(Satisfiable, disk_and_network_count_and_what_is_unknown_of_a_server_keeps
   EXPECT_EQ(lack(), "");
 }
 
+TEST_F(Satisfiable, a_limit_of_servers_counts_those_that_have_most) {
+  add(8, 64);
+  add(4, 64);
+  add(4, 64);
+  asks(12, 2);
+  EXPECT_EQ(lack(), "");
+  asks(13, 2);
+  EXPECT_EQ(lack(), "needs 13 GPUs on at most 2 servers, the 2 largest together have 12");
+  asks(12, 2).demand[Resource::cpu] = 140;
+  EXPECT_EQ(lack(), "needs 140 CPUs on at most 2 servers, the 2 largest together have 128");
+}
+
 // 16 GPUs with 8 CPUs each fit on two servers of 64 CPUs; with 9 each they do not.
 TEST_F(Satisfiable, cpus_of_a_job_on_several_servers_must_be_beside_its_gpus) {
   add(8, 64);
   add(8, 64);
-  asks(16, false).demand[Resource::cpu] = 128;
+  asks(16, any_number_of_servers).demand[Resource::cpu] = 128;
   EXPECT_EQ(lack(), "");
   request.demand[Resource::cpu] = 144;
   EXPECT_EQ(lack(), "needs 144 CPUs, all servers together have 128");
@@ -98,7 +110,7 @@ TEST_F(Satisfiable, a_broken_gpu_and_a_server_that_is_away_count_as_possible_lat
 
 TEST_F(Satisfiable, where_no_single_server_would_do_nobody_in_particular_is_awaited) {
   for (int i = 0; i < 3; ++i) add(4).state = ServerState::draining;
-  asks(8, false);
+  asks(8, any_number_of_servers);
   EXPECT_TRUE(is_satisfiable(servers, request, 8));
   EXPECT_TRUE(awaited_servers(servers, request, 8).empty());
   servers[ServerIndex(0)].state = ServerState::up;

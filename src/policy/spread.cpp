@@ -26,7 +26,7 @@ std::size_t fewest_servers(const ServerTable& servers, const JobRequest& request
 std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers, const Job& job, int count,
                                 Spread spread) {
   const JobRequest& request = job.request;
-  if (request.single_server || is_frozen(job) || spread == Spread::few) return place(free, servers, job, count);
+  if (request.single_server() || is_frozen(job) || spread == Spread::few) return place(free, servers, job, count);
   if (spread == Spread::any) return place_anywhere(free, servers, request, count);
   auto gpus = place_consolidated(free, servers, request, count);
   if (gpus && gpus->parts().size() > fewest_servers(servers, request, count)) gpus.reset();

@@ -72,7 +72,7 @@ void TrainingEstimates::fit_losses(const View& view, const Job& job, Fit& fit) {
 double TrainingEstimates::speedup(const View& view, JobIndex index, int gpus) {
   const Job& job = view.job(index);
   if (const Fit& known = fit(view, index); known.speed) {
-    const bool spans = !job.request.single_server && gpus > view.free.gpus_per_server_max();
+    const bool spans = !job.request.single_server() && gpus > view.free.gpus_per_server_max();
     const Figure measured = known.speed->speedup(gpus, servers_of(job), spans);
     if (measured.known() && measured.value > 0) return measured.value;
   }

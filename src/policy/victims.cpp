@@ -140,7 +140,7 @@ void Victims::settle(const Context& context) {
 }
 
 void Victims::list(const Shapes& shapes, std::uint32_t shape) {
-  SL_CHECK(shapes[shape].single_server, "an offer is for one server");
+  SL_CHECK(shapes[shape].servers_max == 1, "an offer is for one server");
   if (!shapes[shape].is_plain()) return demanding_.push_back(shape);
   const Plain plain{shapes[shape].gpus, shape};
   plain_.insert(std::lower_bound(plain_.begin(), plain_.end(), plain), plain);

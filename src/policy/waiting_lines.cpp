@@ -7,7 +7,7 @@ namespace sl {
 namespace {
 
 std::span<const Role> roles_apart(const JobRequest& request) {
-  return request.single_server ? std::span<const Role>() : roles_of(request);
+  return request.single_server() ? std::span<const Role>() : roles_of(request);
 }
 
 bool demands_match(const Shape& shape, const JobRequest& request, int gpus) {
@@ -16,7 +16,7 @@ bool demands_match(const Shape& shape, const JobRequest& request, int gpus) {
 }
 
 std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
-  auto hash = static_cast<std::uint64_t>(gpus) * 2 + (request.single_server ? 1 : 0);
+  auto hash = static_cast<std::uint64_t>(gpus) * 64 + static_cast<std::uint64_t>(std::min(request.servers_max, 63));
   const auto mix = [&hash](std::uint64_t word) { hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 29); };
   if (request.gpu_memory_bytes) mix(static_cast<std::uint64_t>(*request.gpu_memory_bytes));
   if (!request.demand.is_zero()) {
@@ -29,7 +29,7 @@ std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Al
 }
 
 bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
-  return shape.gpus == gpus && shape.spread == spread && shape.single_server == request.single_server &&
+  return shape.gpus == gpus && shape.spread == spread && shape.servers_max == request.servers_max &&
          shape.gpu_memory_bytes == request.gpu_memory_bytes && demands_match(shape, request, gpus) &&
          shape.gpu_types == request.gpu_types && shape.frozen_on == frozen_on;
 }
@@ -39,7 +39,7 @@ bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spr
 Shape Shape::of(const JobRequest& request, int gpus, Spread spread) {
   const std::span<const Role> roles = roles_apart(request);
   return {gpus,
-          request.single_server,
+          request.servers_max,
           spread,
           request.gpu_memory_bytes,
           Demand(request).on(gpus),

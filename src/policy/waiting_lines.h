@@ -18,7 +18,7 @@ namespace sl {
 
 struct Shape {
   int gpus = 1;
-  bool single_server = true;
+  int servers_max = 1;
   Spread spread = Spread::few;
   std::optional<std::int64_t> gpu_memory_bytes;
   ResourceVector demand;

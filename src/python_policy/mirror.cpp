@@ -32,7 +32,7 @@ json::array row(const Snapshot& snapshot, JobIndex index) {
           asked.gpus_min,
           asked.gpus_max,
           asked.preemptible && asked.capability == Capability::checkpoint,
-          asked.single_server,
+          asked.single_server(),
           job.attempt,
           job.preemptions,
           when(job.waiting_since),

@@ -199,7 +199,7 @@ class DecidePolicy : public Policy {
     if (action.kind != "resize" || action.gpus <= job.allocation.count()) return;
     Allocation grown = grown_in_place(trial.free(), job.request, job.allocation, action.gpus);
     const int missing = action.gpus - grown.count();
-    if (missing > 0 && !job.request.single_server) add_elsewhere(snapshot, job, missing, grown, trial);
+    if (missing > 0 && !job.request.single_server()) add_elsewhere(snapshot, job, missing, grown, trial);
     if (grown.count() == job.allocation.count() || !may_stay_on(snapshot, job, job.allocation)) return;
     if (!may_run_on(job.request, grown.count()) || !trial.free().fits_more(job.allocation, grown, job.request)) return;
     trial.take_more(job.allocation, grown, job.request);
@@ -209,7 +209,9 @@ class DecidePolicy : public Policy {
     const std::size_t before = trial.mark();
     trial.take(difference(grown, job.allocation));
     if (const auto more = place_anywhere(trial.free(), snapshot.servers, job.request, missing)) {
-      for (const ServerGpus& part : more->parts()) grown.add(part.server, part.gpus);
+      Allocation wider = grown;
+      for (const ServerGpus& part : more->parts()) wider.add(part.server, part.gpus);
+      if (job.request.may_spread_over(wider)) grown = std::move(wider);
     }
     trial.rewind(before);
   }

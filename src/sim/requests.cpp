@@ -27,7 +27,8 @@ JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, con
   request.gpus = request.gpus_min = request.gpus_max = job.gpus;
   request.capability = Capability::checkpoint;
   if (const trace::TraceDetails* details = trace.details_of(job)) add(*details, cluster.gpus(), request);
-  request.single_server = !cluster.is_pool && request.gpus_max <= cluster.gpus_per_server_max();
+  request.servers_max =
+      !cluster.is_pool && request.gpus_max <= cluster.gpus_per_server_max() ? 1 : any_number_of_servers;
   return request;
 }
 
@@ -35,7 +36,7 @@ void set_demand(JobRequest& request, const Cluster& cluster) {
   if (cluster.is_pool) request.demand = {};
   if (cluster.is_pool || roles_of(request).empty()) return;
   request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);
-  if (!request.demand.is_zero()) request.single_server = false;
+  if (!request.demand.is_zero()) request.servers_max = any_number_of_servers;
 }
 
 std::shared_ptr<const JobModel> ToldModels::of(const trace::TraceDetails& details, Names<GpuTypeIndex>& gpu_types) {

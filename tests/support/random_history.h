@@ -68,7 +68,9 @@ inline JobRequest random_request(Random& random) {
   request.freezable = request.capability == Capability::freeze || random.chance(0.3);
   request.preemptible = random.chance(0.9);
   request.migratable = random.chance(0.9);
-  request.single_server = random.chance(0.7);
+  request.servers_max = random.chance(0.7)   ? 1
+                        : random.chance(0.5) ? any_number_of_servers
+                                             : static_cast<int>(random.integer(2, 3));
   request.shareable = random.chance(0.3);
   request.priority = static_cast<int>(random.integer(0, 2));
   request.user = UserIndex(static_cast<std::uint32_t>(random.integer(0, 3)));

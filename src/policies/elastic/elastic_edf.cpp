@@ -239,7 +239,7 @@ class ElasticEdf : public ResizingPolicy {
       const bool has_all = part.gpus.count() + more.count() >= part.had.count();
       const ServerIndex here = part.gpus.parts().front().server;
       auto others = !has_all                   ? std::nullopt
-                    : request.single_server    ? place_on(trial.free(), snapshot.servers, request, rest, here)
+                    : request.single_server()  ? place_on(trial.free(), snapshot.servers, request, rest, here)
                     : request.demand.is_zero() ? place(trial.free(), snapshot.servers, request, rest)
                                                : std::nullopt;
       if (!others) {
@@ -249,7 +249,13 @@ class ElasticEdf : public ResizingPolicy {
       trial.take(*others);
       add(*others, more);
     }
-    add(more, part.gpus);
+    Allocation widened = part.gpus;
+    add(more, widened);
+    if (!request.may_spread_over(widened)) {
+      trial.rewind(before);
+      return false;
+    }
+    part.gpus = std::move(widened);
     return true;
   }
   static void add(const Allocation& gpus, Allocation& to) {

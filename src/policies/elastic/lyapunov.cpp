@@ -156,9 +156,8 @@ class Lyapunov : public QueuePolicy<RankKey> {
     const JobRequest& request = job.request;
     LyapunovJob made;
     made.least = request.gpus_min;
-    const int most =
-        std::min(request.gpus_max,
-                 request.single_server ? std::max(made.least, snapshot.free.gpus_per_server_max()) : request.gpus_max);
+    const double room = static_cast<double>(snapshot.free.gpus_per_server_max()) * request.servers_max;
+    const int most = room < request.gpus_max ? std::max(made.least, static_cast<int>(room)) : request.gpus_max;
     made.length = run_time(snapshot, job, 1);
     for (int g = made.least; g <= most; ++g) {
       const int used = allowed_gpus(request, g);

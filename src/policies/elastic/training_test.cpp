@@ -115,7 +115,7 @@ TEST(Coach, a_job_grows_only_as_far_as_its_server_goes) {
   for (const char* policy : {"optimus", "coach"}) {
     JobRequest request = known({1, 1.9, 2.8, 3.7}, 10'000);
     request.gpus = 1;
-    request.single_server = false;
+    request.servers_max = any_number_of_servers;
     Cluster cluster({4, 4});
     cluster.submit(2, test::gpus(3)).submit(3, test::gpus(2)).submit(1, request);
     ASSERT_EQ(cluster.job(1).allocation.count(), 1);

@@ -80,7 +80,7 @@ class MaxMin : public Policy {
     std::size_t of_class, type;  // type: a column of fractions_, or any_type
     double x = 0, priority = 0, missed = 0;
   };
-  using ClassKey = std::tuple<int, double, bool, std::vector<GpuTypeIndex>, std::int64_t, std::vector<int>>;
+  using ClassKey = std::tuple<int, double, int, std::vector<GpuTypeIndex>, std::int64_t, std::vector<int>>;
   static constexpr std::size_t any_type = std::numeric_limits<std::size_t>::max();  // for jobs wider than any one type
 
   std::int64_t index_of_round(Instant now) const {
@@ -170,7 +170,7 @@ class MaxMin : public Policy {
     if (classes.size() >= classes_max) speeds.assign(types_.size(), 100);
     ClassKey key{request.gpus,
                  request.user_weight,
-                 request.single_server,
+                 request.servers_max,
                  request.gpu_types,
                  request.gpu_memory_bytes.value_or(-1),
                  speeds};

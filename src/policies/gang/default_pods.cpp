@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -222,9 +224,11 @@ class DefaultPods : public ArrivalPolicy {
     const JobRequest& request = snapshot.job(pod.job).request;
     const auto bound = bindings.of.find(request.id);
     const bool has_some = bound != bindings.of.end();
-    const ServerIndex server = has_some && request.single_server
-                                   ? same_server(trial.free(), request, bound->second.parts().front().server)
-                                   : emptiest(snapshot, trial.free(), request, bindings.seed, pod.number);
+    const bool has_all_servers = has_some && std::cmp_greater_equal(bound->second.parts().size(), request.servers_max);
+    const ServerIndex server = has_all_servers
+                                   ? one_of_them(trial.free(), request, bound->second)
+                                   : emptiest(snapshot, trial.free(), request, has_some ? bound->second : Allocation(),
+                                              bindings.seed, pod.number);
     if (!server.valid()) return false;
     const Allocation gpu(server, trial.free().on(server).lowest(1));
     take(gpu, request, trial);
@@ -232,19 +236,41 @@ class DefaultPods : public ArrivalPolicy {
     return true;
   }
 
-  static ServerIndex same_server(const FreeGpus& free, const JobRequest& request, ServerIndex server) {
-    return free.count(server) > 0 && free.fits(server, of_pods(request, 1)) ? server : ServerIndex::none();
+  // The first of these servers that has room for another pod.
+  static ServerIndex one_of_them(const FreeGpus& free, const JobRequest& request, const Allocation& bound) {
+    for (const ServerGpus& part : bound.parts()) {
+      if (free.count(part.server) > 0 && free.fits(part.server, of_pods(request, 1))) return part.server;
+    }
+    return ServerIndex::none();
+  }
+
+  // Whether all pods could be on this server, those that some are bound to, and as many others as the job may have.
+  static bool has_room_for_all(const Snapshot& snapshot, const JobRequest& request, const Allocation& bound,
+                               ServerIndex server) {
+    if (request.servers_max == any_number_of_servers || !bound.on(server).empty()) return true;
+    int gpus = snapshot.servers[server].description.gpus;
+    for (const ServerGpus& part : bound.parts()) gpus += snapshot.servers[part.server].description.gpus;
+    std::vector<int> others;
+    for (std::uint32_t s = 0; s < snapshot.servers.size(); ++s) {
+      const ServerIndex other(s);
+      if (other != server && bound.on(other).empty() && is_eligible(snapshot.servers[other], request))
+        others.push_back(snapshot.servers[other].description.gpus);
+    }
+    std::ranges::sort(others, std::greater());
+    const auto more = static_cast<std::size_t>(request.servers_max) - bound.parts().size() - 1;
+    others.resize(std::min(others.size(), more));
+    return std::accumulate(others.begin(), others.end(), gpus) >= request.gpus;
   }
 
   static ServerIndex emptiest(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request,
-                              std::uint64_t seed, int pod) {
+                              const Allocation& bound, std::uint64_t seed, int pod) {
     std::vector<ServerIndex> equals;
     for (int n = free.gpus_per_server_max(); n > 0 && equals.empty(); --n) {
       const IndexSet& bucket = free.with_exactly(n);
       for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
         const ServerIndex server(s);
         if (is_eligible(snapshot.servers[server], request) && free.fits(server, of_pods(request, 1)) &&
-            (!request.single_server || snapshot.servers[server].description.gpus >= request.gpus))
+            has_room_for_all(snapshot, request, bound, server))
           equals.push_back(server);
       }
     }

@@ -42,7 +42,7 @@ class Gang : public EasyPolicy {
     if (free.total() < members) return std::nullopt;
     if (const ServerIndex server = best_server(snapshot, free, job.request); server.valid())
       return Allocation(server, free.on(server).lowest(members));
-    if (job.request.single_server) return std::nullopt;
+    if (job.request.single_server()) return std::nullopt;
     std::vector<ServerIndex> order = fullest_first(free);
     std::ranges::stable_partition(order, [&](ServerIndex server) { return hosts_nobody(snapshot, free, server); });
     return place_members(free, snapshot.servers, job.request, members, order);

@@ -24,7 +24,7 @@ JobRequest gang(std::vector<Role> roles) {
     request.gpus += role.gpus * role.count_wanted;
   }
   request.gpus_max = request.gpus;
-  request.single_server = false;
+  request.servers_max = any_number_of_servers;
   auto model = std::make_shared<JobModel>();
   model->roles = std::move(roles);
   request.model = std::move(model);

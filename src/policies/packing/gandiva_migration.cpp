@@ -8,7 +8,7 @@ namespace sl {
 bool GandivaTurn::start_by_migrating(JobIndex index, const Job& job) {
   constexpr int servers_tried_max = 4;
   const JobRequest& request = job.request;
-  if (!request.single_server || movable_.empty() || trial_.free().total() < request.gpus) return false;
+  if (!request.single_server() || movable_.empty() || trial_.free().total() < request.gpus) return false;
   int tried = 0;
   for (int n = request.gpus - 1; n > 0; --n) {
     const IndexSet bucket = trial_.free().with_exactly(n);

@@ -76,7 +76,7 @@ JobIndex Partners::take(const Snapshot& snapshot, const Job& job) {
     const Job& partner = snapshot.job(at->job);
     if (partner.allocation.count() != job.request.gpus || !has_memory_for_both(snapshot, partner, job)) continue;
     if (!may_stay_on(snapshot, job, partner.allocation) || !all_usable(snapshot, partner.allocation)) continue;
-    if (job.request.single_server && partner.allocation.parts().size() > 1) continue;
+    if (!job.request.may_spread_over(partner.allocation)) continue;
     if (const auto gain = packing_gain(partner, job); gain && *gain <= 1) continue;
     const JobIndex found = at->job;
     partners_.erase(at);

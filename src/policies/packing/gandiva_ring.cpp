@@ -35,7 +35,7 @@ void GandivaTurn::settle_displaced() {
 
 std::optional<Allocation> GandivaTurn::place_displaced(JobIndex index) {
   const Job& job = snapshot_.job(index);
-  if (!is_movable(job) || !job.request.migratable || !job.request.single_server) return std::nullopt;
+  if (!is_movable(job) || !job.request.migratable || !job.request.single_server()) return std::nullopt;
   std::set<ServerIndex> servers;
   for (const auto& [since, id, other] : ripe_) {
     if (std::tie(since, id) > std::tie(job.last_start, job.request.id))

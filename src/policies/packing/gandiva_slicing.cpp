@@ -19,7 +19,7 @@ bool GandivaTurn::slice(JobIndex index, const Job& job) {
     last = server;
     if (slice_on(index, job, server)) return true;  // that changed ripe_
   }
-  return !job.request.single_server && slice_anywhere(index, job);
+  return !job.request.single_server() && slice_anywhere(index, job);
 }
 
 std::optional<Allocation> GandivaTurn::place_there(const Job& job, ServerIndex server) const {

@@ -51,7 +51,7 @@ bool GandivaTurn::start_on_free(JobIndex index, const Job& job) {
   } else if (const ServerIndex server = choose_server(request); server.valid()) {
     gpus = Allocation(server, trial_.free().on(server).lowest(request.gpus));
   }
-  if (!gpus && !request.single_server) gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
+  if (!gpus && !request.single_server()) gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
   if (gpus) start(index, std::move(*gpus));
   return gpus.has_value();
 }

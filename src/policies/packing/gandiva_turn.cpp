@@ -46,7 +46,7 @@ void GandivaTurn::note(JobIndex index) {
     grown_.push_back(index);
   const Instant ripe = job.last_start + quantum(job);
   if (ripe > snapshot_.now) return look_again_at(ripe);
-  if (is_movable(job) && job.request.migratable && job.request.single_server) movable_.push_back(index);
+  if (is_movable(job) && job.request.migratable && job.request.single_server()) movable_.push_back(index);
   ripe_.emplace(job.last_start, job.request.id, index);
   for (const ServerGpus& part : job.allocation.parts()) {
     if (part.server.value >= ripe_on_.size()) ripe_on_.resize(part.server.value + 1);

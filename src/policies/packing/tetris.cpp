@@ -172,7 +172,7 @@ class Tetris : public QueuePolicy<RankKey> {
 
   static bool start_over_several(const Snapshot& snapshot, JobIndex job, Trial& trial, Plan& plan) {
     const JobRequest& request = snapshot.job(job).request;
-    if (request.single_server || request.gpus <= trial.free().gpus_per_server_max()) return false;
+    if (request.single_server() || request.gpus <= trial.free().gpus_per_server_max()) return false;
     auto gpus = place(trial.free(), snapshot.servers, snapshot.job(job), request.gpus);
     if (!gpus) return false;
     start(snapshot, job, std::move(*gpus), trial, plan);

@@ -189,7 +189,7 @@ TEST(Srtf, a_job_over_two_servers_takes_the_place_of_the_least_urgent_on_both) {
   Cluster cluster({2, 2}, "srtf", at_once);
   Workload load(cluster);
   JobRequest wide = gpus(3);
-  wide.single_server = false;
+  wide.servers_max = any_number_of_servers;
   for (std::int64_t id = 1; id <= 4; ++id) load.job(id, 0, 100.0 * static_cast<double>(id), gpus(1));
   load.job(5, 1, 10, wide).run(2);
   EXPECT_EQ(cluster.state(1), JobState::running);

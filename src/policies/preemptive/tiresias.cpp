@@ -35,7 +35,7 @@ Instant TiresiasQueues::promotion_at(const Job& job, Instant now) const {
 Spread spread_by_skew(const JobRequest& request, double skew_limit) {
   const JobModel* model = request.model.get();
   const bool is_known = model && model->parameter_bytes && model->largest_tensor_bytes && *model->parameter_bytes > 0;
-  if (request.single_server || !is_known) return Spread::few;
+  if (request.single_server() || !is_known) return Spread::few;
   const double skew = static_cast<double>(*model->largest_tensor_bytes) / static_cast<double>(*model->parameter_bytes);
   return skew > skew_limit ? Spread::fewest : Spread::any;
 }

@@ -51,7 +51,7 @@ TEST_F(WorkedExample, the_two_with_little_service_take_the_place_of_the_one_with
   EXPECT_EQ(cluster.state(2), JobState::running);
   EXPECT_EQ(cluster.state(3), JobState::running);
   EXPECT_EQ(cluster.state(4), JobState::pending);
-  cluster.at(100.000001).turn();  // from now on they may be stopped
+  cluster.at(100.000001).turn();                                    // from now on they may be stopped
   EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(100.5));  // C: (3600 - 3599) / 2 GPUs
 }
 
@@ -129,7 +129,7 @@ TEST(Tiresias, equal_jobs_alternate_a_bounded_number_of_times) {
 
 JobRequest spanning(int count, std::int64_t model_bytes, std::int64_t largest_tensor_bytes) {
   JobRequest request = gpus(count);
-  request.single_server = false;
+  request.servers_max = any_number_of_servers;
   auto model = std::make_shared<JobModel>();
   if (model_bytes > 0) model->parameter_bytes = model_bytes;
   if (largest_tensor_bytes > 0) model->largest_tensor_bytes = largest_tensor_bytes;

@@ -48,7 +48,7 @@ TEST(FifoEasy, a_head_that_may_be_on_several_servers_reserves_a_number_of_gpus_w
     Cluster cluster(servers, "fifo_easy");
     const auto anywhere = [](int count, double seconds) {
       JobRequest request = lasting(count, seconds);
-      request.single_server = false;
+      request.servers_max = any_number_of_servers;
       return request;
     };
     cluster.submit(1, anywhere(2, 1)).submit(2, anywhere(2, 100)).at(1).finish(1).submit(3, anywhere(3, 10));

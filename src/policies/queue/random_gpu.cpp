@@ -43,7 +43,7 @@ class RandomGpu : public ArrivalPolicy {
 
   static int draw(const Snapshot& snapshot, const JobRequest& request, std::uint64_t seed) {
     int most = request.gpus_max;
-    if (request.single_server) most = std::clamp(snapshot.free.gpus_per_server_max(), request.gpus_min, most);
+    if (request.single_server()) most = std::clamp(snapshot.free.gpus_per_server_max(), request.gpus_min, most);
     while (most > request.gpus_min && !could_run_now(snapshot.servers, request, most).possible()) --most;
     const auto drawn = Random(seed ^ static_cast<std::uint64_t>(request.id.value)).integer(request.gpus_min, most);
     return allowed_gpus(request, static_cast<int>(drawn));

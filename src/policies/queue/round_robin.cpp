@@ -50,7 +50,7 @@ class RoundRobin : public ArrivalPolicy {
     for (std::uint32_t d = 0; d < tries; ++d) {
       if (auto gpus = place_on(free, servers, request, request.gpus, ServerIndex((first + d) % n))) return gpus;
     }
-    if (request.single_server) return std::nullopt;
+    if (request.single_server()) return std::nullopt;
     return place_consolidated(free, servers, request, request.gpus);
   }
 
