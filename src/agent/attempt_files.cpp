@@ -78,6 +78,7 @@ Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::St
     paths.port = order.spec.launch == "none" ? 0 : free_port();
   } else {
     const auto controller = net::parse_url(settings_.controller_url);
+    paths.port = parts[static_cast<std::size_t>(order.placement.rank)].port;
     parts = as_seen_here(std::move(parts), order.placement.rank, controller.ok() ? controller->host : "");
     paths.interface = interface_towards_others(parts, order.placement.rank);
   }

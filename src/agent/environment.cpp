@@ -8,6 +8,7 @@
 #include <set>
 
 #include "agent/launcher_wire.h"
+#include "agent/mpi.h"
 #include "agent/ranks.h"
 #include "model/demand.h"
 #include "wire/torchrun_command.h"
@@ -119,6 +120,25 @@ std::vector<std::string> ranks_command(const wire::StartAttempt& order, const Pa
   return arguments;
 }
 
+// The first server leads, the others serve it (agent/mpi.h).
+std::vector<std::string> mpi_command(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place) {
+  if (order.placement.rank > 0) return {"/proc/self/exe", "mpi", "serve", std::to_string(place.port)};
+  std::vector<std::string> arguments = {"/proc/self/exe", "mpi", "lead", std::to_string(share_of(order, parts).whole)};
+  for (std::string& argument : shell(as_line(order.spec.command))) arguments.push_back(std::move(argument));
+  return arguments;
+}
+
+void add_mpi(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place, Environment& environment) {
+  environment["WORLD_SIZE"] = std::to_string(share_of(order, parts).whole);
+  if (parts.empty()) return;
+  if (!environment.contains("OMPI_MCA_btl_tcp_if_include")) environment[mpi_interface_variable] = place.interface;
+  const wire::AttemptPart& self = parts[static_cast<std::size_t>(order.placement.rank)];
+  std::vector<MpiPart> all;
+  for (const wire::AttemptPart& part : parts) all.push_back({part.address, part.port, part.secret, part.gpus});
+  if (order.placement.rank == 0) environment[mpi_parts_variable] = to_text(all);
+  if (order.placement.rank > 0) environment[mpi_secret_variable] = self.secret;
+}
+
 void pass_on(const std::vector<std::string>& own, Environment& environment) {
   static const std::set<std::string> wanted = {"PATH",   "HOME",  "USER",   "LOGNAME", "LANG",
                                                "LC_ALL", "SHELL", "TMPDIR", "TZ",      "LD_LIBRARY_PATH"};
@@ -149,6 +169,7 @@ void add_meeting(const wire::StartAttempt& order, const Parts& parts, const Atte
   environment["MASTER_ADDR"] = meeting.address;
   environment["MASTER_PORT"] = std::to_string(meeting.port);
   if (order.spec.launch == "ranks") environment["WORLD_SIZE"] = std::to_string(ranks_of(order, parts).everywhere);
+  if (order.spec.launch == "mpi") add_mpi(order, parts, place, environment);
   if (parts.empty()) return;
   environment["NNODES"] = std::to_string(parts.size());
   environment["NODE_RANK"] = std::to_string(order.placement.rank);
@@ -246,6 +267,9 @@ Execution make_execution(const wire::StartAttempt& order, const std::vector<wire
     execution.required = first_program(line);
   } else if (order.spec.launch == "ranks") {
     execution.arguments = ranks_command(order, parts);
+  } else if (order.spec.launch == "mpi") {
+    execution.arguments = mpi_command(order, parts, place);
+    execution.required = order.placement.rank == 0 ? "mpirun" : "orted";
   } else if (const auto* line = std::get_if<std::string>(&command)) {
     execution.arguments = shell(*line);
     execution.required = first_program(*line);

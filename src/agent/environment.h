@@ -22,7 +22,7 @@ struct AttemptPlace {
   std::string torchrun;     // path of schedulearn_torchrun.py
   std::string python;       // folder that `import schedulearn` finds
   std::string controller_url;
-  int port = 0;           // free on this server, for ranks to meet on
+  int port = 0;           // free on this server, for processes to meet on
   std::string interface;  // the network interface by which the other servers reach this one; empty: unknown
 };
 

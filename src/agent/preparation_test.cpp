@@ -13,7 +13,12 @@ class PreparedTest : public AgentLogicTest {
     order.placement.servers = 2;
     give(order);
   }
-  void order_launch() { give(wire::LaunchAttempt{0, {"", 5, 1, 0}, {{"a", "10.0.0.1", 7000, 1}, {"b", "", 1, 2}}}); }
+  void order_launch() {
+    wire::LaunchAttempt launch;
+    launch.incarnation = {"", 5, 1, 0};
+    launch.parts = {{"a", "10.0.0.1", 7000, 1, ""}, {"b", "", 1, 2, ""}};
+    give(launch);
+  }
   void order_stop() {
     wire::StopAttempt stop;
     stop.incarnation = {"", 5, 1, 0};

@@ -12,6 +12,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "agent/processes.h"
+
 namespace sl::agent {
 namespace {
 
@@ -40,14 +42,12 @@ void set_role(const Member& member) {
   ::_exit(127);
 }
 
-int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
-
 // Collects copies that have ended: the first failure becomes the result. Returns whether any is left.
 bool collect(int& result) {
   int status = 0;
   pid_t ended = 0;
   while ((ended = ::waitpid(-1, &status, WNOHANG)) > 0) {
-    if (result == 0) result = code_of(status);
+    if (result == 0) result = exit_code_of(status);
   }
   return ended == 0;
 }

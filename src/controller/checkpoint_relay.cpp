@@ -24,10 +24,19 @@ const std::string& CheckpointRelay::secret_of(const Incarnation& incarnation) {
   return secret;
 }
 
+bool CheckpointRelay::has_secret(const wire::ControllerMessage& message) {
+  const auto* start = std::get_if<wire::StartAttempt>(&message);
+  return (start && start->checkpoint) || std::holds_alternative<wire::OfferCheckpoint>(message) ||
+         std::holds_alternative<wire::LaunchAttempt>(message);
+}
+
 wire::ControllerMessage CheckpointRelay::with_secret(wire::ControllerMessage message) {
   if (auto* offer = std::get_if<wire::OfferCheckpoint>(&message)) offer->secret = secret_of(offer->incarnation);
   auto* start = std::get_if<wire::StartAttempt>(&message);
   if (start && start->checkpoint) start->checkpoint->secret = secret_of(start->incarnation);
+  if (auto* launch = std::get_if<wire::LaunchAttempt>(&message)) {
+    for (wire::AttemptPart& part : launch->parts) part.secret = secret_of(launch->incarnation);
+  }
   return message;
 }
 

@@ -16,8 +16,9 @@ class CheckpointRelay {
   using Send = std::function<void(SessionId, const wire::ControllerMessage&)>;
   CheckpointRelay(const Logic& logic, Send send) : logic_(logic), send_(std::move(send)) {}
 
-  // The order with the secret of its attempt, if it is about a checkpoint. Secrets are random, and new after a restart.
+  // The order with the secret of its attempt, if it is about a checkpoint or starts one on several servers. Secrets are random, and new after a restart.
   wire::ControllerMessage with_secret(wire::ControllerMessage message);
+  static bool has_secret(const wire::ControllerMessage& message);
   // Only the server where the attempt is starting may read, and only the one that has its checkpoint answers.
   void on_read(SessionId session, const wire::CheckpointRead& read);
   void on_piece(SessionId session, const wire::CheckpointPiece& piece);

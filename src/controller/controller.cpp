@@ -151,9 +151,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
     if (recording_) recording_->sent(session, message);
-    const auto* start = std::get_if<wire::StartAttempt>(&message);
-    const bool has_secret = (start && start->checkpoint) || std::holds_alternative<wire::OfferCheckpoint>(message);
-    send_unrecorded(session, has_secret ? checkpoints_.with_secret(message) : message);
+    send_unrecorded(session, CheckpointRelay::has_secret(message) ? checkpoints_.with_secret(message) : message);
   }
   void send_unrecorded(SessionId session, const wire::ControllerMessage& message) {
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));

@@ -249,8 +249,9 @@ struct AttemptPart {
   std::string address;  // as in Hello
   int port = 0;         // as in its AttemptReport
   int gpus = 0;
+  std::string secret;  // by which the parts know each other; entered as the order leaves the controller, never logged
 };
-BOOST_DESCRIBE_STRUCT(AttemptPart, (), (server, address, port, gpus))
+BOOST_DESCRIBE_STRUCT(AttemptPart, (), (server, address, port, gpus, secret))
 
 // All parts of the incarnation are prepared: this one starts now.
 struct LaunchAttempt {

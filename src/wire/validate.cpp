@@ -75,27 +75,36 @@ bool is_blank(const CommandLine& command) {
   return words.empty() || words.front().empty();
 }
 
-bool starts_torchrun(const CommandLine& command) {
+bool starts(const CommandLine& command, const std::string& program) {
   const auto* line = std::get_if<std::string>(&command);
   const std::string& text = line ? *line : std::get<std::vector<std::string>>(command).front();
-  return text.starts_with("torchrun") || text.find("/torchrun") != std::string::npos ||
-         text.find(" torchrun ") != std::string::npos;
+  return text.starts_with(program) || text.find("/" + program) != std::string::npos ||
+         text.find(" " + program + " ") != std::string::npos;
 }
+
+constexpr const char* launches[] = {"none", "torchrun", "ranks", "mpi"};
 
 Status validate_start(const JobSpec& spec) {
   if (is_blank(spec.command))
     return invalid("empty-command", "there is no command to run")
         .hint("schedulearn submit --gpus 1 -- python train.py")
         .at("/command");
-  if (spec.launch == "horovod" || spec.launch == "mpi")
-    return invalid("not-supported-yet", "launch = \"" + spec.launch + "\" is not supported yet")
-        .hint("use torchrun or ranks")
+  if (spec.launch == "horovod")
+    return invalid("not-supported-yet", "launch = \"horovod\" is not supported yet")
+        .hint("launch = \"mpi\" starts trainings with Horovod too")
         .at("/launch");
-  if (spec.launch != "none" && spec.launch != "torchrun" && spec.launch != "ranks")
+  if (std::ranges::find(launches, spec.launch) == std::end(launches))
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
-                           {"none", "torchrun", "ranks"});
+                           {std::begin(launches), std::end(launches)});
+  for (const char* program : {"mpirun", "mpiexec", "horovodrun"}) {
+    if (spec.launch == "mpi" && starts(spec.command, program))
+      return invalid("bad-launch", std::string("launch = \"mpi\" starts mpirun, and the command starts ") + program)
+          .hint("leave it and its flags out of the command: --launch mpi -- python train.py")
+          .hint("or leave launch out")
+          .at("/launch");
+  }
   if (spec.launch == "torchrun" && !with_torchrun(spec.command, "")) {
-    if (starts_torchrun(spec.command))
+    if (starts(spec.command, "torchrun"))
       return invalid("bad-launch", "launch = \"torchrun\" starts torchrun, and so does the command")
           .hint("leave it and its flags out of the command: --launch torchrun -- python train.py")
           .hint("or leave launch out")
