@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "net/http.h"
+#include "wire/costs.h"
 #include "wire/error.h"
 #include "wire/json.h"
 #include "wire/profile.h"
@@ -255,6 +256,41 @@ int profile_show(const Context& context, const std::string& family) {
   if (context.as_json) return std::printf("%s", wire::profile_text(*profile).c_str()), 0;
   print_profile(context, *profile);
   if (!profile->origin.empty()) std::printf("  From        %s\n", profile->origin.c_str());
+  return 0;
+}
+
+namespace {
+
+std::string mean_text(int count, double seconds) { return count == 0 ? "-" : fmt::format("{:.1f} s", seconds); }
+
+}  // namespace
+
+int profile_costs(const Context& context, const std::string& out) {
+  const auto answer = context.get("/api/v1/costs");
+  if (!answer.ok()) return fail(answer.error());
+  if (!out.empty()) {
+    std::ofstream file(out);
+    file << json::serialize(*answer) << "\n";
+    file.close();
+    if (!file) return fail(invalid("cannot-write", "cannot write " + out));
+  }
+  if (context.as_json) return context.print_json(*answer), 0;
+  const auto costs = wire::parse_costs(json::serialize(*answer));
+  if (!costs.ok()) return fail(costs.error());
+  Table table(
+      {"FAMILY", "STOPPED", "TO STOP", "CONTINUED", "TO FIRST STEP", "DONE AGAIN", "FROZEN", "TO FREEZE", "TO GO ON"},
+      {1, 2, 3, 4, 5, 6, 7, 8});
+  for (const wire::FamilyCosts& of : costs->families)
+    table.add({of.family, std::to_string(of.stops), mean_text(of.stops, of.stop_s), std::to_string(of.starts),
+               mean_text(of.starts, of.start_s), mean_text(of.starts, of.repeated_s), std::to_string(of.freezes),
+               mean_text(of.freezes, of.freeze_s), mean_text(of.thaws, of.thaw_s)});
+  if (table.empty()) {
+    std::printf("No training has been interrupted yet.\n");
+    return 0;
+  }
+  std::printf("%s", table.text(context).c_str());
+  if (!out.empty() && !context.quiet)
+    std::printf("\nWritten to %s: schedulearn sim ... --costs %s\n", out.c_str(), out.c_str());
   return 0;
 }
 

@@ -84,6 +84,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
                 "with --elastic: their speedup, linear or a profile of docs/guide/simulator.md");
   c->add_option("--profiles", options.profiles,
                 "files: how trainings of a family really run, for jobs whose profile or model names that family");
+  c->add_option("--costs", options.costs, "what interruptions cost, as measured: schedulearn profile costs --out FILE");
   c->add_option("--restart-cost", options.restart_cost_s, "seconds lost each time a preempted job continues")
       ->check(not_negative());
   c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
@@ -307,8 +308,9 @@ void Research::add_estimates(CLI::App& app) {
       "  schedulearn estimates run-times philly.csv.gz\n", estimates_run_times)
       ->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")
       ->required();
-  CLI::App* ranges = add("ranges", "Replay a trace and ask when jobs start and end, as a live cluster is asked.",
-                         "  schedulearn estimates ranges philly.csv.gz --servers 48x8 --jobs 20000\n", estimates_ranges);
+  CLI::App* ranges =
+      add("ranges", "Replay a trace and ask when jobs start and end, as a live cluster is asked.",
+          "  schedulearn estimates ranges philly.csv.gz --servers 48x8 --jobs 20000\n", estimates_ranges);
   ranges->add_option("trace", estimates_.source, "CSV file, plain or .gz, or a workload")->required();
   ranges->add_option("--servers", estimates_.servers, "32x8, or a cluster file");
   ranges->add_option("--policy", estimates_.policy, "see: schedulearn policy ls");

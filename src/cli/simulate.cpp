@@ -9,6 +9,8 @@
 #include "study/report.h"
 #include "study/table.h"
 #include "trace/profiles.h"
+#include "trace/text_file.h"
+#include "wire/costs.h"
 #include "wire/json_text.h"
 
 namespace sl::cli {
@@ -52,6 +54,31 @@ Status add_runs(const SimulationOptions& options, study::ExperimentSettings& set
   return {};
 }
 
+// The means of all families for whatever is not known of a job's own.
+Status add_costs(const SimulationOptions& options, study::ExperimentSettings& settings) {
+  if (options.costs.empty()) return {};
+  const auto text = trace::read_text(options.costs);
+  if (!text.ok()) return text.error();
+  const auto measured = wire::parse_costs(*text);
+  if (!measured.ok()) return measured.error();
+  const wire::FamilyCosts mean = wire::mean_of(measured->families);
+  sim::Costs& costs = settings.cluster.costs;
+  const auto set = [](int count, double seconds, Duration& cost) {
+    if (count > 0) cost = Duration::seconds(seconds);
+  };
+  const double again_s = mean.start_s + mean.repeated_s;
+  set(mean.stops, mean.stop_s, costs.stop);
+  set(mean.starts, again_s, costs.restart);
+  set(mean.freezes, mean.freeze_s, costs.suspend);
+  set(mean.thaws, mean.thaw_s, costs.resume);
+  for (Duration* moved : {&costs.migrate, &costs.resize}) set(mean.starts, mean.stop_s + again_s, *moved);
+  for (const wire::FamilyCosts& of : measured->families) {
+    if (of.has_restart())
+      settings.trace_options.restart_by_family[of.family] = Duration::seconds(of.start_s + of.repeated_s);
+  }
+  return {};
+}
+
 Status check(const SimulationOptions& options, const study::ExperimentSettings& settings) {
   const std::size_t runs = settings.policies.size() * settings.seeds.size() * settings.job_counts.size();
   if (runs > 1 && !(options.jobs_out.empty() && options.events_out.empty()))
@@ -73,9 +100,10 @@ Result<study::ExperimentSettings> read_settings(const SimulationOptions& options
   Result<sim::Cluster> cluster = sim::read_cluster(options.servers);
   if (!cluster.ok()) return cluster.error();
   settings.cluster = std::move(*cluster);
-  if (options.restart_cost_s >= 0) settings.cluster.costs.restart = Duration::seconds(options.restart_cost_s);
   settings.trace = options.trace;
   settings.trace_options = trace_options(options, settings.cluster);
+  if (Status added = add_costs(options, settings); !added.ok()) return added.error();
+  if (options.restart_cost_s >= 0) settings.cluster.costs.restart = Duration::seconds(options.restart_cost_s);
   auto profiles = trace::read_profiles(options.profiles);
   if (!profiles.ok()) return profiles.error();
   settings.trace_options.profiles = std::move(*profiles);

@@ -30,6 +30,7 @@ struct SimulationOptions {
   int gpus_max = 0;               // leave out wider jobs; 0: those that do not fit the cluster
   double duration_min_s = 0;
   double duration_max_s = 0;   // 0: no limit
+  std::string costs;           // file of measured costs (docs/formats/costs.md); empty: none
   double restart_cost_s = -1;  // below 0: from the cluster file
   std::string semantics;       // the published simulator to reproduce (published.h); empty: ours
   bool blind = false;          // policies know only what users state and running jobs report

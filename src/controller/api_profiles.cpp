@@ -14,6 +14,8 @@ boost::json::object profile_view(const ProfileBook::Entry& entry) {
 
 }  // namespace
 
+void Api::get_costs(Call call) { call.send(wire::write_json(logic_.profiles().costs().all())); }
+
 void Api::list_profiles(Call call) {
   ListText items;
   for (const auto& [family, entry] : logic_.profiles().all()) items.add(profile_view(entry));

@@ -38,6 +38,7 @@ class AttemptMeter {
   // From the start of the attempt to its first step, which was `before` steps before the first report.
   std::optional<double> start_up_s(std::int64_t started_us, double before) const;
   double first_count() const { return first_.count; }
+  double last_count() const { return last_.count; }  // 0: nothing was reported
 
  private:
   struct Point {

@@ -101,8 +101,11 @@ Effect Interventions::restart_effect(const Subject& subject, const Allocation& g
   effect.text = fmt::format("stops at a checkpoint, then continues on {} ({})", gpus_text(gpus.count()), where(gpus));
   const Measurements* measured = subject.entry.measured.get();
   const JobModel* model = subject.job.request.model.get();
+  const wire::FamilyCosts* alike = costs_.find(core_.families().text(subject.job.request.family));
   if (measured && measured->checkpoint_s && measured->start_up_s)
     effect.cost_s = *measured->checkpoint_s + *measured->start_up_s;
+  else if (alike && alike->has_restart())
+    effect.cost_s = alike->restart_s();
   else if (model && model->restart_cost)
     effect.cost_s = model->restart_cost->to_seconds();
   return effect;
@@ -256,8 +259,8 @@ Result<Allocation> Interventions::place_resized(const Job& job, int gpus) const 
   if (elsewhere) return std::move(*elsewhere);
   std::string beside;
   for (const ServerGpus& part : job.allocation.parts())
-    beside += fmt::format("{}{} has {} free", beside.empty() ? "" : ", ",
-                          core_.servers()[part.server].description.name, free.count(part.server));
+    beside += fmt::format("{}{} has {} free", beside.empty() ? "" : ", ", core_.servers()[part.server].description.name,
+                          free.count(part.server));
   return conflict("no-room", fmt::format("no server has {} for job {}: {} beside those of the job", gpus_text(gpus),
                                          id_of(job), beside))
       .hint("schedulearn gpus")

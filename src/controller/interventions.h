@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "controller/interruption_costs.h"
 #include "controller/submissions.h"
 #include "wire/intervention.h"
 
@@ -20,8 +21,9 @@ struct Effect {
 class Interventions {
  public:
   using Done = std::function<void(Result<JobId>)>;
-  Interventions(Core& core, JobBook& book, const Submissions& submissions, Recorder& recorder, Engine& engine)
-      : core_(core), book_(book), submissions_(submissions), recorder_(recorder), engine_(engine) {}
+  Interventions(Core& core, JobBook& book, const InterruptionCosts& costs, const Submissions& submissions,
+                Recorder& recorder, Engine& engine)
+      : core_(core), book_(book), costs_(costs), submissions_(submissions), recorder_(recorder), engine_(engine) {}
 
   // Errors: "job-not-found", "job-finished", "job-cancelled", and those of each verb: interventions.cpp.
   Result<Effect> preview(JobId job, const wire::Intervention& wanted);
@@ -55,6 +57,7 @@ class Interventions {
 
   Core& core_;
   JobBook& book_;
+  const InterruptionCosts& costs_;
   const Submissions& submissions_;
   Recorder& recorder_;
   Engine& engine_;

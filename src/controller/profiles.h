@@ -1,4 +1,4 @@
-// The stored profiles, one for each family of trainings.
+// What is known of each family of trainings: its stored profile, and what interruptions of it cost.
 #pragma once
 
 #include <map>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "controller/interruption_costs.h"
 #include "store/store.h"
 #include "wire/profile.h"
 
@@ -24,9 +25,12 @@ class ProfileBook {
   store::ProfileRow remove(const std::string& family, std::int64_t at_us);
   const wire::TrainingProfile* find(const std::string& family) const;
   const std::map<std::string, Entry>& all() const { return entries_; }
+  InterruptionCosts& costs() { return costs_; }
+  const InterruptionCosts& costs() const { return costs_; }
 
  private:
   std::map<std::string, Entry> entries_;
+  InterruptionCosts costs_;
 };
 
 }  // namespace sl::controller

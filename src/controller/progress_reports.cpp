@@ -89,7 +89,34 @@ void ProgressReports::on_progress(const std::string& server, const wire::Progres
   }
   entry->measuring().begin(job.attempt, neighbour_of(core_, job));
   count(*entry, job, progress);
+  note_continuation(*entry, job, now);
   feed_measured(*entry, std::move(event), progress.at_us, now);
+}
+
+// Once an attempt that goes on from another one has made its first step: what the interruption has cost.
+void ProgressReports::note_continuation(JobEntry& entry, const Job& job, Instant now) {
+  Measurements& measured = entry.measuring();
+  const auto per_s = measured.meter.per_s();
+  if (!measured.start_up_s || !measured.stopped_at || !per_s) return;
+  const double again = std::max(0.0, *std::exchange(measured.stopped_at, std::nullopt) - measured.meter.first_count());
+  measured.repeated_count = again;
+  measured.repeated_s = again / *per_s;
+  const double stop_s = measured.stop_s.value_or(0);
+  if (measured.stop_s) {  // not if it failed or lost its server
+    const std::string& family = core_.families().text(job.request.family);
+    if (const auto row = costs_.on_continued(family, *measured.start_up_s, *measured.repeated_s)) recorder_.write(*row);
+  }
+  store::EventRow event;
+  event.at_us = now.us;
+  event.kind = "job.continued";
+  event.job_id = entry.row.id;
+  event.server = entry.row.server;
+  event.text = fmt::format("{:.1f} s of work lost: {}{:.1f} s to the first {}, {:.0f} {}s again",
+                           stop_s + *measured.start_up_s + *measured.repeated_s,
+                           measured.stop_s ? fmt::format("{:.1f} s to stop, ", stop_s) : "", *measured.start_up_s,
+                           measured.unit, again, measured.unit);
+  recorder_.write_event(std::move(event));
+  write_telemetry(core_, &job, entry);
 }
 
 void ProgressReports::on_telemetry(Agent& agent, const wire::Telemetry& telemetry, Instant now) {

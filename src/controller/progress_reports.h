@@ -4,14 +4,15 @@
 #pragma once
 
 #include "controller/agents.h"
+#include "controller/interruption_costs.h"
 #include "controller/recorder.h"
 
 namespace sl::controller {
 
 class ProgressReports {
  public:
-  ProgressReports(Core& core, JobBook& book, Recorder& recorder, Engine& engine)
-      : core_(core), book_(book), recorder_(recorder), engine_(engine) {}
+  ProgressReports(Core& core, JobBook& book, InterruptionCosts& costs, Recorder& recorder, Engine& engine)
+      : core_(core), book_(book), costs_(costs), recorder_(recorder), engine_(engine) {}
 
   void on_progress(const std::string& server, const wire::Progress& progress, Instant now);
   // Also updates what is known about the agent's GPUs.
@@ -20,12 +21,14 @@ class ProgressReports {
   void on_gpus(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
 
  private:
+  void note_continuation(JobEntry& entry, const Job& job, Instant now);
   void note_gone(ServerIndex server, int gpu, Instant now);
   void sample_jobs(const Agent& agent, std::int64_t at_us, Instant now);
   void feed_measured(JobEntry& entry, AttemptProgressed event, std::int64_t at_us, Instant now);
 
   Core& core_;
   JobBook& book_;
+  InterruptionCosts& costs_;
   Recorder& recorder_;
   Engine& engine_;
 };

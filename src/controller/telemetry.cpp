@@ -38,6 +38,9 @@ void write_telemetry(const Core& core, const Job* job, JobEntry& entry) {
   keep(document.checkpoint_bytes, measured.checkpoint_bytes);
   keep(document.checkpoint_s, measured.checkpoint_s);
   keep(document.steps_per_epoch, measured.steps_per_epoch);
+  keep(document.stop_s, measured.stop_s);
+  keep(document.repeated_count, measured.repeated_count);
+  keep(document.repeated_s, measured.repeated_s);
   entry.row.telemetry_json = wire::write_json(document);
 }
 

@@ -35,10 +35,15 @@ struct TelemetryDocument {
   std::optional<std::int64_t> checkpoint_bytes;
   std::optional<double> checkpoint_s;  // from the signal to stop to the end, with a checkpoint written
   std::optional<int> steps_per_epoch;
+  // What the last interruption cost besides the start-up: how long it took to stop, and what was done a second time.
+  std::optional<double> stop_s;
+  std::optional<double> repeated_count;  // in units
+  std::optional<double> repeated_s;
 };
 BOOST_DESCRIBE_STRUCT(TelemetryDocument, (),
                       (unit, per_s, measured_s, speeds, loss_by_epoch, accuracy, gpu_utilization_pct,
-                       gpu_memory_used_bytes, start_up_s, checkpoint_bytes, checkpoint_s, steps_per_epoch))
+                       gpu_memory_used_bytes, start_up_s, checkpoint_bytes, checkpoint_s, steps_per_epoch, stop_s,
+                       repeated_count, repeated_s))
 
 // Updates the row's document with what is known now. `job` null: the core has forgotten it; what it knew stays.
 void write_telemetry(const Core& core, const Job* job, JobEntry& entry);

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <cmath>
 
 #include "base/csv.h"
 #include "trace/columns.h"
@@ -354,7 +354,23 @@ Error too_wide(const TraceJob& job, const TraceOptions& options) {
 
 }  // namespace
 
+namespace {
+
+void set_restart_costs(Trace& trace, const std::map<std::string, Duration>& by_family) {
+  if (by_family.empty()) return;
+  for (TraceDetails& details : trace.details) {
+    const auto cost = by_family.find(details.profile ? details.profile->family : details.family);
+    if (cost == by_family.end()) continue;
+    JobModel model = details.model ? *details.model : JobModel{};
+    model.restart_cost = cost->second;
+    details.model = std::make_shared<const JobModel>(std::move(model));
+  }
+}
+
+}  // namespace
+
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
+  set_restart_costs(trace, options.restart_by_family);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     TraceJob job = trace.jobs[i];

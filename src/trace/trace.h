@@ -69,7 +69,9 @@ struct TraceOptions {
   Duration duration_max = Duration::infinite();  // longer jobs are shortened to this
   std::int64_t jobs_max = 0;                     // only this many, the first by submission; 0: all
   Profiles profiles;                             // for jobs whose column `profile`, or else `model`, names the family
-  bool everything = false;                       // read also what no simulation uses, so that it can be written again
+  std::map<std::string, Duration>
+      restart_by_family;    // what a restart costs jobs of these families, whatever they state
+  bool everything = false;  // read also what no simulation uses, so that it can be written again
 };
 
 // What was left out or changed, and why.
