@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/interventions.h"
 #include "cli/research.h"
+#include "cli/set.h"
 #include "cli/usage.h"
 #include "net/url.h"
 #include "wire/error.h"
@@ -31,7 +32,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
-Cluster   status gpus events web servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set try check history undo)
+Cluster   status gpus events web servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times ranges speeds)  reproduce
 System    up controller (run replay) agent (run) version help
@@ -119,17 +120,19 @@ class CommandLine {
   double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
-  std::map<std::string, std::string> flags_, changes_;  // of submit, of set
+  std::map<std::string, std::string> flags_;  // of submit
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
-  bool migrate_ = false, no_open_ = false;
+  bool no_open_ = false;
+  DrainOptions drain_;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
+  SetCommand set_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Interventions interventions_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
@@ -204,7 +207,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--cpus", "resources.cpus", "processor cores");
   key("--memory", "resources.memory", "main memory: 64GiB");
   key("--image", "image", "container image");
-  key("--launch", "launch", "none, torchrun or ranks");
+  key("--launch", "launch", "none, torchrun, ranks or mpi");
   key("--framework", "framework", "pytorch, tensorflow, …");
   key("-C,--workdir", "workdir", "working directory (default: here)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
@@ -307,17 +310,7 @@ void CommandLine::add_job_commands() {
           [this] { return cancel_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, last, all or a name")
       ->required();
-  CLI::App* set = command(app_, "set", "Change the priority, the GPUs or the time limit of jobs that have not ended.",
-                          "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n",
-                          [this] { return set_jobs(context(), selectors_, changes_); });
-  set->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
-  const auto changing = [&](const char* option, const char* key, const char* what) {
-    return set->add_option_function<std::string>(
-        option, [this, key](const std::string& value) { changes_[key] = value; }, what);
-  };
-  changing("--priority", "priority", "higher is served first, under policies that heed it");
-  changing("--gpus", "gpus", "2, or 1..4; only while the job waits");
-  changing("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
+  set_.add_to(app_);
   interventions_.add_to(app_);
 }
 
@@ -342,9 +335,13 @@ void CommandLine::add_cluster_commands() {
           [this] { return cluster_status(context()); });
   CLI::App* drain = command(*servers, "drain", "Take a server out of service: nothing new starts there.",
                             "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
-                            [this] { return drain_server(context(), name_, migrate_); });
+                            [this] { return drain_server(context(), name_, drain_); });
   drain->add_option("name", name_, "see: schedulearn servers ls")->required();
-  drain->add_flag("--migrate", migrate_, "stop its jobs that have a checkpoint folder, so that they start elsewhere");
+  drain->add_flag("--migrate", drain_.migrate,
+                  "stop its jobs that have a checkpoint folder, so that they start elsewhere");
+  drain->add_option("--deadline", drain_.deadline, "2h: what still runs there then is stopped and starts elsewhere");
+  drain->add_option("--reason", drain_.reason, "shown wherever the server is");
+  drain->add_flag("-n,--dry-run", drain_.dry_run, "only say which jobs are there, and what becomes of them");
   command(*servers, "undrain", "Put a drained server back into service.", "  schedulearn servers undrain gpu4\n",
           [this] { return undrain_server(context(), name_); })
       ->add_option("name", name_, "see: schedulearn servers ls")
@@ -395,7 +392,7 @@ void CommandLine::add_cluster_commands() {
 
 void CommandLine::add_profile_commands() {
   CLI::App* profile =
-      app_.add_subcommand("profile", "What is known about kinds of trainings: run, ls, show, import, rm.");
+      app_.add_subcommand("profile", "What is known about kinds of trainings: run, ls, show, costs, import, rm.");
   profile->require_subcommand(1);
   profile->fallthrough();
   const auto set_seconds = [](const std::string& flag, double& seconds) {
@@ -422,6 +419,9 @@ void CommandLine::add_profile_commands() {
           [this] { return profile_show(context(), name_); })
       ->add_option("family", name_, "see: schedulearn profile ls")
       ->required();
+  command(*profile, "costs", "What interruptions of trainings have cost: stopping, starting again, work done twice.",
+          "  schedulearn profile costs --out measured.json\n", [this] { return profile_costs(context(), name_); })
+      ->add_option("-o,--out", name_, "write them to this file, for sim --costs");
   command(*profile, "import", "Store a profile from a file.", "  schedulearn profile import resnet50.json\n",
           [this] { return profile_import(context(), name_); })
       ->add_option("file", name_, "docs/formats/profile.md")

@@ -63,6 +63,18 @@ void print_file_rules(const json::value& cluster) {
     std::printf("Their files are kept %s%s\n", rule.c_str(), servers_of.size() > 1 ? (" on " + servers).c_str() : "");
 }
 
+// "3 preempted, 2 moved; 5 of 6 deadlines met".
+std::string tally_text(const json::value& tally) {
+  std::string text;
+  for (const char* what : {"preempted", "moved", "resized", "frozen"}) {
+    if (const double times = number_at(tally, what); times > 0)
+      text += fmt::format("{}{:.0f} {}", text.empty() ? "" : ", ", times, what);
+  }
+  const double met = number_at(tally, "deadlines_met"), all = met + number_at(tally, "deadlines_missed");
+  if (all > 0) text += fmt::format("{}{:.0f} of {:.0f} deadlines met", text.empty() ? "" : "; ", met, all);
+  return text;
+}
+
 }  // namespace
 
 int cluster_status(const Context& context) {
@@ -82,6 +94,8 @@ int cluster_status(const Context& context) {
                   number_at(jobs, "resizing"),
               number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
               number_at(jobs, "cancelled"));
+  if (const std::string tally = tally_text(value_at(*cluster, "since_start")); !tally.empty())
+    std::printf("Since its start  %s\n", tally.c_str());
   const json::value& history = value_at(*cluster, "history");
   std::printf("Finished jobs are kept %s%s\n", keep_text(value_at(history, "keep")).c_str(),
               value_at(history, "bytes").is_number()
@@ -154,9 +168,40 @@ int remove_server(const Context& context, const std::string& name) {
                         "Server " + name + " is not part of the cluster any more, until its agent calls again.");
 }
 
-int drain_server(const Context& context, const std::string& name, bool migrate) {
-  const std::string path = server_path(name) + "/drain" + (migrate ? "?migrate=true" : "");
-  const Result<json::value> server = context.call("POST", path, "{}");
+namespace {
+
+void print_drained(const Context& context, const std::string& name, const json::array& jobs) {
+  if (jobs.empty()) return void(std::printf("No job is on %s.\n", name.c_str()));
+  Table table({"JOB", "NAME", "USER", "THEN IT"}, {0});
+  for (const json::value& job : jobs)
+    table.add({std::to_string(static_cast<std::int64_t>(number_at(job, "id"))), text_at(job, "name"),
+               text_at(job, "user"), text_at(job, "then")});
+  std::fputs(table.text(context).c_str(), stdout);
+}
+
+}  // namespace
+
+// Asks first, with the jobs it is about, if it would end or move any.
+int drain_server(const Context& context, const std::string& name, const DrainOptions& options) {
+  std::string query = options.migrate ? "&migrate=true" : "";
+  if (!options.deadline.empty()) query += "&deadline=" + net::percent_encode(options.deadline);
+  if (!options.reason.empty()) query += "&reason=" + net::percent_encode(options.reason);
+  const std::string path = server_path(name) + "/drain?";
+  const Result<json::value> preview = context.call("POST", path + "dry_run=true" + query, "{}");
+  if (!preview.ok()) return fail(preview.error());
+  const json::array& jobs = value_at(*preview, "jobs").as_array();
+  if (options.dry_run) {
+    context.as_json ? context.print_json(*preview) : print_drained(context, name, jobs);
+    return 0;
+  }
+  if (!jobs.empty() && context.interactive && !context.assume_yes) print_drained(context, name, jobs);
+  const bool interrupts = options.migrate || !options.deadline.empty();
+  const auto sure =
+      confirm(context, "drain " + name + ", which has",
+              interrupts && context.interactive && !jobs.empty() ? std::max<std::size_t>(2, jobs.size()) : 1);
+  if (!sure.ok()) return fail(sure.error());
+  if (!*sure) return 1;
+  const Result<json::value> server = context.call("POST", path + query, "{}");
   if (!server.ok()) return fail(server.error());
   if (context.as_json) {
     context.print_json(*server);

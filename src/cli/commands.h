@@ -69,11 +69,10 @@ int profile_run(const Context& context, const ProfileOptions& options);
 int profile_import(const Context& context, const std::string& path);
 int profile_ls(const Context& context);
 int profile_show(const Context& context, const std::string& family);
+// What interruptions have cost; also written to the file `out` for `sim --costs`, unless that is empty.
+int profile_costs(const Context& context, const std::string& out);
 int profile_rm(const Context& context, const std::string& family);
 
-// `change`: keys of a job file and what was typed for them.
-int set_jobs(const Context& context, const std::vector<std::string>& selectors,
-             const std::map<std::string, std::string>& change);
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
 // Prints the address of the web page, or of the pages of jobs; may open it in a browser.
 int web(const Context& context, const std::vector<std::string>& selectors, bool may_open);
@@ -85,7 +84,11 @@ int list_gpus(const Context& context);
 int list_events(const Context& context, const std::string& selector, int limit);
 int list_policies(const Context& context);
 int remove_server(const Context& context, const std::string& name);  // one that is down, from the cluster
-int drain_server(const Context& context, const std::string& name, bool migrate);
+struct DrainOptions {
+  bool migrate = false, dry_run = false;
+  std::string deadline, reason;
+};
+int drain_server(const Context& context, const std::string& name, const DrainOptions& options);
 int undrain_server(const Context& context, const std::string& name);
 int release_server(const Context& context, const std::string& name);  // from its quarantine
 int declare_server_lost(const Context& context, const std::string& name);

@@ -1,44 +1,107 @@
+#include "cli/set.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
 
 #include "base/whole_number.h"
-#include "cli/commands.h"
 #include "cli/render.h"
 
 namespace sl::cli {
+namespace {
 
-int set_jobs(const Context& context, const std::vector<std::string>& selectors,
-             const std::map<std::string, std::string>& change) {
-  if (change.empty())
+std::string list_text(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+std::string sentence(const std::vector<std::string>& has, const std::vector<std::string>& is) {
+  std::string text = has.empty() ? "" : " has " + list_text(has);
+  if (!is.empty()) text += (text.empty() ? " is " : " and is ") + list_text(is);
+  return text + " from now on";
+}
+
+}  // namespace
+
+Result<SetCommand::Request> SetCommand::request() const {
+  Request request;
+  for (const auto& [key, value] : values_) {
+    request.body[key] = value;
+    request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
+  }
+  // What is no number is named by the controller.
+  if (const auto at = values_.find("priority"); at != values_.end()) {
+    if (const auto number = parse_whole_number(at->second)) request.body["priority"] = *number;
+  }
+  json::object labels;
+  for (const std::string& label : labels_) {
+    const std::size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return invalid("bad-label", "a label is KEY=VALUE: " + label)
+          .hint("--label project=vision, --label project= to remove it");
+    const std::string name = label.substr(0, equals), value = label.substr(equals + 1);
+    labels[name] = value.empty() ? json::value() : json::value(value);
+    request.has.push_back(value.empty() ? "no label " + name : "label " + label);
+  }
+  if (!labels.empty()) request.body["labels"] = std::move(labels);
+  for (const auto& [key, value] : flags_) {
+    request.body[key] = value;
+    request.is.push_back(key == "first" ? "first in line, under policies that heed priorities"
+                         : value        ? "held"
+                                        : "no longer held");
+  }
+  return request;
+}
+
+int SetCommand::set() const {
+  const Context context = context_();
+  const Result<Request> request = this->request();
+  if (!request.ok()) return fail(request.error());
+  if (request->body.empty())
     return fail(invalid("nothing-to-change", "say what to change")
                     .hint("schedulearn set 5 --priority 10")
                     .hint("schedulearn set --help"));
-  json::object body;
-  std::string text;
-  for (const auto& [key, value] : change) {
-    body[key] = value;
-    text += (text.empty() ? "" : ", ") + (key == "time_limit_s" ? "time limit" : key) + " " + value;
-  }
-  // What is no number is named by the controller.
-  if (const auto at = change.find("priority"); at != change.end()) {
-    if (const auto number = parse_whole_number(at->second)) body["priority"] = *number;
-  }
-  const auto ids = select_jobs(context, selectors);
+  const auto ids = select_jobs(context, selectors_);
   if (!ids.ok()) return fail(ids.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const Result<json::value> job = context.call("PATCH", "/api/v1/jobs/" + std::to_string(id), json::serialize(body));
+    const Result<json::value> job =
+        context.call("PATCH", "/api/v1/jobs/" + std::to_string(id), json::serialize(request->body));
     if (!job.ok()) {
       status = fail(job.error());
     } else if (context.as_json) {
       context.print_json(*job);
     } else if (!context.quiet) {
-      std::printf("%s job %lld %s has %s from now on\n", state_text(context, text_at(*job, "state")).c_str(),
-                  static_cast<long long>(id), text_at(*job, "name").c_str(), text.c_str());
+      std::printf("%s job %lld %s%s\n", state_text(context, text_at(*job, "state")).c_str(), static_cast<long long>(id),
+                  text_at(*job, "name").c_str(), sentence(request->has, request->is).c_str());
     }
   }
   return status;
+}
+
+void SetCommand::add_to(CLI::App& app) {
+  CLI::App* set =
+      command_(app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, hold.",
+               "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n",
+               [this] { return this->set(); });
+  set->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
+  const auto value = [&](const char* option, const char* key, const char* what) {
+    set->add_option_function<std::string>(
+        option, [this, key](const std::string& text) { values_[key] = text; }, what);
+  };
+  value("--priority", "priority", "higher is served first, under policies that heed it");
+  value("--gpus", "gpus", "2, or 1..4; only while the job waits");
+  value("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
+  value("--name", "name", "a new name; what is known of trainings of the old one still counts");
+  set->add_option("--label", labels_, "KEY=VALUE, or KEY= to remove it")->allow_extra_args(false);
+  const auto flag = [&](const char* option, const char* key, bool on, const char* what) {
+    return set->add_flag_callback(
+        option, [this, key, on] { flags_[key] = on; }, what);
+  };
+  CLI::Option* hold = flag("--hold", "hold", true, "a waiting job waits until --release");
+  flag("--release", "hold", false, "it waits for GPUs again")->excludes(hold);
+  flag("--first", "first", true, "a priority above all others that wait");
 }
 
 }  // namespace sl::cli

@@ -83,6 +83,13 @@ void show_telemetry(const json::value& telemetry) {
   }
   if (value_at(telemetry, "start_up_s").is_number())
     line("Start-up", fmt::format("{:.1f} s to its first step", number_at(telemetry, "start_up_s")));
+  std::string cost;
+  if (value_at(telemetry, "stop_s").is_number()) cost = fmt::format("{:.1f} s to stop", number_at(telemetry, "stop_s"));
+  if (value_at(telemetry, "repeated_s").is_number())
+    cost += fmt::format("{}{:.0f} {}s done again ({:.1f} s)", cost.empty() ? "" : ", ",
+                        number_at(telemetry, "repeated_count"), text_at(telemetry, "unit"),
+                        number_at(telemetry, "repeated_s"));
+  line("Last stop", cost);
 }
 
 // Where it ran, the last few times, if more than once.
@@ -127,6 +134,23 @@ std::string roles_text(const json::value& roles) {
   return text;
 }
 
+std::string labels_text(const json::value& labels) {
+  std::string text;
+  if (!labels.is_object()) return text;
+  for (const auto& [name, value] : labels.get_object())
+    text += (text.empty() ? "" : ", ") + std::string(name) + "=" +
+            (value.is_string() ? std::string(value.get_string()) : "");
+  return text;
+}
+
+// "18:30:00, missed".
+std::string deadline_text(const json::value& job) {
+  const std::string deadline = text_at(job, "deadline_at"), ended = text_at(job, "finished_at");
+  if (deadline.empty() || ended.empty()) return deadline.empty() ? "" : clock_text(deadline);
+  const bool met = text_at(job, "state") == "succeeded" && ended <= deadline;  // both in UTC, of one form
+  return clock_text(deadline) + (met ? ", met" : ", missed");
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
@@ -148,6 +172,8 @@ void show(const Context& context, const json::value& job) {
                         fmt::format("  {:.0f} GPU-seconds", number_at(job, "gpu_seconds")));
   line("Expected", expectation_text(context, job));
   if (value_at(job, "finished_at").is_string()) line("Ended", clock_text(text_at(job, "finished_at")));
+  line("Deadline", deadline_text(job));
+  line("Labels", labels_text(value_at(job, "labels")));
   const json::value& progress = value_at(job, "progress");
   if (progress.is_object()) {
     std::string text;

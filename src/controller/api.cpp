@@ -11,6 +11,7 @@
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json.h"
+#include "wire/utf8.h"
 #include "wire/json_text.h"
 
 namespace sl::controller {
@@ -212,8 +213,32 @@ void Api::release_server(Call call) {
 }
 
 void Api::drain_server(Call call) {
-  logic_.drain_server(call.captured.front(), call.request.parameter("migrate") == "true", call.user(), call.now,
-                      answer_with_server(call));
+  const std::string& server = call.captured.front();
+  DrainRequest wanted{call.request.parameter("migrate") == "true", call.request.parameter("reason").value_or("")};
+  if (const auto after = call.request.parameter("deadline")) {
+    const auto seconds = wire::parse_duration_s(*after);
+    if (!seconds.ok() || *seconds <= 0)
+      return call.fail(
+          invalid("bad-deadline", "deadline is no duration above zero: " + *after).hint("deadline=2h").at("/deadline"));
+    wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
+  }
+  const bool is_text = wire::is_utf8(wanted.reason) &&
+                       std::ranges::none_of(wanted.reason, [](char c) { return (c >= 0 && c < ' ') || c == 127; });
+  if (!is_text || wanted.reason.size() > 200)
+    return call.fail(invalid("bad-reason", "a reason has at most 200 bytes and no control characters").at("/reason"));
+  if (call.request.parameter("dry_run") != "true")
+    return logic_.drain_server(server, wanted, call.user(), call.now, answer_with_server(call));
+  const auto drained = logic_.drains().preview(server, wanted, call.now);
+  if (!drained.ok()) return call.fail(drained.error());
+  boost::json::array jobs;
+  for (const DrainedJob& each : *drained) {
+    const JobEntry* entry = logic_.book().find(each.job);
+    jobs.push_back(boost::json::object{{"id", each.job.value},
+                                       {"name", entry ? entry->row.name : ""},
+                                       {"user", entry ? entry->row.user : ""},
+                                       {"then", each.then}});
+  }
+  call.send(200, boost::json::object{{"name", server}, {"jobs", std::move(jobs)}});
 }
 
 void Api::undrain_server(Call call) {

@@ -129,6 +129,7 @@ class Api {
   void put_policy(Call call);
   void policy_history(Call call);
   void undo_policy(Call call);
+  void get_costs(Call call);
   void list_profiles(Call call);
   void put_profile(Call call);
   void get_profile(Call call);

@@ -76,7 +76,7 @@ void Api::add_routes() {
   add("DELETE", "/api/v1/servers/{name}", "take a server that is down out of the cluster", &Api::remove_server);
   add("POST", "/api/v1/servers/{name}/lost", "declare a server dead", &Api::declare_server_lost);
   add("POST", "/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there", &Api::drain_server,
-      {"migrate"});
+      {"migrate", "deadline", "reason", "dry_run"});
   add("POST", "/api/v1/servers/{name}/undrain", "put it back into service", &Api::undrain_server);
   add("POST", "/api/v1/servers/{name}/release", "end a server's quarantine", &Api::release_server);
   add("GET", "/api/v1/policies", "all policies", &Api::list_policies);
@@ -86,6 +86,7 @@ void Api::add_routes() {
   add("GET", "/api/v1/policy/history", "earlier policies and since when they applied", &Api::policy_history);
   add("POST", "/api/v1/policy/try", "continue other policies from the present, to compare", &Api::try_policies);
   add("POST", "/api/v1/policy/undo", "go back to the previous policy", &Api::undo_policy);
+  add("GET", "/api/v1/costs", "what interruptions of trainings have cost, by family", &Api::get_costs);
   add("GET", "/api/v1/profiles", "the stored profiles of trainings", &Api::list_profiles);
   add("POST", "/api/v1/profiles", "store a profile", &Api::put_profile);
   add("GET", "/api/v1/profiles/{family}", "one profile", &Api::get_profile);

@@ -54,7 +54,7 @@ class CheckpointsTest : public LogicTest {
   // It stops at a checkpoint and starts on the other server, which alone takes jobs.
   void move(const std::string& from, const std::string& to) {
     logic->undrain_server(to, "mei", now, [](const Status&) {});
-    logic->drain_server(from, true, "mei", now, [](const Status&) {});
+    logic->drain_server(from, {.stops_jobs = true}, "mei", now, [](const Status&) {});
     settle();
     wire::AttemptReport end = report(1, attempt(), "exited", 0);
     end.started_us = 1, end.stopped_by = "order";
@@ -119,7 +119,7 @@ TEST_F(CheckpointsTest, a_job_that_starts_elsewhere_gets_its_checkpoint_from_whe
 }
 
 TEST_F(CheckpointsTest, one_that_starts_where_it_ran_needs_nothing) {
-  logic->drain_server("t", false, "mei", now, [](const Status&) {});
+  logic->drain_server("t", {.stops_jobs = false}, "mei", now, [](const Status&) {});
   wire::AttemptReport end = report(1, 1, "exited", 75);
   end.started_us = 1;
   tell_from("s", end);
@@ -205,7 +205,7 @@ TEST_F(CheckpointsTest, when_the_source_is_lost_an_older_checkpoint_counts) {
   run("t");
   join("u");
   leave("t");
-  logic->drain_server("s", false, "mei", now, [](const Status&) {});
+  logic->drain_server("s", {.stops_jobs = false}, "mei", now, [](const Status&) {});
   logic->declare_lost("t", "mei", now, [](const Status&) {});
   settle();
   EXPECT_EQ(event("job.checkpoint_lost"),

@@ -18,8 +18,8 @@ class DrainsTest : public LogicTest {
     hello({}, 2, "b", "t");
     reports = 1;  // of the session of s
   }
-  std::string drain(const std::string& server, bool stops_jobs = false) {
-    return answer([&](const Logic::Told& told) { logic->drain_server(server, stops_jobs, "mei", now, told); });
+  std::string drain(const std::string& server, const DrainRequest& wanted = {}) {
+    return answer([&](const Logic::Told& told) { logic->drain_server(server, wanted, "mei", now, told); });
   }
   std::string undrain(const std::string& server) {
     return answer([&](const Logic::Told& told) { logic->undrain_server(server, "mei", now, told); });
@@ -35,6 +35,37 @@ class DrainsTest : public LogicTest {
     return logic->core().servers()[logic->core().find_server(name)].state;
   }
 };
+
+TEST_F(DrainsTest, at_its_deadline_all_that_is_left_there_starts_elsewhere) {
+  const std::int64_t deadline = (now + Duration::whole_seconds(10)).us;
+  EXPECT_EQ(drain("s", {.reason = "new PSU", .deadline_us = deadline}), "ok");
+  const auto preview = logic->drains().preview("s", {.deadline_us = deadline}, now);
+  ASSERT_TRUE(preview.ok());
+  ASSERT_EQ(preview->size(), 1u);
+  EXPECT_NE(preview->front().then.find("then continues elsewhere from its checkpoint"), std::string::npos)
+      << preview->front().then;
+  EXPECT_EQ(logic->drains().next_deadline(), Instant{deadline});
+  EXPECT_LE(logic->next_wake(), Instant{deadline});
+  keep_session();
+  pass(9);
+  EXPECT_EQ(state(1), "running");
+  restart();
+  hello({report(1, 1, "running")});
+  hello({}, 2, "b", "t");
+  pass(2);
+  EXPECT_EQ(state(1), "stopping");
+  EXPECT_TRUE(logic->drains().find("s")->is_over);
+  EXPECT_EQ(logic->drains().find("s")->reason, "new PSU");
+  EXPECT_TRUE(std::ranges::any_of(world.events, [](const auto& e) { return e.kind == "server.drain_deadline"; }));
+}
+
+TEST_F(DrainsTest, a_preview_changes_nothing_and_a_past_deadline_is_none) {
+  EXPECT_EQ(logic->drains().preview("s", {}, now)->front().then, "runs to its end");
+  EXPECT_FALSE(logic->drains().find("s"));
+  EXPECT_EQ(logic->drains().preview("x", {}, now).error().code, "server-not-found");
+  EXPECT_EQ(drain("s", {.deadline_us = now.us - 1}), "bad-deadline");
+  EXPECT_FALSE(logic->drains().find("s"));
+}
 
 TEST_F(DrainsTest, what_runs_on_a_drained_server_runs_on_and_nothing_new_starts_there) {
   EXPECT_EQ(drain("s"), "ok");
@@ -63,7 +94,7 @@ TEST_F(DrainsTest, neither_its_agent_nor_a_restarted_controller_brings_it_back) 
 }
 
 TEST_F(DrainsTest, with_migrate_jobs_with_a_checkpoint_start_elsewhere) {
-  EXPECT_EQ(drain("s", true), "ok");
+  EXPECT_EQ(drain("s", {.stops_jobs = true}), "ok");
   EXPECT_EQ(state(1), "stopping");
   wire::AttemptReport end = report(1, 1, "exited", 0);
   end.stopped_by = "order";

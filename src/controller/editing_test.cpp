@@ -74,10 +74,59 @@ TEST_F(EditingTest, the_gpus_of_a_job_that_runs_stay_as_they_are) {
   EXPECT_EQ(request(1).priority, 3);
 }
 
+TEST_F(EditingTest, a_renamed_job_still_trains_like_those_of_its_old_name) {
+  EXPECT_EQ(edit(2, R"({"name": "third try"})"), "ok");
+  EXPECT_EQ(world.jobs[2].name, "third try");
+  restart();
+  EXPECT_EQ(world.jobs[2].name, "third try");
+  EXPECT_EQ(logic->core().families().text(request(2).family), world.jobs[1].name);
+}
+
+TEST_F(EditingTest, labels_are_added_and_removed_one_by_one) {
+  EXPECT_EQ(edit(2, R"({"labels": {"project": "vision", "lr": "0.1"}})"), "ok");
+  EXPECT_EQ(edit(2, R"({"labels": {"lr": null, "seed": "1"}})"), "ok");
+  const auto labels = wire::read_json<wire::JobSpec>(world.jobs[2].spec_json, wire::Unknown::ignore)->labels;
+  EXPECT_EQ(labels, (std::map<std::string, std::string>{{"project", "vision"}, {"seed", "1"}}));
+}
+
+TEST_F(EditingTest, the_first_in_line_has_a_priority_above_all_others_that_wait) {
+  submit(1);
+  submit(1);
+  settle();
+  EXPECT_EQ(edit(3, R"({"priority": 5})"), "ok");
+  EXPECT_EQ(edit(4, R"({"first": true})"), "ok");
+  EXPECT_EQ(request(4).priority, 6);
+  EXPECT_EQ(edit(4, R"({"first": true})"), "ok");
+  EXPECT_EQ(request(4).priority, 6) << "it is first already";
+  EXPECT_EQ(edit(3, R"({"priority": 2147483647})"), "ok");
+  EXPECT_EQ(edit(4, R"({"first": true})"), "ok");
+  EXPECT_EQ(request(4).priority, 2147483647);
+  EXPECT_EQ(edit(4, R"({"first": true, "priority": 1})"), "bad-priority");
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(state(4), "starting");
+}
+
+TEST_F(EditingTest, a_waiting_job_is_held_and_released) {
+  EXPECT_EQ(edit(2, R"({"hold": true, "priority": 2})"), "ok");
+  EXPECT_EQ(state(2), "held");
+  EXPECT_EQ(edit(2, R"({"hold": true})"), "job-held");
+  restart();
+  hello();
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(state(2), "held");
+  EXPECT_EQ(edit(2, R"({"hold": false})"), "ok");
+  EXPECT_EQ(state(2), "starting");
+  EXPECT_EQ(edit(2, R"({"hold": false})"), "job-not-held");
+  EXPECT_EQ(edit(2, R"({"hold": true, "priority": 9})"), "job-started");
+  EXPECT_EQ(request(2).priority, 2) << "all or nothing";
+}
+
 TEST_F(EditingTest, what_cannot_be_is_refused_and_changes_nothing) {
   EXPECT_EQ(edit(2, R"({"gpus": 3})"), "gpus-unsatisfiable");
   EXPECT_EQ(edit(2, R"({"gpus": 0})"), "not-supported-yet");
   EXPECT_EQ(edit(2, R"({"gpus": [1, 2]})"), "bad-gpus");
+  EXPECT_EQ(edit(2, R"({"name": ""})"), "bad-name");
+  EXPECT_EQ(edit(2, R"({"labels": {"": "a"}})"), "bad-label");
   EXPECT_EQ(edit(2, R"({"time_limit_s": -1})"), "bad-time");
   EXPECT_EQ(edit(2, R"({"prioritty": 1})"), "unknown-key");
   EXPECT_EQ(edit(2, R"({"command": "false"})"), "unknown-key");

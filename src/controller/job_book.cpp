@@ -95,11 +95,12 @@ const std::string& family_of(const wire::JobSpec& spec) {
   return spec.training.family ? *spec.training.family : spec.name;
 }
 
-// What the profile of its family knows, overridden by what the job states. Null if nothing is known.
+// What the profile of its family and past interruptions tell, overridden by what the job states. Null if nothing is known.
 std::shared_ptr<const JobModel> make_model(const wire::JobSpec& spec, const wire::TrainingProfile* profile,
-                                           Core& core) {
+                                           const wire::FamilyCosts* costs, Core& core) {
   auto model = std::make_shared<JobModel>();
   if (profile) *model = wire::job_model_of(*profile, core.gpu_types());
+  if (costs && costs->has_restart()) model->restart_cost = Duration::seconds(costs->restart_s());
   wire::tell(spec.training, *model);
   model->roles = wire::to_model(spec.roles);
   model->gpu_counts_allowed = spec.gpus.allowed;
@@ -116,7 +117,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.gpus_min = spec.gpus.min;
   request.gpus_max = spec.gpus.max;
   request.gpus = spec.gpus.max;
-  request.single_server = spec.servers == 1;
+  request.servers_max = spec.servers;
   request.priority = spec.priority;
   request.capability = spec.checkpoint.dir ? Capability::checkpoint
                        : spec.freeze       ? Capability::freeze
@@ -136,7 +137,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.shareable = spec.resources.share;
   request.user_weight = spec.weight;
   const wire::TrainingProfile* profile = profiles.find(family_of(spec));
-  request.model = make_model(spec, profile, core);
+  request.model = make_model(spec, profile, profiles.costs().find(family_of(spec)), core);
   if (profile && !request.estimate) {
     if (const auto seconds = wire::run_time_s(*profile, *request.model, request.gpus))
       request.estimate = Duration::seconds(*seconds);

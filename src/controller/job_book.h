@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <boost/describe.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <deque>
@@ -30,8 +31,16 @@ struct Measurements {
   std::optional<double> checkpoint_s;
   std::optional<int> steps_per_epoch;
 
+  std::optional<double> stop_s;          // that stopping the attempt before took
+  std::optional<double> stopped_at;      // the last count of the attempt before, until the present one has reported
+  std::optional<double> repeated_count;  // of these the present one did again
+  std::optional<double> repeated_s;
+
   void begin(int attempt, JobId neighbour) {
-    if (meter.begin(attempt, neighbour)) start_up_s.reset(), epoch_told = 0;
+    const double last = meter.last_count();
+    if (!meter.begin(attempt, neighbour)) return;
+    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0;
+    if (last > 0) stopped_at = last;
   }
   bool is_any() const { return !unit.empty() || checkpoint_bytes; }
 };
@@ -55,8 +64,17 @@ struct JobEntry {
   }
 };
 
+// What has been decided about running jobs, and which deadlines were met, since the controller started.
+struct Tally {
+  std::int64_t preempted = 0, moved = 0, resized = 0, frozen = 0;
+  std::int64_t deadlines_met = 0, deadlines_missed = 0;
+};
+BOOST_DESCRIBE_STRUCT(Tally, (), (preempted, moved, resized, frozen, deadlines_met, deadlines_missed))
+
 class JobBook {
  public:
+  Tally& tally() { return tally_; }
+  const Tally& tally() const { return tally_; }
   explicit JobBook(std::size_t retired_max = finished_jobs_max) : retired_max_(retired_max) {}
 
   JobEntry& add(store::JobRow row);
@@ -85,6 +103,7 @@ class JobBook {
   void add_to_count(JobState state, std::int64_t jobs) { counts_[static_cast<std::size_t>(state)] += jobs; }
 
  private:
+  Tally tally_;
   std::map<JobId, JobEntry> entries_;
   std::deque<JobId> retired_;
   std::size_t retired_max_;

@@ -49,7 +49,7 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
     : settings_(std::move(settings)),
       core_(estimates_, core_settings()),
       incarnations_(agents_),
-      recorder_(book_, incarnations_, outside, loaded.next_event_seq),
+      recorder_(book_, profiles_.costs(), incarnations_, outside, loaded.next_event_seq),
       checkpoints_(core_, book_, agents_, recorder_, outside),
       orders_(core_, book_, agents_, strangers_, checkpoints_, recorder_, outside),
       engine_(core_, recorder_, orders_),
@@ -57,11 +57,11 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       health_(core_, book_, recorder_, engine_),
       drains_(core_, recorder_, engine_),
       reconciler_(core_, book_, recorder_, engine_, requeues_, strangers_, checkpoints_, orders_, health_),
-      progress_reports_(core_, book_, recorder_, engine_),
+      progress_reports_(core_, book_, profiles_.costs(), recorder_, engine_),
       sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, checkpoints_, health_, drains_),
       submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, engine_),
-      interventions_(core_, book_, submissions_, recorder_, engine_),
+      interventions_(core_, book_, profiles_.costs(), submissions_, recorder_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
       started_(now) {
@@ -77,6 +77,7 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   for (store::EventRow& event : profiles_.restore(loaded.profiles, now)) recorder_.write_event(std::move(event));
   health_.restore(loaded.settings, now);
   drains_.restore(loaded.settings, now);
+  profiles_.costs().restore(loaded.settings);
   Restart(core_, book_, profiles_, agents_, recorder_, engine_, requeues_).restore(loaded, now);
   submissions_.restore(loaded.keys, now);
   policies_.restore(loaded, now);
@@ -125,8 +126,8 @@ void Logic::turn(Instant now) {
 }
 
 Instant Logic::next_wake() const {
-  return std::min({core_.next_wake(), recorder_.retry_at(), sessions_.next_lease_check(), requeues_.next_due(),
-                   health_.next_end()});
+  return std::min({core_.next_wake(), recorder_.retry_at(), drains_.next_deadline(), sessions_.next_lease_check(),
+                   requeues_.next_due(), health_.next_end()});
 }
 
 // ---- requests ----
@@ -173,9 +174,16 @@ void Logic::release_server(const std::string& server, const std::string& by, Ins
   recorder_.when_durable(std::move(done));
 }
 
-void Logic::drain_server(const std::string& server, bool stops_jobs, const std::string& by, Instant now, Told done) {
-  if (tape_) tape_->input(now, "server_drained", {{"server", server}, {"stops_jobs", stops_jobs}, {"by", by}});
-  if (const Status drained = drains_.begin(server, stops_jobs, by, now); !drained.ok()) return done(drained);
+void Logic::drain_server(const std::string& server, const DrainRequest& wanted, const std::string& by, Instant now,
+                         Told done) {
+  if (tape_)
+    tape_->input(now, "server_drained",
+                 {{"server", server},
+                  {"stops_jobs", wanted.stops_jobs},
+                  {"by", by},
+                  {"reason", wanted.reason},
+                  {"deadline_us", wanted.deadline_us}});
+  if (const Status drained = drains_.begin(server, wanted, by, now); !drained.ok()) return done(drained);
   recorder_.when_durable(std::move(done));
 }
 

@@ -85,7 +85,8 @@ class Logic {
   void remove_server(const std::string& server, const std::string& by, Instant now, Told done);
   void release_server(const std::string& server, const std::string& by, Instant now, Told done);
   // See drains.h.
-  void drain_server(const std::string& server, bool stops_jobs, const std::string& by, Instant now, Told done);
+  void drain_server(const std::string& server, const DrainRequest& wanted, const std::string& by, Instant now,
+                    Told done);
   void undrain_server(const std::string& server, const std::string& by, Instant now, Told done);
   // See stopping.h.
   StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now, std::function<void()> done);

@@ -55,10 +55,39 @@ void Recorder::watch(const Core& core, const Record& record) {
                           record.job.value, standing.empty() ? "" : " (" + standing + ")", progress_.fruitless_most()));
 }
 
+// What a change of state says about the cost of interruptions; `entry` still holds the state before it.
+void Recorder::measure(const Core& core, const Record& record, JobEntry& entry) {
+  if (record.exit.failure != FailureKind::none || !core.jobs().contains(record.index)) return;
+  const Job& job = core.job(record.index);
+  if (job.request.id != record.job) return;
+  const std::string& family = core.families().text(job.request.family);
+  const double seconds = (record.at - Instant{entry.row.state_since_us}).to_seconds();
+  const bool thaws =
+      record.from == JobState::starting && record.to == JobState::running && entry.row.extra_json == resumes_text;
+  const auto row = thaws ? costs_.on_thawed(family, seconds) : costs_.on_state(family, record.from, record.to, seconds);
+  if (row) write(*row);
+  if (InterruptionCosts::is_stop(record.from, record.to)) entry.measuring().stop_s = seconds;
+}
+
+void Recorder::tally(const Core& core, const Record& record) {
+  if (record.kind != RecordKind::job_state) return;
+  Tally& tally = book_.tally();
+  tally.preempted += record.why == StopReason::preempted;
+  tally.moved += record.to == JobState::migrating;
+  tally.resized += record.to == JobState::resizing;
+  tally.frozen += record.to == JobState::suspended;
+  if (!is_finished(record.to) || record.to == JobState::cancelled || !core.jobs().contains(record.index)) return;
+  const Job& job = core.job(record.index);
+  if (job.request.id != record.job || job.request.deadline == Instant::never()) return;
+  const bool met = record.to == JobState::succeeded && record.at <= job.request.deadline;
+  ++(met ? tally.deadlines_met : tally.deadlines_missed);
+}
+
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
   pending_batch_ = batch;
   for (const Record& record : records) {
     watch(core, record);
+    tally(core, record);
     if (record.kind == RecordKind::policy_changed) continue;  // policy_life.cpp writes it, with who and what
     store::EventRow event;
     event.at_us = record.at.us;
@@ -83,6 +112,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
         std::exchange(entry->refused, record.refusal) == record.refusal)
       continue;
     if (record.kind == RecordKind::job_state && entry) {
+      measure(core, record, *entry);
       entry->refused = Refusal::none;
       entry->stopping = record.why;
       const bool resumes = record.from == JobState::suspended && record.to == JobState::starting;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "controller/incarnations.h"
+#include "controller/interruption_costs.h"
 #include "controller/outside.h"
 #include "engine/engine.h"
 #include "engine/progress.h"
@@ -18,8 +19,9 @@ namespace sl::controller {
 
 class Recorder : public Journal {
  public:
-  Recorder(JobBook& book, const Incarnations& incarnations, Outside& outside, std::int64_t next_event)
-      : book_(book), incarnations_(incarnations), outside_(outside), next_event_(next_event) {}
+  Recorder(JobBook& book, InterruptionCosts& costs, const Incarnations& incarnations, Outside& outside,
+           std::int64_t next_event)
+      : book_(book), costs_(costs), incarnations_(incarnations), outside_(outside), next_event_(next_event) {}
 
   // ---- Journal ----
   bool append(const Core& core, const std::vector<Record>& records, BatchNumber batch) override;
@@ -60,11 +62,14 @@ class Recorder : public Journal {
 
  private:
   void count(const Record& record, bool is_known);
+  void measure(const Core& core, const Record& record, JobEntry& entry);
+  void tally(const Core& core, const Record& record);
   void watch(const Core& core, const Record& record);
   static bool is_empty(const store::Batch& batch);
   void merge_failed();
 
   JobBook& book_;
+  InterruptionCosts& costs_;
   const Incarnations& incarnations_;
   Outside& outside_;
   std::int64_t next_event_;

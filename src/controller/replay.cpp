@@ -125,7 +125,10 @@ class Player {
     } else if (kind == "server_released") {
       logic_->release_server(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "server_drained") {
-      logic_->drain_server(text("server"), line.at("stops_jobs").as_bool(), text("by"), at, [](const Status&) {});
+      DrainRequest wanted{line.at("stops_jobs").as_bool()};
+      if (line.contains("reason")) wanted.reason = text("reason");
+      if (line.contains("deadline_us")) wanted.deadline_us = line.at("deadline_us").to_number<std::int64_t>();
+      logic_->drain_server(text("server"), wanted, text("by"), at, [](const Status&) {});
     } else if (kind == "server_undrained") {
       logic_->undrain_server(text("server"), text("by"), at, [](const Status&) {});
     } else if (kind == "stopping") {

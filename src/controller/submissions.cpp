@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <sstream>
 
 #include "policy/satisfiable.h"
@@ -40,6 +41,12 @@ store::JobRow make_row(const wire::JobSpec& spec, JobId id, Instant now) {
 }
 
 // "priority 0 → 5, gpus 2 → 1..4"; empty if they are equal in what a change may change.
+std::string labels_text(const std::map<std::string, std::string>& labels) {
+  std::string text;
+  for (const auto& [name, value] : labels) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text.empty() ? "none" : text;
+}
+
 std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& after) {
   std::string text;
   const auto note = [&](const char* name, const std::string& from, const std::string& to) {
@@ -54,6 +61,8 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   note("priority", std::to_string(before.priority), std::to_string(after.priority));
   note("gpus", gpus(before.gpus), gpus(after.gpus));
   note("time limit", limit(before.time_limit_s), limit(after.time_limit_s));
+  note("name", before.name, after.name);
+  note("labels", labels_text(before.labels), labels_text(after.labels));
   return text;
 }
 
@@ -165,9 +174,12 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state))
     return refuse_when_durable(already_ended(entry->row), std::move(done));
   if (change.is_empty())
-    return done(invalid("nothing-to-change", "the request changes nothing").hint("keys: priority, gpus, time_limit_s"));
+    return done(invalid("nothing-to-change", "the request changes nothing")
+                    .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first"));
+  wire::JobChange wanted = change;
+  if (change.first) wanted.priority = priority_of_first(JobId(job));
   const wire::JobSpec& spec = spec_of(*entry);
-  const wire::JobSpec next = wire::changed(spec, change);
+  const wire::JobSpec next = wire::changed(spec, wanted);
   if (const Status valid = wire::validate(next); !valid.ok()) return done(valid.error());
   const bool gpus_differ = spec.gpus.min != next.gpus.min || spec.gpus.max != next.gpus.max;
   const JobState state = core_.job(core_.find(job)).state;
@@ -179,17 +191,52 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
         std::move(done));
   if (const Status may = gpus_differ ? may_have(*entry, next) : Status(); !may.ok())
     return refuse_when_durable(may.error(), std::move(done));
+  if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok())
+    return refuse_when_durable(may.error(), std::move(done));
   const std::string what = describe_change(spec, next);
   if (!what.empty()) {
     note_request("job.edited", job, by, now, what);
     entry->row.spec_json = wire::spec_text(next);
     entry->spec.reset();
-    JobEdited edited{.job = job, .priority = change.priority};
+    entry->row.name = next.name;
+    JobEdited edited{.job = job, .priority = wanted.priority};
     if (gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
     engine_.feed(std::move(edited), now);
   }
+  if (change.hold) {
+    note_request(*change.hold ? "job.suspend_requested" : "job.resume_requested", job, by, now);
+    engine_.feed(JobHeld{job, *change.hold}, now);
+  }
   answer_when_durable(*entry, std::move(done));
+}
+
+// One above the highest of the others that wait; its own if that is higher already.
+int Submissions::priority_of_first(JobId job) const {
+  const int own = core_.job(core_.find(job)).request.priority;
+  int first = own;
+  for (const auto* line : {&core_.waiting(), &core_.aside()}) {
+    for (const JobIndex other : *line) {
+      const JobRequest& request = core_.job(other).request;
+      if (request.id != job)
+        first = std::max(first, std::min(request.priority, std::numeric_limits<int>::max() - 1) + 1);
+    }
+  }
+  return first;
+}
+
+// Only a job that waits: for one that runs this would be `suspend`.
+Status Submissions::may_hold(const JobEntry& entry, bool hold) const {
+  const Job& job = core_.job(core_.find(JobId(entry.row.id)));
+  const std::string id = std::to_string(entry.row.id);
+  const bool is_held = job.on_hold || job.state == JobState::held;
+  if (hold && is_held)
+    return conflict("job-held", "job " + id + " is held already").hint("schedulearn set " + id + " --release");
+  if (!hold && !is_held) return conflict("job-not-held", "job " + id + " is not held: it is " + to_string(job.state));
+  if (hold && !job.is_queued())
+    return conflict("job-started", "job " + id + " is " + to_string(job.state) + ": only a job that waits can be held")
+        .hint("schedulearn suspend " + id + "   freezes it, or stops it at a checkpoint");
+  return {};
 }
 
 // Records a user's request about a job, separately from its effect.

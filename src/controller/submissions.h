@@ -45,8 +45,8 @@ class Submissions {
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
   Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
-  // Changes an unfinished job; its GPUs only while it waits. Errors: "job-not-found", "job-finished", "job-started", and
-  // those of a submission.
+  // Changes an unfinished job; its GPUs, and whether it is held, only while it waits. Errors: "job-not-found",
+  // "job-finished", "job-started", "job-held", "job-not-held", and those of a submission.
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
 
  private:
@@ -54,6 +54,8 @@ class Submissions {
   void refuse_unwritten(JobId job, Instant now);
   void expire_keys(Instant now);
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
+  int priority_of_first(JobId job) const;
+  Status may_hold(const JobEntry& entry, bool hold) const;
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);
 

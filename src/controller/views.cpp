@@ -178,6 +178,9 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
 json::object with_spec(json::object job, const JobEntry& entry, bool may_see_env) {
   json::value spec = wire::full_spec(entry.row.spec_json);
   if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
+  job["deadline_at"] = nullptr;
+  if (const json::value& deadline = spec.is_object() ? spec.at("deadline_s") : spec; deadline.is_number())
+    job["deadline_at"] = rfc3339(entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6));
   if (spec.is_object() && !may_see_env) spec.get_object()["env"] = nullptr;
   job["spec"] = std::move(spec);
   return job;
@@ -322,6 +325,7 @@ json::object cluster_view(const Logic& logic, Instant now) {
                                    {"p99_ms", milliseconds(times.quantile(0.99))},
                                    {"max_ms", milliseconds(times.max())}};
   view["servers_up"] = up;
+  view["since_start"] = wire::to_value(logic.book().tally());
   return view;
 }
 

@@ -173,7 +173,20 @@ Result<JobChange> parse_job_change(std::string_view text) {
   });
   keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
+  keys.take("name", change.name).take("hold", change.hold).take("first", change.first);
+  keys.with("labels", [&](const json::value& v, const std::string& at) -> Status {
+    if (!v.is_object()) return detail::wrong_type(at, "an object");
+    for (const auto& [name, text] : v.get_object()) {
+      if (!text.is_string() && !text.is_null())
+        return detail::wrong_type(at + "/" + std::string(name), "text, or null to remove the label");
+      change.labels[name] = text.is_null() ? std::optional<std::string>() : std::string(text.get_string());
+    }
+    return {};
+  });
   if (Status status = keys.finish(); !status.ok()) return status.error();
+  if (change.name && change.name->empty()) return invalid("bad-name", "a job cannot be without a name").at("/name");
+  if (change.first && change.priority)
+    return invalid("bad-priority", "first sets the priority: leave one of both out").at("/first");
   return change;
 }
 
@@ -198,6 +211,13 @@ JobSpec changed(JobSpec spec, const JobChange& change) {
   if (change.priority) spec.priority = *change.priority;
   if (change.gpus) spec.gpus = *change.gpus;
   if (change.time_limit_s) spec.time_limit_s = change.time_limit_s;
+  if (change.name && *change.name != spec.name) {
+    if (!spec.training.family) spec.training.family = spec.name;  // it still trains like those of its old name
+    spec.name = *change.name;
+  }
+  for (const auto& [name, value] : change.labels) {
+    value ? static_cast<void>(spec.labels[name] = *value) : static_cast<void>(spec.labels.erase(name));
+  }
   return spec;
 }
 

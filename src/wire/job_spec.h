@@ -92,11 +92,16 @@ struct JobChange {
   std::optional<int> priority;
   std::optional<GpuRange> gpus;
   std::optional<double> time_limit_s;
-  bool is_empty() const { return !priority && !gpus && !time_limit_s; }
+  std::optional<std::string> name;
+  std::map<std::string, std::optional<std::string>> labels;  // empty value: the label is removed
+  std::optional<bool> hold;                                  // while it waits
+  bool first = false;                                        // a priority above that of all others that wait
+  bool is_empty() const { return !priority && !gpus && !time_limit_s && !name && labels.empty() && !hold && !first; }
 };
-BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s))
+BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s, name, labels, hold, first))
 // Reads these keys as they are in a job file; any other is refused.
 Result<JobChange> parse_job_change(std::string_view json);
+// What the change makes of a submission; whether it is held, and what `first` means, is not part of that.
 JobSpec changed(JobSpec spec, const JobChange& change);
 
 // Parse the documents that users write. Errors name the key (JSON pointer) or line and column (TOML); unknown keys get

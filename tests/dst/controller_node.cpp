@@ -333,12 +333,14 @@ void ControllerNode::switch_policy(const std::string& name) {
 
 void ControllerNode::drain(int server) {
   if (!alive()) return;
-  ask([this, name = server_name(server), stops_jobs = context_.chance(0.5)] {
-    context_.note("admin", "drains {}", name);
+  controller::DrainRequest wanted{context_.chance(0.5)};
+  if (context_.chance(0.3)) wanted.deadline_us = (context_.heap.now() + Duration::whole_seconds(60)).us;
+  ask([this, name = server_name(server), wanted] {
+    context_.note("admin", "drains {}{}", name, wanted.deadline_us != 0 ? " within a minute" : "");
     const auto told = [this, name, undrains = context_.judge.undrains(name)](const Status& status) {
       if (status.ok()) context_.judge.drain_answered(name, undrains);
     };
-    logic_->drain_server(name, stops_jobs, "admin", context_.heap.now(), answer_to<Status>(told));
+    logic_->drain_server(name, wanted, "admin", context_.heap.now(), answer_to<Status>(told));
   });
 }
 

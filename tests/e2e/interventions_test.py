@@ -122,6 +122,47 @@ class InterventionsTest(LabTest):
         where = [(attempt["server"], len(attempt["gpus"])) for attempt in ended["attempts"]]
         self.assertEqual(where, [("lab", 2), ("other", 2), ("other", 4)])
 
+    def test_what_an_interruption_cost_is_measured_and_simulated(self):
+        program = self.lab.folder / "reporting.py"
+        program.write_text(TRAINING.replace("    steps += 1\n", "    steps += 1\n    schedulearn.report(step=steps)\n").replace("import os,", "import schedulearn, os,"))
+        spec = {"gpus": 1, "checkpoint": {"dir": str(self.lab.folder / "state")}, "training": {"family": "counting"}}
+        job = self.lab.submit(["/usr/bin/python3", str(program), "100000"], **spec)
+        until(lambda: (self.lab.job(job)["telemetry"] or {}).get("start_up_s"), what="its first steps")
+        self.lab.cli("suspend", job)
+        until(lambda: self.state(job) == "held")
+        self.lab.cli("resume", job)
+        until(lambda: any(event["kind"] == "job.continued" for event in self.lab.get(f"/api/v1/jobs/{job}/events")["items"]), what="its next step")
+        self.assertIn("to stop", self.lab.cli("show", job).stdout)
+        measured = self.lab.folder / "measured.json"
+        self.assertIn("counting", self.lab.cli("profile", "costs", "--out", measured).stdout)
+        costs = json.loads(measured.read_text())["families"][0]
+        self.assertEqual((costs["family"], costs["stops"], costs["starts"]), ("counting", 1, 1))
+        self.assertLess(costs["stop_s"] + costs["start_s"], 20)
+        costs.update(stop_s=7, start_s=20, repeated_s=1)
+        measured.write_text(json.dumps({"schedulearn_costs": 1, "families": [costs]}))
+        trace = self.lab.folder / "trace.csv"
+        trace.write_text("job_id,submit_time_s,duration_s,num_gpus,model\na,0,100,1,counting\nb,10,10,1,other\n")
+        row = lambda *more: json.loads(self.lab.cli("sim", "--trace", trace, "--servers", "1x1", "--policy", "srtf", "--param", "min_quantum_s=0", *more, "--json").stdout)
+        plain, with_costs = [result["rows"][0]["metrics"]["makespan_s"] for result in (row(), row("--costs", measured))]
+        self.assertEqual((plain, with_costs), (110, 138))  # 7 s to stop, 21 s to go on
+
+    def test_jobs_are_renamed_labelled_held_and_put_first(self):
+        self.lab.submit("sleep 1000", gpus=4)
+        jobs = [self.lab.submit("true", gpus=4) for _ in range(3)]
+        self.assertIn("has the name third try, label project=vision, label lr=0.1 from now on",
+                      self.lab.cli("set", jobs[2], "--name", "third try", "--label", "project=vision", "--label", "lr=0.1").stdout)
+        self.lab.cli("set", jobs[2], "--label", "lr=")
+        self.assertEqual((self.lab.job(jobs[2])["name"], self.lab.job(jobs[2])["labels"]), ("third try", {"project": "vision"}))
+        self.assertIn("is first in line", self.lab.cli("set", jobs[2], "--first").stdout)
+        self.assertIn("is held from now on", self.lab.cli("set", jobs[0], "--hold").stdout)
+        self.lab.cli("cancel", "1")
+        self.assertEqual([self.lab.finished(job)["state"] for job in jobs[1:]], ["succeeded"] * 2)
+        self.assertLess(self.lab.job(jobs[2])["started_at"], self.lab.job(jobs[1])["started_at"])
+        self.assertEqual(self.state(jobs[0]), "held")
+        self.lab.cli("set", jobs[0], "--release")
+        self.assertEqual(self.lab.finished(jobs[0])["state"], "succeeded")
+        self.assertIn("[bad-label]", self.lab.cli("set", jobs[0], "--label", "x", check=False).stderr)
+
     def test_what_a_job_cannot_bear_is_refused(self):
         job = self.lab.submit("sleep 60", gpus=1)
         until(lambda: self.state(job) == "running")

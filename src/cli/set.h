@@ -1,0 +1,36 @@
+// set: changes jobs that have not ended.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/add_command.h"
+#include "cli/context.h"
+
+namespace sl::cli {
+
+class SetCommand {
+ public:
+  SetCommand(AddCommand command, std::function<Context()> context)
+      : command_(std::move(command)), context_(std::move(context)) {}
+  void add_to(CLI::App& app);
+
+ private:
+  // What to ask for, and how to say that it was done: "job 5 has priority 10, ... and is held from now on".
+  struct Request {
+    json::object body;
+    std::vector<std::string> has, is;
+  };
+  Result<Request> request() const;
+  int set() const;
+
+  AddCommand command_;
+  std::function<Context()> context_;
+  std::vector<std::string> selectors_, labels_;
+  std::map<std::string, std::string> values_;  // keys of a job file and what was typed for them
+  std::map<std::string, bool> flags_;
+};
+
+}  // namespace sl::cli
