@@ -29,6 +29,8 @@ class Ports : public AgentPorts {
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     fetched.push_back(key + " from " + order.checkpoint->server);
   }
+  void find_image(const std::string& key, const wire::StartAttempt&) override { images.push_back(key); }
+  void end_find_image(const std::string& key) override { images.push_back("end " + key); }
   void end_fetch(const std::string& key, bool discards) override {
     fetched.push_back(key + (discards ? " gone" : " cut"));
   }

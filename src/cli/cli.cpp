@@ -155,6 +155,19 @@ void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::stri
                                            "remove the oldest while " + too_large + ": 50GiB (0: never)");
 }
 
+void add_containers(CLI::App& command, ContainerOptions& options) {
+  command
+      .add_option("--container-socket", options.socket,
+                  "Unix socket of the container engine (Docker or Podman); none: no containers (default: the first of "
+                  "the usual places where one answers)")
+      ->type_name("SOCKET");
+  command
+      .add_option("--allow-mount", options.mounts,
+                  "folder of which jobs may mount parts into their containers; may be given several times")
+      ->type_name("DIR");
+  command.add_flag("--allow-container-root", options.allow_root, "jobs of root may run as root in their containers");
+}
+
 void CommandLine::add_global_flags() {
   app_.add_option("--url", url_, "address of the controller")->envname("SCHEDULEARN_URL")->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
@@ -203,10 +216,13 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
   key("--cpus", "resources.cpus", "processor cores");
   key("--memory", "resources.memory", "main memory: 64GiB");
-  key("--image", "image", "container image");
+  key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
+  key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
+  c->add_option("--mount", submit_.mounts,
+                "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun or ranks");
   key("--framework", "framework", "pytorch, tensorflow, …");
-  key("-C,--workdir", "workdir", "working directory (default: here)");
+  key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
   key("--estimate", "time.estimate", "your estimate of its run time");
   key("--priority", "priority", "higher goes first");
@@ -450,6 +466,7 @@ void CommandLine::add_system_commands() {
   up->add_option("--token-file", up_.token_file,
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
+  add_containers(*up, up_.containers);
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
@@ -485,6 +502,7 @@ void CommandLine::add_system_commands() {
                     "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
                     "own --name and --data");
   serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
+  add_containers(*serve, agent_.containers);
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   command(app_, "version", "Print the version.", "  schedulearn version\n", [] {
     std::printf("schedulearn %s\n", version);
