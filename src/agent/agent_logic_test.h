@@ -44,7 +44,7 @@ class Ports : public AgentPorts {
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
-  std::vector<std::string> launched, prepared, abandoned, forgotten, fetched, freezes;
+  std::vector<std::string> images, launched, prepared, abandoned, forgotten, fetched, freezes;
   std::vector<wire::OfferCheckpoint> offers;
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;

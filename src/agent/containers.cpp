@@ -23,7 +23,7 @@
 namespace sl::agent {
 namespace {
 
-constexpr Duration look_interval = Duration::whole_seconds(10);
+constexpr Duration engine_interval = Duration::whole_seconds(10);
 constexpr Duration first_look_max = Duration::whole_seconds(2);
 constexpr int silent_max = 3;
 constexpr Duration sweep_interval = Duration::whole_seconds(600);
@@ -120,12 +120,12 @@ void Containers::look() {
     bool is_done = false;
   };
   const bool is_first = !next_look_.happened();
-  next_look_ = boot_now() + look_interval;
+  next_look_ = boot_now() + engine_interval;
   auto first = std::make_shared<First>();
   auto answer = std::make_shared<std::pair<Result<std::string>, std::string>>(std::string(), "");
   threads_.run([this, alive = std::weak_ptr(alive_), first, answer] {
     answer->second = container::find_socket(settings_.socket);
-    if (!answer->second.empty()) answer->first = engine_at(answer->second, look_interval).version();
+    if (!answer->second.empty()) answer->first = engine_at(answer->second, engine_interval).version();
     {
       const std::lock_guard lock(first->mutex);
       first->is_done = true;
@@ -304,7 +304,7 @@ void Containers::sweep() {
     loop_.post([this, alive, is_done = removed.ok()] {
       if (alive.expired()) return;
       is_sweeping_ = false;
-      if (!is_done) next_sweep_ = std::min(next_sweep_, boot_now() + look_interval);
+      if (!is_done) next_sweep_ = std::min(next_sweep_, boot_now() + engine_interval);
     });
   });
 }

@@ -35,8 +35,7 @@ struct ServerDescription {
   bool runs_containers = false;
   ResourceVector capacity;  // zero in a dimension: unknown, not enforced
   bool simulated = false;
-  bool in_pool =
-      false;  // its GPUs and those of all other servers of the pool are one to every job; only in simulations
+  bool in_pool = false;  // its GPUs and those of all other servers of the pool are one to every job; only in simulations
   std::optional<double> bandwidth_inside_bytes_per_s;   // between its GPUs
   std::optional<double> bandwidth_network_bytes_per_s;  // of its network card
 
