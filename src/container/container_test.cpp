@@ -54,11 +54,10 @@ TEST(PullReader, an_error_in_the_stream_is_the_end_of_it) {
 }
 
 RC_GTEST_PROP(PullReader, reads_the_same_in_pieces_of_any_size, (const std::vector<unsigned char>& cuts)) {
-  const std::string text =
-      R"({"status":"Downloading","progressDetail":{"current":10,"total":100},"id":"x"})"
-      "\r\n{\"a\n\n"
-      R"({"status":"Downloading","progressDetail":{"current":7,"total":9},"id":"z"})"
-      "\n";
+  const std::string text = R"({"status":"Downloading","progressDetail":{"current":10,"total":100},"id":"x"})"
+                           "\r\n{\"a\n\n"
+                           R"({"status":"Downloading","progressDetail":{"current":7,"total":9},"id":"z"})"
+                           "\n";
   PullReader reader;
   std::size_t at = 0;
   for (const unsigned char cut : cuts) {
@@ -84,15 +83,14 @@ TEST(ReadEnd, tells_exits_signals_and_what_could_not_be_started) {
 TEST(ReadEnd, a_job_that_was_killed_for_its_memory_says_how_much_it_had) {
   const auto end = read_end("exit 137\noom_kills 2\nmemory_peak 67108864\n", 64 << 20);
   EXPECT_EQ(end->failure_kind, "out_of_memory");
-  EXPECT_EQ(end->failure_message,
-            "it wanted more memory than the 64 MiB that it asked for; it had up to 64 MiB");
+  EXPECT_EQ(end->failure_message, "it wanted more memory than the 64 MiB that it asked for; it had up to 64 MiB");
   EXPECT_EQ(read_end("exit 0\noom_kills 2\n", 64 << 20)->failure_kind, "");
   EXPECT_EQ(read_end("signal 9\noom_kills 1\n", {})->failure_message, "its server had no memory left for it");
 }
 
 TEST(ReadEnd, what_a_job_may_have_written_instead_is_no_end) {
-  for (const char* text : {"", "exit", "exit ", "exit 256\n", "exit -1\n", "signal 65\n", "exit 1x\n", "memory_peak 1\n",
-                           "failed \n", "\0\0\0"})
+  for (const char* text : {"", "exit", "exit ", "exit 256\n", "exit -1\n", "signal 65\n", "exit 1x\n",
+                           "memory_peak 1\n", "failed \n", "\0\0\0"})
     EXPECT_FALSE(read_end(text, {})) << text;
 }
 
@@ -107,7 +105,8 @@ TEST_F(Folder, an_order_and_its_outcome_are_read_as_they_were_written) {
   EXPECT_EQ(read->named_folders.at(0).to, "/b");
   EXPECT_EQ(read->memory_bytes, 5);
   EXPECT_FALSE(read_outcome(path));
-  const Outcome outcome{.exit_code = 3, .signal = {}, .failure_kind = "", .failure_message = "", .memory_peak_bytes = 9};
+  const Outcome outcome{
+      .exit_code = 3, .signal = {}, .failure_kind = "", .failure_message = "", .memory_peak_bytes = 9};
   write_outcome(path, outcome);
   EXPECT_EQ(read_outcome(path), outcome);
 }

@@ -89,12 +89,14 @@ class Run {
   Engine engine_;
   Account account_;
   std::vector<Bind> binds_;
+  bool is_created_ = false;
   int process_ = -1;
 };
 
-// The container must not be left behind, and its failure must be known before this program ends.
+// Its failure must be known before this program ends. What an engine creates all the same is left to sweep(): a container
+// of that name may be a stranger's.
 Outcome Run::failed(const Error& error) {
-  (void)engine_.remove(order_.name);
+  if (is_created_) (void)engine_.remove(order_.name);
   Outcome outcome;
   const bool is_kind = error.code == "setup" || error.code == "image";
   outcome.failure_kind = is_kind ? error.code : "server_setup";
@@ -106,6 +108,7 @@ Outcome Run::failed(const Error& error) {
 Status Run::begin() {
   if (Status ready = make_ready(); !ready.ok()) return ready;
   if (Status created = create(); !created.ok()) return created;
+  is_created_ = true;
   if (Status started = engine_.start(order_.name); !started.ok()) return started;
   return look_at_first_process();
 }

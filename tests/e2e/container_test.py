@@ -239,6 +239,21 @@ class Behaviours:
         self.restart_agent()
         until(lambda: not self.engine.containers(), what="the container being removed")
 
+    # ---- the original ----
+    def test_the_request_of_the_original_s_readme_trains(self):
+        self.engine.import_image("nathansetyawan96/horovod:latest", engines.horovod_files())
+        keys = {"name": "Pytorch Mnist", "type": "Pytorch", "container_image": "nathansetyawan96/horovod", "command": "python pytorch/pytorch_mnist.py", "required_gpus": 2}
+        status, _, text = self.lab.request("POST", "/jobs", {**keys, "user": USER})
+        self.assertEqual(201, status, text)
+        job = self.lab.finished(json.loads(text)["id"], 120)
+        output = self.lab.output(job["id"])
+        self.assertEqual("succeeded", job["state"], output)
+        for rank in (0, 1):
+            losses = [float(line.split()[-1]) for line in output.splitlines() if line.startswith(f"rank {rank} of 2 step")]
+            self.assertEqual(12, len(losses), output)
+            self.assertLess(losses[-1], 0.7 * losses[0])
+        self.assertEqual(1, len({line.split()[-1] for line in output.splitlines() if "weights" in line}), output)
+
     # ---- many, and bad ones ----
     def test_a_hundred_of_them_leave_nothing(self):
         jobs = [self.submit(["true"], name=f"n{i}") for i in range(100)]

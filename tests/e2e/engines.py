@@ -12,6 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
+import unittest
 import urllib.parse
 
 from lab import until
@@ -213,3 +214,69 @@ def host_files(more=None):
     files.update(more or {})
     links = [(name, f"usr/{name}") for name in ("bin", "sbin", "lib", "lib64") if os.path.exists(f"/usr/{name}")]
     return tar_of(files, links, folders=("tmp", "usr", "proc", "sys", "dev", "etc", "etc/alternatives", "run", "var"))
+
+
+# Starts N copies as `horovodrun -np N -H HOST:SLOTS COMMAND` does, with Horovod's variables. Debian has no Horovod.
+HOROVODRUN = b"""#!/usr/bin/python3
+import os, subprocess, sys
+assert sys.argv[1] == "-np" and sys.argv[3] == "-H", sys.argv
+count, hosts, command = int(sys.argv[2]), sys.argv[4], sys.argv[5:]
+assert hosts == f"localhost:{count}", hosts
+ranks = [subprocess.Popen(command, env={**os.environ, "HOROVOD_RANK": str(rank), "HOROVOD_LOCAL_RANK": str(rank), "HOROVOD_SIZE": str(count)}) for rank in range(count)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+# Softmax regression on each copy's share of the pictures; the gradients are averaged through files in shared memory, as an allreduce would.
+PYTORCH_MNIST = b"""
+import gzip, os, time
+import numpy as np
+rank, size = int(os.environ["HOROVOD_RANK"]), int(os.environ["HOROVOD_SIZE"])
+def read(name, skip):
+    return np.frombuffer(gzip.open(f"/data/{name}.gz").read(), np.uint8, offset=skip)
+pictures = read("t10k-images-idx3-ubyte", 16).reshape(-1, 784)[rank::size] / np.float32(255)
+kinds = read("t10k-labels-idx1-ubyte", 8)[rank::size]
+weights = np.zeros((784, 10), np.float32)
+def averaged(gradient, step):
+    path = f"/dev/shm/gradient-{step}-"
+    np.save(f"{path}{rank}.new.npy", gradient)
+    os.rename(f"{path}{rank}.new.npy", f"{path}{rank}.npy")
+    while not all(os.path.exists(f"{path}{other}.npy") for other in range(size)):
+        time.sleep(0.001)
+    return sum(np.load(f"{path}{other}.npy") for other in range(size)) / size
+for step in range(12):
+    scores = pictures @ weights
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    scores /= scores.sum(axis=1, keepdims=True)
+    loss = -np.log(scores[np.arange(len(kinds)), kinds] + 1e-9).mean()
+    print(f"rank {rank} of {size} step {step} loss {loss:.4f}", flush=True)
+    scores[np.arange(len(kinds)), kinds] -= 1
+    weights -= 0.5 * averaged(pictures.T @ scores / len(kinds), step)
+print(f"rank {rank} weights {np.abs(weights).sum():.4f}", flush=True)
+"""
+
+
+def horovod_files():
+    """An image like the one that the original's README names, from this machine's Python, NumPy and pictures of clothes."""
+    numpy = pathlib.Path("/usr/lib/python3/dist-packages/numpy")
+    pictures = pathlib.Path("/usr/share/datasets/fashion-mnist")
+    if not numpy.exists() or not pictures.exists():
+        raise unittest.SkipTest("python3-numpy or dataset-fashion-mnist is not installed (tools/install run)")
+    paths = {pathlib.Path(os.path.realpath("/usr/bin/python3"))}
+    folders = [numpy, pathlib.Path(f"/usr/lib/{os.path.basename(os.path.realpath('/usr/bin/python3'))}")]
+    for folder in folders:
+        paths |= {path for path in folder.rglob("*") if path.is_file() and "/test" not in str(path) and "__pycache__" not in str(path)}
+    for binary in [path for path in paths if path.suffix == ".so" or path.parent.name == "bin"]:
+        said = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False).stdout
+        paths |= {pathlib.Path(word) for line in said.splitlines() for word in line.split() if word.startswith("/")}
+    files = {str(path).lstrip("/"): (path.read_bytes(), 0o755) for path in paths}
+    files = {("usr/" + name if name.startswith(("lib/", "lib64/")) else name): file for name, file in files.items()}
+    for name in ("t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"):
+        files[f"data/{name}"] = ((pictures / name).read_bytes(), 0o644)
+    files["usr/bin/horovodrun"] = (HOROVODRUN, 0o755)
+    files["usr/bin/busybox"] = (pathlib.Path(shutil.which("busybox")).read_bytes(), 0o755)
+    files["work/pytorch/pytorch_mnist.py"] = (PYTORCH_MNIST, 0o644)
+    files["etc/passwd"] = (b"root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n", 0o644)
+    files["etc/hosts"] = (b"127.0.0.1 localhost\n", 0o644)
+    python = os.path.basename(os.path.realpath("/usr/bin/python3"))
+    links = [("bin", "usr/bin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("usr/bin/sh", "busybox"), ("usr/bin/python3", python), ("usr/bin/python", python), ("pytorch", "work/pytorch")]
+    return tar_of(files, links)
