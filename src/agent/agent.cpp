@@ -15,6 +15,7 @@
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
+#include "agent/containers.h"
 #include "agent/controller_session.h"
 #include "agent/data_directory.h"
 #include "agent/failed_ends.h"
@@ -26,6 +27,8 @@
 #include "agent/log_reads.h"
 #include "agent/machine.h"
 #include "agent/meeting.h"
+#include "agent/process_trees.h"
+#include "agent/processes.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
 
@@ -84,6 +87,11 @@ class LiveAgent : public Agent, private AgentPorts {
                         },
                         [this](const wire::CheckpointRead& read) { send(read); },
                         [this](const wire::CheckpointProgress& progress) { send(progress); }}),
+        containers_(loop, settings.containers, settings.data_dir,
+                    {[this](const std::string& key, const Result<std::string>& digest) {
+                       logic_.on_image(key, digest, boot_now());
+                     },
+                     [this](const wire::ImageProgress& progress) { send(progress); }, [this] { call_again(); }}),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -98,6 +106,7 @@ class LiveAgent : public Agent, private AgentPorts {
   ~LiveAgent() override { ::close(lock_); }
 
   Status begin() {
+    containers_.look();
     logic_.restore_cluster(read_known_cluster(settings_.data_dir));
     if (Status ready = launcher_.connect(); !ready.ok()) return ready;
     for (const AttemptFiles::LeftCopy& left : files_.left_copies()) fetches_.remove_left(left.folder, left.record);
@@ -123,10 +132,15 @@ class LiveAgent : public Agent, private AgentPorts {
   void send(const wire::AgentMessage& message) override { controller_.send(message); }
   Status launch(const std::string& key, const wire::StartAttempt& order,
                 const std::vector<wire::AttemptPart>& parts) override {
-    const Result<LaunchOrder> prepared = files_.prepare(key, order, parts);
+    Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, containers_.python_path(key));
     abandon(key);
     if (!prepared.ok()) return prepared.error();
-    launcher_.send(to_fields(*prepared));
+    if (!order.spec.image) return launcher_.send(to_fields(prepared->launch)), Status();
+    int gpus = parts.empty() ? static_cast<int>(order.placement.gpus.size()) : 0;
+    for (const wire::AttemptPart& part : parts) gpus += part.gpus;
+    const auto contained = containers_.in_container(std::move(prepared->launch), order, gpus, prepared->place);
+    if (!contained.ok()) return contained.error();
+    launcher_.send(to_fields(*contained));
     return {};
   }
   Result<int> prepare(const std::string& key, const wire::StartAttempt& order) override {
@@ -156,7 +170,12 @@ class LiveAgent : public Agent, private AgentPorts {
     files_.on_signal(key, number);
     launcher_.send({"signal", key, std::to_string(number)});
   }
-  void forget(const std::string& key) override { launcher_.send({"forget", key}); }
+  void forget(const std::string& key) override {
+    launcher_.send({"forget", key});
+    containers_.forget(key);
+  }
+  void find_image(const std::string&, const wire::StartAttempt& order) override { containers_.find_image(order); }
+  void end_find_image(const std::string& key) override { containers_.end_find_image(key); }
   void renew(Instant until) override { launcher_.send({"lease", std::to_string(until.us)}); }
   void remember(const KnownCluster& cluster) override { write_known_cluster(settings_.data_dir, cluster); }
   void disconnect() override {
@@ -173,6 +192,7 @@ class LiveAgent : public Agent, private AgentPorts {
   void on_controller_message(const wire::ControllerMessage& message);
   void on_controller_lost();
   void on_requester_gone();
+  void call_again();
   void tick();
   void look_at_attempts();
   void look_at_job_files();
@@ -194,6 +214,7 @@ class LiveAgent : public Agent, private AgentPorts {
   LogReads log_reads_;
   CheckpointOffers offers_;
   CheckpointFetches fetches_;
+  Containers containers_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;         // at the last look
@@ -208,7 +229,8 @@ class LiveAgent : public Agent, private AgentPorts {
 // ---- the launcher ----
 
 void LiveAgent::on_launcher_message(const Fields& message) {
-  const auto state = to_state(message);
+  auto state = to_state(message);
+  if (state) state = containers_.explain(std::move(*state));
   if (state && !logic_.launcher_ready()) {
     on_state(failed_ends_.explain(*state));
   } else if (state && !(may_be_a_gpu_s_fault(*state) && failed_ends_.hold(*state, boot_now()))) {
@@ -216,13 +238,16 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   }
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
     logic_.on_launcher_listed();
+    containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
     say_hello();
   }
 }
 
 void LiveAgent::on_state(const LauncherState& state) {
   if (state.state == "exited") on_end(state.key);
+  const bool is_known = logic_.attempts().contains(state.key);
   logic_.on_launcher_state(state);
+  if (!is_known && containers_.is_one(state.key)) logic_.on_image(state.key, containers_.digest(state.key), boot_now());
   finish_if_ended();
 }
 
@@ -267,6 +292,7 @@ void LiveAgent::say_hello() {
   hello.gpus = gpus_->known_now();
   hello.keep = settings_.keep;
   hello.copies_checkpoints = true;
+  hello.container_engine = containers_.engine();
   logic_.on_session_opened(std::move(hello), boot_now());
   send_telemetry();
 }
@@ -293,6 +319,12 @@ void LiveAgent::on_requester_gone() {
   retention_.on_session_closed();
 }
 
+// What this server can run has changed: the next session begins with saying so.
+void LiveAgent::call_again() {
+  logic_.on_session_closed();
+  disconnect();
+}
+
 // ---- time ----
 
 void LiveAgent::tick() {
@@ -305,6 +337,7 @@ void LiveAgent::tick() {
   retention_.tick(now);
   offers_.tick(now);
   fetches_.tick();
+  containers_.tick(now);
   if (ticks_++ % ticks_per_telemetry == 0) send_telemetry();
   if (ended_) kill_jobs();
   tick_ = loop_.after(tick_interval, [this] { tick(); });
@@ -360,6 +393,8 @@ bool LiveAgent::remove_job_files(const JobFolders& folders) {
 
 // Whether this is an attempt's process or a descendant of one.
 bool LiveAgent::is_ours(std::int64_t pid) const {
+  const std::string mark = started_with(static_cast<pid_t>(pid), tree_variable);
+  if (!mark.empty() && mark.starts_with(settings_.data_dir + "/attempts/")) return true;  // it may be in a container
   constexpr int generations_max = 64;
   for (int generation = 0; pid > 1 && generation < generations_max; ++generation, pid = parent_of(pid)) {
     for (const auto& [key, attempt] : logic_.attempts()) {

@@ -6,12 +6,19 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "net/event_loop.h"
 #include "wire/retention.h"
 
 namespace sl::agent {
+
+struct ContainerSettings {
+  std::string socket;               // of the engine; empty: the first of the usual places where one answers; "none"
+  std::vector<std::string> mounts;  // folders of which jobs may mount parts
+  bool allow_root = false;          // whether containers may run as root
+};
 
 struct AgentSettings {
   std::string controller_url = "http://127.0.0.1:5000";
@@ -25,7 +32,8 @@ struct AgentSettings {
   std::string version = "0.1.0";
   std::uint64_t job_open_files = 0;  // how many files a job may have open (RLIMIT_NOFILE); 0: as many as the agent
   wire::RetentionRule keep = {};     // for the files of finished jobs
-  std::string launcher_program;      // empty: schedulearn-launcher next to this program
+  ContainerSettings containers = {};
+  std::string launcher_program;  // empty: schedulearn-launcher next to this program
 };
 
 class Agent {

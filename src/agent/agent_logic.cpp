@@ -16,6 +16,8 @@ int signal_number(const std::string& name) {
   return at == numbers.end() ? SIGTERM : at->second;
 }
 
+bool is_being_brought(const HeldAttempt& attempt) { return attempt.is_fetching || attempt.awaits_image; }
+
 bool is_prepared(const HeldAttempt& attempt) { return attempt.report.state == "prepared"; }
 
 }  // namespace
@@ -55,6 +57,7 @@ void AgentLogic::on_session_closed() {
 void AgentLogic::drop_waiting() {
   std::erase_if(attempts_, [&](const auto& item) {
     if (item.second.is_fetching) ports_.end_fetch(item.first, false);
+    if (item.second.awaits_image) ports_.end_find_image(item.first);
     if (is_prepared(item.second)) ports_.abandon(item.first);
     return item.second.waiting.has_value();
   });
@@ -144,10 +147,12 @@ void AgentLogic::start(const wire::StartAttempt& order) {
   attempt.report.incarnation = order.incarnation;
   attempt.report.state = "starting";
   attempt.is_fetching = order.checkpoint.has_value();
-  if (attempt.is_fetching || !are_free(order.placement.gpus, order.incarnation, order.neighbours))
-    attempt.waiting = order;
-  if (attempt.is_fetching) return ports_.fetch(key, order);
-  if (!attempt.waiting) begin(key, order);
+  attempt.awaits_image = order.spec.image.has_value();
+  if (!is_being_brought(attempt) && are_free(order.placement.gpus, order.incarnation, order.neighbours))
+    return begin(key, order);
+  attempt.waiting = order;
+  if (attempt.is_fetching) ports_.fetch(key, order);
+  if (attempt.awaits_image) ports_.find_image(key, order);
 }
 
 // What is being fetched may be elsewhere now, or lost.
@@ -166,11 +171,26 @@ void AgentLogic::on_fetched(const std::string& key, const Result<wire::Checkpoin
   if (at == attempts_.end() || !at->second.is_fetching) return;
   at->second.is_fetching = false;
   if (!copy.ok()) {
+    if (std::exchange(at->second.awaits_image, false)) ports_.end_find_image(key);
     at->second.waiting.reset();
     return fail(key, copy.error());
   }
   at->second.report.checkpoint_copy = *copy;
   launch_waiting();
+}
+
+void AgentLogic::on_image(const std::string& key, const Result<std::string>& digest, Instant now) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return;
+  if (digest.ok()) at->second.report.image = *digest;
+  if (!at->second.awaits_image) return;
+  if (in_session_ && now >= lease_until_) return disconnect();
+  at->second.awaits_image = false;
+  if (digest.ok()) return launch_waiting();
+  if (at->second.is_fetching) ports_.end_fetch(key, false);
+  at->second.is_fetching = false;
+  at->second.waiting.reset();
+  fail(key, digest.error());
 }
 
 void AgentLogic::on_offered(wire::CheckpointOffered offered) {
@@ -239,7 +259,7 @@ bool AgentLogic::are_free(const std::vector<int>& gpus, const Incarnation& self,
 void AgentLogic::launch_waiting() {
   for (auto& [key, attempt] : attempts_) {
     const Incarnation& self = attempt.report.incarnation;
-    if (attempt.waiting && !attempt.is_fetching && !is_prepared(attempt) &&
+    if (attempt.waiting && !is_being_brought(attempt) && !is_prepared(attempt) &&
         are_free(attempt.waiting->placement.gpus, self, attempt.waiting->neighbours)) {
       const wire::StartAttempt order = std::move(*attempt.waiting);
       attempt.waiting.reset();
@@ -258,6 +278,7 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
     if (attempt.is_fetching) ports_.end_fetch(key, true);
+    if (attempt.awaits_image) ports_.end_find_image(key);
     if (is_prepared(attempt)) ports_.abandon(key);
     attempts_.erase(at);
     report_lost(order.incarnation);

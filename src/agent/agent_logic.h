@@ -44,6 +44,9 @@ class AgentPorts {
   virtual void fetch(const std::string& key, const wire::StartAttempt& order) = 0;
   // It is of no use any more, or for now: what has come stays for another try, unless `discards`.
   virtual void end_fetch(const std::string& key, bool discards) = 0;
+  // Sees to it that the image of the attempt's container is here, then calls on_image().
+  virtual void find_image(const std::string& key, const wire::StartAttempt& order) = 0;
+  virtual void end_find_image(const std::string& key) = 0;  // it is of no use any more, or for now
   // An attempt on another server needs a checkpoint that was left here; then on_offered() is called.
   virtual void offer(const wire::OfferCheckpoint& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
@@ -60,6 +63,7 @@ struct HeldAttempt {
   // For GPUs that another attempt has not left yet, for its checkpoint, or, prepared, for the other servers.
   std::optional<wire::StartAttempt> waiting;
   bool is_fetching = false;                          // its checkpoint
+  bool awaits_image = false;                         // of its container
   std::optional<wire::ThawAttempt> waiting_to_thaw;  // for its GPUs
 };
 
@@ -77,6 +81,9 @@ class AgentLogic {
   void on_checkpoint(const std::string& key, std::int64_t bytes, std::optional<double> seconds);
   // Its checkpoint is here, or there is none to be had; or it cannot be brought here ("server_setup").
   void on_fetched(const std::string& key, const Result<wire::CheckpointCopy>& copy, Instant now);
+  // The image of its container is here, under this digest or id; or it cannot be had ("image", "server_setup"). Also for
+  // an attempt that runs, once it is known again.
+  void on_image(const std::string& key, const Result<std::string>& digest, Instant now);
   void on_offered(wire::CheckpointOffered offered);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.

@@ -39,6 +39,52 @@ TEST_F(AgentLogicTest, starts_an_attempt_once_however_often_it_is_told) {
   EXPECT_EQ(ports.last_report().pid, 77);  // it reports its state again
 }
 
+wire::StartAttempt in_container() {
+  wire::StartAttempt order;
+  order.incarnation = {"", 5, 1, 0};
+  order.placement.gpus = {0};
+  order.spec.image = "a/b";
+  return order;
+}
+
+TEST_F(AgentLogicTest, an_attempt_in_a_container_starts_once_its_image_is_there) {
+  give(in_container());
+  EXPECT_EQ(ports.images, std::vector<std::string>{"5.1"});
+  EXPECT_TRUE(ports.launched.empty());
+  give(in_container());  // repeated
+  EXPECT_EQ(ports.images.size(), 1U);
+  logic.on_image("5.1", std::string("a/b@sha256:1"), now);
+  EXPECT_EQ(ports.launched, std::vector<std::string>{"5.1"});
+  logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 7});
+  EXPECT_EQ(ports.last_report().image, "a/b@sha256:1");
+}
+
+TEST_F(AgentLogicTest, an_image_that_cannot_be_had_is_the_end_of_the_attempt_and_frees_its_gpus) {
+  give(in_container());
+  logic.on_image("5.1", not_found("image", "no such image"), now);
+  EXPECT_EQ(ports.last_report().state, "exited");
+  EXPECT_EQ(ports.last_report().failure_kind, "image");
+  order_start(2);
+  EXPECT_EQ(ports.launched, std::vector<std::string>{"5.2"});
+}
+
+TEST_F(AgentLogicTest, an_image_that_is_not_wanted_any_more_is_not_waited_for) {
+  give(in_container());
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled"});
+  EXPECT_EQ(ports.images, (std::vector<std::string>{"5.1", "end 5.1"}));
+  EXPECT_EQ(ports.last_report().failure_kind, "lost");
+  logic.on_image("5.1", std::string("a/b@sha256:1"), now);  // it came all the same
+  EXPECT_TRUE(ports.launched.empty());
+}
+
+TEST_F(AgentLogicTest, nothing_starts_by_an_image_that_comes_after_the_lease) {
+  give(in_container());
+  now += Duration::whole_seconds(31);
+  logic.on_image("5.1", std::string("a/b@sha256:1"), now);
+  EXPECT_TRUE(ports.launched.empty());
+  EXPECT_EQ(ports.disconnects, 1);
+}
+
 TEST_F(AgentLogicTest, tells_at_once_that_the_server_cannot_start_an_attempt) {
   ports.cannot_launch = unavailable("server_setup", "no space left");
   order_start();

@@ -1,5 +1,6 @@
 #include "agent/attempt_files.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -49,7 +50,14 @@ AttemptFiles::AttemptFiles(AttemptFilesSettings settings)
 
 namespace {
 
+// A container sees the folder but can write only what is in it for the job, which must exist: it may have another user.
+void make_visible(const std::string& attempt_dir) {
+  ::chmod(attempt_dir.c_str(), 0711);
+  for (const char* name : {"/metrics.jsonl", "/error"}) std::ofstream(attempt_dir + name, std::ios::app);
+}
+
 Status check_python_environment(const wire::JobSpec& spec) {
+  if (spec.image) return {};
   const std::string python = missing_python_environment(spec);
   if (python.empty()) return {};
   return invalid("setup", "the job's Python environment is not on this server: there is no " + python);
@@ -63,8 +71,8 @@ Status AttemptFiles::make_ready(const std::string& key, const wire::StartAttempt
   return job_dir.ok() ? Status() : job_dir.error();
 }
 
-Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order,
-                                          std::vector<wire::AttemptPart> parts) {
+Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order,
+                                                     std::vector<wire::AttemptPart> parts, std::string python_path) {
   if (const Status has = check_python_environment(order.spec); !has.ok()) return has.error();
   Result<std::string> job_dir = folders_.make(key, order.first);
   if (!job_dir.ok()) return job_dir.error();
@@ -72,6 +80,7 @@ Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::St
   paths.attempt_dir = folders_.of_attempt(key);
   paths.job_dir = std::move(*job_dir);
   paths.python = python_folder();
+  paths.python_path = std::move(python_path);
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
   paths.controller_url = settings_.controller_url;
   if (parts.empty()) {
@@ -95,7 +104,8 @@ Result<LaunchOrder> AttemptFiles::prepare(const std::string& key, const wire::St
   launch.gpus = join_gpus(order.placement.gpus);
   launch.arguments = execution.arguments;
   launch.environment = execution.environment;
-  return launch;
+  if (order.spec.image) make_visible(paths.attempt_dir);
+  return Prepared{std::move(launch), std::move(paths)};
 }
 
 Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, const wire::StartAttempt& order) {
@@ -107,9 +117,13 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
   place.folder = checkpoint_folder(order, paths);
   while (place.folder.size() > 1 && place.folder.ends_with('/')) place.folder.pop_back();
   const bool is_named = !place.folder.starts_with(paths.job_dir);
-  if (is_named && !std::filesystem::is_directory(order.spec.workdir))
+  if (is_named && order.spec.image && ::geteuid() == 0 && order.spec.user != "root")
+    return invalid("checkpoint-refused", place.folder + " is a folder of " + order.spec.user +
+                                             ", into which the agent copies nothing as root");
+  const bool has_workdir = !order.spec.image || !order.spec.workdir.empty();
+  if (is_named && has_workdir && !std::filesystem::is_directory(order.spec.workdir))
     return invalid("checkpoint-refused", "there is no folder " + order.spec.workdir);  // a job cannot start either
-  if (is_named && contains(place.folder, order.spec.workdir))
+  if (is_named && has_workdir && contains(place.folder, order.spec.workdir))
     return invalid("checkpoint-refused", place.folder + " is the job's working directory or contains it");
   const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job);
   if (has_own) place.folder += "/" + order.checkpoint->subfolder;

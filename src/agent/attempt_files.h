@@ -11,6 +11,7 @@
 #include "agent/attempt_folders.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/checkpoint_writer.h"
+#include "agent/environment.h"
 #include "agent/metrics.h"
 
 namespace sl::agent {
@@ -28,9 +29,13 @@ class AttemptFiles {
 
   // Makes the attempt's folders. Errors: "setup", and those of AttemptFolders::make.
   Status make_ready(const std::string& key, const wire::StartAttempt& order);
-  // The same, and what the launcher shall start there. `parts`: as for make_execution.
-  Result<LaunchOrder> prepare(const std::string& key, const wire::StartAttempt& order,
-                              std::vector<wire::AttemptPart> parts);
+  // The same, and what the launcher shall start there. `parts`: as for make_execution. `python_path`: as in AttemptPlace.
+  struct Prepared {
+    LaunchOrder launch;
+    AttemptPlace place;
+  };
+  Result<Prepared> prepare(const std::string& key, const wire::StartAttempt& order,
+                           std::vector<wire::AttemptPart> parts, std::string python_path = "");
   // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
   // folders, so the errors are the same.
   Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);

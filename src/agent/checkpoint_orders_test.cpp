@@ -17,6 +17,8 @@ class FetchPorts : public AgentPorts {
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     note("fetch " + key + " from " + order.checkpoint->server);
   }
+  void find_image(const std::string&, const wire::StartAttempt&) override {}
+  void end_find_image(const std::string&) override {}
   void end_fetch(const std::string& key, bool discards) override { note((discards ? "discard " : "interrupt ") + key); }
   void offer(const wire::OfferCheckpoint& order) override { note("offer " + key_of(order.source)); }
   void signal(const std::string&, int) override {}

@@ -40,6 +40,16 @@ std::vector<std::string> shell(const std::string& line) {
   return {"/bin/bash", "-c", "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\nset -o pipefail\n" + line};
 }
 
+// The same where there may be no bash (agent/init_main.cpp), and so no pipefail.
+std::vector<std::string> shell_of_image(const std::string& line) {
+  return {"/bin/bash", "-c",
+          "trap 'exit $?' HUP INT QUIT TERM USR1 USR2\n(set -o pipefail) 2>/dev/null && set -o pipefail\n" + line};
+}
+
+std::vector<std::string> shell_for(const wire::JobSpec& spec, const std::string& line) {
+  return spec.image ? shell_of_image(line) : shell(line);
+}
+
 // Where the processes of an attempt meet: on its first server.
 struct Meeting {
   std::string address;
@@ -116,7 +126,8 @@ Ranks ranks_of(const wire::StartAttempt& order, const Parts& parts) {
 
 std::vector<std::string> ranks_command(const wire::StartAttempt& order, const Parts& parts) {
   std::vector<std::string> arguments = {"/proc/self/exe", "ranks", to_text(ranks_of(order, parts).here)};
-  for (std::string& argument : shell(as_line(order.spec.command))) arguments.push_back(std::move(argument));
+  for (std::string& argument : shell_for(order.spec, as_line(order.spec.command)))
+    arguments.push_back(std::move(argument));
   return arguments;
 }
 
@@ -263,26 +274,40 @@ Execution make_execution(const wire::StartAttempt& order, const std::vector<wire
   const wire::CommandLine& command = order.spec.command;
   if (order.spec.launch == "torchrun") {
     const std::string line = wire::with_torchrun(command, torchrun(order, parts, place)).value_or(as_line(command));
-    execution.arguments = shell(line);
+    execution.arguments = shell_for(order.spec, line);
     execution.required = first_program(line);
+  } else if (order.spec.launch == "horovod") {
+    const std::string line =
+        fmt::format("horovodrun -np {0} -H localhost:{0} {1}", order.placement.gpus.size(), as_line(command));
+    execution.arguments = shell_for(order.spec, line);
+    execution.required = "horovodrun";
   } else if (order.spec.launch == "ranks") {
     execution.arguments = ranks_command(order, parts);
   } else if (order.spec.launch == "mpi") {
     execution.arguments = mpi_command(order, parts, place);
     execution.required = order.placement.rank == 0 ? "mpirun" : "orted";
   } else if (const auto* line = std::get_if<std::string>(&command)) {
-    execution.arguments = shell(*line);
+    execution.arguments = shell_for(order.spec, *line);
     execution.required = first_program(*line);
   } else {
     execution.arguments = std::get<std::vector<std::string>>(command);
   }
   Environment environment;
-  pass_on(own, environment);
+  if (order.spec.image) {
+    environment["USER"] = environment["LOGNAME"] = order.spec.user;
+    if (!place.python_path.empty()) environment["PYTHONPATH"] = place.python_path;
+  } else {
+    pass_on(own, environment);
+  }
   environment["OMP_NUM_THREADS"] = "1";  // one thread unless the job asks for more; also makes results repeatable
   for (const auto& [name, value] : order.spec.env) environment[name] = value;
   add_ours(order, parts, place, environment);
-  const std::string home = environment.count("HOME") != 0 ? environment["HOME"] : "/";
   execution.workdir = order.spec.workdir;
+  if (order.spec.image) {  // whose user's home it is, and where the image begins, is known where it runs
+    for (const auto& [name, value] : environment) execution.environment.push_back(name + "=" + value);
+    return execution;
+  }
+  const std::string home = environment.count("HOME") != 0 ? environment["HOME"] : "/";
   if (!execution.workdir.empty() && execution.workdir[0] == '~') execution.workdir = home + execution.workdir.substr(1);
   if (execution.workdir.empty()) execution.workdir = home;
   environment["PWD"] = execution.workdir;

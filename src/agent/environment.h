@@ -22,8 +22,9 @@ struct AttemptPlace {
   std::string torchrun;     // path of schedulearn_torchrun.py
   std::string python;       // folder that `import schedulearn` finds
   std::string controller_url;
-  int port = 0;           // free on this server, for processes to meet on
-  std::string interface;  // the network interface by which the other servers reach this one; empty: unknown
+  int port = 0;             // free on this server, for processes to meet on
+  std::string python_path;  // with an image: PYTHONPATH as the image sets it
+  std::string interface;    // the network interface by which the other servers reach this one; empty: unknown
 };
 
 struct Execution {

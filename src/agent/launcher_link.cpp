@@ -26,15 +26,14 @@ namespace fs = std::filesystem;
 constexpr int connect_tries = 500;
 constexpr auto connect_interval = std::chrono::milliseconds(10);
 
-// The folder of this program; without /proc, as the kernel was told to run it.
-std::string own_folder() {
+}  // namespace
+
+std::string program_folder() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   const auto* name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return (failed ? fs::absolute(name ? name : ".") : program).parent_path();
 }
-
-}  // namespace
 
 bool LauncherLink::try_socket() {
   const int folder = ::open(settings_.data_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -52,7 +51,7 @@ bool LauncherLink::try_socket() {
 }
 
 Status LauncherLink::start_launcher() const {
-  std::string program = settings_.program.empty() ? own_folder() + "/schedulearn-launcher" : settings_.program;
+  std::string program = settings_.program.empty() ? program_folder() + "/schedulearn-launcher" : settings_.program;
   if (::access(program.c_str(), X_OK) != 0)
     return internal_error("launcher-missing", "the program that starts jobs is missing: " + program)
         .hint("install schedulearn again");

@@ -13,6 +13,9 @@
 
 namespace sl::agent {
 
+// The folder of this program, where its helpers are; without /proc, as the kernel was told to run it.
+std::string program_folder();
+
 struct LauncherSettings {
   std::string data_dir;
   std::string program;           // empty: schedulearn-launcher next to this program

@@ -59,7 +59,7 @@ std::vector<int> split_gpus(const std::string& text) {
 Fields to_fields(const LaunchOrder& order) {
   Fields fields = {"start",
                    order.key,
-                   order.fenced ? "1" : "0",
+                   std::to_string((order.fenced ? 1 : 0) + (order.has_container ? 2 : 0)),
                    order.workdir,
                    order.output,
                    order.required,
@@ -75,15 +75,17 @@ std::optional<LaunchOrder> to_launch_order(const Fields& f) {
   if (f.size() < fixed || f[0] != "start" || f[1].empty() || f[1].find('/') != std::string::npos) return std::nullopt;
   const auto arguments = static_cast<std::size_t>(std::atoi(f[7].c_str()));
   if (arguments == 0 || f.size() < fixed + arguments) return std::nullopt;
+  const int kind = std::atoi(f[2].c_str());
   const auto middle = f.begin() + static_cast<std::ptrdiff_t>(fixed + arguments);
   return LaunchOrder{f[1],
-                     f[2] == "1",
+                     (kind & 1) != 0,
                      f[3],
                      f[4],
                      f[5],
                      f[6],
                      Fields(f.begin() + static_cast<std::ptrdiff_t>(fixed), middle),
-                     Fields(middle, f.end())};
+                     Fields(middle, f.end()),
+                     (kind & 2) != 0};
 }
 
 Fields to_fields(const LauncherState& s) {

@@ -1,14 +1,14 @@
 // The messages between agent and launcher over a Unix socket: frames of a 4-byte length (host order) and fields that
 // each end with a zero byte; the first field is the verb.
 //
-//   agent -> launcher   start KEY FENCED CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
+//   agent -> launcher   start KEY KIND CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
 //                       freeze KEY   thaw KEY   lease UNTIL_US   list   shutdown
 //   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
 //                             FROZEN
 //                       listed
 //
-// KEY is that of an incarnation (model/incarnation.h). FENCED is 1 if the attempt must end with the lease, whose time
-// is in CLOCK_BOOTTIME. Empty fields are unknown.
+// KEY is that of an incarnation (model/incarnation.h). KIND is a sum: 1 if the attempt must end with the lease, whose time
+// is in CLOCK_BOOTTIME; 2 if it has a container. Empty fields are unknown.
 #pragma once
 
 #include <optional>
@@ -49,6 +49,8 @@ struct LaunchOrder {
   std::string required;  // a program that must exist besides arguments[0]; empty: none
   std::string gpus;      // "0,1"
   Fields arguments, environment;
+  bool has_container =
+      false;  // processes of its tree are not descendants of its leader: the container engine starts them
 };
 Fields to_fields(const LaunchOrder& order);
 std::optional<LaunchOrder> to_launch_order(const Fields& fields);

@@ -39,7 +39,8 @@ ProcessRuntime::ProcessRuntime(std::string data_dir, Journal& journal, std::uint
 Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   Started started;
   started.key = order.key, started.gpus = order.gpus, started.fenced = order.fenced, started.boot = boot_;
-  started.cgroup = cgroups_.make(order.key);
+  // A container has control groups of its engine; so its tree is found as where there are none.
+  if (!order.has_container) started.cgroup = cgroups_.make(order.key);
   const std::string cgroup = started.cgroup;
   const Surroundings surroundings = {attempt_folder(dir_, order.key), journal_.descriptor(), files_,
                                      cgroups_.version()};
@@ -47,7 +48,9 @@ Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   if (!begun.ok() || begun->cgroup.empty()) remove_cgroup(cgroup);
   if (!begun.ok()) return begun.error();
   leaders_[order.key] = {static_cast<pid_t>(begun->pid), -1};
-  trees_.add(order.key, tree_of(dir_, *begun));
+  ProcessTree tree = tree_of(dir_, *begun);
+  tree.has_container = order.has_container;
+  trees_.add(order.key, std::move(tree));
   started_[order.key] = *begun;
   return begun->pid;
 }

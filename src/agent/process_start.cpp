@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,44 +9,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "agent/cgroups.h"
 #include "agent/clocks.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
+#include "agent/programs.h"
 #include "agent/spawn.h"
 
 namespace sl::agent {
 namespace {
-
-std::string value_of(const Fields& environment, std::string_view name) {
-  for (const std::string& entry : environment) {
-    if (entry.size() > name.size() && entry.compare(0, name.size(), name) == 0 && entry[name.size()] == '=')
-      return entry.substr(name.size() + 1);
-  }
-  return "";
-}
-
-bool is_program(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
-}
-
-// The path of a command, by the job's own PATH and working directory; empty if there is none.
-std::string find_program(const std::string& command, const std::string& workdir, const Fields& environment) {
-  if (command.find('/') != std::string::npos) {
-    const std::string path = command[0] == '/' ? command : workdir + "/" + command;
-    return is_program(path) ? path : "";
-  }
-  std::istringstream folders(value_of(environment, "PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = (folder.empty() ? workdir : folder) + "/" + command;
-    if (is_program(path)) return path;
-  }
-  return "";
-}
 
 std::vector<char*> pointers(const Fields& texts) {
   std::vector<char*> result;
@@ -76,23 +49,10 @@ struct Image {
 };
 
 Result<Image> prepare(const LaunchOrder& order, const std::string& mark) {
-  struct stat info {};
-  const auto failed = [](const std::string& why) { return invalid("setup", why); };
-  const auto missing = [&](const std::string& command) {
-    const std::string path = command[0] == '/' ? command : order.workdir + "/" + command;
-    const bool is_file =
-        command.find('/') != std::string::npos && ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-    const bool is_line = !is_file && command.find(' ') != std::string::npos;
-    return failed((is_file ? "not executable (chmod +x): " : "no such command: ") + command +
-                  (is_line ? " (this was one word in quotes; each word must be one of its own)" : ""));
-  };
-  if (::stat(order.workdir.c_str(), &info) != 0) return failed("no such working directory: " + order.workdir);
-  if (!S_ISDIR(info.st_mode)) return failed("the working directory is not a directory: " + order.workdir);
-  if (!order.required.empty() && find_program(order.required, order.workdir, order.environment).empty())
-    return missing(order.required);
+  Result<std::string> program = check_program(order.arguments[0], order.required, order.workdir, order.environment);
+  if (!program.ok()) return program.error();
   Image image;
-  image.program = find_program(order.arguments[0], order.workdir, order.environment);
-  if (image.program.empty()) return missing(order.arguments[0]);
+  image.program = std::move(*program);
   image.variables = order.environment;
   image.variables.push_back(std::string(tree_variable) + "=" + mark);
   image.arguments = pointers(order.arguments);

@@ -50,7 +50,7 @@ const ProcessTree* ProcessTrees::find(const std::string& key) const {
 // Whether it is worth checking all processes of the machine. What one of our attempts has started and abandoned is our
 // child; if all our children are leaders, nothing has escaped.
 bool ProcessTrees::may_have_strays(const ProcessTree& tree) const {
-  if (!tree.is_own) return true;
+  if (!tree.is_own || tree.has_container) return true;
   const auto children = own_children();
   return !children || std::any_of(children->begin(), children->end(),
                                   [&](pid_t child) { return child != helper_ && !is_leader(child); });

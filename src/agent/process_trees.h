@@ -27,7 +27,8 @@ struct ProcessTree {
   std::string mark;
   bool is_own = true;  // its leader is a child of this process and not waited for yet: the number is certainly still
                        // its own
-  bool leader_ended = false;  // false: unknown
+  bool has_container = false;  // it may have processes that are no descendants of this process
+  bool leader_ended = false;   // false: unknown
 };
 
 class ProcessTrees {

@@ -60,6 +60,10 @@ agent::AgentSettings agent_settings() {
   return settings;
 }
 
+agent::ContainerSettings container_settings(const cli::ContainerOptions& options) {
+  return {options.socket, options.mounts, options.allow_root};
+}
+
 Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop& loop,
                                                                  const cli::ControllerOptions& options) {
   const auto listen = parse_listen(options.listen);

@@ -23,6 +23,8 @@ std::uint64_t raise_file_limit();
 // With what all agents of this program have in common. Raises the limit of open files, but not that of jobs.
 agent::AgentSettings agent_settings();
 
+agent::ContainerSettings container_settings(const cli::ContainerOptions& options);
+
 Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop& loop,
                                                                  const cli::ControllerOptions& options);
 

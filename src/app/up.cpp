@@ -169,6 +169,7 @@ void Up::give_up() {
 int up_role(const cli::UpOptions& options) {
   agent::AgentSettings settings = agent_settings();
   settings.keep = options.keep;
+  settings.containers = container_settings(options.containers);
   const auto simulated =
       options.simulate.empty() ? Result<SimulatedServers>(SimulatedServers()) : parse_simulate(options.simulate);
   if (!simulated.ok()) return fail(simulated.error());

@@ -12,6 +12,7 @@
 
 #include "base/whole_number.h"
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/interventions.h"
 #include "cli/research.h"
 #include "cli/set.h"
@@ -137,27 +138,6 @@ class CommandLine {
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
-// `what`: what is kept of finished jobs; `too_large`: when the limit of size is exceeded.
-void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what,
-                   const std::string& too_large) {
-  const auto set_age = [&rule](const std::string& text) {
-    const auto seconds = wire::parse_duration_s(text);
-    if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
-    rule.age_s = *seconds;
-  };
-  const auto set_bytes = [&rule](const std::string& text) {
-    const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
-    if (!bytes.ok()) throw CLI::ValidationError("--keep-size", bytes.error().message);
-    rule.bytes = *bytes;
-  };
-  command.add_option_function<std::string>("--keep", set_age,
-                                           "how long to keep " + what + " of finished jobs (90d; 0: for ever)");
-  command.add_option("--keep-jobs", rule.jobs, "of how many finished jobs to keep " + what + " (0: all)")
-      ->check(between(0, 1'000'000'000));
-  command.add_option_function<std::string>("--keep-size", set_bytes,
-                                           "remove the oldest while " + too_large + ": 50GiB (0: never)");
-}
-
 void CommandLine::add_global_flags() {
   app_.add_option("--url", url_, "address of the controller")->envname("SCHEDULEARN_URL")->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
@@ -206,10 +186,13 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
   key("--cpus", "resources.cpus", "processor cores");
   key("--memory", "resources.memory", "main memory: 64GiB");
-  key("--image", "image", "container image");
-  key("--launch", "launch", "none, torchrun, ranks or mpi");
+  key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
+  key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
+  c->add_option("--mount", submit_.mounts,
+                "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
+  key("--launch", "launch", "none, torchrun, ranks, mpi or (with an image) horovod");
   key("--framework", "framework", "pytorch, tensorflow, …");
-  key("-C,--workdir", "workdir", "working directory (default: here)");
+  key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
   key("--estimate", "time.estimate", "your estimate of its run time");
   key("--priority", "priority", "higher goes first");
@@ -450,6 +433,7 @@ void CommandLine::add_system_commands() {
   up->add_option("--token-file", up_.token_file,
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
+  add_containers(*up, up_.containers);
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
@@ -485,6 +469,7 @@ void CommandLine::add_system_commands() {
                     "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
                     "own --name and --data");
   serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
+  add_containers(*serve, agent_.containers);
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   command(app_, "version", "Print the version.", "  schedulearn version\n", [] {
     std::printf("schedulearn %s\n", version);

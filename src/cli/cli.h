@@ -4,12 +4,20 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "net/http_client.h"
 #include "wire/retention.h"
 
 namespace sl::cli {
+
+// Of the agent of a server, for jobs in containers.
+struct ContainerOptions {
+  std::string socket;               // of the engine; empty: the first of the usual places where one answers; "none"
+  std::vector<std::string> mounts;  // folders of which jobs may mount parts
+  bool allow_root = false;          // containers of root's jobs run as root
+};
 
 struct UpOptions {
   std::string data;      // never empty
@@ -18,6 +26,7 @@ struct UpOptions {
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
+  ContainerOptions containers = {};
 };
 struct ControllerOptions {
   std::string data;
@@ -34,6 +43,7 @@ struct AgentOptions {
   std::string gpu_type;
   std::string token_file;
   wire::RetentionRule keep = {};
+  ContainerOptions containers = {};
 };
 
 // Answers GET requests in this process. `on_data` as in net::fetch_stream; without it the body is in the answer.

@@ -75,6 +75,13 @@ std::string tally_text(const json::value& tally) {
   return text;
 }
 
+// "simulated GPUs, podman 4.3.1"
+std::string kind_text(const json::value& server) {
+  const bool simulated = value_at(server, "simulated") == json::value(true);
+  const std::string engine = text_at(server, "container_engine");
+  return (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
+}
+
 }  // namespace
 
 int cluster_status(const Context& context) {
@@ -109,11 +116,10 @@ int cluster_status(const Context& context) {
     std::size_t free = 0;
     for (const json::value& gpu : value_at(server, "gpus").as_array()) free += text_at(gpu, "condition") == "free";
     any_down = any_down || text_at(server, "state") != "up";
-    table.add(
-        {text_at(server, "name"), text_at(server, "state"), std::to_string(value_at(server, "gpus").as_array().size()),
-         std::to_string(free), percent(value_at(server, "cpu_utilization_pct")), memory_text(server),
-         size_text(value_at(server, "job_files_bytes")),
-         text_at(server, "state_reason", value_at(server, "simulated") == json::value(true) ? "simulated GPUs" : "")});
+    table.add({text_at(server, "name"), text_at(server, "state"),
+               std::to_string(value_at(server, "gpus").as_array().size()), std::to_string(free),
+               percent(value_at(server, "cpu_utilization_pct")), memory_text(server),
+               size_text(value_at(server, "job_files_bytes")), text_at(server, "state_reason", kind_text(server))});
   }
   if (table.empty()) {
     std::printf("No server has joined. Add this machine:  schedulearn agent run --join %s\n", context.url.c_str());

@@ -14,6 +14,7 @@ struct SubmitOptions {
   std::vector<std::string> set;             // key=value pairs for the job file
   std::map<std::string, std::string> keys;  // flags that stand for keys of the job file: "gpus" -> "2"
   std::vector<std::string> env;
+  std::vector<std::string> mounts;
   bool clean_env = false;  // nothing of the environment it is submitted from
   bool follow = false;
   bool wait = false;

@@ -151,12 +151,22 @@ std::string deadline_text(const json::value& job) {
   return clock_text(deadline) + (met ? ", met" : ", missed");
 }
 
+// "python:3.11  docker.io/library/python@sha256:…" once it is known which one that was.
+std::string image_text(const json::value& job) {
+  const std::string image = text_at(value_at(job, "spec"), "image");
+  const json::value& placement = value_at(job, "placement");
+  if (image.empty() || !placement.is_array() || placement.get_array().empty()) return image;
+  const std::string got = text_at(placement.get_array()[0], "image");
+  return image + (got.empty() ? "" : "  " + got);
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
               state_text(context, text_at(job, "state")).c_str());
   line("Why", text_at(value_at(job, "reason"), "text"));
   line("Command", command_text(value_at(spec, "command")));
+  line("Image", image_text(job));
   line("Directory", text_at(spec, "workdir"));
   show_environment(value_at(spec, "env"));
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));

@@ -127,9 +127,10 @@ Status check_words(const std::vector<std::string>& command) {
 void report(const Context& context, const json::value& job) {
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
   const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
-  std::printf("%s Job %lld %s  %s  %s  %s  process\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
+  const std::string image = text_at(value_at(job, "spec"), "image");
+  std::printf("%s Job %lld %s  %s  %s  %s  %s\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
               text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(),
-              context.unicode ? "·" : "-");
+              context.unicode ? "·" : "-", image.empty() ? "process" : ("container " + image).c_str());
   const std::string reason = text_at(value_at(job, "reason"), "text");
   if (text_at(job, "state") == "held")
     std::printf("  is held until: schedulearn resume %lld\n", static_cast<long long>(id));
@@ -196,7 +197,9 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
       return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
-  if (!options.clean_env) add_submitter_environment(object);
+  if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
+  const bool has_image = object.contains("image") || object.contains("container_image");
+  if (!options.clean_env && !has_image) add_submitter_environment(object);
   Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
   if (!spec.ok()) {
     return options.file.empty() ? spec.error() : wire::in_file(spec.error(), options.file);

@@ -65,6 +65,7 @@ ServerDescription describe(const wire::Hello& hello, Core& core) {
   server.name = hello.server;
   server.gpus = static_cast<int>(std::min<std::size_t>(hello.gpus.size(), GpuSet::capacity));
   server.simulated = hello.simulated;
+  server.runs_containers = !hello.container_engine.empty();
   server.capacity[Resource::cpu] = hello.cpus;
   server.capacity[Resource::memory] = static_cast<double>(hello.memory_total_bytes);
   if (hello.gpus.empty()) return server;

@@ -19,17 +19,16 @@ std::string size_text(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", size, units[unit]);
 }
 
-// "1.2 of 4.0 GiB"
+const char* const older = "is of an older version of schedulearn, which does not copy checkpoints";
+
+}  // namespace
+
 std::string share_text(std::int64_t done, std::int64_t all) {
   const std::string of = size_text(all), part = size_text(done);
   const std::size_t unit = part.find(' ');
   const bool same = of.substr(of.find(' ')) == part.substr(unit);
   return (same ? part.substr(0, unit) : part) + " of " + of;
 }
-
-const char* const older = "is of an older version of schedulearn, which does not copy checkpoints";
-
-}  // namespace
 
 bool Checkpoints::is_given_up(JobEntry& entry, const store::PlacementRow& placement) const {
   const Agent* there = agents_.by_server(placement.server);

@@ -18,6 +18,9 @@
 
 namespace sl::controller {
 
+// "1.2 of 4.0 GiB"
+std::string share_text(std::int64_t done, std::int64_t all);
+
 class Checkpoints {
  public:
   Checkpoints(Core& core, JobBook& book, Agents& agents, Recorder& recorder, Outside& outside)

@@ -134,6 +134,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   if (spec.resources.memory_bytes) request.demand[Resource::memory] = static_cast<double>(*spec.resources.memory_bytes);
   request.gpu_memory_bytes = spec.resources.gpu_memory_bytes;
   for (const std::string& type : spec.resources.gpu_type) request.gpu_types.push_back(core.gpu_types().intern(type));
+  request.needs_containers = spec.image.has_value();
   request.shareable = spec.resources.share;
   request.user_weight = spec.weight;
   const wire::TrainingProfile* profile = profiles.find(family_of(spec));

@@ -51,6 +51,7 @@ struct JobEntry {
   store::JobRow row;                            // its current state, as it is written
   std::vector<store::PlacementRow> placements;  // of all its incarnations, in the order they began
   std::int64_t pid = 0;                         // of the current attempt, on its server
+  std::string image;                            // digest or id of that which its current attempt runs, once known
   StopReason stopping = StopReason::none;       // why it is being stopped; durable together with that state
   Refusal refused = Refusal::none;              // the last decision about it that was refused, in its current state
   std::unique_ptr<Measurements> measured;       // null until it runs: most jobs of a long queue have none

@@ -16,6 +16,7 @@
 //   reconciler.h        what agents report of attempts, and agreeing with them again
 //   orders.h            what agents are told to do
 //   checkpoints.h       where the newest checkpoint of each job is, and bringing it to where the job starts
+//   images.h            the images of jobs in containers
 //   strangers.h         attempts that run and should not
 //   server_health.h     servers that fail jobs
 //   drains.h            servers that an admin has taken out of service
@@ -29,6 +30,7 @@
 #include <boost/json/object.hpp>
 #include <string>
 
+#include "controller/images.h"
 #include "controller/interventions.h"
 #include "controller/policy_life.h"
 #include "controller/sessions.h"
@@ -111,6 +113,7 @@ class Logic {
   const Incarnations& incarnations() const { return incarnations_; }
   const Requeues& requeues() const { return requeues_; }
   const Checkpoints& checkpoints() const { return checkpoints_; }
+  const Images& images() const { return images_; }
   const ServerHealth& health() const { return health_; }
   const Drains& drains() const { return drains_; }
   const Recorder& recorder() const { return recorder_; }
@@ -139,6 +142,7 @@ class Logic {
   Strangers strangers_;
   Recorder recorder_;
   Checkpoints checkpoints_;
+  Images images_;
   Orders orders_;
   Engine engine_;
   Logs logs_;

@@ -227,7 +227,7 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   const store::PlacementRow* placement = present_placement(*entry, server);
   if (!placement || incarnation_of(*placement) != report.incarnation) return false;
   if (placement->attempt != job.attempt) return false;  // that of its next attempt will be known after this turn
-  if (placement->rank == 0) entry->pid = report.pid;
+  if (placement->rank == 0) entry->pid = report.pid, images_.on_report(*entry, job, report, now);
   for (store::PlacementRow& row : entry->placements) {
     if (&row == placement && row.rank == 0) checkpoints_.on_report(*entry, row, report, now);
   }

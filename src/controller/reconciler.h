@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "controller/images.h"
 #include "controller/orders.h"
 #include "controller/requeues.h"
 #include "controller/server_health.h"
@@ -13,7 +14,7 @@ namespace sl::controller {
 class Reconciler {
  public:
   Reconciler(Core& core, JobBook& book, Recorder& recorder, Engine& engine, Requeues& requeues, Strangers& strangers,
-             Checkpoints& checkpoints, Orders& orders, ServerHealth& health)
+             Checkpoints& checkpoints, Images& images, Orders& orders, ServerHealth& health)
       : core_(core),
         book_(book),
         recorder_(recorder),
@@ -21,6 +22,7 @@ class Reconciler {
         requeues_(requeues),
         strangers_(strangers),
         checkpoints_(checkpoints),
+        images_(images),
         orders_(orders),
         health_(health) {}
 
@@ -71,6 +73,7 @@ class Reconciler {
   Requeues& requeues_;
   Strangers& strangers_;
   Checkpoints& checkpoints_;
+  Images& images_;
   Orders& orders_;
   ServerHealth& health_;
 };

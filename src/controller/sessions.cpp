@@ -132,6 +132,10 @@ void Sessions::on(SessionId session, const wire::CheckpointProgress& progress, I
   if (agents_.by_session(session)) checkpoints_.on_progress(progress);
 }
 
+void Sessions::on(SessionId session, const wire::ImageProgress& progress, Instant) {
+  if (agents_.by_session(session)) images_.on_progress(progress);
+}
+
 void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant now) {
   Agent* agent = agents_.by_session(session);
   if (!agent) return;

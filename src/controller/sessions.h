@@ -7,6 +7,7 @@
 #include <string>
 
 #include "controller/drains.h"
+#include "controller/images.h"
 #include "controller/job_numbers.h"
 #include "controller/logs.h"
 #include "controller/progress_reports.h"
@@ -29,7 +30,8 @@ class Sessions {
  public:
   Sessions(SessionSettings settings, Core& core, Agents& agents, const Incarnations& incarnations, JobNumbers& numbers,
            Recorder& recorder, Engine& engine, Outside& outside, Logs& logs, Reconciler& reconciler,
-           ProgressReports& progress_reports, Checkpoints& checkpoints, ServerHealth& health, Drains& drains)
+           ProgressReports& progress_reports, Checkpoints& checkpoints, Images& images, ServerHealth& health,
+           Drains& drains)
       : settings_(std::move(settings)),
         core_(core),
         agents_(agents),
@@ -42,6 +44,7 @@ class Sessions {
         reconciler_(reconciler),
         progress_reports_(progress_reports),
         checkpoints_(checkpoints),
+        images_(images),
         health_(health),
         drains_(drains) {}
 
@@ -68,6 +71,7 @@ class Sessions {
   void on(SessionId, const wire::JobFilesQuery&, Instant) {}  // decides nothing; answered by job_files.h
   void on(SessionId session, const wire::CheckpointOffered& offered, Instant now);
   void on(SessionId session, const wire::CheckpointProgress& progress, Instant now);
+  void on(SessionId session, const wire::ImageProgress& progress, Instant now);
   void on(SessionId, const wire::CheckpointRead&, Instant) {}  // these decide nothing; passed on by checkpoint_relay.h
   void on(SessionId, const wire::CheckpointPiece&, Instant) {}
   void on(SessionId session, const wire::Ping& ping, Instant now);
@@ -94,6 +98,7 @@ class Sessions {
   Reconciler& reconciler_;
   ProgressReports& progress_reports_;
   Checkpoints& checkpoints_;
+  Images& images_;
   ServerHealth& health_;
   Drains& drains_;
   Instant next_lease_check_;

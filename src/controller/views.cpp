@@ -37,21 +37,25 @@ json::array gpu_names(const std::string& server, const std::string& gpus) {
   return names;
 }
 
-json::object part_view(const std::string& server, const std::string& gpus, int rank, std::int64_t pid) {
+json::object part_view(const JobEntry& entry, const std::string& server, const std::string& gpus, int rank) {
+  const std::int64_t pid = rank == 0 ? entry.pid : 0;
+  const store::PlacementRow* placement = entry.image.empty() ? nullptr : latest_placement(entry);
   return {{"server", server},
           {"gpus", gpu_names(server, gpus)},
           {"rank", rank},
           {"pid", pid ? json::value(pid) : json::value(nullptr)},
-          {"container_id", nullptr}};
+          {"image", placement ? json::value(entry.image) : json::value(nullptr)},
+          {"container_id",
+           placement ? json::value(wire::container_name(incarnation_of(*placement), rank)) : json::value(nullptr)}};
 }
 
 json::array placement_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   if (row.server.empty()) return {};
-  if (!entry.gang) return {part_view(row.server, row.gpus, 0, entry.pid)};
+  if (!entry.gang) return {part_view(entry, row.server, row.gpus, 0)};
   json::array parts;
   for (const store::PlacementRow& part : latest_placements(entry))
-    parts.push_back(part_view(part.server, part.gpus, part.rank, part.rank == 0 ? entry.pid : 0));
+    parts.push_back(part_view(entry, part.server, part.gpus, part.rank));
   return parts;
 }
 
@@ -172,6 +176,8 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
                                           {"bytes", transfer->bytes},
                                           {"through_controller", transfer->through_controller}};
   }
+  if (const std::string pull = logic.images().text_of(entry); !pull.empty())
+    job["reason"] = json::object{{"code", "image_pull"}, {"text", pull}};
   return job;
 }
 
@@ -287,7 +293,9 @@ json::object server_view(const Logic& logic, const Server& server, ServerIndex i
   view["agent_version"] = agent ? json::value(agent->hello.agent_version) : json::value(nullptr);
   view["driver_version"] =
       agent && !agent->hello.driver_version.empty() ? json::value(agent->hello.driver_version) : json::value(nullptr);
-  view["runtimes"] = json::array{"process"};
+  const std::string engine = agent ? agent->hello.container_engine : "";
+  view["runtimes"] = engine.empty() ? json::array{"process"} : json::array{"process", "container"};
+  view["container_engine"] = engine.empty() ? json::value(nullptr) : json::value(engine);
   view["clock_skew_s"] = nullptr;
   view["last_contact_at"] =
       agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
@@ -362,7 +370,9 @@ json::object legacy_job_view(const JobEntry& entry) {
   return {{"id", row.id},
           {"name", row.name},
           {"type", from_spec("framework")},
-          {"container_name", nullptr},
+          {"container_name", entry.image.empty() || !latest_placement(entry)
+                                 ? json::value(nullptr)
+                                 : json::value(wire::container_name(incarnation_of(*latest_placement(entry)), 0))},
           {"container_image", from_spec("image")},
           {"command", from_spec("command")},
           {"created_at", rfc3339(row.submitted_us)},

@@ -125,6 +125,7 @@ struct JobRequest {
                // Zero: nothing is requested. How it is divided over servers: Demand (model/demand.h)
   std::optional<std::int64_t> gpu_memory_bytes;  // needed on each GPU
   std::vector<GpuTypeIndex> gpu_types;           // any of; empty: any
+  bool needs_containers = false;                 // it runs in a container, so only where there is a container engine
   std::shared_ptr<const JobModel> model;         // null: nothing is known
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 

@@ -32,6 +32,7 @@ struct ServerDescription {
   int gpus = 0;           // at most GpuSet::capacity
   GpuTypeIndex gpu_type;  // none: unknown
   std::optional<std::int64_t> gpu_memory_bytes;
+  bool runs_containers = false;
   ResourceVector capacity;  // zero in a dimension: unknown, not enforced
   bool simulated = false;
   bool in_pool = false;  // its GPUs and those of all other servers of the pool are one to every job; only in simulations

@@ -10,7 +10,8 @@ namespace sl {
 namespace {
 
 bool is_constrained(const JobRequest& request) {
-  return !request.gpu_types.empty() || request.gpu_memory_bytes.has_value() || !request.demand.is_zero();
+  return !request.gpu_types.empty() || request.gpu_memory_bytes.has_value() || request.needs_containers ||
+         !request.demand.is_zero();
 }
 
 bool accepts(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, const ResourceVector& demand,
@@ -94,14 +95,16 @@ std::optional<Allocation> within_limit(const JobRequest& request, std::optional<
 
 }  // namespace
 
-bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory) {
+bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory,
+                 bool needs_containers) {
   const ServerDescription& has = server.description;
+  if (needs_containers && !has.runs_containers) return false;
   if (!types.empty() && std::find(types.begin(), types.end(), has.gpu_type) == types.end()) return false;
   return !gpu_memory || (has.gpu_memory_bytes && *has.gpu_memory_bytes >= *gpu_memory);
 }
 
 bool is_eligible(const Server& server, const JobRequest& request) {
-  return is_eligible(server, request.gpu_types, request.gpu_memory_bytes);
+  return is_eligible(server, request.gpu_types, request.gpu_memory_bytes, request.needs_containers);
 }
 
 bool all_usable(const Snapshot& snapshot, const Allocation& gpus) {

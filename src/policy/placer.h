@@ -13,7 +13,8 @@ enum class Fit : std::uint8_t { best, first, worst };
 
 // Whether this job may run on that server at all, whatever is free there: GPU type, memory of each GPU.
 bool is_eligible(const Server& server, const JobRequest& request);
-bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory);
+bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory,
+                 bool needs_containers);
 
 // Whether all these GPUs could be given to another job once theirs leaves them: none is broken or used by a process
 // that is not ours.

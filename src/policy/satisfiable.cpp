@@ -97,7 +97,13 @@ Verdict on_several(const Capacities& capacities, const ServerTable& servers, con
 
 Verdict judge(Capacities capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
   if (!has_all_members(request)) return {Lack::member};
-  const auto is_of_type = [&](const Capacity& o) { return is_eligible(servers[o.server], request.gpu_types, {}); };
+  const bool any = !capacities.empty();
+  std::erase_if(capacities,
+                [&](const Capacity& o) { return !is_eligible(servers[o.server], {}, {}, request.needs_containers); });
+  if (any && capacities.empty()) return {Lack::containers};
+  const auto is_of_type = [&](const Capacity& o) {
+    return is_eligible(servers[o.server], request.gpu_types, {}, false);
+  };
   std::erase_if(capacities, [&](const Capacity& capacity) { return !is_of_type(capacity); });
   if (capacities.empty() && !request.gpu_types.empty()) return {Lack::gpu_type};
   if (request.gpu_memory_bytes) {
@@ -151,6 +157,8 @@ std::string lack_text(const Verdict& verdict) {
       return "needs GPUs with " + figure(verdict.lack, verdict.needs) +
              (verdict.most > 0 ? ", the largest have " + figure(verdict.lack, verdict.most)
                                : ", and no server is known to have them");
+    case Lack::containers:
+      return "it runs in a container, and no server has a container engine";
     case Lack::together:
       return "no servers have room for all its members at once";
     default:
@@ -169,8 +177,8 @@ std::string lack_text(const Verdict& verdict) {
 
 const char* lack_name(Lack lack) {
   constexpr const char* names[lack_count] = {
-      "nothing", "members of a role", "the GPU type",        "memory of a GPU", "GPUs", "CPUs", "memory",
-      "disk",    "network",           "room for all members"};
+      "nothing", "members of a role", "the GPU type",         "memory of a GPU",   "GPUs", "CPUs", "memory",
+      "disk",    "network",           "room for all members", "a container engine"};
   return names[static_cast<std::size_t>(lack)];
 }
 

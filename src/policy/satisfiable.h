@@ -1,5 +1,5 @@
 // Whether a job can ever run on some servers, and if not, what it lacks: the one rule about GPU types, memory of GPUs,
-// CPUs, memory, disk, network, several servers and roles. It is used where jobs are submitted, by the simulator, by the
+// CPUs, memory, disk, network, containers, several servers and roles. It is used where jobs are submitted, by the simulator, by the
 // core (which keeps jobs that cannot run now out of the line that policies see) and where a job's user asks why.
 //
 // A job can run where the placer would place it if no other job ran anywhere.
@@ -12,8 +12,20 @@
 
 namespace sl {
 
-enum class Lack : std::uint8_t { nothing, member, gpu_type, gpu_memory, gpus, cpu, memory, disk, network, together };
-inline constexpr std::size_t lack_count = 10;
+enum class Lack : std::uint8_t {
+  nothing,
+  member,
+  gpu_type,
+  gpu_memory,
+  gpus,
+  cpu,
+  memory,
+  disk,
+  network,
+  together,
+  containers
+};
+inline constexpr std::size_t lack_count = 11;
 
 struct Verdict {
   Lack lack = Lack::nothing;

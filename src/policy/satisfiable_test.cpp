@@ -30,6 +30,19 @@ struct Satisfiable : testing::Test {
   std::string lack() const { return lack_text(could_ever_run(servers, request, request.gpus)); }
 };
 
+TEST_F(Satisfiable, a_job_in_a_container_runs_only_where_there_is_an_engine) {
+  add(8);
+  add(2).description.runs_containers = true;
+  asks(2).needs_containers = true;
+  EXPECT_EQ(lack(), "");
+  asks(3);
+  EXPECT_EQ(lack(), "needs 3 GPUs on one server, the largest server has 2");
+  servers[ServerIndex(1)].description.runs_containers = false;
+  EXPECT_EQ(lack(), "it runs in a container, and no server has a container engine");
+  request.needs_containers = false;
+  EXPECT_EQ(lack(), "");
+}
+
 TEST_F(Satisfiable, each_thing_a_job_lacks_is_named_with_what_there_is) {
   add(8, 96, 384).description.gpu_memory_bytes = 24 * (std::int64_t{1} << 30);
   add(2, 128, 64);

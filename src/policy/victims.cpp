@@ -87,7 +87,7 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
   const FreeGpus& free = context.free;
   const Server& at = context.snapshot.servers[server];
   if (!free.is_open(server) || at.description.gpus < shape.gpus ||
-      !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes))
+      !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers))
     return Rank::most_urgent();
   Room room{free.count(server), free.resources(server)};
   for (const Candidate& candidate : candidates) {

@@ -23,6 +23,7 @@ std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Al
     for (const double amount : Demand(request).on(gpus).amount) mix(std::bit_cast<std::uint64_t>(amount));
   }
   for (const GpuTypeIndex type : request.gpu_types) mix(type.value);
+  if (request.needs_containers) mix(1);
   if (spread != Spread::few) mix(static_cast<std::uint64_t>(spread));
   for (const ServerGpus& part : frozen_on.parts()) mix(part.server.value), mix(part.gpus.bits);
   return static_cast<std::size_t>(hash);
@@ -31,7 +32,8 @@ std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Al
 bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on) {
   return shape.gpus == gpus && shape.spread == spread && shape.servers_max == request.servers_max &&
          shape.gpu_memory_bytes == request.gpu_memory_bytes && demands_match(shape, request, gpus) &&
-         shape.gpu_types == request.gpu_types && shape.frozen_on == frozen_on;
+         shape.gpu_types == request.gpu_types && shape.needs_containers == request.needs_containers &&
+         shape.frozen_on == frozen_on;
 }
 
 }  // namespace
@@ -44,6 +46,7 @@ Shape Shape::of(const JobRequest& request, int gpus, Spread spread) {
           request.gpu_memory_bytes,
           Demand(request).on(gpus),
           request.gpu_types,
+          request.needs_containers,
           std::vector<Role>(roles.begin(), roles.end())};
 }
 

@@ -23,12 +23,15 @@ struct Shape {
   std::optional<std::int64_t> gpu_memory_bytes;
   ResourceVector demand;
   std::vector<GpuTypeIndex> gpu_types;
+  bool needs_containers = false;
   std::vector<Role> roles;    // where members may be apart; on one server they need `demand`
   Allocation frozen_on = {};  // of frozen jobs: other GPUs are of no use to them
 
   static Shape of(const JobRequest& request, int gpus, Spread spread);
   // Any GPUs will do, and nothing else is asked for.
-  bool is_plain() const { return gpu_types.empty() && !gpu_memory_bytes && demand.is_zero() && frozen_on.empty(); }
+  bool is_plain() const {
+    return gpu_types.empty() && !gpu_memory_bytes && !needs_containers && demand.is_zero() && frozen_on.empty();
+  }
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 

@@ -45,6 +45,8 @@ constexpr const char* type_name<CheckpointOffered> = "checkpoint_offered";
 template <>
 constexpr const char* type_name<CheckpointProgress> = "checkpoint_progress";
 template <>
+constexpr const char* type_name<ImageProgress> = "image_progress";
+template <>
 constexpr const char* type_name<OfferCheckpoint> = "offer_checkpoint";
 template <>
 constexpr const char* type_name<CheckpointRead> = "checkpoint_read";
@@ -93,6 +95,10 @@ Result<Message> decode_message(std::string_view text) {
 }
 
 }  // namespace
+
+std::string container_name(const Incarnation& incarnation, int rank) {
+  return "schedulearn-" + key_of(incarnation) + "-" + std::to_string(rank);
+}
 
 std::string encode(const AgentMessage& message) { return encode_message(message); }
 std::string encode(const ControllerMessage& message) { return encode_message(message); }

@@ -30,6 +30,10 @@ namespace sl::wire {
 
 inline constexpr int agent_protocol_version = 4;
 
+// The name of the container in which the part of an incarnation with this rank runs. It is in use once at most in a
+// container engine, so that none is started twice.
+std::string container_name(const Incarnation& incarnation, int rank);
+
 // A process that uses a GPU and belongs to none of our attempts.
 struct GpuProcess {
   std::int64_t pid = 0;
@@ -76,7 +80,8 @@ struct AttemptReport {
   std::optional<std::int64_t> ended_us;
   std::optional<int> exit_code;  // set if it exited by itself
   std::optional<int> signal;     // set if a signal ended it
-  // "setup" if it never ran, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
+  // "setup" if it never ran, "image" if its image could not be had, "out_of_memory" if it wanted more than its container
+  // may have, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
   // one of its GPUs is gone, "lost" if the exit status cannot be known.
   std::optional<std::string> failure_kind;
   std::optional<std::string> failure_message;     // "no such command: pyton"
@@ -84,10 +89,11 @@ struct AttemptReport {
   std::optional<std::int64_t> checkpoint_bytes;   // once exited: size of its checkpoint folder
   std::optional<double> checkpoint_s;             // from being asked to stop to its end, with a checkpoint written
   std::optional<CheckpointCopy> checkpoint_copy;  // if its order named a checkpoint
+  std::optional<std::string> image;               // in a container: the digest or id of the image that it runs
 };
 BOOST_DESCRIBE_STRUCT(AttemptReport, (),
                       (incarnation, state, pid, gpus, port, started_us, ended_us, exit_code, signal, failure_kind,
-                       failure_message, stopped_by, checkpoint_bytes, checkpoint_s, checkpoint_copy))
+                       failure_message, stopped_by, checkpoint_bytes, checkpoint_s, checkpoint_copy, image))
 
 // ---- agent -> controller ----
 struct Hello {  // first frame of a session
@@ -106,11 +112,13 @@ struct Hello {  // first frame of a session
   std::int64_t last_job = 0;            // the highest job number of that cluster that it has heard of
   std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
   bool copies_checkpoints = false;      // false: an older agent
+  std::string container_engine;         // "podman 4.3.1"; empty: it runs no containers
   std::string address;                  // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
-                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, address))
+                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, container_engine,
+                       address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -190,6 +198,14 @@ struct CheckpointProgress {
   bool through_controller = false;
 };
 BOOST_DESCRIBE_STRUCT(CheckpointProgress, (), (incarnation, bytes_done, bytes, through_controller))
+
+// How far the image of an attempt's container has come, at most once a second; a lost report does not matter.
+struct ImageProgress {
+  Incarnation incarnation;
+  std::string image;
+  std::int64_t bytes_done = 0, bytes = 0;  // of what is known to be missing so far; 0, 0: nothing is known yet
+};
+BOOST_DESCRIBE_STRUCT(ImageProgress, (), (incarnation, image, bytes_done, bytes))
 
 // ---- controller -> agent ----
 struct Welcome {
@@ -354,8 +370,9 @@ struct Ping {
 };
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
-using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery,
-                                  CheckpointOffered, CheckpointProgress, CheckpointRead, CheckpointPiece, Ping>;
+using AgentMessage =
+    std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
+                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, Ping>;
 using ControllerMessage =
     std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
                  LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;

@@ -51,9 +51,32 @@ TEST(JobFile, the_five_keys_of_the_original_are_understood) {
   ASSERT_TRUE(spec.ok()) << spec.error().message;
   EXPECT_EQ(spec->framework, "pytorch");
   EXPECT_EQ(spec->gpus.max, 3);
-  const auto container = parse_job_json(R"({"command": "c", "container_image": "a/b"})", "/");
-  EXPECT_EQ(container.error().code, "not-supported-yet");
-  EXPECT_EQ(container.error().pointer, "/image");
+  EXPECT_EQ(spec->launch, "none");
+  const auto container = parse_job_json(
+      R"({"name": "m", "type": "pytorch", "container_image": "a/b", "command": "c", "required_gpus": 3})", "/");
+  ASSERT_TRUE(container.ok()) << container.error().message;
+  EXPECT_EQ(container->image, "a/b");
+  EXPECT_EQ(container->launch, "horovod");
+  EXPECT_EQ(container->workdir, "");
+  EXPECT_EQ(parse_job_json(R"({"command": "c", "container_image": "a/b", "launch": "none"})", "/")->launch, "none");
+}
+
+TEST(JobFile, a_job_with_an_image_begins_where_the_image_says_unless_it_has_a_workdir) {
+  EXPECT_EQ(parse_job_toml("command = 'x'\nimage = 'a/b'", "/home/mei")->workdir, "");
+  EXPECT_EQ(parse_job_toml("command = 'x'\nimage = 'a/b'\nworkdir = '.'", "/home/mei")->workdir, "/home/mei");
+  EXPECT_EQ(parse_job_toml("command = 'x'\nimage = ''", "/home/mei")->workdir, "/home/mei");
+}
+
+TEST(JobFile, mounts_are_relative_to_the_file_and_read_only_unless_they_say_otherwise) {
+  const auto spec = parse_job_toml("command = 'x'\nimage = 'a'\nmounts = ['data', '/a:/b:rw']", "/home/mei");
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  ASSERT_EQ(spec->mounts, (std::vector<std::string>{"/home/mei/data", "/a:/b:rw"}));
+  const auto data = parse_mount(spec->mounts[0]), a = parse_mount(spec->mounts[1]);
+  EXPECT_EQ(data->to, "/home/mei/data");
+  EXPECT_FALSE(data->writable);
+  EXPECT_EQ(a->from, "/a");
+  EXPECT_EQ(a->to, "/b");
+  EXPECT_TRUE(a->writable);
 }
 
 TEST(JobFile, what_is_not_asked_for_is_no_reason_to_refuse) {
@@ -145,7 +168,15 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\noutput_limit = \"1 KiB\"", "bad-output-limit", "/output_limit"},
     {"command = \"x\"\non_partition = \"stpo\"", "bad-on-partition", "/on_partition"},
     {"command = \"x\"\nlaunch = \"torchrnu\"", "bad-launch", "/launch"},
-    {"command = \"x\"\nimage = \"a/b\"", "not-supported-yet", "/image"},
+    {"command = \"x\"\nimage = \"a b\"", "bad-image", "/image"},
+    {"command = \"x\"\nimage = \"../a\"", "bad-image", "/image"},
+    {"command = \"x\"\nimage = \"a\"\nlaunch = \"mpi\"", "not-supported-yet", "/launch"},
+    {"command = \"x\"\nimage = \"a\"\nlaunch = \"horovod\"\ngpus = 2\nservers = 2", "not-supported-yet", "/servers"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:b\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/b:wr\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/b/../c\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/proc/self\"]", "bad-mounts", "/mounts"},
+    {"command = \"x\"\nimage = \"a\"\n[checkpoint]\ndir = \"ck\"", "bad-checkpoint", "/checkpoint/dir"},
     {"command = \"x\"\nsnapshot = \"git\"", "not-supported-yet", "/snapshot"},
     {"command = \"x\"\nsetup = \"make\"", "not-supported-yet", "/setup"},
     {"command = \"x\"\nafter = [\"a\"]", "not-supported-yet", "/after"},
@@ -153,7 +184,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\narray = \"1-4\"", "not-supported-yet", "/array"},
     {"command = \"x\"\n[matrix]\nlr = [1]", "not-supported-yet", "/matrix"},
     {"command = \"x\"\nsecrets = [\"a\"]", "not-supported-yet", "/secrets"},
-    {"command = \"x\"\nmounts = [\"/a\"]", "not-supported-yet", "/mounts"},
+    {"command = \"x\"\nmounts = [\"/a\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nenv_file = \".env\"", "not-supported-yet", "/env_file"},
     {"command = \"x\"\n[[notify]]\nto = \"a\"", "not-supported-yet", "/notify"},
     {"command = \"x\"\n[[on_log]]\npattern = \"a\"", "not-supported-yet", "/on_log"},

@@ -109,6 +109,8 @@ void read_job(Keys& keys, JobSpec& into) {
   keys.take("name", into.name)
       .take("user", into.user)
       .take("command", into.command)
+      .take("image", into.image)
+      .take("mounts", into.mounts)
       .take("framework", into.framework)
       .take("launch", into.launch)
       .take("servers", into.servers)
@@ -134,7 +136,10 @@ void translate_original(json::object& object) {
     if (found == object.end() || object.contains(name)) continue;
     json::value value = std::move(found->value());
     object.erase(found);
-    if (!(value.is_string() && value.get_string().empty())) object[name] = std::move(value);
+    if (value.is_string() && value.get_string().empty()) continue;
+    object[name] = std::move(value);
+    // A container of the original runs its command under Horovod, one process for each GPU.
+    if (std::string_view(name) == "image" && !object.contains("launch")) object["launch"] = "horovod";
   }
 }
 
@@ -146,6 +151,14 @@ std::string absolute(const std::string& path, const std::string& base_dir) {
   return result;
 }
 
+// "data:/inside:rw": only the first part may be relative.
+std::string absolute_mount(const std::string& mount, const std::string& base_dir) {
+  const std::size_t colon = mount.find(':');
+  const std::string from = mount.substr(0, colon);
+  if (from.empty() || from[0] == '~') return mount;
+  return absolute(from, base_dir) + (colon == std::string::npos ? "" : mount.substr(colon));
+}
+
 }  // namespace
 
 Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) {
@@ -155,7 +168,9 @@ Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) 
   Keys keys(std::move(object), "");
   read_job(keys, spec);
   if (Status status = keys.finish(); !status.ok()) return status.error();
-  spec.workdir = absolute(spec.workdir, base_dir);
+  if (spec.image && spec.image->empty()) spec.image.reset();
+  if (!spec.image || !spec.workdir.empty()) spec.workdir = absolute(spec.workdir, base_dir);
+  for (std::string& mount : spec.mounts) mount = absolute_mount(mount, base_dir);
   if (Status status = apply_roles(spec, says_gpus); !status.ok()) return status.error();
   if (Status status = validate(spec); !status.ok()) return status.error();
   return spec;

@@ -55,13 +55,13 @@ struct JobSpec {
   std::string name;
   std::string user;
   CommandLine command;
-  std::optional<std::string> image;
+  std::optional<std::string> image;  // set: it runs in a container made from this image
   std::optional<std::string> framework;
   std::string launch = "none";  // none torchrun horovod mpi ranks
   GpuRange gpus;
   int servers = 1;
   ResourceSpec resources;
-  std::string workdir;  // absolute
+  std::string workdir;  // absolute; empty: with an image, the folder that the image names
   std::map<std::string, std::string> env;
   std::map<std::string, std::string> labels;
   int priority = 0;
@@ -81,11 +81,13 @@ struct JobSpec {
   TrainingSpec training;
   // Empty: one process per GPU, or as `launch` says. Otherwise gpus and resources follow from the roles.
   std::vector<RoleSpec> roles;
+  // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
+  std::vector<std::string> mounts;
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
-                       migratable, freeze, on_partition, output_limit_bytes, training, roles))
+                       migratable, freeze, on_partition, output_limit_bytes, training, roles, mounts))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {
@@ -112,6 +114,13 @@ Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_di
 // Checks the values independently of the cluster: names with control characters, counts below 0 or absurdly large,
 // empty command, unsupported image or launch.
 Status validate(const JobSpec& spec);
+
+// One of JobSpec::mounts. Nothing if it is malformed.
+struct Mount {
+  std::string from, to;  // absolute
+  bool writable = false;
+};
+std::optional<Mount> parse_mount(std::string_view text);
 
 // "90s" "15m" "1h30m" "2d" "HH:MM:SS"; "16GiB" "4GB" "2G" (GiB); "2" "1..4" "1,2,4".
 Result<double> parse_duration_s(std::string_view text);

@@ -12,7 +12,6 @@ struct NotYet {
   std::string_view instead;
 };
 constexpr NotYet not_yet[] = {
-    {"/image", "containers cannot be started yet; leave image out and give a command that runs on the server"},
     {"/snapshot", "the code runs in its own folder; leave snapshot out"},
     {"/setup", "put the set-up into the command"},
     {"/after", "submit the second job when the first has ended: schedulearn wait ID"},
@@ -22,7 +21,6 @@ constexpr NotYet not_yet[] = {
     {"/array", "submit the jobs one by one"},
     {"/matrix", "submit the jobs one by one"},
     {"/secrets", "read secrets from a file with the right permissions"},
-    {"/mounts", "use absolute paths"},
     {"/notify", "use schedulearn wait ID"},
     {"/on_log", "leave on_log out"},
     {"/metrics", "report through $SCHEDULEARN_METRICS_FILE"},

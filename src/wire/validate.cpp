@@ -1,5 +1,6 @@
 // Checks the values of a submission independently of the cluster.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <functional>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int gpus_max = 4096;
 constexpr std::size_t name_bytes_max = 128;
+constexpr std::size_t mounts_max = 64;
 
 bool has_control_characters(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
@@ -61,6 +63,8 @@ Status validate_texts(const JobSpec& spec) {
       texts.emplace_back(value, map == &spec.env ? "/env" : "/labels");
     }
   }
+  if (spec.image) texts.emplace_back(*spec.image, "/image");
+  for (const std::string& mount : spec.mounts) texts.emplace_back(mount, "/mounts");
   for (const std::string& type : spec.resources.gpu_type) texts.emplace_back(type, "/resources/gpu_type");
   for (const auto& [text, pointer] : texts) {
     if (Status status = validate_text(text, pointer); !status.ok()) return status;
@@ -82,17 +86,26 @@ bool starts(const CommandLine& command, const std::string& program) {
          text.find(" " + program + " ") != std::string::npos;
 }
 
-constexpr const char* launches[] = {"none", "torchrun", "ranks", "mpi"};
+constexpr const char* launches[] = {"none", "torchrun", "ranks", "mpi", "horovod"};
 
 Status validate_start(const JobSpec& spec) {
   if (is_blank(spec.command))
     return invalid("empty-command", "there is no command to run")
         .hint("schedulearn submit --gpus 1 -- python train.py")
         .at("/command");
-  if (spec.launch == "horovod")
-    return invalid("not-supported-yet", "launch = \"horovod\" is not supported yet")
+  if (spec.launch == "horovod" && !spec.image)
+    return invalid("not-supported-yet", "launch = \"horovod\" is not supported yet without an image")
+        .hint("name an image that has it: --image IMAGE")
         .hint("launch = \"mpi\" starts trainings with Horovod too")
         .at("/launch");
+  if (spec.launch == "mpi" && spec.image)
+    return invalid("not-supported-yet", "launch = \"mpi\" in a container is not supported yet")
+        .hint("launch = \"horovod\" starts horovodrun in it, launch = \"ranks\" one process per GPU")
+        .at("/launch");
+  if (spec.launch == "horovod" && spec.servers > 1)
+    return invalid("not-supported-yet", "launch = \"horovod\" on several servers is not supported yet")
+        .hint("servers = 1")
+        .at("/servers");
   if (std::ranges::find(launches, spec.launch) == std::end(launches))
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
                            {std::begin(launches), std::end(launches)});
@@ -119,6 +132,38 @@ Status validate_start(const JobSpec& spec) {
       return invalid("bad-env", "'" + name + "' is no name of an environment variable")
           .hint("a name without spaces, = and control characters: --env LEARNING_RATE=0.1")
           .at("/env");
+  }
+  return {};
+}
+
+// What the engine and its registries accept: [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST].
+bool is_image_name(std::string_view text) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
+  return !text.empty() && text.size() <= 512 && text.find_first_not_of(allowed) == std::string_view::npos &&
+         std::isalnum(static_cast<unsigned char>(text.front())) &&
+         std::isalnum(static_cast<unsigned char>(text.back()));
+}
+
+Status validate_container(const JobSpec& spec) {
+  if (spec.image && !is_image_name(*spec.image))
+    return invalid("bad-image", "'" + *spec.image + "' is no name of an image")
+        .hint("--image docker.io/library/python:3.11")
+        .at("/image");
+  if (!spec.image && !spec.mounts.empty())
+    return invalid("bad-mounts", "only a job with an image has mounts; other jobs see all folders of their server")
+        .hint("leave mounts out, or name an image")
+        .at("/mounts");
+  const std::string folder = spec.checkpoint.dir.value_or("/");
+  if (spec.image && spec.workdir.empty() && !folder.empty() && folder[0] != '/')
+    return invalid("bad-checkpoint", "checkpoint.dir must begin with / in a job with an image and without a workdir")
+        .hint("--checkpoint-dir /data/checkpoints, or say where it works: --workdir DIR")
+        .at("/checkpoint/dir");
+  if (spec.mounts.size() > mounts_max) return invalid("bad-mounts", "a job has at most 64 mounts").at("/mounts");
+  for (const std::string& text : spec.mounts) {
+    if (!parse_mount(text))
+      return invalid("bad-mounts", "'" + text + "' is no mount")
+          .hint("FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, each from / on: --mount /data/imagenet:/data")
+          .at("/mounts");
   }
   return {};
 }
@@ -199,9 +244,32 @@ Status validate_resources(const ResourceSpec& r) {
 
 }  // namespace
 
+std::optional<Mount> parse_mount(std::string_view text) {
+  // Where the container has what is its own, or ours.
+  constexpr std::string_view taken[] = {"/", "/proc", "/sys", "/dev", "/.schedulearn"};
+  const auto is_taken = [&](const std::string& path) {
+    return std::ranges::any_of(taken, [&](std::string_view one) {
+      return path == one || (one != "/" && path.starts_with(std::string(one) + "/"));
+    });
+  };
+  const auto is_path = [](std::string_view path) {
+    return path.starts_with('/') && path.find("/../") == std::string_view::npos && !path.ends_with("/..");
+  };
+  Mount mount;
+  const std::size_t first = text.find(':'),
+                    second = text.find(':', first == std::string_view::npos ? first : first + 1);
+  mount.from = text.substr(0, first);
+  mount.to = first == std::string_view::npos ? mount.from : text.substr(first + 1, second - first - 1);
+  const std::string_view mode = second == std::string_view::npos ? "ro" : text.substr(second + 1);
+  mount.writable = mode == "rw";
+  if (!is_path(mount.from) || !is_path(mount.to) || is_taken(mount.to) || (mode != "ro" && mode != "rw"))
+    return std::nullopt;
+  return mount;
+}
+
 Status validate(const JobSpec& spec) {
-  for (const auto check :
-       {validate_name, validate_texts, validate_start, validate_gpus, validate_times, validate_interruptions}) {
+  for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_gpus,
+                           validate_times, validate_interruptions}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;

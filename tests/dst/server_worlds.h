@@ -123,6 +123,8 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     server_.fetch(key, order.checkpoint->server);
   }
+  void find_image(const std::string&, const wire::StartAttempt&) override {}
+  void end_find_image(const std::string&) override {}
   void end_fetch(const std::string& key, bool) override { server_.end_fetch(key); }
   void offer(const wire::OfferCheckpoint& order) override { server_.offer(order); }
   void signal(const std::string& key, int number) override {

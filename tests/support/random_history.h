@@ -82,6 +82,7 @@ inline JobRequest random_request(Random& random) {
   if (random.chance(0.2)) request.demand[Resource::memory] = static_cast<double>(random.integer(0, 30));
   if (random.chance(0.2)) request.gpu_types = {GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)))};
   if (random.chance(0.2)) request.gpu_memory_bytes = random.integer(1, 12);
+  request.needs_containers = random.chance(0.2);
   if (random.chance(0.6)) request.model = random_model(random, request);
   if (random.chance(0.2)) constrain(random, request);
   if (!roles_of(request).empty()) request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);
@@ -94,6 +95,7 @@ inline ServerDescription random_server(Random& random, const std::string& name) 
   server.gpus = static_cast<int>(random.integer(2, 6));
   server.gpu_type = GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)));
   server.gpu_memory_bytes = random.integer(8, 16);
+  server.runs_containers = random.chance(0.7);
   server.capacity[Resource::cpu] = 8;
   if (random.chance(0.5)) server.capacity[Resource::memory] = 64;
   return server;

@@ -99,7 +99,7 @@ class Tetris : public QueuePolicy<RankKey> {
 
   static bool fits(const Snapshot& snapshot, const FreeGpus& free, ServerIndex server, const Shape& shape) {
     return free.count(server) >= shape.gpus && free.fits(server, shape.demand) &&
-           is_eligible(snapshot.servers[server], shape.gpu_types, shape.gpu_memory_bytes);
+           is_eligible(snapshot.servers[server], shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers);
   }
 
   // On a server where a job of its shape fits; a frozen one may be bound to other GPUs.

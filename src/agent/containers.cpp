@@ -1,0 +1,312 @@
+#include "agent/containers.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <utility>
+
+#include "agent/clocks.h"
+#include "agent/data_directory.h"
+#include "agent/launcher_link.h"
+#include "container/run.h"
+
+namespace sl::agent {
+namespace {
+
+constexpr Duration engine_interval = Duration::whole_seconds(10);
+constexpr Duration first_look_max = Duration::whole_seconds(2);
+constexpr int silent_max = 3;
+constexpr Duration sweep_interval = Duration::whole_seconds(600);
+constexpr Duration pull_patience = Duration::whole_seconds(120);
+constexpr Duration report_interval = Duration::whole_seconds(1);
+constexpr std::array pauses = {Duration::whole_seconds(2), Duration::whole_seconds(10)};
+
+// A registry that does not answer may do so later; one that has no such image, or does not let us have it, will not.
+bool is_final(const Error& error) {
+  if (error.code != "image") return false;
+  constexpr const char* words[] = {"not found", "unknown", "denied",    "unauthorized",  "does not exist",
+                                   "no such",   "invalid", "forbidden", "authentication"};
+  std::string text = error.message;
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::ranges::any_of(words, [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+std::string credentials_of(const std::string& user, const std::string& image) {
+  std::array<char, 16384> buffer{};
+  passwd entry{}, *found = nullptr;
+  const int failed = ::geteuid() == 0 ? ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found)
+                                      : ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return failed != 0 || !found ? "" : container::credentials_for(image, found->pw_dir, found->pw_uid);
+}
+
+}  // namespace
+
+// What the thread that fetches an image and the loop share.
+struct Containers::Search {
+  Incarnation incarnation;
+  std::string image, user;
+  std::atomic<bool> ended = false;
+  std::mutex mutex;  // guards the rest
+  container::PullProgress progress;
+  bool pulls = false;
+
+  Result<container::ImageFacts> run(const container::Engine& engine, const std::atomic<bool>& stop) {
+    const auto is_over = [&] { return ended.load() || stop.load(); };
+    for (std::size_t tries = 0;; ++tries) {
+      Result<container::ImageFacts> found = try_once(engine);
+      if (found.ok() || is_over() || tries == pauses.size() || is_final(found.error())) return found;
+      const Instant until = boot_now() + pauses[tries];
+      while (!is_over() && boot_now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+
+  Result<container::ImageFacts> try_once(const container::Engine& engine) {
+    for (const bool has_pulled : {false, true}) {
+      const auto found = engine.find_image(image);
+      if (!found.ok()) return as_kind(found.error());
+      if (found->has_value()) return **found;
+      if (has_pulled) break;
+      const Status pulled = engine.pull(image, credentials_of(user, image), [this](const container::PullProgress& now) {
+        const std::lock_guard lock(mutex);
+        progress = now;
+      });
+      if (!pulled.ok()) return as_kind(pulled.error());
+    }
+    return not_found("image", "the container engine has fetched " + image + " and does not have it");
+  }
+
+  // As attempts report failures.
+  static Error as_kind(Error error) {
+    if (error.code != "image") error.code = "server_setup";
+    return error;
+  }
+};
+
+Containers::Containers(net::EventLoop& loop, ContainerSettings settings, std::string data_dir, Ports ports)
+    : loop_(loop),
+      settings_(std::move(settings)),
+      dir_(std::filesystem::absolute(data_dir).lexically_normal()),
+      agent_(agent_id(data_dir)),
+      init_(program_folder() + "/schedulearn-init"),
+      runner_(program_folder() + "/schedulearn-container"),
+      ports_(std::move(ports)) {
+  ::mkdir((dir_ + "/containers").c_str(), 0700);
+}
+
+container::Engine Containers::engine_at(const std::string& socket, Duration patience) const {
+  container::Engine engine(socket, patience);
+  engine.give_up_when([this] { return threads_.stop().load(); });
+  return engine;
+}
+
+// ---- the engine ----
+
+void Containers::look() {
+  if (settings_.socket == "none" || is_looking_) return;
+  is_looking_ = true;
+  struct First {
+    std::mutex mutex;
+    std::condition_variable done;
+    bool is_done = false;
+  };
+  const bool is_first = !next_look_.happened();
+  next_look_ = boot_now() + engine_interval;
+  auto first = std::make_shared<First>();
+  auto answer = std::make_shared<std::pair<Result<std::string>, std::string>>(std::string(), "");
+  threads_.run([this, alive = std::weak_ptr(alive_), first, answer] {
+    answer->second = container::find_socket(settings_.socket);
+    if (!answer->second.empty()) answer->first = engine_at(answer->second, engine_interval).version();
+    {
+      const std::lock_guard lock(first->mutex);
+      first->is_done = true;
+      first->done.notify_all();
+    }
+    loop_.post([this, alive, answer] {
+      if (alive.expired()) return;
+      is_looking_ = false;
+      take(answer->first, answer->second);
+    });
+  });
+  if (!is_first) return;
+  std::unique_lock lock(first->mutex);
+  if (first->done.wait_for(lock, std::chrono::microseconds(first_look_max.us), [&] { return first->is_done; }) &&
+      answer->first.ok())
+    engine_ = *answer->first, socket_ = answer->second;
+  if (engine_.empty() && !settings_.socket.empty())
+    std::fprintf(stderr, "schedulearn agent: no container engine answers at %s (yet)\n", settings_.socket.c_str());
+}
+
+// One that is being restarted is not given up at once.
+void Containers::take(const Result<std::string>& version, const std::string& socket) {
+  const std::string now = version.ok() ? *version : "";
+  silent_ = now.empty() ? silent_ + 1 : 0;
+  if (now == engine_ || (now.empty() && silent_ < silent_max)) return;
+  engine_ = now;
+  if (!socket.empty()) socket_ = socket;
+  ports_.engine_changed();
+}
+
+void Containers::tick(Instant now) {
+  if (now >= next_look_) look();
+  if (now >= next_sweep_ && !socket_.empty()) sweep();
+  if (now < next_report_) return;
+  next_report_ = now + report_interval;
+  for (const auto& [key, search] : searches_) {
+    const std::lock_guard lock(search->mutex);
+    ports_.tell({search->incarnation, search->image, search->progress.bytes_done, search->progress.bytes});
+  }
+}
+
+// ---- images ----
+
+void Containers::find_image(const wire::StartAttempt& order) {
+  const std::string key = key_of(order.incarnation);
+  auto search = std::make_shared<Search>();
+  search->incarnation = order.incarnation;
+  search->image = *order.spec.image;
+  search->user = order.spec.user;
+  end_find_image(key);
+  searches_[key] = search;
+  threads_.run([this, alive = std::weak_ptr(alive_), key, search, socket = socket_] {
+    container::Engine engine(socket, pull_patience);
+    engine.give_up_when([this, search] { return search->ended.load() || threads_.stop().load(); });
+    const auto found = search->run(engine, threads_.stop());
+    loop_.post([this, alive, key, search, found] {
+      if (alive.expired()) return;
+      const auto at = searches_.find(key);
+      if (at == searches_.end() || at->second != search) return;  // it was not needed any more
+      searches_.erase(at);
+      if (!found.ok()) return ports_.found(key, found.error());
+      images_[key] = *found;
+      ports_.found(key, found->digest);
+    });
+  });
+}
+
+void Containers::end_find_image(const std::string& key) {
+  const auto search = searches_.extract(key);
+  if (!search.empty()) search.mapped()->ended = true;
+  images_.erase(key);
+}
+
+std::string Containers::python_path(const std::string& key) const {
+  const auto at = images_.find(key);
+  return at == images_.end() ? "" : at->second.python_path;
+}
+
+// ---- attempts ----
+
+Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::StartAttempt& order, int all_gpus,
+                                             const AttemptPlace& place) {
+  const wire::JobSpec& spec = order.spec;
+  container::Order wanted;
+  wanted.socket = socket_;
+  wanted.name = wire::container_name(order.incarnation, order.placement.rank);
+  wanted.agent = agent_, wanted.key = plain.key;
+  wanted.image = spec.image.value_or("");
+  if (const auto image = images_.extract(plain.key); !image.empty())
+    wanted.image_id = image.mapped().id, wanted.digest = image.mapped().digest;
+  wanted.user = spec.user, wanted.allow_root = settings_.allow_root, wanted.allowed = settings_.mounts;
+  wanted.init = init_, wanted.output = plain.output, wanted.workdir = plain.workdir, wanted.required = plain.required;
+  wanted.command = std::move(plain.arguments), wanted.environment = std::move(plain.environment);
+  wanted.own_folders = {{place.attempt_dir, false},
+                        {place.attempt_dir + "/tmp", true},
+                        {place.attempt_dir + "/metrics.jsonl", true},
+                        {place.attempt_dir + "/error", true},
+                        {place.job_dir + "/checkpoints", true},
+                        {place.job_dir + "/output", true},
+                        {place.python, false}};
+  if (!spec.workdir.empty()) wanted.named_folders.push_back({spec.workdir, spec.workdir, true, false, "workdir"});
+  for (const std::string& text : spec.mounts) {
+    if (const auto mount = wire::parse_mount(text))
+      wanted.named_folders.push_back({mount->from, mount->to, mount->writable, false, "mounts"});
+  }
+  if (spec.checkpoint.dir) {
+    const std::string folder = checkpoint_folder(order, place);
+    wanted.named_folders.push_back({folder, folder, true, true, "checkpoint.dir"});
+  }
+  for (const std::string& uuid : order.placement.gpu_uuids) {
+    if (uuid.starts_with("GPU-")) wanted.gpu_uuids.push_back(uuid);
+  }
+  const double share = static_cast<double>(order.placement.gpus.size()) / std::max(all_gpus, 1);
+  if (spec.resources.memory_bytes)
+    wanted.memory_bytes = static_cast<std::int64_t>(static_cast<double>(*spec.resources.memory_bytes) * share);
+  if (spec.resources.cpus && *spec.resources.cpus > 0) wanted.cpus = *spec.resources.cpus * share;
+  if (spec.resources.shm_bytes) wanted.shm_bytes = *spec.resources.shm_bytes;
+  const std::string folder = folder_of(plain.key);
+  ::mkdir(folder.c_str(), 0700);
+  if (Status written = write_order(folder, wanted); !written.ok()) return written.error();
+  plain.arguments = {runner_, folder};
+  plain.environment = {"PATH=/usr/bin:/bin"};
+  plain.workdir = folder;
+  plain.required.clear();
+  plain.has_container = true;
+  return plain;
+}
+
+bool Containers::is_one(const std::string& key) const {
+  return ::access((folder_of(key) + "/order.json").c_str(), F_OK) == 0;
+}
+
+std::string Containers::digest(const std::string& key) const {
+  const Result<container::Order> order = container::read_order(folder_of(key));
+  return order.ok() ? order->digest : "";
+}
+
+LauncherState Containers::explain(LauncherState state) {
+  if (state.state != "exited" || !is_one(state.key)) return state;
+  const auto outcome = container::read_outcome(folder_of(state.key));
+  if (!outcome) {
+    next_sweep_ = {};  // its program was killed before it could remove the container
+    return state;
+  }
+  state.exit_code = outcome->exit_code;
+  state.signal = outcome->signal;
+  state.failure_kind = outcome->failure_kind;
+  state.failure_message = outcome->failure_message;
+  return state;
+}
+
+void Containers::forget(const std::string& key) {
+  end_find_image(key);
+  if (!is_one(key)) return;
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_of(key), ignored);
+}
+
+void Containers::keep_only(const std::function<bool(const std::string& key)>& is_held) {
+  std::error_code failed;
+  std::vector<std::string> left;
+  for (std::filesystem::directory_iterator at(dir_ + "/containers", failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (!is_held(at->path().filename())) left.push_back(at->path().filename());
+  }
+  for (const std::string& key : left) forget(key);
+  next_sweep_ = {};
+}
+
+void Containers::sweep() {
+  if (is_sweeping_) return;
+  is_sweeping_ = true;
+  next_sweep_ = boot_now() + sweep_interval;
+  threads_.run([this, alive = std::weak_ptr(alive_), engine = engine_at(socket_, pull_patience)] {
+    const Result<int> removed = container::sweep(engine, agent_);
+    loop_.post([this, alive, is_done = removed.ok()] {
+      if (alive.expired()) return;
+      is_sweeping_ = false;
+      if (!is_done) next_sweep_ = std::min(next_sweep_, boot_now() + engine_interval);
+    });
+  });
+}
+
+}  // namespace sl::agent

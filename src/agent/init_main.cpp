@@ -1,0 +1,159 @@
+// schedulearn-init run OUTPUT WORKDIR REQUIRED COMMAND...: the first process of a container (src/container/run.h). Linked
+// statically, so that it runs in every image. Starts the job's command, writes its output where that of plain processes
+// goes, passes on signals, waits for processes that lost their parent, and writes down how the job ended:
+//
+//   exit CODE | signal NUMBER | failed MESSAGE
+//   oom_kills COUNT, memory_peak BYTES     of the container, as far as the kernel tells
+//
+// WORKDIR empty: where it is. REQUIRED: a program that must exist besides the command; empty: none.
+// schedulearn-init ranks MEMBERS COMMAND...: see ranks.h.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/programs.h"
+#include "agent/ranks.h"
+
+extern char** environ;
+
+namespace {
+
+using namespace sl;
+
+constexpr const char *lock_file = "/.schedulearn/lock", *end_file = "/.schedulearn/end";
+constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+std::string first_bytes(const char* path) {
+  char text[4096];
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof text);
+  if (file >= 0) ::close(file);
+  return {text, n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+// "7" of "low 0\noom_kill 7\n"
+std::string figure_of(const std::string& text, const std::string& name) {
+  const std::size_t at = ("\n" + text).find("\n" + name + " ");
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + name.size() + 1;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+std::string memory_lines() {
+  std::string kills = figure_of(first_bytes("/sys/fs/cgroup/memory.events"), "oom_kill");
+  if (kills.empty()) kills = figure_of(first_bytes("/sys/fs/cgroup/memory/memory.oom_control"), "oom_kill");
+  std::string peak = first_bytes("/sys/fs/cgroup/memory.peak");
+  if (peak.empty()) peak = first_bytes("/sys/fs/cgroup/memory/memory.max_usage_in_bytes");
+  peak = peak.substr(0, peak.find('\n'));
+  return (kills.empty() ? "" : "oom_kills " + kills + "\n") + (peak.empty() ? "" : "memory_peak " + peak + "\n");
+}
+
+void write_end(const std::string& how) {
+  const std::string text = how + "\n" + memory_lines();
+  const int file = ::open(end_file, O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (file < 0) return;
+  (void)!::write(file, text.data(), text.size());
+  ::close(file);
+}
+
+// The program outside that runs this container holds the lock. If it is gone, so is the attempt.
+bool is_wanted() {
+  const int file = ::open(lock_file, O_RDONLY | O_CLOEXEC);
+  const bool is_held = file >= 0 && ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (file >= 0) ::close(file);
+  return is_held;
+}
+
+bool open_streams(const char* output) {
+  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int out = ::open(output, O_WRONLY | O_APPEND | O_CLOEXEC);
+  return out >= 0 && ::dup2(input, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(out, 2) >= 0;
+}
+
+[[noreturn]] void become(const std::string& program, char** command) {
+  ::setsid();
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(program.c_str(), command, environ);
+  write_end(std::string("failed cannot start it: ") + std::strerror(errno));
+  ::_exit(127);
+}
+
+// Waits for the job's first process. Everything else ends with this process.
+int watch(pid_t job, const sigset_t& signals) {
+  for (;;) {
+    siginfo_t info{};
+    if (::sigwaitinfo(&signals, &info) < 0) continue;
+    if (info.si_signo != SIGCHLD) {
+      if (::kill(-job, info.si_signo) != 0) ::kill(job, info.si_signo);  // it has no group of its own yet
+      continue;
+    }
+    int status = 0;
+    for (pid_t ended; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended == job) return status;
+    }
+  }
+}
+
+int end_of(int status) {
+  if (WIFSIGNALED(status)) {
+    write_end("signal " + std::to_string(WTERMSIG(status)));
+    return 128 + WTERMSIG(status);
+  }
+  if (WEXITSTATUS(status) != 127 || first_bytes(end_file).empty())
+    write_end("exit " + std::to_string(WEXITSTATUS(status)));
+  return WEXITSTATUS(status);
+}
+
+int fail(const std::string& message) {
+  write_end("failed " + message);
+  return 127;
+}
+
+// Images often have no bash.
+void use_shell_of_image(char** command) {
+  static char sh[] = "/bin/sh";
+  if (command[0] == std::string_view("/bin/bash") && ::access("/bin/bash", X_OK) != 0) command[0] = sh;
+}
+
+int run(const char* output, const std::string& workdir, const std::string& required, char** command) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGCHLD);
+  for (const int number : passed_on) sigaddset(&signals, number);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  if (!is_wanted()) return 125;
+  if (!open_streams(output)) return fail(std::string("cannot write its output: ") + std::strerror(errno));
+  if (!workdir.empty() && ::chdir(workdir.c_str()) != 0) return fail("no such working directory: " + workdir);
+  use_shell_of_image(command);
+  char here[4096];
+  if (!::getcwd(here, sizeof here)) return fail("there is no working directory");
+  ::setenv("PWD", here, 1);
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
+  const Result<std::string> program = agent::check_program(command[0], required, here, environment);
+  if (!program.ok()) return fail(program.error().message + " in the image");
+  const pid_t job = ::fork();
+  if (job == 0) become(*program, command);
+  if (job < 0) return fail(std::string("cannot start it: ") + std::strerror(errno));
+  return end_of(watch(job, signals));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 3 && argv[1] == std::string_view("ranks"))
+    return sl::agent::run_ranks(sl::agent::parse_members(argv[2]), argv + 3);
+  if (argc < 6 || argv[1] != std::string_view("run")) return 2;
+  return run(argv[2], argv[3], argv[4], argv + 5);
+}

@@ -1,0 +1,16 @@
+// Options that several daemons have.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "cli/cli.h"
+#include "wire/retention.h"
+
+namespace sl::cli {
+
+// `what`: what is kept of finished jobs; `too_large`: when the limit of size is exceeded.
+void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what, const std::string& too_large);
+void add_containers(CLI::App& command, ContainerOptions& options);
+
+}  // namespace sl::cli

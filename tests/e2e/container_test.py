@@ -1,0 +1,287 @@
+"""Jobs in containers, on real engines: the same list of behaviours with Podman and with Docker."""
+
+import getpass
+import json
+import os
+import pathlib
+import signal
+import sys
+import unittest
+
+import engines
+from lab import Lab, until
+
+USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
+
+
+def runners(lab):
+    """The numbers of the programs of this lab that run containers."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            command = (process / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"schedulearn-container" in command.split(b"\0")[0] and str(lab.folder).encode() in command:
+            found.append(int(process.name))
+    return found
+
+
+class Behaviours:
+    """What both engines must do."""
+
+    engine_class = None
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            cls.engine = cls.engine_class()
+        except engines.Unavailable as why:
+            print(f"SKIPPED: {why}", file=sys.stderr)
+            raise unittest.SkipTest(str(why)) from None
+        cls.addClassCleanup(cls.engine.close)
+
+    def setUp(self):
+        self.lab = Lab(gpus=2)
+        self.addCleanup(self.nothing_is_left)
+        self.addCleanup(self.lab.__exit__)
+        self.shared = self.lab.folder / "shared"
+        self.shared.mkdir(mode=0o777)
+        self.shared.chmod(0o777)
+        self.lab.folder.chmod(0o755)
+        self.lab.start_controller()
+        self.start_agent()
+
+    def start_agent(self):
+        self.lab.start_agent("--container-socket", str(self.engine.socket), "--allow-mount", str(self.shared), "--allow-mount", "/usr", "--allow-mount", "/etc/alternatives")
+
+    def nothing_is_left(self):
+        left = [container["Names"] for container in self.engine.containers()]
+        for container in self.engine.containers():
+            self.engine.call("DELETE", f"/v1.41/containers/{container['Id']}?force=true")
+        self.assertEqual([], left)
+
+    def submit(self, command, **spec):
+        keys = {"image": engines.BUSYBOX, "user": USER, "command": command, **spec}
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", keys)
+        self.assertEqual(201, status, text)
+        return self.lab.try_get("/api/v1/jobs?limit=1")["items"][0]["id"]
+
+    def run_job(self, command, **spec):
+        job = self.lab.finished(self.submit(command, **spec))
+        return job, self.lab.output(job["id"])
+
+    def running(self, job, text="begun"):
+        until(lambda: text in self.lab.output(job), what=f"{text} in the output of job {job}: {self.lab.job(job)}")
+        return job
+
+    def restart_agent(self):
+        self.lab.kill(self.lab.agent)
+        self.start_agent()
+
+    # ---- a job ----
+    def test_its_output_exit_code_and_image_are_those_of_the_job(self):
+        server = self.lab.get("/api/v1/servers")["items"][0]
+        self.assertEqual(["process", "container"], server["runtimes"])
+        self.assertTrue(server["container_engine"].startswith(self.engine.name), server["container_engine"])
+        job, output = self.run_job("for i in 1 2 3 4 5; do echo out $i; echo err $i >&2; done; exit 7")
+        self.assertEqual("".join(f"out {i}\nerr {i}\n" for i in range(1, 6)), output)
+        self.assertEqual(("failed", 7), (job["state"], job["exit"]["code"]))
+        self.assertRegex(job["placement"][0]["image"], "sha256:[0-9a-f]{64}")
+        events = [event["text"] for event in self.lab.get(f"/api/v1/jobs/{job['id']}/events")["items"] if event["kind"] == "job.image"]
+        self.assertEqual(1, len(events), events)
+        self.assertIn(job["placement"][0]["image"], events[0])
+
+    def test_it_has_its_user_and_no_rights_beyond(self):
+        _, output = self.run_job(["sh", "-c", "id -u; grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status; echo $SCHEDULEARN_JOB_NAME"], name="mine")
+        uid = "65534" if USER == "nobody" else str(os.geteuid())
+        self.assertEqual({uid, "mine", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"}, set(output.splitlines()))
+        if os.geteuid() == 0:
+            job, _ = self.run_job(["true"], user="root")
+            self.assertIn("--allow-container-root", job["failure"]["message"])
+
+    def test_it_can_leave_what_it_is_to_leave(self):
+        job, output = self.run_job('echo x > "$SCHEDULEARN_CHECKPOINT_DIR/a" && echo x > "$SCHEDULEARN_OUTPUT_DIR/a" && echo x > "$SCHEDULEARN_TMP_DIR/a" && '
+                                   'echo \'{"epoch": 3, "epochs": 4}\' >> "$SCHEDULEARN_METRICS_FILE"; ls "${SCHEDULEARN_METRICS_FILE%/*}" >/dev/null && echo seen; '
+                                   'touch "${SCHEDULEARN_METRICS_FILE%/*}/limit" 2>/dev/null || echo kept')
+        self.assertEqual("succeeded", job["state"], output)
+        self.assertIn("kept", output)
+        self.assertEqual(3, self.lab.job(job["id"])["progress"]["done"])
+
+    def test_commands_and_folders_that_are_not_in_the_image_are_named(self):
+        self.assertEqual("no such command: pyton in the image", self.run_job(["pyton", "x"])[0]["failure"]["message"])
+        self.assertEqual("no such command: pyton in the image", self.run_job("pyton x")[0]["failure"]["message"])
+        self.assertEqual("setup", self.run_job(["pyton"])[0]["failure"]["kind"])
+
+    def test_an_image_that_is_nowhere_ends_the_job_with_its_name(self):
+        job = self.lab.finished(self.submit("true", image="127.0.0.1:1/nothing:1"), 120)
+        self.assertEqual("image", job["failure"]["kind"])
+        self.assertIn("127.0.0.1:1/nothing:1", job["failure"]["message"])
+
+    def test_memory_and_processes_are_limited_and_a_job_over_its_memory_says_so(self):
+        job, output = self.run_job("echo begun; x=a; while true; do x=$x$x$x$x; done", resources={"memory": "32MiB"})
+        self.assertEqual("out_of_memory", job["failure"]["kind"], job["failure"])
+        self.assertIn("32 MiB that it asked for", job["failure"]["message"])
+        job, output = self.run_job("cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; ulimit -n", resources={"memory": "64MiB", "shm": "4MiB"})
+        self.assertEqual([str(64 << 20), "16384"], output.split()[:2])
+        _, output = self.run_job("grep /dev/shm /proc/mounts", resources={"shm": "4MiB"})
+        self.assertIn("size=4096k", output)
+
+    # ---- folders of the server ----
+    def test_it_sees_only_what_the_admin_allows(self):
+        (self.shared / "data").mkdir()
+        (self.shared / "data" / "file").write_text("hello\n")
+        job, output = self.run_job("cat /in/file; touch /in/new || echo read-only", mounts=[f"{self.shared}/data:/in"])
+        self.assertEqual("hello", output.split()[0])
+        self.assertIn("read-only", output)
+        (self.shared / "data").chmod(0o777)
+        self.assertEqual("succeeded", self.run_job("touch /in/new", mounts=[f"{self.shared}/data:/in:rw"])[0]["state"])
+        self.assertTrue((self.shared / "data" / "new").exists())
+        (self.shared / "way-out").symlink_to("/root" if USER == "nobody" else "/etc")
+        for mount in ("/etc:/in", f"{self.shared}/way-out:/in", f"{self.shared}/../controller:/in"):
+            status, _, text = self.lab.request("POST", "/api/v1/jobs", {"image": engines.BUSYBOX, "user": USER, "command": "ls /in", "mounts": [mount]})
+            if status != 201:
+                continue
+            job = self.lab.finished(json.loads(text)["id"])
+            self.assertEqual("setup", job["failure"]["kind"], mount)
+            self.assertIn("mounts:", job["failure"]["message"])
+        job, output = self.run_job("pwd; echo x > here", workdir=str(self.shared / "data"))
+        self.assertEqual(f"{self.shared}/data", output.strip())
+        self.assertTrue((self.shared / "data" / "here").exists())
+
+    # ---- its end ----
+    def test_it_is_asked_to_stop_and_then_killed(self):
+        polite = self.running(self.submit("trap 'echo bye; exit 5' TERM; echo begun; while true; do sleep 0.1; done"))
+        deaf = self.running(self.submit("trap '' TERM; echo begun; while true; do sleep 0.1; done", checkpoint={"grace": "1s"}))
+        for job in (polite, deaf):
+            self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", {})
+        self.assertEqual("cancelled", self.lab.finished(polite)["state"])
+        self.assertIn("bye", self.lab.output(polite))
+        self.assertEqual(5, self.lab.job(polite)["exit"]["code"])
+        self.lab.kill(self.lab.agent)
+        self.start_agent()
+        self.assertEqual("cancelled", self.lab.finished(deaf)["state"])
+
+    def test_it_is_frozen_and_goes_on(self):
+        job = self.running(self.submit("i=0; echo begun; while true; do i=$((i+1)); echo tick $i; sleep 0.05; done", freeze=True), "tick 3")
+        self.lab.cli("suspend", job)
+        until(lambda: self.lab.job(job)["state"] == "suspended", what="suspended")
+        before = self.lab.output(job)
+        other, _ = self.run_job("sleep 0.5")
+        self.assertEqual(before, self.lab.output(job))
+        self.lab.cli("resume", job)
+        until(lambda: len(self.lab.output(job)) > len(before), what="more output")
+        self.lab.cli("cancel", job)
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+
+    def test_signals_of_all_processes_and_orphans_end_with_it(self):
+        marker = self.shared / "alive"
+        job, _ = self.run_job(f"(trap '' HUP TERM; while true; do touch {marker}; sleep 0.1; done) & sleep 0.5; echo done", mounts=[f"{self.shared}:{self.shared}:rw"])
+        self.assertEqual("succeeded", job["state"])
+        marker.unlink(missing_ok=True)
+        self.run_job("sleep 0.5")
+        self.assertFalse(marker.exists())
+
+    # ---- when things die ----
+    def test_it_outlives_agent_and_launcher_and_its_exit_code_is_known(self):
+        job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
+        self.lab.kill(self.lab.agent)
+        self.lab.kill_launcher()
+        self.assertEqual(1, len(self.engine.containers()))
+        self.start_agent()
+        (self.shared / "go").touch()
+        ended = self.lab.finished(job)
+        self.assertEqual(("failed", 9, 1), (ended["state"], ended["exit"]["code"], ended["attempt"]), ended["failure"])
+        self.assertRegex(ended["placement"][0]["image"], "sha256:")
+
+    def test_its_end_while_nobody_looks_is_known(self):
+        job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
+        self.lab.kill(self.lab.agent)
+        self.lab.kill_launcher()
+        (self.shared / "go").touch()
+        until(lambda: not runners(self.lab), what="the end of the container")
+        self.start_agent()
+        ended = self.lab.finished(job)
+        self.assertEqual(("failed", 9, 1), (ended["state"], ended["exit"]["code"], ended["attempt"]), ended["failure"])
+
+    def test_without_the_program_that_runs_it_nothing_of_it_goes_on(self):
+        marker = self.shared / "alive"
+        job = self.running(self.submit(f"echo begun; while true; do touch {marker}; sleep 0.05; done", mounts=[f"{self.shared}:{self.shared}:rw"]))
+        (runner,) = runners(self.lab)
+        os.kill(runner, signal.SIGKILL)
+        ended = self.lab.finished(job)
+        self.assertEqual(("failed", 9), (ended["state"], ended["exit"]["signal"]), ended["failure"])
+        marker.unlink(missing_ok=True)
+        until(lambda: not self.engine.containers(), what="the container being removed")
+        self.assertFalse(marker.exists())
+
+    def test_what_is_left_while_no_agent_runs_is_removed_by_the_next(self):
+        job = self.running(self.submit("echo begun; while true; do sleep 0.1; done"))
+        self.lab.kill(self.lab.agent)
+        (runner,) = runners(self.lab)
+        os.kill(runner, signal.SIGKILL)
+        self.start_agent()
+        self.lab.finished(job)
+        until(lambda: not self.engine.containers(), what="the container being removed")
+
+    def test_the_engine_may_die(self):
+        job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
+        plain = self.lab.submit("sleep 0.5")
+        self.engine.kill()
+        self.assertEqual("succeeded", self.lab.finished(plain)["state"])
+        (self.shared / "go").touch()
+        if self.engine.keeps_containers:
+            ended = self.lab.finished(job)
+            self.assertEqual(("failed", 9, 1), (ended["state"], ended["exit"]["code"], ended["attempt"]), ended["failure"])
+        self.engine.start()
+        ended = self.lab.finished(job, 120)
+        self.assertEqual(9, ended["exit"]["code"])
+        self.restart_agent()
+        until(lambda: not self.engine.containers(), what="the container being removed")
+
+    # ---- the original ----
+    def test_the_request_of_the_original_s_readme_trains(self):
+        self.engine.import_image("nathansetyawan96/horovod:latest", engines.horovod_files())
+        keys = {"name": "Pytorch Mnist", "type": "Pytorch", "container_image": "nathansetyawan96/horovod", "command": "python pytorch/pytorch_mnist.py", "required_gpus": 2}
+        status, _, text = self.lab.request("POST", "/jobs", {**keys, "user": USER})
+        self.assertEqual(201, status, text)
+        job = self.lab.finished(json.loads(text)["id"], 120)
+        output = self.lab.output(job["id"])
+        self.assertEqual("succeeded", job["state"], output)
+        for rank in (0, 1):
+            losses = [float(line.split()[-1]) for line in output.splitlines() if line.startswith(f"rank {rank} of 2 step")]
+            self.assertEqual(12, len(losses), output)
+            self.assertLess(losses[-1], 0.7 * losses[0])
+        self.assertEqual(1, len({line.split()[-1] for line in output.splitlines() if "weights" in line}), output)
+
+    # ---- many, and bad ones ----
+    def test_a_hundred_of_them_leave_nothing(self):
+        jobs = [self.submit(["true"], name=f"n{i}") for i in range(100)]
+        states = [self.lab.finished(job, 120)["state"] for job in jobs]
+        self.assertEqual(["succeeded"] * 100, states)
+        self.assertEqual([], self.engine.containers())
+        until(lambda: not list((self.lab.folder / "agent" / "containers").iterdir()), what="its folders being removed")
+
+    def test_a_hostile_one_harms_nobody(self):
+        job = self.submit("trap '' TERM HUP INT; printf '\\033[2J\\033]0;x\\007begun\\n'; for i in 1 2 3 4 5 6 7 8; do (trap '' TERM; while true; do :; done) & done; yes 0123456789012345678901234567890123456789 | head -c 300000000; while true; do sleep 1; done",
+                          output_limit="64MiB", resources={"memory": "64MiB"}, checkpoint={"grace": "1s"})
+        self.running(job)
+        self.assertEqual("succeeded", self.run_job(["true"])[0]["state"])
+        self.lab.cli("cancel", job)
+        self.assertEqual("cancelled", self.lab.finished(job, 90)["state"])
+        output = next((self.lab.folder / "agent" / "attempts").glob(f"{job}.1.*")) / "output"
+        self.assertLess(output.stat().st_blocks * 512, 100 << 20)
+
+
+class PodmanTest(Behaviours, unittest.TestCase):
+    engine_class = engines.Podman
+
+
+class DockerTest(Behaviours, unittest.TestCase):
+    engine_class = engines.Docker
+
+
+if __name__ == "__main__":
+    program = unittest.main(exit=False, verbosity=2)
+    skipped = program.result.skipped and not program.result.testsRun
+    sys.exit(77 if skipped else not program.result.wasSuccessful())

@@ -1,0 +1,279 @@
+"""Jobs in containers on an engine that is not one: what an agent and a user see when an engine or a registry answers slowly, wrongly or not at all. Runs everywhere."""
+
+import getpass
+import http.server
+import json
+import os
+import pathlib
+import re
+import socketserver
+import threading
+import unittest
+import urllib.parse
+
+from lab import Lab, until
+
+USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
+
+
+class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass  # clients may hang up
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def address_string(self):
+        return "test"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, document=None):
+        body = b"" if document is None else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self, lines):
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in lines:
+            piece = json.dumps(line).encode() + b"\r\n"
+            self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def respond(self):
+        size = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(size)) if size else None
+        url = urllib.parse.urlsplit(self.path)
+        self.server.fake.respond(self, self.command, urllib.parse.unquote(url.path.removeprefix("/v1.41")), urllib.parse.parse_qs(url.query), body)
+
+    do_GET = do_POST = do_DELETE = respond
+
+
+class FakeEngine:
+    """Starts the first process of a "container" as a plain process of this machine, in its own mount namespace where that may be done."""
+
+    def __init__(self, folder):
+        self.socket = str(pathlib.Path(folder) / "engine")
+        self.images = {"there:1": {"Id": "sha256:" + "1" * 64, "RepoDigests": ["there@sha256:" + "2" * 64], "Config": {"Env": ["PYTHONPATH=/of/the/image"]}}}
+        self.containers, self.calls = {}, []
+        self.pull_lines, self.pull_go, self.auth = [], threading.Event(), None
+        self.refuse = {}  # (method, pattern): (status, document)
+        self.server = Server(self.socket, Handler)
+        self.server.fake = self
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def respond(self, handler, method, path, query, body):
+        self.calls.append((method, path))
+        for (refused, pattern), answer in self.refuse.items():
+            if method == refused and re.search(pattern, path):
+                return handler.answer(*answer)
+        if path == "/version":
+            return handler.answer(200, {"Version": "9.8.7", "Components": [{"Name": "Engine"}]})
+        if method == "POST" and path == "/images/create":
+            self.auth = handler.headers.get("X-Registry-Auth")
+            return handler.stream(self.pull(f"{query['fromImage'][0]}:{query['tag'][0]}"))
+        if match := re.fullmatch(r"/images/(.+)/json", path):
+            image = self.images.get(match[1])
+            return handler.answer(200, image) if image else handler.answer(404, {"message": "no such image"})
+        if path == "/containers/json":
+            return handler.answer(200, [{"Id": name, "Names": ["/" + name], "Labels": made["Labels"], "State": "exited"} for name, made in self.containers.items()])
+        if path == "/containers/create":
+            name = query["name"][0]
+            if name in self.containers:
+                return handler.answer(409, {"message": "taken"})
+            self.containers[name] = body
+            return handler.answer(201, {"Id": name})
+        if match := re.fullmatch(r"/containers/([^/]+)(/\w+)?", path):
+            return self.on_container(handler, method, match[1], match[2])
+        return handler.answer(404, {"message": path})
+
+    def on_container(self, handler, method, name, verb):
+        made = self.containers.get(name)
+        if made is None:
+            return handler.answer(404, {"message": "no such container"})
+        if method == "DELETE":
+            del self.containers[name]
+            return handler.answer(204)
+        if verb == "/start":
+            self.run(made)
+            return handler.answer(204)
+        return handler.answer(200, {"Config": {"Labels": made["Labels"]}, "State": {"Running": False, "Pid": 0, "ExitCode": 0, "OOMKilled": made.get("oom", False)}})
+
+    def run(self, made):
+        """A container that has ended with exit code 0 by the time its start is answered."""
+        end = next(mount["Source"] for mount in made["HostConfig"]["Mounts"] if mount["Target"] == "/.schedulearn/end")
+        if "oom" not in made and "silent" not in made["Labels"]:
+            pathlib.Path(end).write_text("exit 0\n")
+
+    def pull(self, image):
+        for line in self.pull_lines:
+            yield line
+        self.pull_go.wait(60)
+        if not any("error" in line for line in self.pull_lines):
+            self.images[image] = {"Id": "sha256:" + "3" * 64, "Config": {}}
+
+
+class FakeEngineTest(unittest.TestCase):
+    def setUp(self):
+        self.lab = Lab(gpus=2)
+        self.addCleanup(self.lab.__exit__)
+        self.lab.folder.chmod(0o755)
+        self.engine = FakeEngine(self.lab.folder)
+        self.addCleanup(self.engine.close)
+        self.lab.start_controller()
+        self.lab.start_agent("--container-socket", self.engine.socket)
+
+    def submit(self, image, **spec):
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": image, "user": USER, **spec})
+        self.assertEqual(201, status, text)
+        return json.loads(text)["id"]
+
+    def test_a_job_is_one_container_with_its_limits_and_no_more_rights_than_it_needs(self):
+        seen = {}
+        self.engine.run = lambda made: (seen.update(made), FakeEngine.run(self.engine, made))
+        job = self.lab.finished(self.submit("there:1", resources={"memory": "1GiB", "cpus": 2}, gpus=2))
+        self.assertEqual("succeeded", job["state"], job["failure"])
+        host = seen["HostConfig"]
+        self.assertEqual((1 << 30, 1 << 30, 2_000_000_000, 1 << 30, 16384), (host["Memory"], host["MemorySwap"], host["NanoCpus"], host["ShmSize"], host["PidsLimit"]))
+        self.assertEqual((["ALL"], ["no-new-privileges"]), (host["CapDrop"], host["SecurityOpt"]))
+        self.assertNotIn("DeviceRequests", host)  # its GPUs are simulated
+        self.assertNotIn("Privileged", host)
+        if os.geteuid() == 0:
+            self.assertEqual("65534:65534", seen["User"])
+        environment = dict(entry.split("=", 1) for entry in seen["Env"])
+        self.assertTrue(environment["PYTHONPATH"].startswith("/of/the/image:"))
+        self.assertNotIn("PATH", environment)
+        self.assertEqual("there@sha256:" + "2" * 64, job["placement"][0]["image"])
+        self.assertEqual({}, self.engine.containers)
+        (container,) = [path for method, path in self.engine.calls if method == "DELETE"]
+        self.assertIn(job["placement"][0]["container_id"], container)
+
+    def test_an_image_is_fetched_first_and_show_says_how_far_it_is(self):
+        self.engine.pull_lines = [{"status": "Downloading", "id": "a", "progressDetail": {"current": 1 << 29, "total": 1 << 30}}]
+        job = self.submit("registry.lab/net:2")
+        reason = until(lambda: (self.lab.job(job)["reason"] or {}).get("code") == "image_pull" and "GiB" in self.lab.job(job)["reason"]["text"] and self.lab.job(job)["reason"], what="image_pull")
+        self.assertEqual("fetching the image registry.lab/net:2: 512.0 MiB of 1.0 GiB so far", reason["text"])
+        self.assertEqual("starting", self.lab.job(job)["state"])
+        self.assertIn("fetching the image", self.lab.cli("show", job).stdout)
+        self.engine.pull_go.set()
+        ended = self.lab.finished(job)
+        self.assertEqual("succeeded", ended["state"], ended["failure"])
+        self.assertEqual("sha256:" + "3" * 64, ended["placement"][0]["image"])
+
+    def test_a_job_is_cancelled_while_its_image_is_fetched(self):
+        job = self.submit("registry.lab/net:2")
+        until(lambda: ("POST", "/images/create") in self.engine.calls, what="the pull")
+        self.lab.cli("cancel", job)
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        self.engine.pull_go.set()
+        self.assertEqual({}, self.engine.containers)
+
+    def test_what_the_registry_says_is_why_the_job_failed(self):
+        self.engine.pull_lines = [{"error": "manifest for net:2 not found\nmanifest unknown"}]
+        self.engine.pull_go.set()
+        job = self.lab.finished(self.submit("registry.lab/net:2"))
+        self.assertEqual(("failed", "image"), (job["state"], job["failure"]["kind"]))
+        self.assertEqual("cannot fetch the image registry.lab/net:2: manifest for net:2 not found manifest unknown", job["failure"]["message"])
+        self.assertEqual(1, self.engine.calls.count(("POST", "/images/create")))
+
+    def test_a_registry_that_does_not_answer_is_asked_again(self):
+        self.engine.pull_lines = [{"error": "dial tcp: i/o timeout"}]
+        self.engine.pull_go.set()
+        job = self.lab.finished(self.submit("registry.lab/net:2"))
+        self.assertEqual("image", job["failure"]["kind"])
+        self.assertEqual(3, self.engine.calls.count(("POST", "/images/create")))
+
+    def test_an_agent_that_dies_meanwhile_begins_again(self):
+        job = self.submit("registry.lab/net:2")
+        until(lambda: ("POST", "/images/create") in self.engine.calls, what="the pull")
+        self.lab.kill(self.lab.agent)
+        self.engine.pull_go.set()
+        self.lab.start_agent("--container-socket", self.engine.socket)
+        self.assertEqual("succeeded", self.lab.finished(job)["state"])
+
+    def test_a_container_that_the_engine_refuses_is_no_fault_of_the_job_and_leaves_nothing(self):
+        self.engine.refuse[("POST", "/start$")] = (500, {"message": "OCI runtime error"})
+        job = self.submit("there:1")
+        until(lambda: any(event["kind"] == "server.quarantined" for event in self.lab.get("/api/v1/events")["items"]), what="the quarantine")
+        self.assertEqual({}, self.engine.containers)
+        self.engine.refuse.clear()
+        self.lab.cli("servers", "release", "lab")
+        self.assertEqual("succeeded", self.lab.finished(job)["state"])
+
+    def test_a_stranger_that_has_the_name_is_left_alone(self):
+        job = self.submit("there:1", hold=True)
+        real = self.engine.respond
+
+        def respond(handler, method, path, query, body):
+            if path == "/containers/create" and not self.engine.containers:
+                self.engine.containers[query["name"][0]] = {"Labels": {}, "HostConfig": {"Mounts": []}}
+            return real(handler, method, path, query, body)
+
+        self.engine.respond = respond
+        self.lab.cli("resume", job)
+        until(lambda: "not ours" in json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")), what="the refusal")
+        self.assertEqual(1, len(self.engine.containers))
+
+    def test_a_container_that_was_ended_from_outside_starts_again(self):
+        silent = [True]
+        whole = self.engine.run
+        self.engine.run = lambda made: None if silent.pop() else whole(made)
+        silent[:0] = [False]
+        job = self.lab.finished(self.submit("there:1"))
+        self.assertEqual(("succeeded", 2), (job["state"], job["attempt"]))
+
+    def test_without_an_engine_such_jobs_are_refused_and_with_one_again_they_run(self):
+        self.lab.kill(self.lab.agent)
+        self.lab.start_agent("--container-socket", "none")
+        until(lambda: self.lab.get("/api/v1/servers")["items"][0]["runtimes"] == ["process"], what="a server without containers")
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": "there:1", "user": USER})
+        self.assertEqual(422, status)
+        self.assertIn("no server has a container engine", text)
+        self.lab.kill(self.lab.agent)
+        self.lab.start_agent("--container-socket", self.engine.socket)
+        until(lambda: "container" in self.lab.get("/api/v1/servers")["items"][0]["runtimes"], what="a server with containers")
+        self.assertEqual("docker 9.8.7", self.lab.get("/api/v1/servers")["items"][0]["container_engine"])
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+
+    def test_an_engine_that_hangs_stops_nobody_else(self):
+        hanging = threading.Event()
+        real = self.engine.respond
+        self.engine.respond = lambda handler, method, path, query, body: hanging.wait(100) if path == "/containers/create" else real(handler, method, path, query, body)
+        job = self.submit("there:1", checkpoint={"grace": "1s"})
+        self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
+        until(lambda: self.lab.job(job)["state"] == "running", what="running")
+        self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", {"now": True})
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        hanging.set()
+
+    def test_the_five_keys_of_the_original_run_under_horovod(self):
+        seen = {}
+        self.engine.run = lambda made: (seen.update(made), FakeEngine.run(self.engine, made))
+        self.engine.images["nathansetyawan96/horovod:latest"] = self.engine.images["nathansetyawan96/horovod"] = self.engine.images["there:1"]
+        keys = {"name": "Pytorch Mnist", "type": "Pytorch", "container_image": "nathansetyawan96/horovod", "command": "python pytorch/pytorch_mnist.py", "required_gpus": 2}
+        status, _, text = self.lab.request("POST", "/jobs", {**keys, **({"user": USER} if os.geteuid() == 0 else {})})
+        self.assertEqual(201, status, text)
+        row = json.loads(text)
+        self.assertEqual("nathansetyawan96/horovod", row["container_image"])
+        self.assertEqual("succeeded", self.lab.finished(row["id"])["state"])
+        self.assertIn("horovodrun -np 2 -H localhost:2 python pytorch/pytorch_mnist.py", seen["Cmd"][-1])
+        self.assertEqual("horovodrun", seen["Cmd"][3])
+        row = json.loads(self.lab.request("GET", f"/jobs/{row['id']}")[2])
+        self.assertTrue(row["container_name"].startswith("schedulearn-"), row)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
