@@ -12,6 +12,7 @@
 
 #include "base/whole_number.h"
 #include "cli/commands.h"
+#include "cli/flags.h"
 #include "cli/interventions.h"
 #include "cli/research.h"
 #include "cli/usage.h"
@@ -134,27 +135,6 @@ class CommandLine {
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
-// `what`: what is kept of finished jobs; `too_large`: when the limit of size is exceeded.
-void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what,
-                   const std::string& too_large) {
-  const auto set_age = [&rule](const std::string& text) {
-    const auto seconds = wire::parse_duration_s(text);
-    if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
-    rule.age_s = *seconds;
-  };
-  const auto set_bytes = [&rule](const std::string& text) {
-    const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
-    if (!bytes.ok()) throw CLI::ValidationError("--keep-size", bytes.error().message);
-    rule.bytes = *bytes;
-  };
-  command.add_option_function<std::string>("--keep", set_age,
-                                           "how long to keep " + what + " of finished jobs (90d; 0: for ever)");
-  command.add_option("--keep-jobs", rule.jobs, "of how many finished jobs to keep " + what + " (0: all)")
-      ->check(between(0, 1'000'000'000));
-  command.add_option_function<std::string>("--keep-size", set_bytes,
-                                           "remove the oldest while " + too_large + ": 50GiB (0: never)");
-}
-
 void CommandLine::add_global_flags() {
   app_.add_option("--url", url_, "address of the controller")->envname("SCHEDULEARN_URL")->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
@@ -225,6 +205,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
       "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
+  add_starting_flags(*c, flags_, submit_.matrix);
   c->add_flag_callback(
       "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");
   c->add_flag_callback(
@@ -263,6 +244,8 @@ void CommandLine::add_job_commands() {
   ls->add_option("--state", list_.state, "only these states, separated by commas");
   ls->add_option("--user", list_.user, "only this user's jobs");
   ls->add_option("--name", list_.word, "only names that contain this");
+  ls->add_option("--group", list_.group, "only the members of this array")->check(above_zero());
+  ls->add_flag("--members", list_.members, "also the members of arrays, one by one");
   ls->add_option("--sort", list_.sort, "id, name, user, gpus, waited or ran")->check(one_of(list_orders()));
   ls->add_option("--limit", list_.limit, "at most this many, but all that wait or run (30)")
       ->check(between(1, 100'000));

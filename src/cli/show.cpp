@@ -127,11 +127,26 @@ std::string roles_text(const json::value& roles) {
   return text;
 }
 
+// "5, 7".
+std::string ids_text(const json::value& ids) {
+  std::string text;
+  if (!ids.is_array()) return text;
+  for (const json::value& id : ids.get_array())
+    text += (text.empty() ? "" : ", ") + std::to_string(id.to_number<std::int64_t>());
+  return text;
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
               state_text(context, text_at(job, "state")).c_str());
   line("Why", text_at(value_at(job, "reason"), "text"));
+  line("Members", members_text(value_at(job, "members")));
+  if (value_at(job, "group_id").is_number())
+    line("Member", fmt::format("{} of {}", number_at(job, "index"), number_at(job, "group_id")));
+  line("After", ids_text(value_at(spec, "after")));
+  line("After any", ids_text(value_at(spec, "after_any")));
+  if (value_at(spec, "not_before").is_string()) line("Not before", clock_text(text_at(spec, "not_before")));
   line("Command", command_text(value_at(spec, "command")));
   line("Directory", text_at(spec, "workdir"));
   show_environment(value_at(spec, "env"));
@@ -171,7 +186,11 @@ void show(const Context& context, const json::value& job) {
   line("Stopped", interruptions_text(job));
   show_attempts(value_at(job, "attempts"));
   // A job that never started has no output.
-  const bool has_output = value_at(job, "started_at").is_string(), is_over = value_at(job, "finished_at").is_string();
+  const bool is_group = value_at(job, "members").is_object();
+  if (is_group)
+    std::printf("\n  schedulearn ls --group %lld   its members\n", static_cast<long long>(number_at(job, "id")));
+  const bool has_output = value_at(job, "started_at").is_string() && !is_group,
+             is_over = value_at(job, "finished_at").is_string();
   if (has_output || !is_over)
     std::printf(
         "\n  %s\n",

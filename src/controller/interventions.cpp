@@ -32,7 +32,7 @@ std::string id_of(const Job& job) { return std::to_string(job.request.id.value);
 
 Result<Interventions::Planned> Interventions::plan(JobId id, const wire::Intervention& wanted) {
   JobEntry* entry = book_.find(id);
-  if (!entry) return not_found("job-not-found", fmt::format("there is no job {}", id.value)).hint("schedulearn ls");
+  if (!entry) return submissions_.no_job(id);
   const JobIndex index = core_.find(id);
   if (!index.valid() || is_finished(core_.job(index).state)) return already_ended(entry->row);
   const Subject subject{*entry, core_.job(index)};
@@ -256,8 +256,8 @@ Result<Allocation> Interventions::place_resized(const Job& job, int gpus) const 
   if (elsewhere) return std::move(*elsewhere);
   std::string beside;
   for (const ServerGpus& part : job.allocation.parts())
-    beside += fmt::format("{}{} has {} free", beside.empty() ? "" : ", ",
-                          core_.servers()[part.server].description.name, free.count(part.server));
+    beside += fmt::format("{}{} has {} free", beside.empty() ? "" : ", ", core_.servers()[part.server].description.name,
+                          free.count(part.server));
   return conflict("no-room", fmt::format("no server has {} for job {}: {} beside those of the job", gpus_text(gpus),
                                          id_of(job), beside))
       .hint("schedulearn gpus")

@@ -60,6 +60,8 @@ class Recorder : public Journal {
 
  private:
   void count(const Record& record, bool is_known);
+  JobEntry* add_member(const Core& core, const Record& record);
+  void write_groups(const Core& core, const std::vector<Record>& records);
   void watch(const Core& core, const Record& record);
   static bool is_empty(const store::Batch& batch);
   void merge_failed();
