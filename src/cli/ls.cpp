@@ -49,7 +49,7 @@ std::string when_text(const json::value& job) {
 }
 
 std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
-  const bool started = value_at(job, "started_at").is_string();
+  const bool started = value_at(job, "started_at").is_string() && !value_at(job, "members").is_object();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
           text_at(job, "name"),

@@ -143,7 +143,7 @@ void show(const Context& context, const json::value& job) {
   line("Why", text_at(value_at(job, "reason"), "text"));
   line("Members", members_text(value_at(job, "members")));
   if (value_at(job, "group_id").is_number())
-    line("Member", fmt::format("{} of {}", number_at(job, "index"), number_at(job, "group_id")));
+    line("Member", fmt::format("{} of group {}", number_at(job, "index"), number_at(job, "group_id")));
   line("After", ids_text(value_at(spec, "after")));
   line("After any", ids_text(value_at(spec, "after_any")));
   if (value_at(spec, "not_before").is_string()) line("Not before", clock_text(text_at(spec, "not_before")));
@@ -188,10 +188,11 @@ void show(const Context& context, const json::value& job) {
   // A job that never started has no output.
   const bool is_group = value_at(job, "members").is_object();
   if (is_group)
-    std::printf("\n  schedulearn ls --group %lld   its members\n", static_cast<long long>(number_at(job, "id")));
+    std::printf("\n  schedulearn ls --group %lld   its members", static_cast<long long>(number_at(job, "id")));
   const bool has_output = value_at(job, "started_at").is_string() && !is_group,
              is_over = value_at(job, "finished_at").is_string();
-  if (has_output || !is_over)
+  if (is_group) std::printf("\n");
+  if ((has_output || !is_over) && !is_group)
     std::printf(
         "\n  %s\n",
         context.next_command(has_output ? "logs" : "why", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
@@ -288,7 +289,12 @@ int why(const Context& context, const std::string& selector) {
     return 0;
   }
   const std::string verdict = text_at(*explain, "verdict");
-  const char* words = verdict == "cannot_run"       ? "It cannot run as asked."
+  const json::value& reasons = value_at(*explain, "reasons");
+  const std::string code =
+      reasons.is_array() && !reasons.get_array().empty() ? text_at(reasons.get_array().front(), "code") : "";
+  const bool is_planned = code == "dependency" || code == "not_before";
+  const char* words = is_planned                    ? "Nothing is wrong with the request."
+                      : verdict == "cannot_run"     ? "It cannot run as asked."
                       : verdict == "will_run"       ? "It will run; nothing is wrong with the request."
                       : verdict == "will_run_after" ? "It will run after those ahead of it."
                       : verdict == "policy_decides"

@@ -147,10 +147,8 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
                     : own                                              ? "policy_decides"
                     : position > 1 || reason == ReasonCode::dependency ? "will_run_after"
                                                                        : "will_run";
-  const bool is_waiting = reason != ReasonCode::none;  // else it is a group whose members all run
   const std::int64_t waiting = job.group ? job.group->to_come.count() + job.group->in(JobState::pending) : 0;
-  view["summary"] = job.group && !is_waiting ? fmt::format("no member of group {} waits", id)
-                    : job.group
+  view["summary"] = job.group
                         ? fmt::format("{} of the {} members of group {} wait: {}", waiting, job.group->size, id, text)
                         : fmt::format("job {} waits: {}", id, text);
   view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
@@ -158,6 +156,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   view["queue_length"] = line.length();
   view["reservations"] = std::move(reservations);
   json::array servers;
+  if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
     servers.push_back(server_verdict(logic, server, at_server, job.request, now));
   });
@@ -294,11 +293,10 @@ std::string jobs_text(const Core& core, const std::vector<JobId>& jobs) {
   return (jobs.size() == 1 ? "job " : "jobs ") + text + more;
 }
 
-// "for job 5 (running) to succeed".
+// "it starts when job 5 (running) has succeeded".
 std::string dependency_text(const Core& core, const Prerequisites& prerequisites) {
   std::string text;
-  for (const auto& [jobs, what] :
-       {std::pair{&prerequisites.after, "to succeed"}, {&prerequisites.after_any, "to end"}}) {
+  for (const auto& [jobs, what] : {std::pair{&prerequisites.after, "succeeded"}, {&prerequisites.after_any, "ended"}}) {
     std::vector<JobId> open;
     for (const JobId job : *jobs) {
       const JobIndex index = core.find(job);
@@ -306,13 +304,15 @@ std::string dependency_text(const Core& core, const Prerequisites& prerequisites
           index.valid() ? !is_finished(core.job(index).state) : core.group_of_member_to_come(job).valid();
       if (is_open) open.push_back(job);
     }
-    if (!open.empty()) text += fmt::format("{}for {} {}", text.empty() ? "" : ", and ", jobs_text(core, open), what);
+    if (open.empty()) continue;
+    text += fmt::format("{}{} {} {}", text.empty() ? "it starts when " : ", and ", jobs_text(core, open),
+                        open.size() == 1 ? "has" : "have", what);
   }
   return text;
 }
 
 std::string not_before_text(const JobRequest& request) {
-  return fmt::format("until {:%Y-%m-%d %H:%M:%S} UTC, as it asks for",
+  return fmt::format("it starts at {:%Y-%m-%d %H:%M:%S} UTC or later",
                      fmt::gmtime(static_cast<std::time_t>(request.prerequisites->not_before.us / 1'000'000)));
 }
 
@@ -421,7 +421,12 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   view["reservations"] = json::array{};
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
   view["standing"] = standing.empty() ? json::value(nullptr) : json::value(standing);
-  if (job && (job->is_queued() || job->state == JobState::held)) {
+  const bool waits = job && (job->is_queued() || job->state == JobState::held);
+  if (waits && job->group && logic.core().explain(index) == ReasonCode::none) {
+    view["verdict"] = "running_here_because";
+    view["summary"] = fmt::format("all members of group {} that have not ended run", entry.row.id);
+    view["reasons"] = json::array{};
+  } else if (waits) {
     explain_waiting(logic, index, now, view);
   } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {
     const std::string text = to_come_text(logic, JobId(entry.row.id), now);

@@ -185,8 +185,7 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
     // Its own history has not begun.
     note_request("job.cancel_requested", core_.job(group).request.id, by, now, fmt::format("its member {}", job.value));
     engine_.feed(JobCancelled{job}, now);
-    return recorder_.when_durable(
-        [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
+    return answer_when_durable(job, std::move(done));
   }
   if (!entry) return done(no_job(job));
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
@@ -265,6 +264,10 @@ void Submissions::answer_when_durable(JobEntry& entry, Done done) {
   const JobId job(entry.row.id);
   copy_state(core_, core_.job(core_.find(job)), entry.row);
   recorder_.write_job(entry.row);
+  answer_when_durable(job, std::move(done));
+}
+
+void Submissions::answer_when_durable(JobId job, Done done) {
   recorder_.when_durable(
       [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
 }

@@ -65,6 +65,7 @@ class Submissions {
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);
+  void answer_when_durable(JobId job, Done done);
 
   std::size_t queue_max_;
   Core& core_;

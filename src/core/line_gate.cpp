@@ -48,6 +48,10 @@ bool LineGate::awaits_jobs(const JobRequest& request) const {
          std::ranges::any_of(request.prerequisites->after_any, is_open);
 }
 
+bool LineGate::is_fulfilled(const JobRequest& request, Instant now) const {
+  return now >= request.prerequisites->not_before && !awaits_jobs(request);
+}
+
 // As far as it depends on the job itself and on other jobs.
 bool LineGate::may_start(const Job& job, Instant now) const {
   if (job.on_hold || job.group || !is_ready(job.request, now)) return false;

@@ -25,7 +25,7 @@ class LineGate {
   bool admits_afresh(const Job& job, const Policy* policy, Instant now) const;
   // Whether the job's prerequisites are fulfilled.
   bool is_ready(const JobRequest& request, Instant now) const {
-    return !request.prerequisites || (now >= request.prerequisites->not_before && !awaits_jobs(request));
+    return !request.prerequisites || is_fulfilled(request, now);
   }
   bool awaits_jobs(const JobRequest& request) const;
   int gpus() const { return total_; }  // that work, of all servers that are up
@@ -36,6 +36,7 @@ class LineGate {
   }
   bool is_intact(const Allocation& gpus) const;
   bool is_possible(const JobRequest& request, int gpus);
+  bool is_fulfilled(const JobRequest& request, Instant now) const;
   bool may_start(const Job& job, Instant now) const;
 
   const Ledger& ledger_;

@@ -88,7 +88,7 @@ class ArraysTest(LabTest):
         self.assertIn("Members    4 running, 16 waiting", shown)
         late = self.lab.cli("show", f"{group}_17").stdout
         self.assertIn(f"Job {group + 18} sweep-17  ○ pending", late)
-        self.assertIn(f"Member     17 of {group}", late)
+        self.assertIn(f"Member     17 of group {group}", late)
         self.assertIn(f"comes up after the members of group {group} before it", late)
         self.assertIn(f"16 of the 20 members of group {group} wait: ", self.lab.cli("why", group).stdout)
         self.assertIn(f"job {group + 18} comes up after the members of group {group} before it", self.lab.cli("why", f"{group}_17").stdout)

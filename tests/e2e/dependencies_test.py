@@ -36,14 +36,14 @@ class DependenciesTest(LabTest):
         eager = self.lab.submit("echo eager", after_any=[first])
         later = self.lab.submit("echo later", after=[train])
         self.assertEqual(self.reason(train)["code"], "dependency")
-        self.assertEqual(self.reason(train)["text"], f"for jobs {first} (running) and {second} (running) to succeed")
+        self.assertEqual(self.reason(train)["text"], f"it starts when jobs {first} (running) and {second} (running) have succeeded")
         self.restart()
         self.assertEqual(self.reason(train)["code"], "dependency")
         self.open("prepare")
         self.assertEqual(self.lab.finished(eager)["state"], "succeeded")
-        self.assertEqual(self.reason(train)["text"], f"for job {second} (running) to succeed")
+        self.assertEqual(self.reason(train)["text"], f"it starts when job {second} (running) has succeeded")
         why = self.lab.cli("why", train).stdout
-        self.assertIn(f"job {train} waits: for job {second} (running) to succeed. It will run after those ahead of it.", why)
+        self.assertIn(f"job {train} waits: it starts when job {second} (running) has succeeded. Nothing is wrong with the request.", why)
         self.open("fetch")
         self.assertEqual(self.lab.finished(later)["state"], "succeeded")
         started = [self.lab.job(job)["started_at"] for job in (train, later)]
@@ -104,7 +104,7 @@ class DependenciesTest(LabTest):
     def test_the_command_line_knows_names_and_local_times(self):
         first = self.gate("prepare-data")
         said = self.lab.cli("submit", "--after", "prepare-data", "--name", "train", "--", "true").stdout
-        self.assertIn(f"waits: for job {first} (running) to succeed", said)
+        self.assertIn(f"waits: it starts when job {first} (running) has succeeded", said)
         train = self.lab.jobs()[0]["id"]
         self.assertEqual(self.lab.jobs()[0]["spec"]["after"], [first])
         shown = self.lab.cli("show", train).stdout
