@@ -8,10 +8,6 @@ namespace sl::cli {
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  if (ids->empty()) {
-    std::printf("Nothing to cancel.\n");
-    return 0;
-  }
   if (const auto sure = confirm(context, "cancel", ids->size()); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   int status = 0;

@@ -13,6 +13,7 @@
 #include "base/whole_number.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/flags.h"
 #include "cli/interventions.h"
 #include "cli/research.h"
 #include "cli/set.h"
@@ -211,6 +212,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
       "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
+  add_starting_flags(*c, flags_, submit_.matrix);
   c->add_flag_callback(
       "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");
   c->add_flag_callback(
@@ -249,6 +251,8 @@ void CommandLine::add_job_commands() {
   ls->add_option("--state", list_.state, "only these states, separated by commas");
   ls->add_option("--user", list_.user, "only this user's jobs");
   ls->add_option("--name", list_.word, "only names that contain this");
+  ls->add_option("--group", list_.group, "only the members of this array")->check(above_zero());
+  ls->add_flag("--members", list_.members, "also the members of arrays, one by one");
   ls->add_option("--sort", list_.sort, "id, name, user, gpus, waited or ran")->check(one_of(list_orders()));
   ls->add_option("--limit", list_.limit, "at most this many, but all that wait or run (30)")
       ->check(between(1, 100'000));

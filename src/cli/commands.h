@@ -15,7 +15,8 @@ struct SubmitOptions {
   std::map<std::string, std::string> keys;  // flags that stand for keys of the job file: "gpus" -> "2"
   std::vector<std::string> env;
   std::vector<std::string> mounts;
-  bool clean_env = false;  // nothing of the environment it is submitted from
+  std::vector<std::string> matrix;  // "lr=0.1,0.01"
+  bool clean_env = false;           // nothing of the environment it is submitted from
   bool follow = false;
   bool wait = false;
   bool dry_run = false;
@@ -30,6 +31,8 @@ struct ListOptions {
   std::string sort;  // one of list_orders(); empty: those that run, those that wait, those that have ended
   bool all = false;  // without limit
   int limit = 30;
+  std::int64_t group = 0;   // only its members; 0: all jobs
+  bool members = false;     // also members of groups, one by one
   std::int64_t before = 0;  // only jobs with smaller numbers; 0: all
 };
 int list_jobs(const Context& context, const ListOptions& options);

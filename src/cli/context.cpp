@@ -132,8 +132,31 @@ Result<std::vector<std::int64_t>> one_named(const Context& context, const std::s
   return newest;
 }
 
+Result<std::int64_t> member(const Context& context, const std::string& group, const std::string& index) {
+  const Result<json::value> job = context.get("/api/v1/jobs/" + group + "_" + index);
+  if (!job.ok()) return job.error();
+  return static_cast<std::int64_t>(number_at(*job, "id"));
+}
+
+// "12_3", "12_3-7". Nothing: the word means something else.
+std::optional<Result<std::vector<std::int64_t>>> members(const Context& context, const std::string& word) {
+  const std::size_t bar = word.find('_');
+  if (bar == std::string::npos || !whole(word.substr(0, bar))) return std::nullopt;
+  const std::string group = word.substr(0, bar), numbers = word.substr(bar + 1);
+  const std::size_t dash = numbers.find('-');
+  const std::string from = numbers.substr(0, dash), to = dash == std::string::npos ? from : numbers.substr(dash + 1);
+  if (!whole(from) || !whole(to)) return std::nullopt;
+  const auto first = member(context, group, from), last = from == to ? first : member(context, group, to);
+  if (!first.ok()) return first.error();
+  if (!last.ok()) return last.error();
+  std::vector<std::int64_t> ids;  // those in between follow each other
+  for (std::int64_t id = *first; id <= *last; ++id) ids.push_back(id);
+  return ids;
+}
+
 Result<std::vector<std::int64_t>> select_one(const Context& context, const std::string& word) {
   if (const auto id = whole(word)) return std::vector{*id};
+  if (auto ids = members(context, word)) return *ids;
   if (word == "all") return jobs_of(context, std::string("limit=100000&state=") + unfinished_states);
   if (word == "last") {
     auto ids = jobs_of(context, "limit=1");
@@ -166,6 +189,7 @@ Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std:
       at = comma + 1;
     }
   }
+  if (all.empty()) return not_found("nothing-selected", "no job waits or runs").hint("schedulearn ls --all");
   return all;
 }
 

@@ -55,8 +55,9 @@ int fail(const Error& error);
 // Whether the user wants this done to so many jobs; one job needs no question. Error: nobody is there to be asked.
 Result<bool> confirm(const Context& context, const std::string& verb, std::size_t jobs);
 
-// The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs) or a name (its unfinished job, else the newest
-// that has ended). Errors: "job-not-found"; "ambiguous-name", if several unfinished jobs have that name.
+// The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs), 12_3 or 12_3-7 (members of group 12) or a name
+// (its unfinished job, else the newest that has ended). Errors: "job-not-found"; "no-such-member"; "ambiguous-name", if
+// several unfinished jobs have that name; "nothing-selected", if there is no such job now.
 Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors);
 
 // These read documents without checking them again.

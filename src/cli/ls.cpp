@@ -22,6 +22,10 @@ std::string server_of(const json::value& job) {
 
 std::string remark(const json::value& job, const std::set<std::string>& absent) {
   const std::string state = text_at(job, "state");
+  if (value_at(job, "members").is_object()) {
+    const std::string why = is_over(state) ? "" : text_at(value_at(job, "reason"), "text");
+    return members_text(value_at(job, "members")) + (why.empty() ? "" : ": " + why);
+  }
   if (!is_over(state) && absent.count(server_of(job)) != 0) return "server " + server_of(job) + " is down";
   if (state == "pending" || state == "held" || state == "suspended" || state == "cancelled")
     return text_at(value_at(job, "reason"), "text");
@@ -45,7 +49,7 @@ std::string when_text(const json::value& job) {
 }
 
 std::vector<std::string> row(const Context& context, const json::value& job, const std::set<std::string>& absent) {
-  const bool started = value_at(job, "started_at").is_string();
+  const bool started = value_at(job, "started_at").is_string() && !value_at(job, "members").is_object();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
           text_at(job, "name"),
@@ -87,7 +91,8 @@ void sort(std::vector<json::value>& jobs, const std::string& by) {
 }
 
 bool is_filtered(const ListOptions& options) {
-  return !options.state.empty() || !options.user.empty() || !options.word.empty() || options.before > 0;
+  return !options.state.empty() || !options.user.empty() || !options.word.empty() || options.before > 0 ||
+         options.group > 0;
 }
 
 struct JobList {
@@ -101,6 +106,7 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   std::string query = "?limit=" + std::to_string(limit);
   if (!states.empty()) query += "&state=" + net::percent_encode(states);
   if (!options.user.empty()) query += "&user=" + net::percent_encode(options.user);
+  if (options.group > 0) query += "&group=" + std::to_string(options.group);
   if (options.before > 0) query += "&cursor=" + std::to_string(options.before);
   if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
   const Result<json::value> found = context.get("/api/v1/jobs" + query);
@@ -126,6 +132,16 @@ Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
   if (Status added = add_jobs(context, options, "succeeded,failed,cancelled", ended, list); !added.ok())
     return added.error();
   return list;
+}
+
+// Of a group one line tells enough, unless its members are asked for or filtered. Returns how many were left out.
+std::size_t leave_out_members(std::vector<json::value>& jobs, const ListOptions& options) {
+  if (options.members || options.group > 0 || !options.state.empty() || !options.word.empty()) return 0;
+  std::set<double> groups;
+  for (const json::value& job : jobs) {
+    if (value_at(job, "members").is_object()) groups.insert(number_at(job, "id"));
+  }
+  return std::erase_if(jobs, [&](const json::value& job) { return groups.count(number_at(job, "group_id")) != 0; });
 }
 
 // Servers of running jobs that do not answer.
@@ -175,6 +191,7 @@ int list_jobs(const Context& context, const ListOptions& options) {
   if (!found.ok()) return fail(found.error());
   std::vector<json::value>& jobs = found->items;
   sort(jobs, options.sort);
+  const std::size_t left_out = context.as_json || context.quiet ? 0 : leave_out_members(jobs, options);
   if (context.as_json && context.json_fields.empty()) {
     context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
                                     {"next_cursor", found->next_cursor},
@@ -200,6 +217,7 @@ int list_jobs(const Context& context, const ListOptions& options) {
     return 0;
   }
   std::fputs(table.text(context).c_str(), stdout);
+  found->total -= static_cast<std::int64_t>(left_out);
   if (!context.plain) print_footer(context, *found);
   return 0;
 }

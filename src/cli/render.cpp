@@ -213,4 +213,13 @@ std::string plural(std::size_t n, const std::string& word) {
   return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
 }
 
+std::string members_text(const json::value& members) {
+  std::string text;
+  for (const char* what : {"running", "waiting", "succeeded", "failed", "cancelled"}) {
+    const auto count = static_cast<std::int64_t>(number_at(members, what));
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  }
+  return text;
+}
+
 }  // namespace sl::cli

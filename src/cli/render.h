@@ -39,6 +39,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// "3 running, 93 waiting, 4 succeeded"; empty: it is no group.
+std::string members_text(const json::value& members);
+
 // At most `width` columns of `text`; `mark` stands for what was left out at the end or in the middle.
 std::string cut_end(const std::string& text, std::size_t width, std::string_view mark);
 std::string cut_middle(const std::string& text, std::size_t width, std::string_view mark);

@@ -160,11 +160,26 @@ std::string image_text(const json::value& job) {
   return image + (got.empty() ? "" : "  " + got);
 }
 
+// "5, 7".
+std::string ids_text(const json::value& ids) {
+  std::string text;
+  if (!ids.is_array()) return text;
+  for (const json::value& id : ids.get_array())
+    text += (text.empty() ? "" : ", ") + std::to_string(id.to_number<std::int64_t>());
+  return text;
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
               state_text(context, text_at(job, "state")).c_str());
   line("Why", text_at(value_at(job, "reason"), "text"));
+  line("Members", members_text(value_at(job, "members")));
+  if (value_at(job, "group_id").is_number())
+    line("Member", fmt::format("{} of group {}", number_at(job, "index"), number_at(job, "group_id")));
+  line("After", ids_text(value_at(spec, "after")));
+  line("After any", ids_text(value_at(spec, "after_any")));
+  if (value_at(spec, "not_before").is_string()) line("Not before", clock_text(text_at(spec, "not_before")));
   line("Command", command_text(value_at(spec, "command")));
   line("Image", image_text(job));
   line("Directory", text_at(spec, "workdir"));
@@ -207,8 +222,13 @@ void show(const Context& context, const json::value& job) {
   line("Stopped", interruptions_text(job));
   show_attempts(value_at(job, "attempts"));
   // A job that never started has no output.
-  const bool has_output = value_at(job, "started_at").is_string(), is_over = value_at(job, "finished_at").is_string();
-  if (has_output || !is_over)
+  const bool is_group = value_at(job, "members").is_object();
+  if (is_group)
+    std::printf("\n  schedulearn ls --group %lld   its members", static_cast<long long>(number_at(job, "id")));
+  const bool has_output = value_at(job, "started_at").is_string() && !is_group,
+             is_over = value_at(job, "finished_at").is_string();
+  if (is_group) std::printf("\n");
+  if ((has_output || !is_over) && !is_group)
     std::printf(
         "\n  %s\n",
         context.next_command(has_output ? "logs" : "why", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
@@ -305,7 +325,12 @@ int why(const Context& context, const std::string& selector) {
     return 0;
   }
   const std::string verdict = text_at(*explain, "verdict");
-  const char* words = verdict == "cannot_run"       ? "It cannot run as asked."
+  const json::value& reasons = value_at(*explain, "reasons");
+  const std::string code =
+      reasons.is_array() && !reasons.get_array().empty() ? text_at(reasons.get_array().front(), "code") : "";
+  const bool is_planned = code == "dependency" || code == "not_before";
+  const char* words = is_planned                    ? "Nothing is wrong with the request."
+                      : verdict == "cannot_run"     ? "It cannot run as asked."
                       : verdict == "will_run"       ? "It will run; nothing is wrong with the request."
                       : verdict == "will_run_after" ? "It will run after those ahead of it."
                       : verdict == "policy_decides"

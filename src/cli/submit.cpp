@@ -16,10 +16,12 @@
 #include "cli/commands.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
+#include "cli/starting.h"
 #include "cli/submitter_environment.h"
 #include "wire/error.h"
 #include "wire/job_file.h"
 #include "wire/json.h"
+#include "wire/members.h"
 
 namespace sl::cli {
 namespace {
@@ -52,7 +54,8 @@ bool is_word(std::string_view key) {
                                 "workdir",        "framework",
                                 "launch",         "image",
                                 "on_partition",   "resources.gpu_type",
-                                "checkpoint.dir", "checkpoint.signal"};
+                                "checkpoint.dir", "checkpoint.signal",
+                                "array",          "not_before"};
   return std::find(words.begin(), words.end(), key) != words.end() || key.starts_with("env.") ||
          key.starts_with("labels.");
 }
@@ -124,7 +127,27 @@ Status check_words(const std::vector<std::string>& command) {
       .hint("what a shell is to read: schedulearn submit --gpus 1 -- sh -c \"" + word + "\"");
 }
 
+// Of jobs that were submitted as one.
+void report_group(const Context& context, const json::value& job) {
+  const auto id = static_cast<std::int64_t>(number_at(job, "id"));
+  const auto members = static_cast<std::int64_t>(number_at(value_at(job, "members"), "total"));
+  const char* dot = context.unicode ? "·" : "-";
+  const std::string gpus =
+      plural(static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1)), "GPU");
+  std::printf("%s Job %lld %s  %s  %s, jobs %lld to %lld  %s  %s each\n", context.unicode ? "✓" : "+",
+              static_cast<long long>(id), text_at(job, "name").c_str(), dot,
+              plural(static_cast<std::size_t>(members), "member").c_str(), static_cast<long long>(id + 1),
+              static_cast<long long>(id + members), dot, gpus.c_str());
+  const std::string reason = text_at(value_at(job, "reason"), "text");
+  if (!reason.empty()) std::printf("  waits: %s\n", reason.c_str());
+  const std::string expected = expectation_text(context, job);
+  if (!expected.empty()) std::printf("  %s\n", expected.c_str());
+  std::printf("\n  schedulearn ls --group %lld   its members\n  schedulearn why %lld          what they wait for\n",
+              static_cast<long long>(id), static_cast<long long>(id));
+}
+
 void report(const Context& context, const json::value& job) {
+  if (value_at(job, "members").is_object()) return report_group(context, job);
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
   const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
   const std::string image = text_at(value_at(job, "spec"), "image");
@@ -198,6 +221,8 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
+  if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
+  if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");
   if (!options.clean_env && !has_image) add_submitter_environment(object);
   Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
@@ -216,6 +241,9 @@ int submit(const Context& context, const SubmitOptions& options) {
   }
   Result<wire::JobSpec> spec = job_to_submit(context, options);
   if (!spec.ok()) return fail(spec.error());
+  if (options.follow && wire::is_group(*spec))
+    return fail(invalid("group-has-no-output", "each member of an array has an output of its own")
+                    .hint("submit it without following: schedulearn submit …"));
   for (const std::string& note : notes_about(*spec)) std::fprintf(stderr, "note: %s\n", note.c_str());
   const std::string body = wire::write_json(*spec);
   // The same key on every try, so that however often the network fails there is only one job.

@@ -11,8 +11,9 @@
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json.h"
-#include "wire/utf8.h"
 #include "wire/json_text.h"
+#include "wire/members.h"
+#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -73,6 +74,7 @@ void Api::with_job(Call call, WithJob work) {
 
 void Api::with_job(Call call, JobId job, WithJob work) {
   if (const JobEntry* entry = logic_.book().find(job)) return work(call, *entry);
+  if (const auto entry = logic_.member_to_come(job)) return work(call, *entry);
   find_past(job, [call = std::move(call), work = std::move(work)](const Result<JobEntry>& past) {
     past.ok() ? work(call, *past) : call.fail(past.error());
   });
@@ -89,6 +91,52 @@ void Api::find_past(JobId job, std::function<void(Result<JobEntry>)> then) {
         return *removed ? removed_job(job, **removed) : unknown_job(std::to_string(job.value));
       },
       std::move(then));
+}
+
+void Api::resolve_member(Call call, Action action) {
+  const std::string text = call.captured.front();
+  const std::size_t bar = text.find('_');
+  const auto group = parse_whole_number(text.substr(0, bar)), index = parse_whole_number(text.substr(bar + 1));
+  if (!group || !index) return call.fail(unknown_job(text));
+  with_job(std::move(call), JobId(*group),
+           [this, action, text, index = *index](const Call& asked, const JobEntry& entry) {
+             const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
+             const auto place = spec.ok() ? wire::place_of_member(*spec, index) : std::nullopt;
+             if (!place)
+               return asked.fail(
+                   not_found("no-such-member", "there is no job " + text)
+                       .note(wire::is_group(*spec)
+                                 ? fmt::format("job {} has {} members", entry.row.id, wire::member_count(*spec))
+                                 : fmt::format("job {} is one job, not an array", entry.row.id)));
+             Call member = asked;
+             member.captured.front() = std::to_string(member_id(JobId(entry.row.id), *place).value);
+             (this->*action)(std::move(member));
+           });
+}
+
+void Api::with_past_states(const wire::JobSpec& spec, PastStates known, std::function<void(Result<PastStates>)> work) {
+  std::vector<std::int64_t> unknown;
+  for (const auto* jobs : {&spec.after, &spec.after_any}) {
+    for (const std::int64_t id : *jobs) {
+      if (!logic_.book().find(JobId(id)) && !known.contains(id)) unknown.push_back(id);
+    }
+  }
+  if (unknown.empty()) return work(std::move(known));
+  history_.ask<PastStates>(
+      [unknown](store::Reader& reader) -> Result<PastStates> {
+        PastStates states;
+        for (const std::int64_t id : unknown) {
+          const auto row = reader.job(id);
+          if (!row.ok()) return row.error();
+          states[id] = *row ? (*row)->state : "";
+        }
+        return states;
+      },
+      [this, spec, known = std::move(known), work = std::move(work)](const Result<PastStates>& states) mutable {
+        if (!states.ok()) return work(states.error());
+        known.insert(states->begin(), states->end());
+        with_past_states(spec, std::move(known), std::move(work));  // one may have left memory meanwhile
+      });
 }
 
 void Api::healthz(Call call) {
@@ -108,8 +156,11 @@ void Api::submit(Call call, bool legacy) {
   if (spec->user.empty()) spec->user = call.user();
   if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return call.fail(may.error());
   if (call.request.parameter("dry_run") == "true") {
-    if (const Status checked = logic_.check(*spec); !checked.ok()) return call.fail(checked.error());
-    return call.send(200, json::object{{"spec", wire::to_value(*spec)}, {"would_start", true}});
+    return with_past_states(*spec, {}, [this, call, spec = *spec](const Result<PastStates>& past) {
+      if (!past.ok()) return call.fail(past.error());
+      if (const Status checked = logic_.check(spec, *past); !checked.ok()) return call.fail(checked.error());
+      call.send(200, json::object{{"spec", wire::to_value(spec)}, {"would_start", true}});
+    });
   }
   const std::string body = call.request.body;
   submit(std::move(call), std::move(*spec), body, legacy);
@@ -120,7 +171,7 @@ void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool le
   Logic::Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
   if (submission.idempotency_key.size() > 200)
     return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
-  logic_.submit(std::move(submission), call.now, [this, call, legacy](Result<JobId> job) {
+  const auto answer = [this, call, legacy](const Result<JobId>& job) {
     if (!job.ok()) return call.fail(job.error());
     with_job(call, *job, [this, legacy](const Call& asked, const JobEntry& entry) {
       json::object view = legacy ? legacy_job_view(entry) : job_view(logic_, entry, clock_(), true);
@@ -132,7 +183,14 @@ void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool le
             response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
       asked.reply->send(std::move(response));
     });
-  });
+  };
+  const wire::JobSpec named = submission.spec;
+  with_past_states(named, {},
+                   [this, call, answer, submission = std::move(submission)](Result<PastStates> past) mutable {
+                     if (!past.ok()) return call.fail(past.error());
+                     submission.past = std::move(*past);
+                     logic_.submit(std::move(submission), clock_(), answer);
+                   });
 }
 
 void Api::get_job(Call call) {

@@ -145,6 +145,10 @@ class Api {
 
   void submit(Call call, bool legacy);
   void submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy);
+  // Calls `work` once it is known how those jobs ended that the submission names and that are only in the database.
+  void with_past_states(const wire::JobSpec& spec, PastStates known, std::function<void(Result<PastStates>)> work);
+  // "12_3", the member number 3 of group 12, as the number of its job. Errors: "job-not-found", "no-such-member".
+  void resolve_member(Call call, Action action);
   Logic::Done answer_with_job(const Call& call);
   void send_events(const Call& call, std::optional<JobId> job);
   void send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,

@@ -52,10 +52,13 @@ void Api::retry_job(Call call) {
     spec->hold = false;
     const std::string body = std::to_string(entry.row.id);
     if (asked.request.parameter("dry_run") == "true") {
-      if (const Status checked = logic_.check(*spec); !checked.ok()) return asked.fail(checked.error());
-      return asked.send(200, json::object{{"id", entry.row.id},
-                                          {"name", entry.row.name},
-                                          {"effect", effect_view({"is submitted again as a new job", {}})}});
+      const json::object view = {{"id", entry.row.id},
+                                 {"name", entry.row.name},
+                                 {"effect", effect_view({"is submitted again as a new job", {}})}};
+      return with_past_states(*spec, {}, [this, asked, view, spec = *spec](const Result<PastStates>& past) {
+        const Status checked = past.ok() ? logic_.check(spec, *past) : Status(past.error());
+        checked.ok() ? asked.send(200, view) : asked.fail(checked.error());
+      });
     }
     submit(asked, std::move(*spec), "retry of job " + body, false);
   });

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/whole_number.h"
 #include "controller/api.h"
 #include "controller/explain.h"
 #include "controller/views.h"
@@ -19,9 +20,11 @@ namespace sl::controller {
 struct JobFilter {
   std::vector<std::string> states;  // none: all
   std::string user, word;           // empty: any
+  std::int64_t group = 0;           // only its members; 0: any job
   bool wants(const JobEntry& entry) const {
     return wants_state(entry.row.state) && (user.empty() || user == entry.row.user) &&
-           (word.empty() || entry.row.name.find(word) != std::string::npos);
+           (word.empty() || entry.row.name.find(word) != std::string::npos) &&
+           (group == 0 || group == entry.row.group_id);
   }
   bool wants_state(std::string_view state) const {
     return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
@@ -52,11 +55,14 @@ Result<std::vector<std::string>> parse_states(std::string_view text) {
 Result<JobFilter> parse_filter(const net::Request& request) {
   auto states = parse_states(request.parameter("state").value_or(""));
   if (!states.ok()) return states.error();
-  return JobFilter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or("")};
+  const auto group = parse_whole_number(request.parameter("group").value_or("0"));
+  if (!group || *group < 0) return invalid("bad-parameter", "group is the number of a job that stands for several");
+  return JobFilter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or(""),
+                   *group};
 }
 
 store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
-  return {before.value, filter.states, filter.user, filter.word, items_per_piece};
+  return {before.value, filter.states, filter.user, filter.word, filter.group, items_per_piece};
 }
 
 std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
@@ -71,7 +77,7 @@ std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
 // The number of jobs that pass the filter.
 void count_jobs(const JobBook& book, History& history, const JobFilter& filter,
                 std::function<void(Result<std::int64_t>)> then) {
-  if (filter.user.empty() && filter.word.empty()) return then(count_by_state(book, filter));
+  if (filter.user.empty() && filter.word.empty() && filter.group == 0) return then(count_by_state(book, filter));
   std::int64_t here = 0;
   book.for_each([&](const JobEntry& entry) { here += !entry.is_retired && filter.wants(entry); });
   if (!filter.wants_finished()) return then(here);

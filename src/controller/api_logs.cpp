@@ -98,8 +98,21 @@ void Api::read_output(const Output& output, std::int64_t offset, std::int64_t li
   });
 }
 
+namespace {
+
+Error no_output_of_group(const JobEntry& entry) {
+  return invalid("group-has-no-output",
+                 fmt::format("job {} is an array: each of its members has an output of its own", entry.row.id))
+      .hint(fmt::format("name a member, here the first one: schedulearn logs {}", entry.row.id + 1))
+      .hint(fmt::format("schedulearn ls --group {}", entry.row.id));
+}
+
+}  // namespace
+
 void Api::get_logs(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) { send_logs(asked, entry); });
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    is_group(entry.row) ? asked.fail(no_output_of_group(entry)) : send_logs(asked, entry);
+  });
 }
 
 void Api::send_logs(const Call& call, const JobEntry& entry) {
@@ -189,7 +202,9 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
 }
 
 void Api::stream_logs(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) { begin_follow(asked, entry); });
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    is_group(entry.row) ? asked.fail(no_output_of_group(entry)) : begin_follow(asked, entry);
+  });
 }
 
 void Api::begin_follow(const Call& call, const JobEntry& entry) {

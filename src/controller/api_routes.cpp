@@ -49,7 +49,7 @@ void Api::add_routes() {
   add("GET", "/healthz", "whether the controller is alive; needs no identity", &Api::healthz);
   add("GET", "/readyz", "whether submissions are accepted", &Api::healthz);
   add("GET", "/api/v1", "this list", &Api::list_routes);
-  add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs, {"state", "user", "q", "limit", "cursor"});
+  add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs, {"state", "user", "q", "group", "limit", "cursor"});
   add("POST", "/api/v1/jobs", "submit a job", &Api::create_job, {"dry_run"});
   add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job, {"fresh_ms"});
   add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs or time limit", &Api::edit_job);
@@ -111,6 +111,9 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       continue;
     }
     if (const Status known = check_parameters(route, call.request); !known.ok()) return call.fail(known.error());
+    const bool is_member =
+        route.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;
+    if (is_member) return resolve_member(std::move(call), route.action);
     return (this->*route.action)(std::move(call));
   }
   if (allowed.empty())

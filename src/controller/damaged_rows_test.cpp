@@ -59,5 +59,30 @@ TEST_F(DamagedRowsTest, of_the_policy_leave_the_one_before_in_force) {
   EXPECT_NE(world.events.back().data_json.find("content"), std::string::npos);
 }
 
+TEST_F(DamagedRowsTest, what_follows_a_job_that_cannot_be_restored_fails) {
+  submit(1), settle();
+  wire::JobSpec spec;
+  spec.command = "true";
+  spec.workdir = "/";
+  spec.after = {1};
+  logic->submit({.spec = spec, .idempotency_key = "", .body_hash = ""}, now, [](const Result<JobId>&) {});
+  spec.after.clear();
+  spec.array = "0-4";
+  logic->submit({.spec = spec, .idempotency_key = "", .body_hash = ""}, now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_EQ(state(2), "pending");
+  world.jobs[1].spec_json = "{";
+  world.jobs[4].spec_json = "{";  // a member that has come up
+  restart();
+  EXPECT_EQ(state(1), "failed");
+  EXPECT_EQ(state(2), "failed");
+  EXPECT_EQ(world.jobs[2].failure_kind, "dependency");
+  EXPECT_EQ(world.jobs[2].failure_message, "it was to start after job 1, which has failed");
+  EXPECT_EQ(state(3), "pending") << "its other members are to come";
+  logic->cancel(JobId(3), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  EXPECT_EQ(state(3), "cancelled");
+}
+
 }  // namespace
 }  // namespace sl::controller::test

@@ -61,13 +61,13 @@ std::string missing_text(const Logic& logic, const Job& job, const Prospects& pr
   if (job.on_hold || job.state == JobState::held) return "no estimate while it is held";
   if (known->basis.kind == BasisKind::none)
     return fmt::format("no estimate yet: nothing is known about how long it runs; {}", remedy);
-  if (job.set_aside || forecast.unknown.empty())
+  const bool can_start = !job.set_aside || job.group || logic.core().awaits_jobs(logic.core().find(job.request.id));
+  if (!can_start || forecast.unknown.empty())
     return fmt::format("no estimate yet: as things are it does not {}; schedulearn why {}",
                        job.allocation.empty() ? "start" : "end", job.request.id.value);
   const JobId first = forecast.unknown.front();
   const std::string others =
       forecast.unknown.size() > 1 ? fmt::format(" and {} more", forecast.unknown.size() - 1) : std::string();
-  (void)logic;
   return fmt::format(
       "no estimate yet: it waits for jobs of which nothing is known, job {}{}; {}", first.value, others,
       "a time limit gives them one: schedulearn set " + std::to_string(first.value) + " --time-limit 4h");
@@ -86,7 +86,7 @@ json::value estimate_view(const Logic& logic, JobIndex index, Instant now) {
   const Job& job = logic.core().job(index);
   if (!prospects || is_finished(job.state)) return nullptr;
   const forecast::JobForecast* known = prospects->forecast.find(job.request.id);
-  const bool waits = job.allocation.empty();
+  const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
   json::object view;
   view["start"] = waits && known ? range_view(known->start, now) : json::value(nullptr);
   view["finish"] = known ? range_view(known->finish, now) : json::value(nullptr);

@@ -142,17 +142,21 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
   json::array reservations = reservations_view(core, index, reason, now);
   const bool held = job.on_hold || job.state == JobState::held;
-  view["verdict"] = !possible      ? "cannot_run"
-                    : held         ? "held"
-                    : own          ? "policy_decides"
-                    : position > 1 ? "will_run_after"
-                                   : "will_run";
-  view["summary"] = fmt::format("job {} waits: {}", id, text);
+  view["verdict"] = !possible                                          ? "cannot_run"
+                    : held                                             ? "held"
+                    : own                                              ? "policy_decides"
+                    : position > 1 || reason == ReasonCode::dependency ? "will_run_after"
+                                                                       : "will_run";
+  const std::int64_t waiting = job.group ? job.group->to_come.count() + job.group->in(JobState::pending) : 0;
+  view["summary"] = job.group
+                        ? fmt::format("{} of the {} members of group {} wait: {}", waiting, job.group->size, id, text)
+                        : fmt::format("job {} waits: {}", id, text);
   view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
   view["position"] = position == 0 ? json::value(nullptr) : json::value(position);
   view["queue_length"] = line.length();
   view["reservations"] = std::move(reservations);
   json::array servers;
+  if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
     servers.push_back(server_verdict(logic, server, at_server, job.request, now));
   });
@@ -278,7 +282,64 @@ std::string place_text(std::size_t position, JobId first) {
                          : fmt::format("number {} in line behind job {}, ", position, first.value);
 }
 
+// "jobs 5 (running) and 7 (pending)", of the first few.
+std::string jobs_text(const Core& core, const std::vector<JobId>& jobs) {
+  constexpr std::size_t named_most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(jobs.size(), named_most); ++i) {
+    const bool is_last = i + 1 == jobs.size();
+    text += fmt::format("{}{} ({})",
+                        i == 0    ? ""
+                        : is_last ? " and "
+                                  : ", ",
+                        jobs[i].value,
+                        to_string(core.find(jobs[i]).valid() ? core.job(core.find(jobs[i])).state : JobState::pending));
+  }
+  const std::string more = jobs.size() > named_most ? fmt::format(" and {} more", jobs.size() - named_most) : "";
+  return (jobs.size() == 1 ? "job " : "jobs ") + text + more;
+}
+
+// "it starts when job 5 (running) has succeeded".
+std::string dependency_text(const Core& core, const Prerequisites& prerequisites) {
+  std::string text;
+  for (const auto& [jobs, what] : {std::pair{&prerequisites.after, "succeeded"}, {&prerequisites.after_any, "ended"}}) {
+    std::vector<JobId> open;
+    for (const JobId job : *jobs) {
+      const JobIndex index = core.find(job);
+      const bool is_open =
+          index.valid() ? !is_finished(core.job(index).state) : core.group_of_member_to_come(job).valid();
+      if (is_open) open.push_back(job);
+    }
+    if (open.empty()) continue;
+    text += fmt::format("{}{} {} {}", text.empty() ? "it starts when " : ", and ", jobs_text(core, open),
+                        open.size() == 1 ? "has" : "have", what);
+  }
+  return text;
+}
+
+std::string not_before_text(const JobRequest& request) {
+  return fmt::format("it starts at {:%Y-%m-%d %H:%M:%S} UTC or later",
+                     fmt::gmtime(static_cast<std::time_t>(request.prerequisites->not_before.us / 1'000'000)));
+}
+
+// Whose reason a group's is: its first member that waits, if one has come up; else its own.
+const Job& spokesman(const Core& core, const Job& job) {
+  if (!job.group) return job;
+  for (const JobId id : core.unfinished_members(job.request.id)) {
+    const Job& member = core.job(core.find(id));
+    if (member.is_queued()) return member;
+  }
+  return job;
+}
+
 }  // namespace
+
+std::string to_come_text(const Logic& logic, JobId member, Instant now) {
+  const Job& group = logic.core().job(logic.core().group_of_member_to_come(member));
+  const ReasonCode reason = logic.core().explain(logic.core().find(group.request.id));
+  const std::string why = reason == ReasonCode::none ? "" : ": " + reason_text(logic, group, reason, nullptr, now);
+  return fmt::format("comes up after the members of group {} before it{}", group.request.id.value, why);
+}
 
 const std::vector<JobId>& Line::order() const {
   if (order_) return *order_;
@@ -299,7 +360,8 @@ std::size_t Line::position(JobId job) const {
   return at == positions_.end() ? 0 : at->second;
 }
 
-std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, const Line* in, Instant now) {
+std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason, const Line* in, Instant now) {
+  const Job& job = spokesman(logic.core(), asked);
   const std::string needs = needs_text(job.request);
   const std::size_t position = in ? in->position(job.request.id) : 0;
   const JobId first = in ? in->first() : JobId::none();
@@ -340,6 +402,12 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
       return never_text(logic, job, logic.core().gpus_least(logic.core().find(job.request.id)));
     case ReasonCode::quota:
       return rejection_text(reason);
+    case ReasonCode::dependency:
+      return dependency_text(logic.core(), *job.request.prerequisites);
+    case ReasonCode::not_before:
+      return not_before_text(job.request);
+    case ReasonCode::max_running:
+      return fmt::format("{} of its members run, as many as may at once (max_running)", asked.group->unfinished());
     case ReasonCode::none:
     case ReasonCode::no_free_gpus:
       return line + needs;
@@ -359,8 +427,18 @@ json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now
   view["reservations"] = json::array{};
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
   view["standing"] = standing.empty() ? json::value(nullptr) : json::value(standing);
-  if (job && (job->is_queued() || job->state == JobState::held)) {
+  const bool waits = job && (job->is_queued() || job->state == JobState::held);
+  if (waits && job->group && logic.core().explain(index) == ReasonCode::none) {
+    view["verdict"] = "running_here_because";
+    view["summary"] = fmt::format("all members of group {} that have not ended run", entry.row.id);
+    view["reasons"] = json::array{};
+  } else if (waits) {
     explain_waiting(logic, index, now, view);
+  } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {
+    const std::string text = to_come_text(logic, JobId(entry.row.id), now);
+    view["verdict"] = "will_run_after";
+    view["summary"] = fmt::format("job {} {}", entry.row.id, text);
+    view["reasons"] = json::array{json::object{{"code", "group"}, {"text", text}, {"blocking", true}}};
   } else {
     view["verdict"] = "running_here_because";
     view["summary"] = summary_of_placed(logic, entry, job);

@@ -128,7 +128,8 @@ std::vector<forecast::JobFacts> KnownLengths::facts_of(const Told& told) const {
   std::vector<forecast::JobFacts> facts(told.present.jobs.size());
   for (std::size_t at = 0; at < facts.size(); ++at) {
     const Job& job = told.present.jobs[at];
-    const auto known = kinds_.find(job.request.id.value);
+    auto known = kinds_.find(job.request.id.value);
+    if (known == kinds_.end()) known = kinds_.find(job.request.member_of.value);  // as the other members of its group
     facts[at].kind =
         known != kinds_.end()
             ? known->second

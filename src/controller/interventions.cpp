@@ -32,7 +32,7 @@ std::string id_of(const Job& job) { return std::to_string(job.request.id.value);
 
 Result<Interventions::Planned> Interventions::plan(JobId id, const wire::Intervention& wanted) {
   JobEntry* entry = book_.find(id);
-  if (!entry) return not_found("job-not-found", fmt::format("there is no job {}", id.value)).hint("schedulearn ls");
+  if (!entry) return submissions_.no_job(id);
   const JobIndex index = core_.find(id);
   if (!index.valid() || is_finished(core_.job(index).state)) return already_ended(entry->row);
   const Subject subject{*entry, core_.job(index)};

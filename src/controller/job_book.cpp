@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "controller/telemetry.h"
+#include "wire/job_spec_text.h"
 #include "wire/json.h"
+#include "wire/members.h"
 #include "wire/profile.h"
 
 namespace sl::controller {
@@ -45,6 +47,49 @@ void JobBook::retire(JobId job) {
 const JobEntry* JobBook::newest_below(JobId before) const {
   const auto above = entries_.lower_bound(before);
   return above == entries_.begin() ? nullptr : &std::prev(above)->second;
+}
+
+store::JobRow new_row(const wire::JobSpec& spec, JobId id, Instant now) {
+  store::JobRow row;
+  row.id = id.value;
+  row.user = spec.user;
+  row.name = spec.name;
+  row.spec_json = wire::spec_text(spec);
+  row.state = to_string(spec.hold ? JobState::held : JobState::pending);
+  row.submitted_us = row.state_since_us = now.us;
+  return row;
+}
+
+store::JobRow member_row(const store::JobRow& group, JobId member) {
+  const auto spec = wire::read_json<wire::JobSpec>(group.spec_json, wire::Unknown::ignore);
+  SL_CHECK(spec.ok(), "stored submissions can be read");
+  const std::int64_t place = member.value - member_id(JobId(group.id), 0).value;
+  store::JobRow row = new_row(wire::member_spec(*spec, group.id, place), member, Instant{group.submitted_us});
+  row.group_id = group.id;
+  row.member_index = wire::member_index(*spec, place);
+  return row;
+}
+
+std::string members_text(const Group& group) {
+  boost::json::object text;
+  if (!group.to_come.empty()) text["to_come"] = group.to_come.text();
+  for (std::size_t s = 0; s < group.by_state.size(); ++s) {
+    if (group.by_state[s] != 0) text[to_string(static_cast<JobState>(s))] = group.by_state[s];
+  }
+  return boost::json::serialize(text);
+}
+
+void read_members_text(const std::string& text, Group& group) {
+  boost::json::error_code error;
+  const boost::json::value value = boost::json::parse(text, error);
+  const bool is_new = error || !value.is_object();  // nothing has come up
+  if (is_new) group.to_come = NumberRanges::below(group.size);
+  if (is_new) return;
+  for (const auto& [key, part] : value.get_object()) {
+    if (key == "to_come" && part.is_string())
+      group.to_come = NumberRanges::parse(std::string_view(part.get_string())).value_or(NumberRanges());
+    if (const auto state = parse_job_state(key); state && part.is_int64()) group.in(*state) = part.get_int64();
+  }
 }
 
 const wire::JobSpec& spec_of(JobEntry& entry) {
@@ -95,6 +140,17 @@ const std::string& family_of(const wire::JobSpec& spec) {
   return spec.training.family ? *spec.training.family : spec.name;
 }
 
+std::shared_ptr<const Prerequisites> make_prerequisites(const wire::JobSpec& spec) {
+  if (spec.after.empty() && spec.after_any.empty() && !spec.not_before) return nullptr;
+  auto prerequisites = std::make_shared<Prerequisites>();
+  for (const std::int64_t id : spec.after) prerequisites->after.emplace_back(id);
+  for (const std::int64_t id : spec.after_any) prerequisites->after_any.emplace_back(id);
+  if (spec.not_before) {
+    if (const auto us = wire::parse_time_us(*spec.not_before); us.ok()) prerequisites->not_before = Instant{*us};
+  }
+  return prerequisites;
+}
+
 // What the profile of its family and past interruptions tell, overridden by what the job states. Null if nothing is known.
 std::shared_ptr<const JobModel> make_model(const wire::JobSpec& spec, const wire::TrainingProfile* profile,
                                            const wire::FamilyCosts* costs, Core& core) {
@@ -137,6 +193,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.needs_containers = spec.image.has_value();
   request.shareable = spec.resources.share;
   request.user_weight = spec.weight;
+  request.prerequisites = make_prerequisites(spec);
   const wire::TrainingProfile* profile = profiles.find(family_of(spec));
   request.model = make_model(spec, profile, profiles.costs().find(family_of(spec)), core);
   if (profile && !request.estimate) {
@@ -172,6 +229,7 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   row.held = job.on_hold;
   row.cancel_requested = job.cancel_requested;
   row.annotation = job.annotation;
+  if (job.group) row.extra_json = members_text(*job.group);
   const Allocation& where = where_it_is(job);
   if (where.empty()) {
     if (!is_finished(job.state)) row.server.clear(), row.gpus.clear();
@@ -210,6 +268,13 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   Job job;
   job.request = make_request(*spec, JobId(row.id), Instant{row.submitted_us}, profiles, core);
   job.request.priority = row.priority;
+  if (row.group_id > 0) job.request.member_of = JobId(row.group_id);
+  if (wire::is_group(*spec)) {
+    job.group = std::make_unique<Group>();
+    job.group->size = wire::member_count(*spec);
+    job.group->max_running = spec->max_running;
+    read_members_text(row.extra_json, *job.group);
+  }
   job.state = is_moving(*state) ? JobState::stopping : *state;  // where it was to go is not in the row
   job.state_since = job.waiting_since = job.accounted = Instant{row.state_since_us};
   job.first_start = instant(row.first_start_us);

@@ -112,6 +112,18 @@ class JobBook {
   std::array<std::int64_t, static_cast<std::size_t>(JobState::cancelled) + 1> counts_{};
 };
 
+// The row of a job that is submitted now.
+store::JobRow new_row(const wire::JobSpec& spec, JobId id, Instant now);
+// The row of a member that comes up, or has not yet.
+store::JobRow member_row(const store::JobRow& group, JobId member);
+
+// Whether it stands for several jobs (model/job.h, Group).
+inline bool is_group(const store::JobRow& row) { return row.extra_json.starts_with('{'); }
+// The members of a group as its row keeps them.
+std::string members_text(const Group& group);
+// As they were when the row was written; `group` needs its size.
+void read_members_text(const std::string& text, Group& group);
+
 // The submission of a job that the core knows, which was readable when the job was accepted. Valid until the job's end
 // is durable.
 const wire::JobSpec& spec_of(JobEntry& entry);

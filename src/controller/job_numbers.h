@@ -4,15 +4,21 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "model/ids.h"
 
 namespace sl::controller {
 
+// The setting that keeps numbers which no row of a job tells of from being given out again: those that only agents know,
+// and those of members that have not come up.
+inline constexpr const char* last_job_key = "last_job";
+
 class JobNumbers {
  public:
   void restore(std::int64_t next) { next_ = next, last_durable_ = next - 1; }
-  JobId take() { return JobId(next_++); }
+  // The first of so many numbers in a row.
+  JobId take(std::int64_t count = 1) { return JobId(std::exchange(next_, next_ + count)); }
   std::int64_t next() const { return next_; }
   // Numbers up to `last` have been given out before. Returns whether this was unknown.
   bool skip(std::int64_t last) {

@@ -85,6 +85,13 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   policies_.restore(loaded, now);
 }
 
+std::optional<JobEntry> Logic::member_to_come(JobId job) const {
+  const JobIndex group = core_.group_of_member_to_come(job);
+  const JobEntry* entry = group.valid() ? book_.find(core_.job(group).request.id) : nullptr;
+  if (!entry) return std::nullopt;
+  return JobEntry{.row = member_row(entry->row, job)};
+}
+
 // ---- inputs ----
 
 void Logic::on_agent_message(SessionId session, const wire::AgentMessage& message, Instant now) {
@@ -135,11 +142,15 @@ Instant Logic::next_wake() const {
 // ---- requests ----
 
 void Logic::submit(Submission submission, Instant now, Done done) {
-  if (tape_)
+  if (tape_) {
+    boost::json::object past;
+    for (const auto& [id, state] : submission.past) past[std::to_string(id)] = state;
     tape_->input(now, "submit",
                  {{"spec", wire::to_value(submission.spec)},
                   {"key", submission.idempotency_key},
-                  {"hash", submission.body_hash}});
+                  {"hash", submission.body_hash},
+                  {"past", std::move(past)}});
+  }
   submissions_.submit(std::move(submission), now, std::move(done));
 }
 

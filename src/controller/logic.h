@@ -77,7 +77,7 @@ class Logic {
   using Done = Submissions::Done;
   using Told = std::function<void(const Status&)>;
   void submit(Submission submission, Instant now, Done done);
-  Status check(const wire::JobSpec& spec) const { return submissions_.check(spec); }
+  Status check(const wire::JobSpec& spec, const PastStates& past = {}) const { return submissions_.check(spec, past); }
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
   // See interventions.h.
@@ -108,6 +108,8 @@ class Logic {
   Instant started() const { return started_; }
   const Core& core() const { return core_; }
   const JobBook& book() const { return book_; }
+  // A member of a group that has not come up, as it would be; nothing: there is no such member.
+  std::optional<JobEntry> member_to_come(JobId job) const;
   const ProfileBook& profiles() const { return profiles_; }
   const Agents& agents() const { return agents_; }
   const Incarnations& incarnations() const { return incarnations_; }

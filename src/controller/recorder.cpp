@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "controller/explain.h"
@@ -30,6 +31,18 @@ const char* event_kind(RecordKind kind) {
       return "decision.refused";
   }
   return "";
+}
+
+// Which job has not succeeded that this one was to start after.
+std::string dependency_text(const JobBook& book, const wire::JobSpec& spec) {
+  for (const std::int64_t id : spec.after) {
+    const JobEntry* entry = book.find(JobId(id));
+    const bool is_over = entry && entry->row.finished_us;
+    if (is_over && entry->row.state != to_string(JobState::succeeded))
+      return fmt::format("it was to start after job {}, which has {}", id,
+                         entry->row.state == to_string(JobState::failed) ? "failed" : "been cancelled");
+  }
+  return "a job that it was to start after has not succeeded";
 }
 
 }  // namespace
@@ -105,6 +118,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     }
     if (record.kind == RecordKind::decision_refused) event.text = to_string(record.refusal);
     JobEntry* entry = record.job.valid() ? book_.find(record.job) : nullptr;
+    if (!entry && record.kind == RecordKind::job_submitted) entry = add_member(core, record);
     count(record, entry != nullptr);
     if (record.job.valid() && !entry) continue;  // refused in the meantime
     // A policy may make the same request every second: it is recorded once, until the job's state changes.
@@ -126,6 +140,10 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       if (is_there) copy_state(core, core.job(record.index), entry->row);
       if (record.kind == RecordKind::job_state)
         write(incarnations_.follow(core, is_there ? &core.job(record.index) : nullptr, record, *entry));
+      if (record.exit.failure == FailureKind::dependency) {
+        entry->row.failure_kind = to_string(record.exit.failure);
+        entry->row.failure_message = dependency_text(book_, spec_of(*entry));
+      }
       if (record.exit.failure == FailureKind::rejected) {
         entry->row.failure_kind = to_string(record.exit.failure);
         entry->row.failure_message = fmt::format("rejected by the policy: {}", rejection_text(record.reason));
@@ -136,7 +154,42 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.kind == RecordKind::job_edited) continue;  // submissions.cpp writes it, with who and what
     write_event(std::move(event));
   }
+  write_groups(core, records);
   return false;
+}
+
+namespace {
+
+// The job that a record is about; null: its slot belongs to another one already.
+const Job* subject_of(const Core& core, const Record& record) {
+  const bool is_there = record.job.valid() && core.jobs().contains(record.index);
+  return is_there && core.job(record.index).request.id == record.job ? &core.job(record.index) : nullptr;
+}
+
+}  // namespace
+
+// A member of a group has come up. Null: it is none, or its group was refused in the meantime.
+JobEntry* Recorder::add_member(const Core& core, const Record& record) {
+  const Job* member = subject_of(core, record);
+  const bool is_member = member && member->request.member_of.valid();
+  const JobEntry* group = is_member ? book_.find(member->request.member_of) : nullptr;
+  return group ? &book_.add(member_row(group->row, record.job)) : nullptr;
+}
+
+// The rows of groups say how many of their members are in which state.
+void Recorder::write_groups(const Core& core, const std::vector<Record>& records) {
+  std::set<JobId> groups;
+  for (const Record& record : records) {
+    const Job* job = subject_of(core, record);
+    if (job && job->request.member_of.valid()) groups.insert(job->request.member_of);
+  }
+  for (const JobId id : groups) {
+    JobEntry* entry = book_.find(id);
+    const JobIndex index = core.find(id);
+    if (!entry || !index.valid()) continue;
+    copy_state(core, core.job(index), entry->row);
+    write_job(entry->row);
+  }
 }
 
 // A job refused in the meantime ends uncounted.

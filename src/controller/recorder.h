@@ -64,6 +64,8 @@ class Recorder : public Journal {
   void count(const Record& record, bool is_known);
   void measure(const Core& core, const Record& record, JobEntry& entry);
   void tally(const Core& core, const Record& record);
+  JobEntry* add_member(const Core& core, const Record& record);
+  void write_groups(const Core& core, const std::vector<Record>& records);
   void watch(const Core& core, const Record& record);
   static bool is_empty(const store::Batch& batch);
   void merge_failed();

@@ -14,8 +14,9 @@ namespace sl::store {
 BOOST_DESCRIBE_STRUCT(JobRow, (),
                       (id, user, name, spec_json, state, submitted_us, state_since_us, first_start_us, last_start_us,
                        finished_us, attempt, run_us, attained_gpu_us, preemptions, migrations, resizes, failures,
-                       quick_requeues, server, gpus, priority, held, cancel_requested, exit_code, signal, failure_kind,
-                       failure_message, progress_json, annotation, extra_json, telemetry_json))
+                       group_id, member_index, quick_requeues, server, gpus, priority, held, cancel_requested,
+                       exit_code, signal, failure_kind, failure_message, progress_json, annotation, extra_json,
+                       telemetry_json))
 BOOST_DESCRIBE_STRUCT(PlacementRow, (),
                       (job_id, attempt, incarnation, cluster, server, rank, gpus, gpu_uuids, ended_us, has_checkpoint))
 BOOST_DESCRIBE_STRUCT(EventRow, (),

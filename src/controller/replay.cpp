@@ -104,7 +104,12 @@ class Player {
     } else if (kind == "submit") {
       auto spec = wire::read_json<wire::JobSpec>(json::serialize(line.at("spec")), wire::Unknown::ignore);
       if (!spec.ok()) return fault("has a job this program cannot read: " + spec.error().message);
-      logic_->submit({std::move(*spec), text("key"), text("hash")}, at,
+      PastStates past;
+      if (const json::value* states = line.if_contains("past")) {
+        for (const auto& [id, state] : states->as_object())
+          past[std::stoll(std::string(id))] = state.as_string().c_str();
+      }
+      logic_->submit({std::move(*spec), text("key"), text("hash"), std::move(past)}, at,
                      [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
     } else if (kind == "cancel") {
       logic_->cancel(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});

@@ -48,6 +48,8 @@ void Restart::restore(const store::Loaded& loaded, Instant now) {
     const bool waits = row.state == to_string(JobState::held) && !row.held;  // to be started again
     requeues_.restore(JobId(row.id), row.quick_requeues,
                       waits ? std::optional(std::min(Instant{row.state_since_us}, now)) : std::nullopt);
+    const JobId group = row.group_id > 0 ? JobId(row.group_id) : JobId::none();
+    if (!index.valid()) engine_.feed(JobForgotten{JobId(row.id), group}, now);
   }
 }
 

@@ -15,9 +15,6 @@
 
 namespace sl::controller {
 
-// The setting that keeps numbers of jobs which only agents know of from being given out again.
-inline constexpr const char* last_job_key = "last_job";
-
 // How many jobs an agent may ask about at once (job_files.h).
 inline constexpr int query_jobs_max = 500;
 

@@ -8,6 +8,7 @@
 
 #include "policy/satisfiable.h"
 #include "wire/job_spec_text.h"
+#include "wire/members.h"
 
 namespace sl::controller {
 namespace {
@@ -29,24 +30,13 @@ std::string default_name(const wire::CommandLine& command) {
   return plain ? name.substr(0, 64) : "job";
 }
 
-store::JobRow make_row(const wire::JobSpec& spec, JobId id, Instant now) {
-  store::JobRow row;
-  row.id = id.value;
-  row.user = spec.user;
-  row.name = spec.name;
-  row.spec_json = wire::spec_text(spec);
-  row.state = to_string(spec.hold ? JobState::held : JobState::pending);
-  row.submitted_us = row.state_since_us = now.us;
-  return row;
-}
-
-// "priority 0 → 5, gpus 2 → 1..4"; empty if they are equal in what a change may change.
 std::string labels_text(const std::map<std::string, std::string>& labels) {
   std::string text;
   for (const auto& [name, value] : labels) text += (text.empty() ? "" : " ") + name + "=" + value;
   return text.empty() ? "none" : text;
 }
 
+// "priority 0 → 5, gpus 2 → 1..4"; empty if they are equal in what a change may change.
 std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& after) {
   std::string text;
   const auto note = [&](const char* name, const std::string& from, const std::string& to) {
@@ -77,8 +67,39 @@ void Submissions::restore(const std::vector<store::IdempotencyRow>& keys, Instan
     keys_.add(row.key, {row.body_hash, JobId(row.job_id), std::min(Instant{row.at_us}, now), true});
 }
 
-Status Submissions::check(const wire::JobSpec& spec) const {
+// The state of a job that another one names, "" if there is none.
+std::string Submissions::state_of(JobId job, const PastStates& past) const {
+  if (const JobEntry* entry = book_.find(job)) return entry->row.state;
+  if (core_.group_of_member_to_come(job).valid()) return to_string(JobState::pending);
+  const auto ended = past.find(job.value);
+  return ended == past.end() ? "" : ended->second;
+}
+
+// A job can only follow jobs that exist, so none can follow itself.
+Status Submissions::check_prerequisites(const wire::JobSpec& spec, const PastStates& past) const {
+  for (const auto* jobs : {&spec.after, &spec.after_any}) {
+    const char* key = jobs == &spec.after ? "/after" : "/after_any";
+    for (const std::int64_t id : *jobs) {
+      const std::string state = state_of(JobId(id), past);
+      if (state.empty())
+        return not_found("dependency-not-found", fmt::format("there is no job {} to start after", id))
+            .hint("schedulearn ls --all")
+            .at(key);
+      const bool is_over = is_finished(*parse_job_state(state));
+      if (jobs == &spec.after && is_over && state != to_string(JobState::succeeded))
+        return conflict("dependency-failed", fmt::format("job {} has {}: a job after it would never start", id,
+                                                         state == "failed" ? "failed" : "been cancelled"))
+            .hint(fmt::format("run it again first: schedulearn retry {}", id))
+            .hint(fmt::format("or start whatever its end: --after-any {}", id))
+            .at(key);
+    }
+  }
+  return {};
+}
+
+Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) const {
   if (Status valid = wire::validate(spec); !valid.ok()) return valid;
+  if (Status known = check_prerequisites(spec, past); !known.ok()) return known;
   if (!core_.has_servers()) return {};
   Core& core = const_cast<Core&>(core_);  // interning a name changes no decision
   const JobRequest request = make_request(spec, JobId(0), Instant{0}, profiles_, core);
@@ -105,49 +126,77 @@ std::optional<Result<JobId>> Submissions::answer_known(const Submission& submiss
 void Submissions::submit(Submission submission, Instant now, Done done) {
   expire_keys(now);
   if (const auto known = answer_known(submission)) return done(*known);
-  if (Status checked = check(submission.spec); !checked.ok()) return done(checked.error());
+  if (Status checked = check(submission.spec, submission.past); !checked.ok()) return done(checked.error());
   if (recorder_.is_refusing()) return done(recorder_.failure());
   if (core_.unfinished() >= queue_max_)
     return done(
         unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_)));
-  const JobId id = numbers_.take();
+  const std::int64_t members = wire::member_count(submission.spec);
+  const JobId id = numbers_.take(1 + members), last(id.value + members);
+  if (members > 0) recorder_.write(store::SettingRow{last_job_key, std::to_string(last.value)});
   if (submission.spec.name.empty()) submission.spec.name = default_name(submission.spec.command);
-  book_.add(make_row(submission.spec, id, now));
+  book_.add(new_row(submission.spec, id, now));
   if (!submission.idempotency_key.empty()) {
     keys_.add(submission.idempotency_key, {submission.body_hash, id, now, false});
     recorder_.write(store::IdempotencyRow{submission.idempotency_key, submission.body_hash, id.value, now.us});
   }
-  engine_.feed(JobSubmitted{make_request(submission.spec, id, now, profiles_, core_), submission.spec.hold}, now);
-  recorder_.when_durable([this, id, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
-    if (!status.ok()) {
-      keys_.drop(key);
-      refuse_unwritten(id, recorder_.committed_at());
-      return done(status.error());
-    }
-    if (auto* known = keys_.find(key)) known->is_durable = true;
-    numbers_.on_durable(id);
-    done(id);
-  });
+  engine_.feed(JobSubmitted{make_request(submission.spec, id, now, profiles_, core_), submission.spec.hold, members,
+                            submission.spec.max_running},
+               now);
+  recorder_.when_durable(
+      [this, id, last, key = submission.idempotency_key, done = std::move(done)](const Status& status) {
+        if (!status.ok()) {
+          keys_.drop(key);
+          refuse_unwritten(id, recorder_.committed_at());
+          return done(status.error());
+        }
+        if (auto* known = keys_.find(key)) known->is_durable = true;
+        numbers_.on_durable(last);
+        done(id);
+      });
 }
 
 // The row of this submission could not be written: nothing of the job stays, neither here nor (later) in the store.
 void Submissions::refuse_unwritten(JobId job, Instant now) {
-  book_.forget(job);
-  recorder_.drop_job(job);
+  std::vector<JobId> jobs = core_.unfinished_members(job);
+  jobs.push_back(job);
+  for (const JobId id : jobs) {
+    book_.forget(id);
+    recorder_.drop_job(id);
+  }
   engine_.feed(JobCancelled{job}, now);
-  const JobIndex index = core_.find(job);
-  if (index.valid() && is_active(core_.job(index).state))
-    engine_.feed(AttemptReleased{job, core_.job(index).attempt}, now);
+  for (const JobId id : jobs) {
+    const JobIndex index = core_.find(id);
+    if (index.valid() && is_active(core_.job(index).state))
+      engine_.feed(AttemptReleased{id, core_.job(index).attempt}, now);
+  }
 }
 
 void Submissions::expire_keys(Instant now) {
   if (const auto last = keys_.expire(now)) recorder_.forget_keys(*last);
 }
 
+// What does not change a member that has not come up.
+Error Submissions::no_job(JobId job) const {
+  const JobIndex group = core_.group_of_member_to_come(job);
+  if (!group.valid())
+    return not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls");
+  const std::int64_t id = core_.job(group).request.id.value;
+  return conflict("member-to-come",
+                  fmt::format("job {} is a member of group {} and has not come up yet: it is as its group is",
+                              job.value, id))
+      .hint(fmt::format("change the whole group, by its number: {}", id));
+}
+
 void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done) {
   JobEntry* entry = book_.find(job);
-  if (!entry)
-    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (const JobIndex group = core_.group_of_member_to_come(job); !entry && group.valid()) {
+    // Its own history has not begun.
+    note_request("job.cancel_requested", core_.job(group).request.id, by, now, fmt::format("its member {}", job.value));
+    engine_.feed(JobCancelled{job}, now);
+    return answer_when_durable(job, std::move(done));
+  }
+  if (!entry) return done(no_job(job));
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
     return refuse_when_durable(already_ended(entry->row), std::move(done));
   }
@@ -169,8 +218,7 @@ Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) c
 
 void Submissions::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
   JobEntry* entry = book_.find(job);
-  if (!entry)
-    return done(not_found("job-not-found", fmt::format("there is no job {}", job.value)).hint("schedulearn ls"));
+  if (!entry) return done(no_job(job));
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state))
     return refuse_when_durable(already_ended(entry->row), std::move(done));
   if (change.is_empty())
@@ -208,6 +256,9 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     note_request(*change.hold ? "job.suspend_requested" : "job.resume_requested", job, by, now);
     engine_.feed(JobHeld{job, *change.hold}, now);
   }
+  // Of a group: those of its members too that wait already, as far as they can still be changed.
+  for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>())
+    edit(member, change, by, now, [](const Result<JobId>&) {});
   answer_when_durable(*entry, std::move(done));
 }
 
@@ -260,6 +311,10 @@ void Submissions::answer_when_durable(JobEntry& entry, Done done) {
   const JobId job(entry.row.id);
   copy_state(core_, core_.job(core_.find(job)), entry.row);
   recorder_.write_job(entry.row);
+  answer_when_durable(job, std::move(done));
+}
+
+void Submissions::answer_when_durable(JobId job, Done done) {
   recorder_.when_durable(
       [job, done = std::move(done)](const Status& status) { status.ok() ? done(job) : done(status.error()); });
 }

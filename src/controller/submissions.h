@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -12,10 +13,14 @@
 
 namespace sl::controller {
 
+// How jobs ended that are only in the database, by number; "": there is no such job.
+using PastStates = std::map<std::int64_t, std::string>;
+
 struct Submission {
   wire::JobSpec spec;
   std::string idempotency_key;  // empty: none
   std::string body_hash;
+  PastStates past = {};  // of the jobs that the submission names and the book does not have
 };
 
 // The answer to a request to cancel a finished job.
@@ -41,7 +46,9 @@ class Submissions {
   // `done` is called once the job is durable, or at once with the refusal. A key seen before returns its job.
   void submit(Submission submission, Instant now, Done done);
   // What submit would answer, without doing it.
-  Status check(const wire::JobSpec& spec) const;
+  Status check(const wire::JobSpec& spec, const PastStates& past = {}) const;
+  // Why nothing can be done with a job that the book does not have. Errors: "job-not-found", "member-to-come".
+  Error no_job(JobId job) const;
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
   Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
@@ -51,6 +58,8 @@ class Submissions {
 
  private:
   std::optional<Result<JobId>> answer_known(const Submission& submission);
+  std::string state_of(JobId job, const PastStates& past) const;
+  Status check_prerequisites(const wire::JobSpec& spec, const PastStates& past) const;
   void refuse_unwritten(JobId job, Instant now);
   void expire_keys(Instant now);
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
@@ -58,6 +67,7 @@ class Submissions {
   Status may_hold(const JobEntry& entry, bool hold) const;
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);
+  void answer_when_durable(JobId job, Done done);
 
   std::size_t queue_max_;
   Core& core_;

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <numeric>
 #include <sstream>
 
 #include "controller/estimate_views.h"
@@ -106,6 +107,23 @@ json::value reason_of_end(const store::JobRow& row) {
   return json::object{{"code", "stopped"}, {"text", row.failure_message}};
 }
 
+// How a group's members are; null for a job that is no group.
+json::value members_view(const store::JobRow& row) {
+  if (!is_group(row)) return nullptr;
+  Group group;
+  read_members_text(row.extra_json, group);
+  const std::int64_t total = std::accumulate(group.by_state.begin(), group.by_state.end(), group.to_come.count());
+  using enum JobState;
+  const std::int64_t waiting = group.to_come.count() + group.in(pending) + group.in(held);
+  return json::object{{"total", total},
+                      {"waiting", waiting},
+                      {"running", group.unfinished() - group.in(pending)-group.in(held)},
+                      {"succeeded", group.in(succeeded)},
+                      {"failed", group.in(failed)},
+                      {"cancelled", group.in(cancelled)},
+                      {"to_come", group.to_come.text()}};
+}
+
 json::value exit_view(const store::JobRow& row) {
   if (!row.finished_us || (!row.exit_code && !row.signal)) return nullptr;
   return json::object{{"code", maybe(row.exit_code)}, {"signal", maybe(row.signal)}};
@@ -113,11 +131,7 @@ json::value exit_view(const store::JobRow& row) {
 
 }  // namespace
 
-std::string rfc3339(std::int64_t us) {
-  const std::int64_t seconds = us >= 0 ? us / 1'000'000 : (us - 999'999) / 1'000'000;
-  const std::int64_t ms = (us - seconds * 1'000'000) / 1'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), ms);
-}
+std::string rfc3339(std::int64_t us) { return wire::time_text(us); }
 
 namespace {
 
@@ -135,7 +149,9 @@ json::object job_frame(const Core* core, const JobEntry& entry, Instant now) {
   job["state"] = row.state;
   job["state_since"] = rfc3339(row.state_since_us);
   job["reason"] = reason_of_end(row);
-  job["group_id"] = nullptr;
+  job["group_id"] = row.group_id > 0 ? json::value(row.group_id) : json::value(nullptr);
+  job["index"] = row.group_id > 0 ? json::value(row.member_index) : json::value(nullptr);
+  job["members"] = members_view(row);
   job["labels"] = json::object{};
   job["priority"] = row.priority;
   job["spec"] = nullptr;
@@ -162,10 +178,13 @@ json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
   json::object job = job_frame(&logic.core(), entry, now);
   const JobIndex index = logic.core().find(JobId(entry.row.id));
   const Job* live = index.valid() ? &logic.core().job(index) : nullptr;
-  if (live && (live->is_queued() || live->state == JobState::held)) {
-    const ReasonCode reason = logic.core().explain(index);
+  const bool waits = live && (live->is_queued() || live->state == JobState::held);
+  const ReasonCode reason = waits ? logic.core().explain(index) : ReasonCode::none;
+  if (waits && !(live->group && reason == ReasonCode::none)) {
     job["reason"] = json::object{{"code", to_string(reason)}, {"text", reason_text(logic, *live, reason, line, now)}};
   }
+  if (!live && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid())
+    job["reason"] = json::object{{"code", "group"}, {"text", to_come_text(logic, JobId(entry.row.id), now)}};
   if (live && is_moving(live->state))
     job["reason"] = json::object{{"code", to_string(live->state)}, {"text", move_text(logic.core(), *live)}};
   if (live) job["estimate"] = estimate_view(logic, index, now);
@@ -186,7 +205,8 @@ json::object with_spec(json::object job, const JobEntry& entry, bool may_see_env
   if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
   job["deadline_at"] = nullptr;
   if (const json::value& deadline = spec.is_object() ? spec.at("deadline_s") : spec; deadline.is_number())
-    job["deadline_at"] = rfc3339(entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6));
+    job["deadline_at"] =
+        rfc3339(entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6));
   if (spec.is_object() && !may_see_env) spec.get_object()["env"] = nullptr;
   job["spec"] = std::move(spec);
   return job;

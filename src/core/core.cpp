@@ -7,12 +7,13 @@ namespace sl {
 Core::Core(const Estimates& estimates, CoreSettings settings)
     : settings_(settings),
       estimates_(estimates),
-      gate_(ledger_),
+      gate_(ledger_, jobs_),
       history_(settings.history_max),
       random_(settings.seed),
       policy_(settings.reschedule_interval_min),
       snapshot_{view({}), ledger_.free(), random_},
       lifecycle_(jobs_, ledger_, gate_, policy_, history_, snapshot_),
+      groups_(jobs_, gate_, lifecycle_),
       check_(jobs_, ledger_, settings.abilities) {}
 
 View Core::view(Instant now) const {
@@ -42,15 +43,21 @@ void Core::begin_step(Instant now, Effects& effects) {
 void Core::apply(Event&& event, Instant now, Effects& effects) {
   begin_step(now, effects);
   std::visit([this](auto& e) { on(e); }, event);
+  lifecycle_.settle_ends();
 }
 
 void Core::schedule(Instant now, Effects& effects) {
   begin_step(now, effects);
   for (JobIndex job; (job = limits_.pop_overdue(jobs_, now)).valid();) lifecycle_.stop(job, StopReason::time_limit);
+  lifecycle_.wake_due();
+  groups_.bring_up(now);
   if (const Plan* plan = policy_.ask(snapshot_)) carry_out(*plan);
+  lifecycle_.settle_ends();
 }
 
-Instant Core::next_wake() const { return std::min(policy_.next_wake(snapshot_.now), limits_.next()); }
+Instant Core::next_wake() const {
+  return std::min({policy_.next_wake(snapshot_.now), limits_.next(), lifecycle_.awaited().next_due()});
+}
 
 void Core::set_policy(std::unique_ptr<Policy> policy, Instant now, Effects& effects) {
   begin_step(now, effects);
@@ -70,7 +77,12 @@ Status Core::restore(Job&& job, Instant now) {
   snapshot_.now = now;
   if (!job.accounted.happened()) job.accounted = now;
   const JobIndex index = jobs_.add(std::move(job));
-  const Job& kept = jobs_[index];
+  Job& kept = jobs_[index];
+  if (kept.group) {  // its members are still to be restored
+    for (int s = 0; !is_finished(static_cast<JobState>(s)); ++s) kept.group->in(static_cast<JobState>(s)) = 0;
+    groups_.add(kept.request.id);
+  }
+  lifecycle_.welcome(index);
   // Policies count its expected end from when it got its GPUs.
   const bool had_started = kept.state != JobState::starting && kept.last_start.happened() && kept.last_start < now;
   if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, had_started ? kept.last_start : now);
@@ -94,9 +106,18 @@ void Core::check_invariants() const {
   for (const auto* list : {&jobs_.waiting(), &jobs_.aside()}) {
     for (const JobIndex index : *list) {
       const Job& job = jobs_[index];
-      SL_CHECK(!policy_.get() || gate_.admits_afresh(job, policy_.get()) == job.is_waiting(),
-               "those jobs are in line that could run on the servers that are up");
+      SL_CHECK(!policy_.get() || gate_.admits_afresh(job, policy_.get(), snapshot_.now) == job.is_waiting(),
+               "those jobs are in line that may start and could run on the servers that are up");
     }
+  }
+  for (const Job& job : jobs_.table()) {
+    if (!job.group || is_finished(job.state)) continue;
+    const auto members = groups_.unfinished_members(job.request.id);
+    std::int64_t in_all = 0;
+    for (const std::int64_t count : job.group->by_state) in_all += count;
+    SL_CHECK(static_cast<std::int64_t>(members.size()) == job.group->unfinished(), "a group counts its members");
+    SL_CHECK(in_all + job.group->to_come.count() == job.group->size, "a member has come up or not");
+    SL_CHECK(!members.empty() || !job.group->to_come.empty(), "a group ends with its last member");
   }
   for (const Job& job : jobs_.table()) SL_CHECK(job.attained_gpu_us >= 0 && job.run.us >= 0, "service only grows");
 }

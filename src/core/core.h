@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/accounting.h"
+#include "core/groups.h"
 #include "core/jobs.h"
 #include "core/ledger.h"
 #include "core/lifecycle.h"
@@ -75,6 +76,11 @@ class Core {
   }
   const std::vector<JobIndex>& active() const { return jobs_.active(); }
   std::size_t unfinished() const { return jobs_.size(); }
+  // The group that this member belongs to and has not come up of; none: there is none.
+  JobIndex group_of_member_to_come(JobId member) const { return jobs_.group_of_member_to_come(member); }
+  // Of a group: its members that have come up and have not ended, by id.
+  std::vector<JobId> unfinished_members(JobId group) const { return groups_.unfinished_members(group); }
+  bool awaits_jobs(JobIndex job) const { return gate_.awaits_jobs(jobs_[job].request); }  // to end
   const ServerTable& servers() const { return ledger_.servers(); }
   bool has_servers() const { return ledger_.has_servers(); }  // besides those that were removed
   const Ledger& ledger() const { return ledger_; }
@@ -106,6 +112,7 @@ class Core {
   void on(JobSubmitted& event);
   void on(const JobCancelled& event);
   void on(const JobHeld& event);
+  void on(const JobForgotten& event) { lifecycle_.forgotten(event.job, event.member_of); }
   void on(const JobPreempted& event);
   void on(const JobMoved& event);
   void on(const JobEdited& event);
@@ -121,6 +128,7 @@ class Core {
   void on(const ServerQuarantined& event);
   void on(const ServerRemoved& event);
   void on(const TelemetrySampled& event);
+  void cancel_group(JobIndex index);
   void hold(JobIndex index);
   void unhold(JobIndex index);
   void record_server(ServerIndex server);
@@ -134,6 +142,7 @@ class Core {
   void note(const Decision& decision);
   void refuse(const Decision& decision, Refusal why);
 
+  ReasonCode explain_group(const Job& group) const;
   void begin_step(Instant now, Effects& effects);
   View view(Instant now) const;
 
@@ -154,6 +163,7 @@ class Core {
   Snapshot snapshot_;           // of all this; `now` is the time of the current step
   Effects* effects_ = nullptr;  // of the current step
   Lifecycle lifecycle_;
+  Groups groups_;
   PlanCheck check_;
 };
 

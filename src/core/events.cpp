@@ -35,20 +35,36 @@ bool has_within(const Job& job, int least, int most) {
 
 void Core::on(JobSubmitted& event) {
   const JobIndex index = jobs_.add(std::move(event.request));
-  if (index.valid()) lifecycle_.submit(index, event.held);  // else it is already known
+  if (!index.valid()) return;  // it is already known
+  if (event.members > 0) {
+    jobs_[index].group = std::make_unique<Group>();
+    jobs_[index].group->size = event.members;
+    jobs_[index].group->max_running = event.max_running;
+    jobs_[index].group->to_come = NumberRanges::below(event.members);
+    groups_.add(jobs_[index].request.id);
+  }
+  lifecycle_.submit(index, event.held);
 }
 
 void Core::on(const JobCancelled& event) {
-  const JobIndex index = find(event.job);
+  JobIndex index = find(event.job);
+  if (!index.valid()) index = groups_.bring_up_member(event.job);
   if (!index.valid()) return;
   Job& job = jobs_[index];
   if (is_finished(job.state) || job.cancel_requested) return;
   job.cancel_requested = true;
+  if (job.group) return cancel_group(index);
   const bool nothing_runs = job.state == JobState::pending || job.state == JobState::held ||
                             (job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes);
   if (nothing_runs) return lifecycle_.finish(index, JobState::cancelled, {});
   if (job.state == JobState::suspended) lifecycle_.leave_suspension(index);
   if (job.state != JobState::stopping) lifecycle_.stop(index, StopReason::cancelled);
+}
+
+void Core::cancel_group(JobIndex index) {
+  lifecycle_.drop_members_to_come(index);
+  for (const JobId member : groups_.unfinished_members(jobs_[index].request.id)) on(JobCancelled{member});
+  lifecycle_.end_group_if_over(index);
 }
 
 void Core::on(const JobHeld& event) {
@@ -60,6 +76,8 @@ void Core::on(const JobHeld& event) {
   if (event.by_user && event.held && !can_be_held(index)) return;
   if (event.by_user) job.on_hold = event.held;
   event.held ? hold(index) : unhold(index);
+  if (!jobs_[index].group) return;
+  for (const JobId member : groups_.unfinished_members(event.job)) lifecycle_.look_again(find(member));
 }
 
 // Nothing of it runs yet, or what runs can be frozen or stopped without losing what it has learnt.

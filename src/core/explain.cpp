@@ -42,12 +42,26 @@ ReasonCode Core::explain(JobIndex index) const {
   if (job.on_hold) return ReasonCode::held;
   if (job.state == JobState::held) return ReasonCode::retry_backoff;
   if (!job.is_queued()) return ReasonCode::none;
+  if (!gate_.is_ready(job.request, snapshot_.now))
+    return gate_.awaits_jobs(job.request) ? ReasonCode::dependency : ReasonCode::not_before;
+  if (job.group) return explain_group(job);
+  const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
+  if (group.valid() && jobs_[group].on_hold) return ReasonCode::held;
   if (job.set_aside) {
     const bool ever = is_frozen(job) || is_satisfiable(servers(), job.request, gpus_least(index));
     return ever ? ReasonCode::server_away : ReasonCode::unsatisfiable;
   }
   if (job.reason != ReasonCode::none) return job.reason;
   return explain_by_ledger(ledger_, job);
+}
+
+// Why its members wait: the first that has come up and does, else those that have not.
+ReasonCode Core::explain_group(const Job& group) const {
+  for (const JobId member : groups_.unfinished_members(group.request.id)) {
+    if (jobs_[find(member)].is_queued()) return explain(find(member));
+  }
+  const bool is_full = group.group->max_running > 0 && !group.group->to_come.empty();
+  return is_full ? ReasonCode::max_running : ReasonCode::none;
 }
 
 std::vector<JobIndex> Core::queue_order(Instant now) const {

@@ -1,5 +1,6 @@
 #include "core/jobs.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace sl {
@@ -53,6 +54,15 @@ Job* Jobs::find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess)
   if (!index->valid()) return nullptr;
   Job& found = table_[*index];
   return is_active(found.state) && found.attempt == attempt ? &found : nullptr;
+}
+
+JobIndex Jobs::group_of_member_to_come(JobId member) const {
+  // the last group with a lower number: the numbers of two groups do not overlap
+  const auto after = std::ranges::lower_bound(groups_, member);
+  const JobIndex group = after == groups_.begin() ? JobIndex::none() : find(*std::prev(after));
+  if (!group.valid() || is_finished(table_[group].state)) return JobIndex::none();
+  const std::int64_t place = member.value - member_id(table_[group].request.id, 0).value;
+  return table_[group].group->to_come.contains(place) ? group : JobIndex::none();
 }
 
 void Jobs::fetch(JobIndex index) const {

@@ -34,6 +34,11 @@ class Jobs {
   std::size_t size() const { return by_id_.size(); }
   void fetch(JobIndex index) const;  // Core::fetch
 
+  // ---- groups, by id: those with members to come, and perhaps others ----
+  std::vector<JobId>& groups() { return groups_; }
+  // The group that this member belongs to and has not come up of; none: there is none.
+  JobIndex group_of_member_to_come(JobId member) const;
+
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
   const std::vector<JobIndex>& aside() const { return aside_; }  // waiting out of line (core/line_gate.h)
@@ -83,6 +88,7 @@ class Jobs {
 
   JobTable table_;
   boost::unordered_flat_set<JobIndex, HashOfId, SameId> by_id_;
+  std::vector<JobId> groups_;
   std::vector<JobIndex> free_slots_;
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;

@@ -1,6 +1,14 @@
 #include "core/lifecycle.h"
 
+#include <algorithm>
+
 namespace sl {
+
+// Null: the job is no member of a group, or the group has ended.
+Group* Lifecycle::group_of(const Job& member) {
+  const JobIndex group = member.request.member_of.valid() ? jobs_.find(member.request.member_of) : JobIndex::none();
+  return group.valid() ? jobs_[group].group.get() : nullptr;
+}
 
 void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
   Job& job = jobs_[index];
@@ -15,6 +23,7 @@ void Lifecycle::set_state(JobIndex index, JobState to, const Exit& exit) {
                                .job = job.request.id,
                                .at = snapshot_.now,
                                .exit = exit});
+  if (Group* group = group_of(job)) --group->in(job.state), ++group->in(to);
   job.state = to;
   job.state_since = snapshot_.now;
 }
@@ -51,25 +60,31 @@ void Lifecycle::move_into_line(JobIndex index) {
 
 void Lifecycle::review_line() {
   const std::vector<JobIndex> waiting(jobs_.waiting()), aside(jobs_.aside());  // both change
-  for (const JobIndex index : waiting) {
-    if (belongs_in_line(index)) continue;
-    move_aside(index);
-    notice(NoticeKind::ended, index);
-  }
-  for (const JobIndex index : aside) {
-    if (!belongs_in_line(index)) continue;
-    move_into_line(index);
-    notice(NoticeKind::waiting, index);
-  }
+  for (const JobIndex index : waiting) review(index);
+  for (const JobIndex index : aside) review(index);
+}
+
+// Puts the job where it belongs. Whether it was elsewhere.
+bool Lifecycle::review(JobIndex index) {
+  const bool was_in_line = jobs_[index].is_waiting();
+  if (belongs_in_line(index) == was_in_line) return false;
+  was_in_line ? move_aside(index) : move_into_line(index);
+  notice(was_in_line ? NoticeKind::ended : NoticeKind::waiting, index);
+  return true;
+}
+
+void Lifecycle::look_again(JobIndex index) {
+  if (jobs_[index].is_queued() && review(index))
+    policy_.wake(jobs_[index].is_waiting() ? Trigger::arrival : Trigger::ending);
 }
 
 void Lifecycle::review_line_for(const Policy& next) {
   const std::vector<JobIndex> waiting(jobs_.waiting()), aside(jobs_.aside());
   for (const JobIndex index : waiting) {
-    if (!gate_.admits(jobs_[index], &next)) move_aside(index);
+    if (!gate_.admits(jobs_[index], &next, snapshot_.now)) move_aside(index);
   }
   for (const JobIndex index : aside) {
-    if (gate_.admits(jobs_[index], &next)) move_into_line(index);
+    if (gate_.admits(jobs_[index], &next, snapshot_.now)) move_into_line(index);
   }
 }
 
@@ -98,8 +113,15 @@ void Lifecycle::submit(JobIndex index, bool held) {
                                .index = index,
                                .job = job.request.id,
                                .at = snapshot_.now});
+  welcome(index);
   if (held) return;
   if (enter_queue(index)) policy_.wake(Trigger::arrival);
+}
+
+void Lifecycle::welcome(JobIndex index) {
+  const Job& job = jobs_[index];
+  awaited_.add(job.request);
+  if (Group* group = group_of(job)) ++group->in(job.state);
 }
 
 void Lifecycle::hold(JobIndex index) {
@@ -142,13 +164,71 @@ void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
   const bool queued = job.is_queued(), is_unseen = job.set_aside;
   const bool active = is_active(job.state) && job.state != JobState::suspended;
   set_state(index, final_state, exit);
+  if (job.group) drop_members_to_come(index);
   if (queued) jobs_.leave_queue(index);
   if (queued && !is_unseen) policy_.wake(Trigger::ending);  // it may have blocked those behind it
   if (active) jobs_.leave_active(index);
   release_all(index);
   if (!is_unseen) notice(NoticeKind::ended, index);
-  history_.add(job, final_state == JobState::succeeded, snapshot_.estimates.speed_curve(job), snapshot_.now);
+  const bool succeeded = final_state == JobState::succeeded;
+  if (!job.group) history_.add(job, succeeded, snapshot_.estimates.speed_curve(job), snapshot_.now);
+  if (job.request.member_of.valid() || awaited_.is_awaited(job.request.id))
+    ends_.push_back({job.request.id, job.request.member_of, succeeded});
   jobs_.end(index);
+}
+
+// ---- what ends mean for others ----
+
+void Lifecycle::settle_ends() {
+  for (std::size_t i = 0; i < ends_.size(); ++i) {  // each may bring about others
+    const End end = ends_[i];
+    for (const JobId dependent : awaited_.take_dependents(end.job)) settle_dependent(dependent, end);
+    const JobIndex group = end.member_of.valid() ? jobs_.find(end.member_of) : JobIndex::none();
+    if (group.valid()) end_group_if_over(group);
+  }
+  ends_.clear();
+}
+
+void Lifecycle::settle_dependent(JobId dependent, const End& end) {
+  const JobIndex index = jobs_.find(dependent);
+  if (!index.valid() || jobs_[index].attempt > 0) return;
+  const JobState state = jobs_[index].state;
+  if (state != JobState::pending && state != JobState::held) return;
+  const std::vector<JobId>& after = jobs_[index].request.prerequisites->after;
+  const bool must_succeed = std::ranges::find(after, end.job) != after.end();
+  if (must_succeed && !end.succeeded) return finish(index, JobState::failed, {.failure = FailureKind::dependency});
+  look_again(index);
+}
+
+void Lifecycle::end_group_if_over(JobIndex index) {
+  const Job& job = jobs_[index];
+  if (!job.group || is_finished(job.state)) return;
+  const Group& group = *job.group;
+  if (!group.to_come.empty() || group.unfinished() > 0) return;
+  // Members that could not be restored are missing in the counts: they are not among those that succeeded.
+  const bool none_failed = group.in(JobState::succeeded) + group.in(JobState::cancelled) == group.size;
+  finish(index,
+         group.in(JobState::succeeded) == group.size ? JobState::succeeded
+         : none_failed || job.cancel_requested       ? JobState::cancelled
+                                                     : JobState::failed,
+         {});
+}
+
+void Lifecycle::drop_members_to_come(JobIndex index) {
+  Group& group = *jobs_[index].group;
+  const JobId first = member_id(jobs_[index].request.id, 0);
+  for (const JobId awaited : awaited_.between(first, member_id(jobs_[index].request.id, group.size))) {
+    if (group.to_come.contains(awaited.value - first.value)) forgotten(awaited, JobId::none());
+  }
+  group.in(JobState::cancelled) += group.to_come.count();
+  group.to_come.clear();
+}
+
+void Lifecycle::wake_due() {
+  for (const JobId job : awaited_.take_due(snapshot_.now)) {
+    const JobIndex index = jobs_.find(job);
+    if (index.valid()) look_again(index);
+  }
 }
 
 // ---- what a policy decides ----
@@ -208,6 +288,8 @@ void Lifecycle::run(JobIndex index) {
   if (moved) settle_on_target(index);
   if (!job.first_start.happened()) job.first_start = snapshot_.now;
   job.last_start = snapshot_.now;
+  const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
+  if (group.valid() && !jobs_[group].first_start.happened()) jobs_[group].first_start = snapshot_.now;
   if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
   notice(NoticeKind::running, index);
   // from now on it can be stopped for waiting jobs

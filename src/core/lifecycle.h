@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/accounting.h"
+#include "core/awaited.h"
 #include "core/ledger.h"
 #include "core/line_gate.h"
 #include "core/policy_caller.h"
@@ -45,6 +46,21 @@ class Lifecycle {
   void review_line_for(const Policy& next);
   // A waiting job's request has changed; the policy does not know the job (any more).
   void line_up_again(JobIndex index);
+  // What a job that waits was waiting for besides GPUs has happened, or does not count any more, or counts again.
+  void look_again(JobIndex index);
+  // Jobs have ended since the last call: those that waited for their end start to wait for GPUs, or fail, and groups end
+  // with their last member.
+  void settle_ends();
+  // An unfinished job that could not be restored has ended badly.
+  void forgotten(JobId job, JobId member_of) { ends_.push_back({job, member_of, false}); }
+  void end_group_if_over(JobIndex group);
+  // The members of a group that have not come up never will: they count as cancelled.
+  void drop_members_to_come(JobIndex group);
+  const Awaited& awaited() const { return awaited_; }
+  // Jobs whose time has come get in line.
+  void wake_due();
+  // A job that the core did not know: it has just been submitted or restored.
+  void welcome(JobIndex index);
 
   // ---- what a policy decides ----
   void start(JobIndex index, const Allocation& gpus, bool shared);
@@ -62,10 +78,18 @@ class Lifecycle {
   void command_stop(JobIndex index, StopReason why);  // only a command to the world: the job is already being stopped
 
  private:
+  struct End {
+    JobId job;
+    JobId member_of;
+    bool succeeded;
+  };
   void set_state(JobIndex index, JobState to, const Exit& exit = {});
+  Group* group_of(const Job& member);
+  bool review(JobIndex index);
+  void settle_dependent(JobId dependent, const End& end);
   bool enter_queue(JobIndex index);
   void back_in_queue(JobIndex index);
-  bool belongs_in_line(JobIndex index) { return gate_.admits(jobs_[index], policy_.get()); }
+  bool belongs_in_line(JobIndex index) { return gate_.admits(jobs_[index], policy_.get(), snapshot_.now); }
   void move_aside(JobIndex index);
   void move_into_line(JobIndex index);
   void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
@@ -81,6 +105,8 @@ class Lifecycle {
   PolicyCaller& policy_;
   History& history_;
   const Snapshot& snapshot_;
+  Awaited awaited_;
+  std::vector<End> ends_;  // for which others may wait
   Effects* effects_ = nullptr;
 };
 

@@ -22,7 +22,8 @@ void LineGate::refresh() {
 
 bool LineGate::is_possible(const JobRequest& request, int gpus) {
   const bool any_or_one = request.single_server() || request.servers_max == any_number_of_servers;
-  if (any_or_one && request.gpu_types.empty() && !request.gpu_memory_bytes && !request.needs_containers && request.demand.is_zero())
+  if (any_or_one && request.gpu_types.empty() && !request.gpu_memory_bytes && !request.needs_containers &&
+      request.demand.is_zero())
     return gpus <= (request.single_server() ? most_ : total_);
   const std::uint32_t shape = shapes_.intern(request, gpus, Spread::few);
   if (shape >= possible_.size()) possible_.resize(shape + 1, -1);
@@ -39,17 +40,38 @@ bool LineGate::is_intact(const Allocation& gpus) const {
   });
 }
 
-bool LineGate::admits(const Job& job, const Policy* policy) {
-  if (job.on_hold) return false;
+bool LineGate::awaits_jobs(const JobRequest& request) const {
+  if (!request.prerequisites) return false;
+  const auto is_open = [this](JobId id) {
+    const JobIndex index = jobs_.find(id);
+    return index.valid() ? !is_finished(jobs_[index].state) : jobs_.group_of_member_to_come(id).valid();
+  };
+  return std::ranges::any_of(request.prerequisites->after, is_open) ||
+         std::ranges::any_of(request.prerequisites->after_any, is_open);
+}
+
+bool LineGate::is_fulfilled(const JobRequest& request, Instant now) const {
+  return now >= request.prerequisites->not_before && !awaits_jobs(request);
+}
+
+// As far as it depends on the job itself and on other jobs.
+bool LineGate::may_start(const Job& job, Instant now) const {
+  if (job.on_hold || job.group || !is_ready(job.request, now)) return false;
+  const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
+  return !group.valid() || !jobs_[group].on_hold;
+}
+
+bool LineGate::admits(const Job& job, const Policy* policy, Instant now) {
+  if (!may_start(job, now)) return false;
   if (!any_up_) return true;
   if (is_frozen(job)) return is_intact(*job.frozen_on);
   return has_all_members(job.request) && is_possible(job.request, gpus_of(job, policy));
 }
 
-bool LineGate::admits_afresh(const Job& job, const Policy* policy) const {
-  LineGate fresh(ledger_);
+bool LineGate::admits_afresh(const Job& job, const Policy* policy, Instant now) const {
+  LineGate fresh(ledger_, jobs_);
   fresh.refresh();
-  return fresh.admits(job, policy);
+  return fresh.admits(job, policy, now);
 }
 
 }  // namespace sl

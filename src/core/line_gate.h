@@ -1,6 +1,7 @@
 // Which waiting jobs stand in the line that policies see: those that could run now if no other job ran. The others are
 // set aside until a server joins or returns, so that a job for which there is no server blocks nobody. While no server
-// takes jobs nothing is set aside: nothing could run instead. A suspended job that its user holds is set aside too.
+// takes jobs nothing is set aside: nothing could run instead. Also set aside are suspended jobs that their users hold, jobs
+// that wait for others to end or for a time, groups, and the members of groups that are held.
 #pragma once
 
 #include <vector>
@@ -14,14 +15,20 @@ namespace sl {
 
 class LineGate {
  public:
-  explicit LineGate(const Ledger& ledger) : ledger_(ledger) {}
+  LineGate(const Ledger& ledger, const Jobs& jobs) : ledger_(ledger), jobs_(jobs) {}
 
   // The servers have changed: states, GPUs, resources.
   void refresh();
   // `policy` decides how many GPUs the job needs; null: there is none yet, and the job is taken at its least.
-  bool admits(const Job& job, const Policy* policy);
+  bool admits(const Job& job, const Policy* policy, Instant now);
   // The same, from the servers alone.
-  bool admits_afresh(const Job& job, const Policy* policy) const;
+  bool admits_afresh(const Job& job, const Policy* policy, Instant now) const;
+  // Whether the job's prerequisites are fulfilled.
+  bool is_ready(const JobRequest& request, Instant now) const {
+    return !request.prerequisites || is_fulfilled(request, now);
+  }
+  bool awaits_jobs(const JobRequest& request) const;
+  int gpus() const { return total_; }  // that work, of all servers that are up
 
  private:
   static int gpus_of(const Job& job, const Policy* policy) {
@@ -29,8 +36,11 @@ class LineGate {
   }
   bool is_intact(const Allocation& gpus) const;
   bool is_possible(const JobRequest& request, int gpus);
+  bool is_fulfilled(const JobRequest& request, Instant now) const;
+  bool may_start(const Job& job, Instant now) const;
 
   const Ledger& ledger_;
+  const Jobs& jobs_;
   bool any_up_ = false;
   int most_ = 0, total_ = 0;  // GPUs that work, on the largest server and on all that are up
   Shapes shapes_;

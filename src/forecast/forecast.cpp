@@ -16,7 +16,14 @@ std::optional<Range> range_of(std::vector<Instant>& times) {
   return range.p90.is_never() ? std::nullopt : std::optional(range);
 }
 
-bool waits(const Job& job) { return job.allocation.empty(); }
+bool waits(const Job& job) { return job.allocation.empty() && !(job.group && job.first_start.happened()); }
+
+// Seconds that a job still runs, if all lengths that are guesses are wrong by the factor `common`.
+double draw_left_s(const Lengths::Prospect& prospect, double common, Random& random) {
+  const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
+  const double left = draw_left_s(prospect, random);
+  return is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left;
+}
 
 }  // namespace
 
@@ -41,11 +48,19 @@ std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospe
   left_s.reserve(prospects.size());
   for (const Lengths::Prospect& prospect : prospects) {
     Random own = random.fork(1);  // so that what one job draws does not change the next
-    const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
-    const double left = draw_left_s(prospect, own);
-    left_s.push_back(is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left);
+    left_s.push_back(draw_left_s(prospect, common, own));
   }
   return left_s;
+}
+
+std::function<double(std::size_t, std::uint64_t)> draws_of_members(const std::vector<Lengths::Prospect>& prospects,
+                                                                   std::uint64_t seed) {
+  Random random(seed);
+  const double common = std::exp(common_spread * normal(random));  // as in draw_all_left_s
+  return [&prospects, seed, common](std::size_t group, std::uint64_t nth) {
+    Random own(seed + 7'919 * (nth + 1) + 104'729 * group);
+    return draw_left_s(prospects[group], common, own);
+  };
 }
 
 const JobForecast* Forecast::find(JobId job) const {
@@ -94,9 +109,11 @@ Forecast make_forecast(const Present& present, const std::vector<JobFacts>& fact
   std::vector<Future> futures;
   while (futures.size() < settings.draws) {
     const std::uint64_t seed = settings.seed * 1'000'003 + futures.size();
-    Future future =
-        settings.continue_present(present, settings.make_policy(),
-                                  {.left_s = draw_all_left_s(prospects, seed), .seed = seed, .stop = settings.stop});
+    Future future = settings.continue_present(present, settings.make_policy(),
+                                              {.left_s = draw_all_left_s(prospects, seed),
+                                               .left_s_of_member = draws_of_members(prospects, seed),
+                                               .seed = seed,
+                                               .stop = settings.stop});
     if (future.failure) forecast.failure = future.failure;
     if (future.failure || future.is_cut) break;
     futures.push_back(std::move(future));

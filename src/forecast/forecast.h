@@ -60,6 +60,10 @@ JobForecast summarize(const Present& present, std::size_t at, const Basis& basis
 // The lengths of one future. Equal seeds give equal lengths, whatever the policy.
 std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed);
 
+// The same of members that come up in that future (FutureSettings). `prospects` must outlive it.
+std::function<double(std::size_t, std::uint64_t)> draws_of_members(const std::vector<Lengths::Prospect>& prospects,
+                                                                   std::uint64_t seed);
+
 // The value below which that share of all lie, between the neighbours, so that with few values a range is not too narrow
 // (Weibull's plotting positions). Never, if the larger neighbour is never. `sorted` is not empty.
 Instant quantile(const std::vector<Instant>& sorted, double share);

@@ -21,7 +21,7 @@ struct Future {
     ServerIndex server;                 // where it starts; none: it does not
     int gpus = 0;                       // on how many
   };
-  std::vector<Of> jobs;               // as Present::jobs
+  std::vector<Of> jobs;               // as Present::jobs; of a group: its next start, and its end
   double gpu_s = 0;                   // GPU-seconds that jobs held from the present on
   bool is_cut = false;                // `stop` ended it early
   std::optional<Error> failure = {};  // of the policy
@@ -30,6 +30,9 @@ struct Future {
 struct FutureSettings {
   std::vector<double>
       left_s;  // as Present::jobs: time that each would still run on the GPUs it asked for, or endless_s
+  // Of members of groups (struct Group) that come up in this future: of the n-th of them, of the group at this position of
+  // Present::jobs. Empty: as left_s says of the group.
+  std::function<double(std::size_t group, std::uint64_t nth)> left_s_of_member = {};
   std::uint64_t seed = 1;
   std::function<bool()> stop = {};  // asked now and then; empty: never
 };

@@ -81,6 +81,7 @@ Job copy_of(const Job& job) {
   copy.frozen_on = copy_of(job.frozen_on);
   copy.telemetry = copy_of(job.telemetry);
   copy.run_by_gpu_type = copy_of(job.run_by_gpu_type);
+  copy.group = copy_of(job.group);
   copy.annotation = job.annotation;
   return copy;
 }

@@ -118,6 +118,7 @@ std::vector<Change> changes_for(const Present& present, const std::vector<Length
   const Job& job = present.jobs[at];
   const JobRequest& request = job.request;
   std::vector<Change> changes;
+  if (job.group) return changes;  // its members have started, or are alike those that wait
   const auto fewer = [&](int gpus) {
     const Change change{.gpus_min = gpus, .gpus = gpus};
     const bool is_new = std::find(changes.begin(), changes.end(), change) == changes.end();

@@ -59,7 +59,10 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     for (std::size_t i = 0; i < contenders.size() && !is_cut; ++i) {
       if (trials[i].failure) continue;
       round[i] = settings.continue_present(present, contenders[i].make_policy(),
-                                           {.left_s = left_s, .seed = seed, .stop = settings.stop});
+                                           {.left_s = left_s,
+                                            .left_s_of_member = draws_of_members(prospects, seed),
+                                            .seed = seed,
+                                            .stop = settings.stop});
       trials[i].failure = round[i].failure;
       is_cut = round[i].is_cut;
     }

@@ -22,7 +22,8 @@ enum class FailureKind : std::uint8_t {
   image,
   setup,         // it never ran: its command or its working directory does not exist
   server_setup,  // it never ran: its server could not start it (full disk, no process to be had)
-  rejected
+  rejected,
+  dependency  // it never ran: a job that it was to start after did not succeed
 };
 const char* to_string(FailureKind kind);
 std::optional<FailureKind> parse_failure_kind(std::string_view text);
@@ -35,19 +36,28 @@ struct Exit {
   friend bool operator==(const Exit&, const Exit&) = default;
 };
 
+// Jobs named in its prerequisites that are unknown have ended as they should.
 struct JobSubmitted {
   JobRequest request;
   bool held = false;
+  std::int64_t members = 0;  // above zero: it is a group, and the numbers after its own are those of its members
+  int max_running = 0;       // Group::max_running
 };
+// Of a group: all its members are cancelled.
 struct JobCancelled {
   JobId job;
 };
 // The job is held: one that waits leaves the queue, one that has processes is frozen or stopped first, if it can bear it.
-// Not held: it may go on.
+// Not held: it may go on. Of a group: while it is held, none of its members starts.
 struct JobHeld {
   JobId job;
   bool held = true;
   bool by_user = true;  // false: it only waits to be started again, and only a waiting job can be held
+};
+// A job that was unfinished and cannot be restored counts as failed to those that wait for its end.
+struct JobForgotten {
+  JobId job;
+  JobId member_of;  // none: it was no member of a group
 };
 // The job is stopped as if its policy had preempted it, and returns to the queue. Ignored unless it starts, runs,
 // moves or is suspended.
@@ -140,8 +150,9 @@ struct TelemetrySampled {
   GpuSet unavailable;
 };
 
-using Event = std::variant<JobSubmitted, JobCancelled, JobHeld, JobPreempted, JobMoved, JobEdited, AttemptStarted,
-                           AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined,
-                           ServerSilent, ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
+using Event =
+    std::variant<JobSubmitted, JobCancelled, JobHeld, JobForgotten, JobPreempted, JobMoved, JobEdited, AttemptStarted,
+                 AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined, ServerSilent,
+                 ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
 
 }  // namespace sl

@@ -5,6 +5,7 @@
 // "Unknown" is a value: an empty optional, a null pointer. Policies must cope with it and say what they assume instead.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/number_ranges.h"
 #include "base/time.h"
 #include "model/allocation.h"
 #include "model/ids.h"
@@ -100,6 +102,13 @@ JobModel without_measurements(JobModel model);
 
 inline constexpr int any_number_of_servers = std::numeric_limits<int>::max();
 
+// What must have happened before a job may start, besides GPUs becoming free.
+struct Prerequisites {
+  Instant not_before;            // the job waits until then
+  std::vector<JobId> after;      // must have succeeded: if one of them ends otherwise, the job fails
+  std::vector<JobId> after_any;  // must have ended, however
+};
+
 // What the user asks for. Changes only when the user edits it.
 struct JobRequest {
   JobId id;
@@ -123,10 +132,12 @@ struct JobRequest {
   ResourceVector
       demand;  // cpus, memory… besides GPUs, of the whole job; with roles: of all its members on `gpus` GPUs.
                // Zero: nothing is requested. How it is divided over servers: Demand (model/demand.h)
-  std::optional<std::int64_t> gpu_memory_bytes;  // needed on each GPU
-  std::vector<GpuTypeIndex> gpu_types;           // any of; empty: any
-  bool needs_containers = false;                 // it runs in a container, so only where there is a container engine
-  std::shared_ptr<const JobModel> model;         // null: nothing is known
+  std::optional<std::int64_t> gpu_memory_bytes;        // needed on each GPU
+  std::vector<GpuTypeIndex> gpu_types;                 // any of; empty: any
+  bool needs_containers = false;                       // it runs in a container: only where there is an engine for them
+  std::shared_ptr<const JobModel> model;               // null: nothing is known
+  std::shared_ptr<const Prerequisites> prerequisites;  // null: none
+  JobId member_of;                                     // its group (struct Group); none: it is no member
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
   bool is_elastic() const { return gpus_min < gpus_max; }
@@ -161,6 +172,22 @@ struct GpuTypeTime {
   Duration run;  // time spent running there; if a job runs on several types at once, divided by its GPUs
 };
 
+// What a job is that stands for many, the members of an array. It never runs itself: its members come up one after the
+// other when they might start, each as a job of its own with the group's request (core/groups.h). Until then they take
+// no memory. The group ends when all of them have.
+struct Group {
+  std::int64_t size = 0;
+  int max_running = 0;                         // so many members at most have come up and not ended; 0: any number
+  NumberRanges to_come;                        // places of the members that have not come up, from 0
+  std::array<std::int64_t, 11> by_state = {};  // members that have come up
+
+  std::int64_t& in(JobState state) { return by_state[static_cast<std::size_t>(state)]; }
+  std::int64_t in(JobState state) const { return by_state[static_cast<std::size_t>(state)]; }
+  std::int64_t unfinished() const;  // of those that have come up
+};
+// The number that follows the group's, and so on.
+inline JobId member_id(JobId group, std::int64_t place) { return JobId(group.value + 1 + place); }
+
 // The state of a job. Only the core writes it.
 struct alignas(64) Job {  // to take as few cache lines as possible
   JobRequest request;
@@ -192,6 +219,7 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   std::unique_ptr<Allocation> frozen_on;  // suspended: the GPUs that its processes know; null: it may continue anywhere
   std::unique_ptr<JobTelemetry> telemetry;
   std::unique_ptr<std::vector<GpuTypeTime>> run_by_gpu_type;  // up to `accounted`, once there are several types
+  std::unique_ptr<Group> group;                               // null: it is one job
   double annotation = 0;  // a number that the policy keeps with the job; Policy::standing explains it
 
   // Run time and attained service up to `now`, including the running interval.

@@ -15,11 +15,11 @@ constexpr std::array job_state_names = {"pending",  "held",     "starting",  "ru
                                         "resizing", "stopping", "succeeded", "failed",  "cancelled"};
 constexpr std::array server_state_names = {"joining", "up", "draining", "drained", "down", "quarantined", "removed"};
 constexpr std::array reason_names = {
-    "none",          "no_free_gpus", "fragmented",    "behind_others", "gpu_type",     "gpu_memory",
-    "cpu_or_memory", "server_down",  "draining",      "quarantined",   "used_outside", "gang_incomplete",
-    "quota",         "held",         "retry_backoff", "unsatisfiable", "server_away"};
+    "none",          "no_free_gpus",  "fragmented",  "behind_others", "gpu_type",        "gpu_memory", "cpu_or_memory",
+    "server_down",   "draining",      "quarantined", "used_outside",  "gang_incomplete", "quota",      "held",
+    "retry_backoff", "unsatisfiable", "server_away", "dependency",    "not_before",      "max_running"};
 constexpr std::array failure_names = {"none",        "exit",  "signal", "time_limit",   "out_of_memory", "gpu_error",
-                                      "server_lost", "image", "setup",  "server_setup", "rejected"};
+                                      "server_lost", "image", "setup",  "server_setup", "rejected",      "dependency"};
 constexpr std::array refusal_names = {
     "none",       "unknown_job",   "not_waiting",   "not_running",    "not_interruptible", "wrong_gpu_count",
     "gpus_taken", "server_not_up", "spans_servers", "type_or_memory", "resources_taken",   "world_cannot"};
@@ -59,8 +59,8 @@ constexpr States states(std::initializer_list<JobState> list) {
 using enum JobState;
 constexpr States finished = states({succeeded, failed, cancelled});
 constexpr std::array<States, job_state_names.size()> followers = {
-    states({held, starting, failed, cancelled}),                             // pending
-    states({pending, cancelled}),                                            // held
+    states({held, starting}) | finished,                                     // pending; a group succeeds from there
+    states({pending}) | finished,                                            // held, likewise
     states({running, pending, held, stopping}) | finished,                   // starting
     states({suspended, migrating, resizing, stopping, pending}) | finished,  // running
     states({starting, stopping, pending}) | finished,                        // suspended

@@ -48,13 +48,15 @@ class Continuation {
     enum Kind : std::uint8_t { ended, gone, returned };
     Instant at;
     Kind kind;
-    std::uint32_t which;  // position in Present::jobs; returned: the server
+    std::uint32_t which;  // position in trainings_; returned: the server
     int attempt;
     friend bool operator>(const Happening& a, const Happening& b) {
       return std::tie(a.at, a.which) > std::tie(b.at, b.which);
     }
   };
   struct Running {
+    JobId id;
+    std::size_t of = 0;  // position in Present::jobs: its own, or its group's if it comes up in this future
     Training training;
     bool is_endless = false;
     bool is_stopped_for_good = false;  // its time limit, or a cancellation
@@ -72,21 +74,37 @@ class Continuation {
     const Job& job = present_.jobs[at];
     const JobIndex index = core_.find(job.request.id);
     const double left_s = settings_.left_s[at];
-    Running& running = trainings_[at];
-    running.is_endless = !(left_s < longest_s);
-    running.training.left = Duration::seconds(std::min(std::max(left_s, 0.0), longest_s));
+    set_up(trainings_[at], job.request.id, at, left_s);
     if (!index.valid()) return begin_unseen(at);
-    if (index.value >= positions_.size()) positions_.resize(index.value + 1);
-    positions_[index.value] = at;
+    note_position(index, at);
+    const Running& running = trainings_[at];
     if (!running.is_endless && !job.on_hold && job.state != JobState::held) ++open_;
     if (job.state == JobState::starting)
       core_.apply(AttemptStarted{job.request.id, job.attempt, index}, now_, effects_);
     if (job.state == JobState::starting || job.state == JobState::running) go_on(at, job.allocation, now_);
     if (job.state == JobState::stopping) {
       const auto& limit = job.request.time_limit;
-      running.is_stopped_for_good = job.cancel_requested || (limit && *limit <= job.run_at(now_));
+      trainings_[at].is_stopped_for_good = job.cancel_requested || (limit && *limit <= job.run_at(now_));
       push({now_ + stop_takes, Happening::gone, position(at), job.attempt});
     }
+  }
+  static void set_up(Running& running, JobId id, std::size_t of, double left_s) {
+    running.id = id;
+    running.of = of;
+    running.is_endless = !(left_s < longest_s);
+    running.training.left = Duration::seconds(std::min(std::max(left_s, 0.0), longest_s));
+  }
+  void note_position(JobIndex index, std::size_t at) {
+    if (index.value >= positions_.size()) positions_.resize(index.value + 1);
+    positions_[index.value] = at;
+  }
+  // A member of a group has come up.
+  void begin_member(JobIndex index) {
+    const JobRequest& request = core_.job(index).request;
+    const std::size_t group = positions_[core_.find(request.member_of).value], at = trainings_.size();
+    const auto& draw = settings_.left_s_of_member;
+    set_up(trainings_.emplace_back(), request.id, group, draw ? draw(group, at) : settings_.left_s[group]);
+    note_position(index, at);
   }
   // It runs beside others on their GPUs, which a core that is being restored cannot know.
   void begin_unseen(std::size_t at) {
@@ -130,16 +148,16 @@ class Continuation {
       const Server& server = present_.servers[happening.which];
       return core_.apply(ServerQuarantined{server.description.name, false}, now_, effects_);
     }
-    const Job& known = present_.jobs[happening.which];
-    const JobIndex index = core_.find(known.request.id);
+    const JobId id = trainings_[happening.which].id;
+    const JobIndex index = core_.find(id);
     if (!index.valid() || core_.job(index).attempt != happening.attempt) return;
     if (happening.kind == Happening::ended) return end(happening, index);
     Running& running = trainings_[happening.which];
     if (core_.job(index).state != JobState::stopping) return;
     if (running.is_stopped_for_good) return finish(happening.which, index, FailureKind::time_limit);
     if (std::exchange(running.is_suspended, false))
-      return core_.apply(AttemptSuspended{known.request.id, happening.attempt}, now_, effects_);
-    core_.apply(AttemptReleased{known.request.id, happening.attempt, index}, now_, effects_);
+      return core_.apply(AttemptSuspended{id, happening.attempt}, now_, effects_);
+    core_.apply(AttemptReleased{id, happening.attempt, index}, now_, effects_);
   }
   void end(const Happening& happening, JobIndex index) {
     const Training& training = trainings_[happening.which].training;
@@ -147,33 +165,44 @@ class Continuation {
   }
   void finish(std::size_t at, JobIndex index, FailureKind how) {
     const Job& job = core_.job(index);
-    future_.jobs[at].finish = now_;
-    if (!trainings_[at].is_endless && open_ > 0) --open_;
+    if (at < future_.jobs.size()) note_end(at);  // else its group ends later
     trainings_[at].training.stand_still();
     last_end_ = steps_;
     idle_steps_ = 0;
     core_.apply(AttemptExited{job.request.id, job.attempt, {.failure = how}, false, index}, now_, effects_);
   }
 
+  void note_end(std::size_t at) {
+    future_.jobs[at].finish = now_;
+    if (!trainings_[at].is_endless && open_ > 0) --open_;
+  }
+
   // ---- decisions ----
   void turn() {
     core_.schedule(now_, effects_);
-    note_rejected();
+    take_note();
     while (!effects_.commands.empty()) {
       commands_.clear();
       commands_.swap(effects_.commands);
       for (const Command& command : commands_) obey(command);
       effects_.records.clear();
       core_.schedule(now_, effects_);
-      note_rejected();
+      take_note();
     }
     effects_.records.clear();
   }
-  void note_rejected() {
+  // Of what the core decided besides commands: members that have come up, and jobs that ended without having run.
+  void take_note() {
     for (const Record& record : effects_.records) {
-      const bool is_rejected = record.kind == RecordKind::job_state && record.to == JobState::failed &&
-                               (record.from == JobState::pending || record.from == JobState::suspended);
-      if (is_rejected && open_ > 0 && !trainings_[positions_[record.index.value]].is_endless) --open_;
+      if (record.kind == RecordKind::job_submitted) begin_member(record.index);
+      if (record.kind != RecordKind::job_state || !is_finished(record.to)) continue;
+      const std::size_t at = positions_[record.index.value];
+      const bool has_run = record.from != JobState::pending && record.from != JobState::suspended;
+      if (at >= future_.jobs.size() || has_run) continue;
+      if (present_.jobs[at].group && record.to != JobState::failed)
+        note_end(at);
+      else if (!trainings_[at].is_endless && open_ > 0)
+        --open_;
     }
   }
   void obey(const Command& command) {
@@ -199,12 +228,12 @@ class Continuation {
     }
   }
   Duration restart_takes(std::size_t at) const {
-    const auto& model = present_.jobs[at].request.model;
+    const auto& model = present_.jobs[trainings_[at].of].request.model;
     return model && model->restart_cost ? *model->restart_cost : stop_takes;
   }
   void start(std::size_t at, const Command& command, Duration takes) {
-    Future::Of& of = future_.jobs[at];
-    if (of.start.is_never() && !present_.jobs[at].allocation.count()) {
+    Future::Of& of = future_.jobs[trainings_[at].of];
+    if (of.start.is_never() && !present_.jobs[trainings_[at].of].allocation.count()) {
       of.start = now_;
       of.server = command.gpus.empty() ? ServerIndex() : command.gpus.parts().front().server;
       of.gpus = command.gpus.count();
@@ -213,14 +242,14 @@ class Continuation {
     go_on(at, command.gpus, now_ + takes);
   }
   void go_on(std::size_t at, const Allocation& gpus, Instant from) {
-    const Job& job = present_.jobs[at];
+    const Job& job = present_.jobs[trainings_[at].of];
     Running& running = trainings_[at];
     const double speed = gpus.count() == job.request.gpus
                              ? 1
                              : job.request.speed_curve().speed_on(std::max(1, gpus.count()), job.request.gpus);
     running.training.go_on(from, static_cast<float>(std::max(speed, 1e-6)));
     if (running.is_endless || running.training.ends > present_.now + Duration::seconds(longest_s)) return;
-    const JobIndex index = core_.find(job.request.id);
+    const JobIndex index = core_.find(running.id);
     push({running.training.ends, Happening::ended, position(at), core_.job(index).attempt});
   }
   static std::uint32_t position(std::size_t at) { return static_cast<std::uint32_t>(at); }
@@ -231,7 +260,7 @@ class Continuation {
   Core core_;
   Effects effects_;
   Future future_;
-  std::vector<Running> trainings_;      // as Present::jobs
+  std::vector<Running> trainings_;      // as Present::jobs, then members that have come up since
   std::vector<std::size_t> positions_;  // of jobs, by the core's index
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> happenings_;
   std::vector<Command> commands_;

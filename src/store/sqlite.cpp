@@ -5,10 +5,28 @@
 namespace sl::store {
 namespace {
 
-constexpr std::array job_numbers = {
-    "id",     "submitted_us",     "state_since_us", "first_start_us", "last_start_us",    "finished_us",   "attempt",
-    "run_us", "attained_gpu_us",  "preemptions",    "migrations",     "resizes",          "failures",      "priority",
-    "held",   "cancel_requested", "exit_code",      "signal",         "annotation_micro", "quick_requeues"};
+constexpr std::array job_numbers = {"id",
+                                    "submitted_us",
+                                    "state_since_us",
+                                    "first_start_us",
+                                    "last_start_us",
+                                    "finished_us",
+                                    "attempt",
+                                    "run_us",
+                                    "attained_gpu_us",
+                                    "preemptions",
+                                    "migrations",
+                                    "resizes",
+                                    "failures",
+                                    "priority",
+                                    "held",
+                                    "cancel_requested",
+                                    "exit_code",
+                                    "signal",
+                                    "annotation_micro",
+                                    "quick_requeues",
+                                    "group_id",
+                                    "member_index"};
 constexpr std::array job_texts = {"user_name",     "name",       "spec_json",     "state",
                                   "server",        "gpus",       "failure_kind",  "failure_message",
                                   "progress_json", "extra_json", "telemetry_json"};
@@ -146,7 +164,9 @@ void fill(Write& write, const JobRow& r) {
                                                         r.exit_code,
                                                         r.signal,
                                                         std::llround(r.annotation * 1e6),
-                                                        r.quick_requeues};
+                                                        r.quick_requeues,
+                                                        r.group_id,
+                                                        r.member_index};
   for (std::size_t i = 0; i < numbers.size(); ++i) write.number(i, numbers[i]);
   const auto texts = texts_of(r);
   for (std::size_t i = 0; i < texts.size(); ++i) write.text(i, *texts[i]);
@@ -163,7 +183,7 @@ JobRow job_of(const Select& s) {
   r.priority = whole(13), r.held = whole(14) != 0, r.cancel_requested = whole(15) != 0;
   r.exit_code = small(16), r.signal = small(17);
   r.annotation = static_cast<double>(s.whole(18)) * 1e-6;
-  r.quick_requeues = whole(19);
+  r.quick_requeues = whole(19), r.group_id = s.whole(20), r.member_index = s.whole(21);
   const auto texts = texts_of(r);
   for (std::size_t i = 0; i < texts.size(); ++i) *texts[i] = s.text(i);
   return r;

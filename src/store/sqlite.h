@@ -71,7 +71,7 @@ std::string quoted(std::string_view text);
 
 // ---- jobs ----
 extern const std::string job_columns;  // "id, …": numbers, then texts
-inline constexpr std::size_t job_number_count = 20, job_text_count = 11;
+inline constexpr std::size_t job_number_count = 22, job_text_count = 11;
 void fill(Write& write, const JobRow& row);
 JobRow job_of(const Select& select);
 // `rest` begins after "FROM jobs ".

@@ -8,6 +8,7 @@ namespace {
 // in the order of the ids when its columns before the id are given; only the one by name holds everything that a query
 // may ask about a job.
 std::string index_for(const JobQuery& query) {
+  if (query.group > 0) return "NOT INDEXED ";
   if (query.states.size() == 1) return "INDEXED BY finished_jobs_in_state ";
   return query.user.empty() ? "NOT INDEXED " : "INDEXED BY finished_jobs_of_user ";
 }
@@ -15,6 +16,8 @@ const std::string by_name = "INDEXED BY finished_jobs_by_name ";
 
 std::string conditions(const JobQuery& query) {
   std::string sql = "WHERE finished_us IS NOT NULL AND id < " + std::to_string(query.before);
+  if (query.group > 0)  // its members have the numbers after its own
+    sql += " AND id > " + std::to_string(query.group) + " AND group_id = " + std::to_string(query.group);
   std::string states;
   for (const std::string& state : query.states) states += (states.empty() ? "" : ", ") + quoted(state);
   if (query.states.size() == 1) sql += " AND state = " + states;
@@ -47,7 +50,8 @@ class SqliteReader : public Reader {
   Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
     return guarded<std::vector<JobRow>>([&] {
       const std::string newest = " ORDER BY id DESC LIMIT " + std::to_string(query.limit);
-      if (query.word.empty()) return select_jobs(sql_, index_for(query) + conditions(query) + newest);
+      if (query.word.empty() || query.group > 0)
+        return select_jobs(sql_, index_for(query) + conditions(query) + newest);
       const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + newest;
       return select_jobs(sql_, "WHERE id IN (" + ids + ") ORDER BY id DESC");
     });
@@ -55,6 +59,7 @@ class SqliteReader : public Reader {
 
   Result<std::int64_t> count_finished(const JobQuery& query) override {
     return guarded<std::int64_t>([&] {
+      if (query.group > 0) return select_number(sql_, "SELECT count(*) FROM jobs NOT INDEXED " + conditions(query));
       const bool is_of_one_user = query.word.empty() && query.states.empty() && !query.user.empty();
       const std::string index = is_of_one_user ? index_for(query) : by_name;
       return select_number(sql_, "SELECT count(*) FROM jobs " + index + conditions(query));

@@ -27,9 +27,11 @@ struct JobRow {
   int attempt = 0;
   std::int64_t run_us = 0, attained_gpu_us = 0;
   int preemptions = 0, migrations = 0, resizes = 0, failures = 0;
-  int quick_requeues = 0;  // consecutive requests to be restarted that came soon after a start
-  std::string server;      // of the current or last attempt
-  std::string gpus;        // "0,1"
+  std::int64_t group_id = 0;      // of the group whose member it is (model/job.h); 0: it is none
+  std::int64_t member_index = 0;  // its number there
+  int quick_requeues = 0;         // consecutive requests to be restarted that came soon after a start
+  std::string server;             // of the current or last attempt
+  std::string gpus;               // "0,1"
   int priority = 0;
   bool held = false;  // by its user
   bool cancel_requested = false;
@@ -38,7 +40,7 @@ struct JobRow {
   std::string progress_json;   // the last report of its metrics file
   std::string telemetry_json;  // controller/telemetry.h
   double annotation = 0;       // kept to a millionth
-  std::string extra_json;      // why it is being stopped: "cancelled", "preempted", "time_limit"
+  std::string extra_json;  // why it is being stopped: "cancelled", "preempted", "time_limit"; of a group: its members
   friend bool operator==(const JobRow&, const JobRow&) = default;
 };
 
@@ -178,6 +180,7 @@ struct JobQuery {
   std::int64_t before = INT64_MAX;  // ids below this one
   std::vector<std::string> states;
   std::string user, word;  // `word`: some part of the name
+  std::int64_t group = 0;  // only the members of this group; 0: any job
   std::size_t limit = 100;
 };
 

@@ -47,6 +47,7 @@ JobRow full_row(std::int64_t id) {
   row.submitted_us = big, row.state_since_us = big + 1, row.first_start_us = big + 2, row.last_start_us = big + 3;
   row.attempt = 3, row.run_us = big + 4, row.attained_gpu_us = big + 5;
   row.preemptions = 1, row.migrations = 2, row.resizes = 4, row.failures = 5, row.quick_requeues = 6;
+  row.group_id = 7, row.member_index = 8;
   row.server = "s", row.gpus = "0,1", row.priority = -7, row.held = true, row.cancel_requested = true;
   row.exit_code = 9, row.failure_kind = "exit", row.failure_message = "it's \"broken\"\n",
   row.progress_json = "{\"a\":1}", row.annotation = 2.5, row.extra_json = "x", row.telemetry_json = "{\"t\":1}";

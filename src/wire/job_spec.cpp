@@ -13,6 +13,7 @@
 #include "wire/job_file.h"
 #include "wire/json.h"
 #include "wire/keys.h"
+#include "wire/members.h"
 
 namespace sl::wire {
 namespace {
@@ -76,13 +77,19 @@ void read_resources(Keys& keys, ResourceSpec& into) {
 }
 
 void read_times(Keys& keys, JobSpec& into) {
+  const auto not_before = [&](const json::value& v, const std::string& at) { return read_not_before(v, at, into); };
+  keys.with("not_before", not_before);
+  keys.with("after", [&](const json::value& v, const std::string& at) { return read_after(v, at, into.after); });
+  keys.with("after_any",
+            [&](const json::value& v, const std::string& at) { return read_after(v, at, into.after_any); });
   keys.take("time_limit_s", into.time_limit_s, parse_duration_s)
       .take("estimate_s", into.estimate_s, parse_duration_s)
       .take("deadline_s", into.deadline_s, parse_duration_s);
   keys.section("time", [&](Keys& k) {
     k.take("limit", into.time_limit_s, parse_duration_s)
         .take("estimate", into.estimate_s, parse_duration_s)
-        .take("deadline", into.deadline_s, parse_duration_s);
+        .take("deadline", into.deadline_s, parse_duration_s)
+        .with("not_before", not_before);
   });
 }
 
@@ -123,6 +130,7 @@ void read_job(Keys& keys, JobSpec& into) {
   keys.with("roles", [&](const json::value& v, const std::string& at) { return read_roles(v, at, into.roles); });
   keys.section("resources", [&](Keys& k) { read_resources(k, into.resources); });
   keys.section("training", [&](Keys& k) { read_training(k, into.training); });
+  read_members(keys, into);
   read_times(keys, into);
   read_interruptions(keys, into);
 }

@@ -79,6 +79,13 @@ struct JobSpec {
   std::string on_partition = "continue";
   std::optional<std::int64_t> output_limit_bytes;  // per attempt; beyond it the middle is dropped. Default: the agent's
   TrainingSpec training;
+  // What must have happened before it starts: jobs have succeeded, jobs have ended, a time has come (RFC 3339, UTC).
+  std::vector<std::int64_t> after, after_any;
+  std::optional<std::string> not_before;
+  // It stands for several jobs (wire/members.h), of which at most `max_running` run at once; 0: any number.
+  std::optional<std::string> array;  // the numbers of its members: "0-99"
+  std::map<std::string, std::vector<std::string>> matrix;
+  int max_running = 0;
   // Empty: one process per GPU, or as `launch` says. Otherwise gpus and resources follow from the roles.
   std::vector<RoleSpec> roles;
   // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
@@ -87,7 +94,8 @@ struct JobSpec {
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
-                       migratable, freeze, on_partition, output_limit_bytes, training, roles, mounts))
+                       migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
+                       array, matrix, max_running, roles, mounts))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {
@@ -126,5 +134,8 @@ std::optional<Mount> parse_mount(std::string_view text);
 Result<double> parse_duration_s(std::string_view text);
 Result<std::int64_t> parse_bytes(std::string_view text);
 Result<GpuRange> parse_gpus(std::string_view text);
+// A time with its offset from UTC: "2026-11-23T21:00:00Z", "2026-11-23 21:00+01:00". In microseconds since 1970.
+Result<std::int64_t> parse_time_us(std::string_view text);
+std::string time_text(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03.120Z
 
 }  // namespace sl::wire

@@ -14,12 +14,6 @@ struct NotYet {
 constexpr NotYet not_yet[] = {
     {"/snapshot", "the code runs in its own folder; leave snapshot out"},
     {"/setup", "put the set-up into the command"},
-    {"/after", "submit the second job when the first has ended: schedulearn wait ID"},
-    {"/after_any", "submit the second job when the first has ended: schedulearn wait ID"},
-    {"/not_before", "submit the job when it may start"},
-    {"/time/not_before", "submit the job when it may start"},
-    {"/array", "submit the jobs one by one"},
-    {"/matrix", "submit the jobs one by one"},
     {"/secrets", "read secrets from a file with the right permissions"},
     {"/notify", "use schedulearn wait ID"},
     {"/on_log", "leave on_log out"},

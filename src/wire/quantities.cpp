@@ -1,7 +1,10 @@
 // Durations, sizes and GPU counts as people write them.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <ctime>
 
 #include "wire/job_spec.h"
 
@@ -131,6 +134,81 @@ Result<GpuRange> parse_gpus(std::string_view text) {
     return invalid("bad-gpus", "not a number of GPUs: " + std::string(text))
         .hint("write 2, a range like 1..4, or the numbers it may have: 1,2,4");
   return GpuRange{*min, *max};
+}
+
+namespace {
+
+Error bad_time(std::string_view text) {
+  return invalid("bad-time", "not a time: " + std::string(text))
+      .hint("write 2026-11-23T21:00:00Z or 2026-11-23T21:00:00+01:00");
+}
+
+// Takes a number of exactly that many digits, and the character after it, off the front. -1 if they are not there.
+int take_digits(std::string_view& text, std::size_t digits, std::string_view then) {
+  int number = 0;
+  if (text.size() < digits) return -1;
+  for (const char c : text.substr(0, digits)) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) return -1;
+    number = number * 10 + (c - '0');
+  }
+  text.remove_prefix(digits);
+  if (then.empty()) return number;
+  if (text.empty() || then.find(text.front()) == std::string_view::npos) return -1;
+  text.remove_prefix(1);
+  return number;
+}
+
+// "Z", "+01:00". Nothing: it is no offset.
+std::optional<int> take_offset_s(std::string_view text) {
+  if (text == "Z" || text == "z") return 0;
+  if (text.empty() || (text.front() != '+' && text.front() != '-')) return std::nullopt;
+  const int sign = text.front() == '-' ? -1 : 1;
+  text.remove_prefix(1);
+  const int hours = take_digits(text, 2, ":"), minutes = take_digits(text, 2, "");
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || !text.empty()) return std::nullopt;
+  return sign * (hours * 3600 + minutes * 60);
+}
+
+}  // namespace
+
+Result<std::int64_t> parse_time_us(std::string_view text) {
+  std::string_view rest = text;
+  std::tm parts{};
+  parts.tm_year = take_digits(rest, 4, "-") - 1900;
+  parts.tm_mon = take_digits(rest, 2, "-") - 1;
+  parts.tm_mday = take_digits(rest, 2, "T t");
+  parts.tm_hour = take_digits(rest, 2, ":");
+  parts.tm_min = take_digits(rest, 2, "");
+  double fraction_s = 0;
+  if (rest.starts_with(':')) {
+    rest.remove_prefix(1);
+    parts.tm_sec = take_digits(rest, 2, "");
+    if (rest.starts_with('.') && !take_number(rest, fraction_s)) return bad_time(text);
+  }
+  const std::tm written = parts;
+  const std::time_t seconds = ::timegm(&parts);
+  // A day that does not exist becomes another one.
+  const bool exists = written.tm_year >= 70 && written.tm_year < 1100 && written.tm_mon == parts.tm_mon &&
+                      written.tm_mday == parts.tm_mday && written.tm_hour == parts.tm_hour &&
+                      written.tm_min == parts.tm_min && written.tm_sec == parts.tm_sec;
+  const auto offset_s = take_offset_s(rest);
+  if (!exists || (!offset_s && !rest.empty())) return bad_time(text);
+  if (!offset_s)
+    return invalid("bad-time", "this time does not say in which time zone: " + std::string(text))
+        .hint("add its offset from UTC, Z for none: 2026-11-23T21:00:00Z");
+  return (static_cast<std::int64_t>(seconds) - *offset_s) * 1'000'000 + std::llround(fraction_s * 1e6);
+}
+
+std::string time_text(std::int64_t us) {
+  const std::int64_t seconds = us >= 0 ? us / 1'000'000 : (us - 999'999) / 1'000'000;
+  const std::int64_t ms = (us - seconds * 1'000'000) / 1'000;
+  const auto whole = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  ::gmtime_r(&whole, &parts);
+  std::array<char, 64> text{};
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text.data() + length, text.size() - length, ".%03dZ", static_cast<int>(ms));
+  return text.data();
 }
 
 }  // namespace sl::wire

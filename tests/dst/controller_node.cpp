@@ -2,6 +2,8 @@
 
 #include "dst/restless.h"
 #include "policy/policy_wrapper.h"
+#include "wire/json.h"
+#include "wire/members.h"
 
 namespace sl::dst {
 namespace {
@@ -228,6 +230,15 @@ std::function<void(Answer)> ControllerNode::answer_to(std::function<void(const A
   };
 }
 
+namespace {
+
+wire::JobSpec without_prerequisites(wire::JobSpec spec) {
+  spec.after.clear();
+  return spec;
+}
+
+}  // namespace
+
 // A client knows only the answers it got: without an answer it tries again with the same key.
 void ControllerNode::submit(const std::string& key, wire::JobSpec spec) {
   context_.judge.submits(key, spec);
@@ -238,7 +249,12 @@ void ControllerNode::submit(const std::string& key, wire::JobSpec spec) {
     if (alive()) {
       ask([this, key, spec, answered] {
         logic_->submit({spec, key, key}, context_.heap.now(),
-                       answer_to<Result<JobId>>([this, key, answered](const Result<JobId>& job) {
+                       answer_to<Result<JobId>>([this, key, spec, answered](const Result<JobId>& job) {
+                         if (*answered) return;
+                         if (!job.ok() && job.error().code == "dependency-failed") {
+                           *answered = true;
+                           return submit(key, without_prerequisites(spec));
+                         }
                          if (!job.ok()) return;
                          *answered = true;
                          context_.note("client", "{} is accepted as job {}", key, job->value);
@@ -258,7 +274,11 @@ const store::JobRow* ControllerNode::any_job() {
 }
 
 void ControllerNode::cancel_some() {
-  if (const store::JobRow* job = any_job()) cancel(job->id);
+  const store::JobRow* job = any_job();
+  if (!job) return;
+  const auto spec = wire::read_json<wire::JobSpec>(job->spec_json, wire::Unknown::ignore);
+  const std::int64_t members = wire::member_count(*spec);  // also those that have not come up
+  cancel(job->id + (members > 0 && context_.random.chance(0.7) ? context_.random.integer(1, members) : 0));
 }
 
 void ControllerNode::cancel(std::int64_t job) {

@@ -167,6 +167,12 @@ class Judge {
   void check_event(const store::EventRow& event, const store::JobRow& row);
   void check_step(const Step& step);
   void check_start(const Step& step);
+  void check_prerequisites(const Step& step, const std::string& from) const;
+  void check_dependency(const Step& step) const;
+  void check_group_end(const Step& step) const;
+  bool is_asked_to_cancel(const store::JobRow& row) const {
+    return truth_.cancels.count(row.id) != 0 || (row.group_id > 0 && truth_.cancels.count(row.group_id) != 0);
+  }
   void check_stop(const Step& step, const std::string& from);
   void check_move(const Step& step);
   void check_moved(const Step& step);

@@ -87,7 +87,7 @@ void Judge::check_gang(const Life& life, const std::string& from, const store::E
     require(all([](const Part& part) { return part.end && part.end->exit_code == 0; }),
             "job {} succeeded, and not all parts of {} did", row.id, to_string(key));
   if (event.to == "cancelled")
-    require(truth_.cancels.count(row.id) != 0, "job {} is cancelled and nobody has asked for it", row.id);
+    require(is_asked_to_cancel(row), "job {} is cancelled and nobody has asked for it", row.id);
   if (event.to == "failed" && event.text == "exit")
     require(parts && std::any_of(parts->begin(), parts->end(),
                                  [&](const auto& item) {

@@ -7,6 +7,7 @@
 #include "dst/judge.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
+#include "wire/members.h"
 
 namespace sl::dst {
 namespace {
@@ -77,6 +78,7 @@ void Judge::check_event(const store::EventRow& event, const store::JobRow& row) 
     life.spec = *wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore);
     life.state = life.spec.hold ? "held" : "pending";
     life.row.state = life.state;
+    life.row.group_id = row.group_id;
     return;
   }
   const auto life = lives_.find(row.id);
@@ -92,6 +94,9 @@ void Judge::check_step(const Step& step) {
   require(event.from == life.state, "job {} was {} and goes from {} to {}", row.id, life.state, event.from, event.to);
   const std::string from = std::exchange(life.state, event.to);
   const AttemptKey key{row.id, life.attempt};
+  if (event.to == "starting") check_prerequisites(step, from);
+  if (event.text == "dependency") return check_dependency(step);
+  if (wire::is_group(life.spec) && is_final(event.to)) return check_group_end(step);
   if (life.spec.servers > 1) {
     check_gang(life, from, event, row);
     if (event.to == "starting" && from != "suspended") ++life.attempt, life.progress_events = 0;
@@ -127,6 +132,55 @@ void Judge::check_step(const Step& step) {
   }
 }
 
+// Those of a member are its group's.
+void Judge::check_prerequisites(const Step& step, const std::string& from) const {
+  const auto& [life, event, row] = step;
+  const Life* group = row.group_id > 0 ? find(row.group_id) : nullptr;
+  require(!wire::is_group(life.spec), "group {} starts itself", row.id);
+  require(row.group_id == 0 || group, "job {} is a member of no group", row.id);
+  const wire::JobSpec& spec = group ? group->spec : life.spec;
+  for (const std::int64_t id : spec.after)
+    require(find(id) && find(id)->state == "succeeded", "job {} starts before job {} has succeeded", row.id, id);
+  for (const std::int64_t id : spec.after_any)
+    require(find(id) && is_final(find(id)->state), "job {} starts before job {} has ended", row.id, id);
+  if (spec.not_before)
+    require(event.at_us >= *wire::parse_time_us(*spec.not_before), "job {} starts before its time", row.id);
+  if (!group || from != "pending") return;
+  require(group->state != "held", "job {} starts though its group is held", row.id);
+  std::int64_t running = 1;
+  for (const auto& [id, other] : lives_)
+    running += id != row.id && other.row.group_id == row.group_id && is_active(other.state);
+  require(spec.max_running == 0 || running <= spec.max_running, "{} members of group {} run", running, row.group_id);
+}
+
+void Judge::check_dependency(const Step& step) const {
+  const auto& [life, event, row] = step;
+  require(event.to == "failed" && row.failure_kind == "dependency" && life.attempt == 0,
+          "job {} is {} because of a job that it was to follow", row.id, event.to);
+  require(std::any_of(life.spec.after.begin(), life.spec.after.end(),
+                      [&](std::int64_t id) {
+                        const Life* other = find(id);
+                        return other && is_final(other->state) && other->state != "succeeded";
+                      }),
+          "job {} failed because of a job that it was to follow, and none of those did", row.id);
+}
+
+void Judge::check_group_end(const Step& step) const {
+  const auto& [life, event, row] = step;
+  std::int64_t succeeded = 0, failed = 0;
+  for (const auto& [id, member] : lives_) {
+    if (member.row.group_id != row.id) continue;
+    require(is_final(member.state), "group {} is {} and its member {} {}", row.id, event.to, id, member.state);
+    succeeded += member.state == "succeeded";
+    failed += member.state == "failed";
+  }
+  require((event.to == "succeeded") == (succeeded == wire::member_count(life.spec)),
+          "group {} is {}, {} of its members succeeded", row.id, event.to, succeeded);
+  require(event.to != "failed" || failed > 0, "group {} failed and none of its members did", row.id);
+  require(event.to != "cancelled" || failed == 0 || is_asked_to_cancel(row),
+          "group {} is cancelled, and members failed", row.id);
+}
+
 void Judge::check_start(const Step& step) {
   auto& [life, event, row] = step;
   ++life.attempt;
@@ -148,7 +202,7 @@ void Judge::check_stop(const Step& step, const std::string& from) {
     require(life.spec.freeze && (from == "running" || from == "suspended"),
             "job {} is {} and to be frozen, which it does not allow", row.id, from);
   } else if (event.text == "cancelled") {
-    require(truth_.cancels.count(row.id) != 0, "job {} is stopped as cancelled and nobody has asked for it", row.id);
+    require(is_asked_to_cancel(row), "job {} is stopped as cancelled and nobody has asked for it", row.id);
   } else if (event.text == "time_limit") {
     require(life.spec.time_limit_s.has_value(), "job {} has no time limit and is stopped by it", row.id);
     life.over_time_in = life.attempt;
@@ -227,7 +281,7 @@ void Judge::check_final(const Step& step) const {
   const AttemptTruth& truth = truth_of(key);
   require(!truth_.runs(row.id), "job {} is {} though it runs", row.id, event.to);
   if (event.to == "cancelled")
-    require(truth_.cancels.count(row.id) != 0, "job {} is cancelled and nobody has asked for it", row.id);
+    require(is_asked_to_cancel(row), "job {} is cancelled and nobody has asked for it", row.id);
   if (event.to == "succeeded")
     require(truth.end && truth.end->exit_code == 0, "job {} succeeded though {} did not", row.id, to_string(key));
   if (event.to == "failed") check_failure(step);

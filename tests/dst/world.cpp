@@ -110,7 +110,21 @@ class World {
       job.retry.max = static_cast<int>(random.integer(1, 2));
       job.retry.on = {reasons[static_cast<std::size_t>(random.integer(0, 5))]};
     }
+    if (random.chance(0.12)) {
+      job.array = fmt::format("1-{}", random.integer(1, 7));
+      job.max_running = static_cast<int>(random.integer(0, 3));
+    }
+    if (random.chance(0.15)) draw_prerequisites(job);
     return job;
+  }
+  void draw_prerequisites(wire::JobSpec& job) {
+    Random& random = context_.random;
+    const auto& known = controller_.durable_jobs();
+    if (random.chance(0.3)) job.not_before = wire::time_text((context_.heap.now() + context_.between(0.1, 60)).us);
+    for (std::int64_t i = known.empty() ? 0 : random.integer(0, 3); i > 0; --i) {
+      const auto at = std::next(known.begin(), random.integer(0, static_cast<std::int64_t>(known.size()) - 1));
+      (random.chance(0.6) ? job.after : job.after_any).push_back(at->first);
+    }
   }
 
   void plan_clients() {

@@ -278,7 +278,7 @@ class BadInputTest(LabTest):
             ('{"command": "x", "env": {"A=B": "c"}}', 422), ('{"command": "x", "env": {"A": 5}}', 422), ('{"command": "x", "priority": "high"}', 422), ('{"command": "x", "hold": "yes"}', 422), ('{"command": "x", "labels": 5}', 422),
             ('{"command": "x", "time": {"limit": "soon"}}', 422), ('{"command": "x", "time": {"limit": -5}}', 422), ('{"command": "x", "time": {"limt": "5s"}}', 422), ('{"command": "x", "time": 5}', 422),
             ('{"command": "x", "resources": {"memory": "lots"}}', 422), ('{"command": "x", "resources": {"memory": "900TiB"}}', 422), ('{"command": "x", "resources": {"cpus": -1}}', 422), ('{"command": "x", "resources": {"gpu_type": "H900"}}', 422),
-            ('{"command": "x", "checkpoint": {"grace": "forever"}}', 422), ('{"command": "x", "retry": {"max": -1}}', 422), ('{"command": "x", "retry": 3}', 422), ('{"command": "x", "matrix": {"lr": [1]}}', 422), ('{"command": "x", "after": [1]}', 422),
+            ('{"command": "x", "checkpoint": {"grace": "forever"}}', 422), ('{"command": "x", "retry": {"max": -1}}', 422), ('{"command": "x", "retry": 3}', 422), ('{"command": "x", "matrix": {"lr": []}}', 422), ('{"command": "x", "after": [99999]}', 404),
             ('{"command": "x", "mounts": ["/a:/b"]}', 422), ('{"required_gpus": "many", "command": "x"}', 422),
         ]
         for body, expected in cases:

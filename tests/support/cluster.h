@@ -21,6 +21,14 @@ inline JobRequest gpus(int count) {
   return request;
 }
 
+inline JobRequest after(JobRequest request, std::vector<std::int64_t> succeeded, std::vector<std::int64_t> ended = {}) {
+  auto prerequisites = std::make_shared<Prerequisites>();
+  for (const std::int64_t id : succeeded) prerequisites->after.push_back(JobId(id));
+  for (const std::int64_t id : ended) prerequisites->after_any.push_back(JobId(id));
+  request.prerequisites = std::move(prerequisites);
+  return request;
+}
+
 // A job that can be stopped at a checkpoint, moved and resized.
 inline JobRequest elastic(int min, int max) {
   JobRequest request = gpus(max);
@@ -75,6 +83,12 @@ class Cluster : public Journal, public Fleet {
     request.id = JobId(id);
     request.submitted = now;
     return feed(JobSubmitted{std::move(request)});
+  }
+  // A group whose members have the numbers after its own.
+  Cluster& submit_group(std::int64_t id, std::int64_t members, JobRequest request, int max_running = 0) {
+    request.id = JobId(id);
+    request.submitted = now;
+    return feed(JobSubmitted{std::move(request), false, members, max_running});
   }
   Cluster& finish(std::int64_t id, int exit_code = 0) {
     const FailureKind failure = exit_code == 0 ? FailureKind::none : FailureKind::exit;

@@ -211,9 +211,21 @@ class RandomHistory {
         request.id = JobId(next_id_++);
         request.submitted = cluster.now;
         if (random_.chance(0.3)) request.deadline = cluster.now + Duration::whole_seconds(random_.integer(1, 2000));
-        return JobSubmitted{std::move(request), random_.chance(0.05)};
+        if (random_.chance(0.2)) request.prerequisites = prerequisites();
+        const std::int64_t members = random_.chance(0.1) ? random_.integer(1, 8) : 0;
+        next_id_ += members;
+        return JobSubmitted{std::move(request), random_.chance(0.05), members, static_cast<int>(random_.integer(0, 3))};
       }
     }
+  }
+
+  std::shared_ptr<const Prerequisites> prerequisites() {
+    auto what = std::make_shared<Prerequisites>();
+    const auto earlier = [&] { return JobId(random_.integer(1, next_id_ - 1)); };
+    if (random_.chance(0.4)) what->not_before = cluster.now + Duration::milliseconds(random_.integer(-1000, 20'000));
+    for (std::int64_t i = random_.integer(0, 2); i > 0; --i) what->after.push_back(earlier());
+    for (std::int64_t i = random_.integer(0, 2); i > 0; --i) what->after_any.push_back(earlier());
+    return what;
   }
 
   Random random_;

@@ -1,0 +1,131 @@
+// Groups in the controller: rows, restarts, refusals, and what people may do to members.
+#include "controller/explain.h"
+#include "controller/logic_test.h"
+
+namespace sl::controller::test {
+namespace {
+
+class GroupsLogicTest : public LogicTest {
+ protected:
+  void submit_group(const std::string& array, int max_running = 0) {
+    Logic::Submission submission;
+    submission.spec.command = std::vector<std::string>{"run", "{index}"};
+    submission.spec.workdir = "/";
+    submission.spec.array = array;
+    submission.spec.max_running = max_running;
+    logic->submit(std::move(submission), now, [this](Result<JobId> job) { answers.push_back(std::move(job)); });
+  }
+  std::string cancel(std::int64_t job) {
+    std::string said;
+    logic->cancel(JobId(job), "mei", now, [&](const Result<JobId>& r) { said = r.ok() ? "ok" : r.error().code; });
+    settle();
+    return said;
+  }
+  std::string edit(std::int64_t job, int priority) {
+    std::string said;
+    logic->edit(JobId(job), {.priority = priority}, "mei", now,
+                [&](const Result<JobId>& r) { said = r.ok() ? "ok" : r.error().code; });
+    settle();
+    return said;
+  }
+  std::string members(std::int64_t group) const { return world.jobs.at(group).extra_json; }
+};
+
+TEST_F(GroupsLogicTest, one_row_stands_for_members_until_they_come_up) {
+  hello();
+  submit_group("10-99"), settle();
+  EXPECT_EQ(world.jobs.size(), 5U) << "the group, two that start and two that stand in line";
+  EXPECT_EQ(members(1), R"({"to_come":"4-89","pending":2,"starting":2})");
+  EXPECT_EQ(world.jobs.at(2).group_id, 1);
+  EXPECT_EQ(world.jobs.at(2).member_index, 10);
+  EXPECT_EQ(world.jobs.at(2).spec_json.find("array"), std::string::npos);
+  EXPECT_EQ(std::get<std::vector<std::string>>(world.all<wire::StartAttempt>()[1].spec.command)[1], "11");
+  submit(1), settle();
+  EXPECT_EQ(answers.back()->value, 92);
+}
+
+TEST_F(GroupsLogicTest, after_a_restart_no_member_is_lost_or_comes_up_twice) {
+  hello();
+  submit_group("0-9", 3), settle();
+  tell(report(2, 1, "running")), tell(report(2, 1, "exited", 0));
+  EXPECT_EQ(cancel(9), "ok");
+  const std::string before = members(1);
+  EXPECT_EQ(before, R"({"to_come":"4-6,8-9","pending":1,"starting":2,"succeeded":1,"cancelled":1})");
+  restart();
+  EXPECT_EQ(members(1), before);
+  submit(1), settle();
+  EXPECT_EQ(answers.back()->value, 12);
+  hello({report(3, 1, "running"), report(4, 1, "running")});
+  for (std::int64_t job = 3; job <= 11; ++job) {
+    if (job == 9) continue;
+    tell(report(job, 1, "running")), tell(report(job, 1, "exited", job == 5 ? 1 : 0));
+  }
+  EXPECT_EQ(world.jobs.at(1).state, "failed");
+  EXPECT_EQ(members(1), R"({"succeeded":8,"failed":1,"cancelled":1})");
+  EXPECT_EQ(logic->core().unfinished(), 1U) << "the job after it";
+}
+
+TEST_F(GroupsLogicTest, a_group_that_cannot_be_written_leaves_nothing) {
+  hello();
+  answers.clear();
+  submit_group("0-9");
+  logic->turn(now);
+  EXPECT_EQ(logic->core().unfinished(), 3U) << "the group and two members";
+  commit(unavailable("disk-full", "full"));
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_FALSE(answers[0].ok());
+  pass(2);
+  EXPECT_TRUE(world.jobs.empty());
+  EXPECT_EQ(logic->core().unfinished(), 0U);
+  EXPECT_EQ(logic->core().ledger().gpus_in_use(), 0);
+  EXPECT_TRUE(world.all<wire::StartAttempt>().empty());
+}
+
+TEST_F(GroupsLogicTest, a_member_that_has_not_come_up_is_shown_cancelled_and_not_changed) {
+  hello();
+  submit_group("0-9"), settle();
+  ASSERT_TRUE(logic->member_to_come(JobId(9)).has_value());
+  EXPECT_EQ(logic->member_to_come(JobId(9))->row.member_index, 7);
+  EXPECT_FALSE(logic->member_to_come(JobId(2)).has_value());
+  EXPECT_FALSE(logic->member_to_come(JobId(12)).has_value());
+  EXPECT_EQ(edit(9, 5), "member-to-come");
+  EXPECT_EQ(edit(12, 5), "job-not-found");
+  EXPECT_EQ(cancel(9), "ok");
+  EXPECT_EQ(state(9), "cancelled");
+  EXPECT_EQ(cancel(9), "job-finished");
+}
+
+TEST_F(GroupsLogicTest, a_changed_group_changes_members_that_wait_and_those_to_come) {
+  hello();
+  submit_group("0-9"), settle();
+  EXPECT_EQ(edit(1, 5), "ok");
+  EXPECT_EQ(world.jobs.at(4).priority, 5);
+  EXPECT_EQ(logic->member_to_come(JobId(9))->row.id, 9);
+  tell(report(2, 1, "running")), tell(report(2, 1, "exited", 0));
+  EXPECT_EQ(world.jobs.at(6).priority, 5) << "it came up since";
+}
+
+TEST_F(GroupsLogicTest, prerequisites_must_exist_and_be_able_to_succeed) {
+  hello();
+  submit_group("0-9"), settle();
+  submit(1), settle();
+  cancel(12);
+  const auto check = [&](std::vector<std::int64_t> after, std::vector<std::int64_t> after_any, const PastStates& past) {
+    wire::JobSpec spec;
+    spec.command = "true";
+    spec.workdir = "/";
+    spec.after = std::move(after), spec.after_any = std::move(after_any);
+    const Status status = logic->check(spec, past);
+    return status.ok() ? std::string("ok") : status.error().code;
+  };
+  EXPECT_EQ(check({1, 2, 9}, {12}, {}), "ok") << "a group, a member, one that has not come up";
+  EXPECT_EQ(check({12}, {}, {}), "dependency-failed");
+  EXPECT_EQ(check({13}, {}, {}), "dependency-not-found");
+  EXPECT_EQ(check({}, {13}, {{13, ""}}), "dependency-not-found");
+  EXPECT_EQ(check({13}, {}, {{13, "succeeded"}}), "ok");
+  EXPECT_EQ(check({13}, {}, {{13, "failed"}}), "dependency-failed");
+  EXPECT_EQ(check({}, {13}, {{13, "failed"}}), "ok");
+}
+
+}  // namespace
+}  // namespace sl::controller::test

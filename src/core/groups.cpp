@@ -1,0 +1,51 @@
+#include "core/groups.h"
+
+#include <algorithm>
+
+namespace sl {
+
+bool Groups::wants_more(const Job& group, Instant now) const {
+  const Group& members = *group.group;
+  if (members.to_come.empty() || group.on_hold || !gate_.is_ready(group.request, now)) return false;
+  if (members.max_running > 0 && members.unfinished() >= members.max_running) return false;
+  const int at_once = gate_.gpus() / std::max(1, group.request.gpus_min);
+  return members.in(JobState::pending) < std::max(1, at_once);
+}
+
+void Groups::bring_up(Instant now) {
+  std::erase_if(jobs_.groups(), [&](JobId id) {
+    const JobIndex group = jobs_.find(id);
+    const bool is_open = group.valid() && !is_finished(jobs_[group].state);
+    while (is_open && wants_more(jobs_[group], now)) bring_up(group, jobs_[group].group->to_come.first());
+    return !is_open || jobs_[group].group->to_come.empty();
+  });
+}
+
+JobIndex Groups::bring_up(JobIndex group, std::int64_t place) {
+  jobs_[group].group->to_come.remove(place);
+  JobRequest request = jobs_[group].request;
+  request.member_of = request.id;
+  request.id = member_id(request.id, place);
+  request.prerequisites.reset();  // they are the group's
+  const JobIndex member = jobs_.add(std::move(request));
+  SL_CHECK(member.valid(), "the numbers of a group's members are theirs alone");
+  lifecycle_.submit(member, false);
+  return member;
+}
+
+JobIndex Groups::bring_up_member(JobId member) {
+  const JobIndex group = jobs_.group_of_member_to_come(member);
+  return group.valid() ? bring_up(group, member.value - member_id(jobs_[group].request.id, 0).value) : group;
+}
+
+std::vector<JobId> Groups::unfinished_members(JobId group) const {
+  std::vector<JobId> members;
+  for (const Job& job : jobs_.table()) {
+    if (job.request.member_of == group && job.request.id.valid() && !is_finished(job.state))
+      members.push_back(job.request.id);
+  }
+  std::ranges::sort(members);
+  return members;
+}
+
+}  // namespace sl
