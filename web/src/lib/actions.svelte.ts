@@ -27,9 +27,9 @@ class Actions {
 
   // Whether the key meant something. Of two actions with one key, the part that was shown last has it.
   press(key: string): boolean {
-    const all = this.all;
-    const both = all.findLast((action) => action.key === `${this.begun} ${key}`);
-    const found = both ?? all.findLast((action) => action.key === key);
+    const all = this.all.reverse();
+    const both = all.find((action) => action.key === `${this.begun} ${key}`);
+    const found = both ?? all.find((action) => action.key === key);
     this.begun = !both && all.some((action) => action.key?.startsWith(`${key} `)) ? key : '';
     found?.act();
     return found !== undefined || this.begun !== '';

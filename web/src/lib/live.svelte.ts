@@ -1,6 +1,6 @@
 // The one stream of events of this tab. Whoever shows something registers for what concerns it and reads it again then.
 // A hidden tab lets go of its connection (a browser has few per server) and continues where it was.
-import { apiUrl, headers, problemOf, Refused } from './client';
+import { problemOf, send } from './client';
 import { readStream, type Message } from './event_stream';
 import type { ClusterEvent, Problem } from './types';
 
@@ -47,12 +47,10 @@ class Live {
     const stop = new AbortController();
     this.stop = stop;
     try {
-      const response = await fetch(apiUrl('events/stream'), {
-        headers: headers(this.seen === null ? {} : { 'Last-Event-ID': this.seen }),
-        cache: 'no-store',
+      const response = await send('GET', 'events/stream', {
+        headers: this.seen === null ? {} : { 'Last-Event-ID': this.seen },
         signal: stop.signal
       });
-      if (!response.ok) throw new Refused((await response.json()) as Problem);
       await readStream(response, (message) => this.hear(message), silenceMs, stop);
     } catch (error) {
       this.problem = problemOf(error);
