@@ -38,7 +38,7 @@ function why(job: Job): string {
 // Number, name and state are always shown and are more than text; these can be chosen.
 export const columns: Column[] = [
   { key: 'gpus', title: 'GPUs', fields: 'placement,spec.gpus', width: 66, isNumber: true, text: gpus },
-  { key: 'where', title: 'Where', fields: 'placement', width: 130, isMono: true, text: place },
+  { key: 'where', title: 'Where', fields: 'placement', width: 120, isMono: true, text: place },
   { key: 'waited', title: 'Waited', fields: 'created_at,started_at,wait_s', width: 96, isNumber: true, text: waited },
   {
     key: 'ran',
@@ -74,7 +74,7 @@ export const columns: Column[] = [
     text: (job) => duration(Math.floor(job.gpu_seconds))
   },
   { key: 'framework', title: 'Type', fields: 'spec.framework', width: 100, text: (job) => job.spec.framework ?? '' },
-  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 260, text: why }
+  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 240, text: why }
 ];
 
 export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];

@@ -1,5 +1,6 @@
 // A list of jobs of any length for a table that shows a part of it. It reads the beginning, further pieces as the reader
 // gets there, and again what is in view when something happens to it.
+import { untrack } from 'svelte';
 import { get, problemOf } from './client';
 import { ofJobs } from './concerns';
 import { withAnswer, type JobRows } from './job_rows';
@@ -33,18 +34,22 @@ export class JobList implements Loaded<JobRows> {
   constructor(filter: () => string | null) {
     $effect(() => {
       const query = filter();
-      this.close();
-      this.data = undefined;
-      this.problem = null;
-      this.outdated.clear();
-      this.view = { first: 0, end: head };
-      if (query === null) return;
-      this.query = query;
-      this.isHeadDue = true;
-      void this.read();
+      untrack(() => this.begin(query));
     });
     $effect(() => live.listen((notice) => this.hear(notice)));
     $effect(() => () => this.close());
+  }
+
+  private begin(query: string | null): void {
+    this.close();
+    this.data = undefined;
+    this.problem = null;
+    this.outdated.clear();
+    this.view = { first: 0, end: head };
+    if (query === null) return;
+    this.query = query;
+    this.isHeadDue = true;
+    void this.read();
   }
 
   get isOld(): boolean {
