@@ -20,7 +20,7 @@ def busy_lab(lab):
     lab.start_another_agent("other", 2)
     lab.environment["LD_LIBRARY_PATH"] = DOUBLE
     lab.start_another_agent("measured", 0)
-    jobs = {"running": lab.submit(LOOP, name="resnet50-ddp", gpus=4), "measured": lab.submit(LOSSES, gpus=1)}
+    jobs = {"running": lab.submit(LOOP, name="resnet50-ddp", gpus=4, time={"estimate": "30m"}), "measured": lab.submit(LOSSES, gpus=1)}
     lab.finished(jobs["measured"])
     jobs["failed"] = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
     lab.finished(jobs["failed"])
@@ -73,6 +73,7 @@ class LooksTest(unittest.TestCase):
         page.run(self.axe)
         for width in (360, 1280, 2560):
             page.size(width, 900)
+            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the page has noticed
             if width == 1280 or (width == 360 and theme == "light"):
                 self.faults += [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)]
             wide = page.run("document.documentElement.scrollWidth - innerWidth")

@@ -37,14 +37,14 @@ function why(job: Job): string {
 
 // Number, name and state are always shown and are more than text; these can be chosen.
 export const columns: Column[] = [
-  { key: 'gpus', title: 'GPUs', fields: 'placement,spec.gpus', width: 66, isNumber: true, text: gpus },
-  { key: 'where', title: 'Where', fields: 'placement', width: 120, isMono: true, text: place },
-  { key: 'waited', title: 'Waited', fields: 'created_at,started_at,wait_s', width: 96, isNumber: true, text: waited },
+  { key: 'gpus', title: 'GPUs', fields: 'placement,spec.gpus', width: 58, isNumber: true, text: gpus },
+  { key: 'where', title: 'Where', fields: 'placement', width: 104, isMono: true, text: place },
+  { key: 'waited', title: 'Waited', fields: 'created_at,started_at,wait_s', width: 90, isNumber: true, text: waited },
   {
     key: 'ran',
     title: 'Ran',
     fields: 'run_s,started_at',
-    width: 96,
+    width: 90,
     isNumber: true,
     text: (job) => (job.run_s > 0 || job.started_at ? seconds(job.run_s) : '')
   },
@@ -62,7 +62,7 @@ export const columns: Column[] = [
   },
   { key: 'submitted', title: 'Submitted', fields: 'created_at', width: 150, text: (job) => clock(job.created_at) },
   { key: 'started', title: 'Started', fields: 'started_at', width: 150, text: (job) => clock(job.started_at) },
-  { key: 'user', title: 'User', fields: 'user', width: 96, text: (job) => job.user },
+  { key: 'user', title: 'User', fields: 'user', width: 80, text: (job) => job.user },
   { key: 'priority', title: 'Priority', fields: 'priority', width: 76, isNumber: true, text: (job) => String(job.priority) },
   { key: 'attempt', title: 'Attempt', fields: 'attempt', width: 76, isNumber: true, text: (job) => String(job.attempt) },
   {
@@ -74,7 +74,7 @@ export const columns: Column[] = [
     text: (job) => duration(Math.floor(job.gpu_seconds))
   },
   { key: 'framework', title: 'Type', fields: 'spec.framework', width: 100, text: (job) => job.spec.framework ?? '' },
-  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 240, text: why }
+  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 176, text: why }
 ];
 
 export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
