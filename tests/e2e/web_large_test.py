@@ -90,6 +90,20 @@ class FramesTest(PageTest):
         self.is_clean()
 
 
+class PaintTest(PageTest):
+    @measured
+    def test_the_first_figures_are_there_at_once(self):
+        """From the request to what matters, on loopback, by the browser's own clock; with nothing in its cache."""
+        self.page.call("Network.setCacheDisabled", cacheDisabled=True)
+        self.page.call("Page.addScriptToEvaluateOnNewDocument", source="""
+            const watch = () => { if (document.querySelector('.big')) window.shown = performance.now(); else requestAnimationFrame(watch); }; watch();""")
+        self.open()
+        self.page.wait("window.shown")
+        shown = self.page.run("window.shown")
+        print(f"first figures after {shown:.0f} ms", file=sys.stderr)
+        self.assertLess(shown, 1000)  # 300 on a machine that does nothing else
+
+
 class LinesTest(PageTest):
     def test_a_link_to_a_line_is_a_place_in_the_output_for_everybody(self):
         job = self.lab.submit("seq 1 5000")

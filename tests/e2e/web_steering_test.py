@@ -162,6 +162,31 @@ class KeysTest(PageTest):
         self.is_clean()
 
 
+class PhoneTest(PageTest):
+    def test_a_job_is_submitted_watched_and_cancelled_on_a_phone(self):
+        page = self.page
+        page.size(360, 740)
+        page.call("Emulation.setTouchEmulationEnabled", enabled=True)
+        self.open()
+        page.click("Submit", kind="nav a")
+        page.fill("#command", "echo from the phone; python3 -c 'raise ValueError(5)'; sleep 600")
+        page.wait_text("The controller would accept it.")
+        page.click("Submit", kind="form button")
+        page.wait_text("from the phone")
+        page.click("First error")
+        page.wait("[...document.querySelectorAll('.line')].some(e => e.innerText.includes('ValueError: 5'))")
+        page.click("Jobs", kind="nav a")
+        page.wait("document.querySelector('td[data-label=User]') !== null")
+        self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)
+        page.click("echo")
+        page.click("Cancel")
+        page.wait_text("gets TERM")
+        page.click("Cancel", kind="dialog button")
+        self.assertEqual(self.lab.finished(1)["state"], "cancelled")
+        page.wait_text("Run again")
+        self.is_clean()
+
+
 class ServersTest(PageTest):
     def test_a_server_joins_while_one_looks_and_is_drained_with_numbers(self):
         lab, page = self.lab, self.page

@@ -4,8 +4,8 @@ import { problemOf, send } from './client';
 import { readStream, type Message } from './event_stream';
 import type { ClusterEvent, Problem } from './types';
 
-// `begin`: a connection stands, anything may have changed. `sample`: measurements may have.
-export type Notice = { type: 'begin' } | { type: 'sample' } | { type: 'event'; event: ClusterEvent };
+// `begin`: a connection stands, anything may have changed. `sample`: measurements may have. `lost`: there is none.
+export type Notice = { type: 'begin' | 'sample' | 'lost' } | { type: 'event'; event: ClusterEvent };
 
 const silenceMs = 20_000; // the controller speaks every 5 s
 const waitsMs = [300, 700, 1500, 3000, 5000];
@@ -57,7 +57,9 @@ class Live {
     }
     if (this.stop !== stop) return; // another connection has taken over
     const isRefused = this.problem?.status === 401 || this.problem?.status === 403;
+    const wasLive = this.state === 'live';
     this.state = isRefused ? 'refused' : 'lost';
+    if (wasLive) this.tell({ type: 'lost' }); // what is shown asks once more, and is then marked as old
     const wait = waitsMs[Math.min(this.failures++, waitsMs.length - 1)] ?? 5000;
     this.retry = setTimeout(() => void this.connect(), isRefused ? 30_000 : wait);
   }

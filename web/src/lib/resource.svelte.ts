@@ -36,7 +36,11 @@ export class Resource<T> implements Loaded<T> {
         this.load();
       }
     });
-    $effect(() => live.listen((notice) => (notice.type === 'begin' || concerns(notice)) && this.refresh()));
+    $effect(() =>
+      live.listen((notice) => {
+        if (notice.type === 'begin' || notice.type === 'lost' || concerns(notice)) this.refresh();
+      })
+    );
     $effect(() => () => this.close());
   }
 
