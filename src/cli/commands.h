@@ -78,8 +78,6 @@ int profile_costs(const Context& context, const std::string& out);
 int profile_rm(const Context& context, const std::string& family);
 
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
-// Prints the address of the web page, or of the pages of jobs; may open it in a browser.
-int web(const Context& context, const std::vector<std::string>& selectors, bool may_open);
 int why(const Context& context, const std::string& selector);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);
