@@ -141,9 +141,9 @@ class InterventionsTest(LabTest):
         costs.update(stop_s=7, start_s=20, repeated_s=1)
         measured.write_text(json.dumps({"schedulearn_costs": 1, "families": [costs]}))
         trace = self.lab.folder / "trace.csv"
-        trace.write_text("job_id,submit_time_s,duration_s,num_gpus,model\na,0,100,1,counting\nb,10,10,1,other\n")
-        row = lambda *more: json.loads(self.lab.cli("sim", "--trace", trace, "--servers", "1x1", "--policy", "srtf", "--param", "min_quantum_s=0", *more, "--json").stdout)
-        plain, with_costs = [result["rows"][0]["metrics"]["makespan_s"] for result in (row(), row("--costs", measured))]
+        trace.write_text("job_id,submit_time_s,duration_s,gpus,model\na,0,100,1,counting\nb,10,10,1,other\n")
+        row = lambda *more: json.loads(self.lab.cli("sim", "run", "--trace", trace, "--servers", "1x1", "--policy", "srtf", "--param", "min_quantum_s=0", "--param", "preempt_margin_s=0", *more, "--json").stdout)
+        plain, with_costs = [result["results"][0]["makespan_s"] for result in (row(), row("--costs", measured))]
         self.assertEqual((plain, with_costs), (110, 138))  # 7 s to stop, 21 s to go on
 
     def test_jobs_are_renamed_labelled_held_and_put_first(self):

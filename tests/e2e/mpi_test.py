@@ -73,11 +73,11 @@ class MpiTest(LabTest):
 
     def test_the_exit_code_of_a_rank_on_another_server_is_the_job_s(self):
         self.lab.start_another_agent("b", 4)
-        job = self.lab.submit('if [ $RANK = 5 ]; then echo here; exit 7; fi; sleep 100', gpus=6, servers=2, launch="mpi")
+        job = self.lab.submit('if [ $RANK = 5 ]; then echo here; exit 7; fi; sleep 1237', gpus=6, servers=2, launch="mpi")
         ended = self.lab.finished(job, limit_s=60)
         self.assertEqual((ended["state"], ended["exit"]["code"]), ("failed", 7), self.output(job))
         self.assertEqual(self.output(job, 1).splitlines()[0], "here")
-        until(lambda: not self.lab.processes_of("sleep\x00100"), what="the end of the other ranks")
+        until(lambda: not self.lab.processes_of("sleep\x001237"), what="the end of the other ranks")
         self.nothing_is_left()
 
     def test_every_rank_may_save_before_it_stops_and_the_job_goes_on(self):
