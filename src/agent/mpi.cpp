@@ -24,6 +24,7 @@
 
 #include "agent/proc_file.h"
 #include "agent/processes.h"
+#include "agent/wait_status.h"
 
 namespace sl::agent {
 namespace {

@@ -4,7 +4,6 @@
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -95,8 +94,6 @@ int open_process(pid_t pid, std::int64_t started_ticks) {
   ::close(process);
   return -1;
 }
-
-int exit_code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
 bool signal_process(pid_t pid, std::int64_t started_ticks, int number) {
   const int process = open_process(pid, started_ticks);

@@ -33,8 +33,6 @@ std::optional<ProcessOwner> find_owner(pid_t pid);
 std::optional<std::vector<pid_t>> own_children();
 // A variable of its initial environment; empty if it has none or may not be read.
 std::string started_with(pid_t pid, std::string_view variable);
-// Of a wait status: the exit status, or 128 + the signal that ended it.
-int exit_code_of(int status);
 // Sends the signal only if the process is still the one that began then. Returns whether it was.
 bool signal_process(pid_t pid, std::int64_t started_ticks, int number);
 // A file descriptor that becomes readable when that process ends; -1 if it is not the one that began then.

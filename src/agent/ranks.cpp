@@ -12,7 +12,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "agent/processes.h"
+#include "agent/wait_status.h"
 
 namespace sl::agent {
 namespace {

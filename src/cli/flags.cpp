@@ -1,29 +1,6 @@
 #include "cli/flags.h"
 
-#include "cli/usage.h"
-#include "wire/job_spec.h"
-
 namespace sl::cli {
-
-void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what,
-                   const std::string& too_large) {
-  const auto set_age = [&rule](const std::string& text) {
-    const auto seconds = wire::parse_duration_s(text);
-    if (!seconds.ok()) throw CLI::ValidationError("--keep", seconds.error().message);
-    rule.age_s = *seconds;
-  };
-  const auto set_bytes = [&rule](const std::string& text) {
-    const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
-    if (!bytes.ok()) throw CLI::ValidationError("--keep-size", bytes.error().message);
-    rule.bytes = *bytes;
-  };
-  command.add_option_function<std::string>("--keep", set_age,
-                                           "how long to keep " + what + " of finished jobs (90d; 0: for ever)");
-  command.add_option("--keep-jobs", rule.jobs, "of how many finished jobs to keep " + what + " (0: all)")
-      ->check(between(0, 1'000'000'000));
-  command.add_option_function<std::string>("--keep-size", set_bytes,
-                                           "remove the oldest while " + too_large + ": 50GiB (0: never)");
-}
 
 void add_starting_flags(CLI::App& command, std::map<std::string, std::string>& keys, std::vector<std::string>& matrix) {
   const auto key = [&](const char* flag, const char* name, const char* help) {

@@ -85,7 +85,7 @@ void show_telemetry(const json::value& telemetry) {
     line("Start-up", fmt::format("{:.1f} s to its first step", number_at(telemetry, "start_up_s")));
   std::string cost;
   if (value_at(telemetry, "stop_s").is_number()) cost = fmt::format("{:.1f} s to stop", number_at(telemetry, "stop_s"));
-  if (value_at(telemetry, "repeated_s").is_number())
+  if (number_at(telemetry, "repeated_count") > 0)
     cost += fmt::format("{}{:.0f} {}s done again ({:.1f} s)", cost.empty() ? "" : ", ",
                         number_at(telemetry, "repeated_count"), text_at(telemetry, "unit"),
                         number_at(telemetry, "repeated_s"));

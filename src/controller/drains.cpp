@@ -72,6 +72,7 @@ std::vector<JobIndex> Drains::jobs_on(const std::string& server) const {
   const ServerIndex index = core_.find_server(server);
   std::vector<JobIndex> jobs = jobs_with_processes(core_);
   std::erase_if(jobs, [&](JobIndex at) { return where_it_is(core_.job(at)).on(index).empty(); });
+  std::ranges::sort(jobs, {}, [&](JobIndex at) { return core_.job(at).request.id; });
   return jobs;
 }
 

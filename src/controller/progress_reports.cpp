@@ -111,10 +111,10 @@ void ProgressReports::note_continuation(JobEntry& entry, const Job& job, Instant
   event.kind = "job.continued";
   event.job_id = entry.row.id;
   event.server = entry.row.server;
-  event.text = fmt::format("{:.1f} s of work lost: {}{:.1f} s to the first {}, {:.0f} {}s again",
-                           stop_s + *measured.start_up_s + *measured.repeated_s,
-                           measured.stop_s ? fmt::format("{:.1f} s to stop, ", stop_s) : "", *measured.start_up_s,
-                           measured.unit, again, measured.unit);
+  event.text = fmt::format("{:.1f} s of work lost: ", stop_s + *measured.start_up_s + *measured.repeated_s);
+  if (measured.stop_s) event.text += fmt::format("{:.1f} s to stop, ", stop_s);
+  event.text += fmt::format("{:.1f} s to the first {}", *measured.start_up_s, measured.unit);
+  if (again > 0) event.text += fmt::format(", {:.0f} {}{} again", again, measured.unit, again == 1 ? "" : "s");
   recorder_.write_event(std::move(event));
   write_telemetry(core_, &job, entry);
 }

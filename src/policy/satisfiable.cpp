@@ -81,16 +81,17 @@ bool can_be_placed(const Capacities& capacities, const ServerTable& servers, con
 }
 
 Verdict on_several(const Capacities& capacities, const ServerTable& servers, const JobRequest& request, int gpus) {
-  Verdict verdict{Lack::gpus, static_cast<double>(gpus), most_of(capacities, request.servers_max, gpus_of),
-                  request.servers_max};
+  const bool is_limit = std::cmp_less(request.servers_max, capacities.size());
+  const int most_servers = is_limit ? request.servers_max : any_number_of_servers;
+  Verdict verdict{Lack::gpus, static_cast<double>(gpus), most_of(capacities, most_servers, gpus_of), most_servers};
   if (verdict.most < gpus) return verdict;
   if (request.demand.is_zero() || can_be_placed(capacities, servers, request, gpus)) return {};
   verdict.needs = verdict.most = 0;
   verdict.lack = Lack::together;
   const ResourceVector demand = Demand(request).on(gpus);
   for (std::size_t d = 0; d < resource_count; ++d) {
-    const double most = most_of(capacities, request.servers_max, [d](const Capacity& o) { return o.limits.amount[d]; });
-    if (most < demand.amount[d]) return {lack_of[d], demand.amount[d], most, request.servers_max};
+    const double most = most_of(capacities, most_servers, [d](const Capacity& o) { return o.limits.amount[d]; });
+    if (most < demand.amount[d]) return {lack_of[d], demand.amount[d], most, most_servers};
   }
   return verdict;
 }

@@ -1,6 +1,7 @@
 // Jobs that may be on several servers: no part of an attempt starts before all are prepared, none runs beside one of
 // another attempt, and what the database says of the attempt holds for all of its parts.
 #include <algorithm>
+#include <utility>
 
 #include "dst/judge.h"
 
@@ -27,6 +28,9 @@ void Judge::part_started(const Running& running) {
   const Parts* parts = parts_of(running.key);
   require(parts && parts->contains(running.server), "{} starts on {}, and the database does not know it",
           to_string(running.key), running.server);
+  const Life* life = find(job);
+  require(!life || std::cmp_less_equal(parts->size(), life->spec.servers), "{} is on {} servers and may be on {}",
+          to_string(running.key), parts->size(), life->spec.servers);
   Part& part = gangs_[running.key][running.server];
   require(!part.has_started, "{} starts twice on {}", to_string(running.key), running.server);
   for (const auto& [pid, other] : truth_.running)

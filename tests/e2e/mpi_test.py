@@ -4,6 +4,7 @@
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import unittest
@@ -32,7 +33,7 @@ pathlib.Path(sys.argv[1], "up-" + os.environ["RANK"]).touch()
 while not asked and not (state.exists() and os.environ["SCHEDULEARN_RESUME"] == "1"):
     time.sleep(0.05)
 if asked:
-    time.sleep(2.5 if os.environ["RANK"] == "1" else 0.1)
+    time.sleep(float(sys.argv[2]) if os.environ["RANK"] == "1" else 0.1)
     state.write_text("saved")
     sys.exit(75)
 """
@@ -84,7 +85,7 @@ class MpiTest(LabTest):
         self.lab.start_another_agent("b", 2)
         state = self.lab.folder / "state"
         state.mkdir()
-        job = self.lab.submit(f"{self.script(SAVING)} {state}", gpus=6, servers=2, launch="mpi", checkpoint={"dir": str(state)})
+        job = self.lab.submit(f"{self.script(SAVING)} {state} 12", gpus=6, servers=2, launch="mpi", checkpoint={"dir": str(state)})  # 12 s: longer than mpirun waits
         until(lambda: len(list(state.glob("up-*"))) == 6, limit_s=60, what="all ranks")
         self.lab.cli("suspend", str(job))
         until(lambda: self.lab.job(job)["state"] == "held", limit_s=60)
@@ -94,6 +95,15 @@ class MpiTest(LabTest):
         ended = self.lab.finished(job, limit_s=60)
         self.assertEqual(ended["state"], "succeeded", self.output(job))
         self.assertIn("from saved", self.output(job))
+
+    def test_processes_that_were_stopped_from_outside_have_not_succeeded(self):
+        state = self.lab.folder / "state"
+        state.mkdir()
+        job = self.lab.submit(f"{self.script(SAVING)} {state} 1", gpus=2, launch="mpi", checkpoint={"dir": str(state)})
+        until(lambda: len(list(state.glob("up-*"))) == 2, limit_s=60, what="all ranks")
+        os.killpg(self.lab.job(job)["placement"][0]["pid"], signal.SIGTERM)  # as when the machine shuts down
+        ended = self.lab.finished(job, limit_s=60)
+        self.assertEqual((ended["state"], ended["attempt"]), ("succeeded", 2), self.output(job))
 
     def test_who_does_not_know_the_secret_starts_nothing(self):
         launcher = pathlib.Path(PROGRAM).with_name("schedulearn-launcher")
