@@ -200,6 +200,7 @@ JobRequest random_feasible(Random& random) {
   request.time_limit.reset();
   request.gpu_types.clear();
   request.gpu_memory_bytes.reset();
+  request.needs_containers = false;
   request.demand = {};
   request.gpus_max = std::min(request.gpus_max, 4);
   request.gpus = std::min(request.gpus, request.gpus_max);

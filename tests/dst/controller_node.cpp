@@ -355,6 +355,7 @@ void ControllerNode::drain(int server) {
   if (!alive()) return;
   controller::DrainRequest wanted{context_.chance(0.5)};
   if (context_.chance(0.3)) wanted.deadline_us = (context_.heap.now() + Duration::whole_seconds(60)).us;
+  if (wanted.deadline_us != 0) context_.judge.asks_to_empty(server_name(server));
   ask([this, name = server_name(server), wanted] {
     context_.note("admin", "drains {}{}", name, wanted.deadline_us != 0 ? " within a minute" : "");
     const auto told = [this, name, undrains = context_.judge.undrains(name)](const Status& status) {

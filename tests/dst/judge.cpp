@@ -341,7 +341,9 @@ void Judge::suspend_answered(std::int64_t job, const Result<JobId>& answer) cons
 void Judge::priority_answered(std::int64_t job, int priority) const {
   const Life* life = find(job);
   if (!life) return;
-  const std::vector<int>& asked = truth_.priorities.at(job);
+  std::vector<int> asked = truth_.priorities.at(job);
+  const auto of_group = truth_.priorities.find(life->row.group_id);  // its members have what the group is given
+  if (of_group != truth_.priorities.end()) asked.insert(asked.end(), of_group->second.begin(), of_group->second.end());
   require(std::find(std::find(asked.begin(), asked.end(), priority), asked.end(), life->row.priority) != asked.end(),
           "job {} was promised priority {}, the database says {}", job, priority, life->row.priority);
 }

@@ -91,6 +91,7 @@ class Judge {
     ServerTruth& truth = truth_.servers[server];
     if (truth.undrains == undrains) truth.drained = heap_.now();
   }
+  void asks_to_empty(const std::string& server) { truth_.servers[server].emptied = true; }
   void asks_to_undrain(const std::string& server) {
     ++truth_.servers[server].undrains;
     truth_.servers[server].drained = Instant::never();

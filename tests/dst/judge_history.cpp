@@ -209,7 +209,11 @@ void Judge::check_stop(const Step& step, const std::string& from) {
   } else {
     require(event.text == "preempted", "job {} is stopped and nobody says why: '{}'", row.id, event.text);
     const bool begins = from == "starting" && truth_.holds.count(row.id) != 0;  // it has lost nothing yet
-    require(life.spec.checkpoint.dir || begins, "job {} cannot be preempted and is", row.id);
+    const bool is_driven_out =
+        std::ranges::any_of(truth_.servers, [&](const auto& item) {  // by a drain with a deadline
+          return item.second.emptied && (item.first == row.server || life.spec.servers > 1);
+        });
+    require(life.spec.checkpoint.dir || begins || is_driven_out, "job {} cannot be preempted and is", row.id);
     life.preempted_in = life.attempt;
   }
 }

@@ -53,6 +53,7 @@ struct ServerTruth {
   Instant given_up;                     // when an admin last said that it is lost
   Instant drained = Instant::never();   // when an answer said that it is out of service
   int undrains = 0;                     // requests to put it back
+  bool emptied = false;                 // an admin has set a time by which nothing may run there any more
   std::vector<Silence> silences;        // the long ones that are over; a slow disk writes of them later
   std::map<int, Instant> missing_gpus;  // those the controller has been told of, and from when on it knows
 };
