@@ -79,7 +79,7 @@ TEST_F(AgentLogicTest, an_image_that_is_not_wanted_any_more_is_not_waited_for) {
 
 TEST_F(AgentLogicTest, nothing_starts_by_an_image_that_comes_after_the_lease) {
   give(in_container());
-  now += Duration::whole_seconds(31);
+  now = now + Duration::whole_seconds(31);
   logic.on_image("5.1", std::string("a/b@sha256:1"), now);
   EXPECT_TRUE(ports.launched.empty());
   EXPECT_EQ(ports.disconnects, 1);

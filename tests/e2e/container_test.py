@@ -39,12 +39,12 @@ class Behaviours:
         except engines.Unavailable as why:
             print(f"SKIPPED: {why}", file=sys.stderr)
             raise unittest.SkipTest(str(why)) from None
-        cls.addClassCleanup(cls.engine.close)
+        cls.addClassCleanup(cls.engine.close)  # which also removes what a failed test has left
 
     def setUp(self):
         self.lab = Lab(gpus=2)
-        self.addCleanup(self.nothing_is_left)
         self.addCleanup(self.lab.__exit__)
+        self.addCleanup(self.nothing_is_left)
         self.shared = self.lab.folder / "shared"
         self.shared.mkdir(mode=0o777)
         self.shared.chmod(0o777)
@@ -56,10 +56,7 @@ class Behaviours:
         self.lab.start_agent("--container-socket", str(self.engine.socket), "--allow-mount", str(self.shared), "--allow-mount", "/usr", "--allow-mount", "/etc/alternatives")
 
     def nothing_is_left(self):
-        left = [container["Names"] for container in self.engine.containers()]
-        for container in self.engine.containers():
-            self.engine.call("DELETE", f"/v1.41/containers/{container['Id']}?force=true")
-        self.assertEqual([], left)
+        until(lambda: not self.engine.containers(), 30, f"{self.engine.name} without containers")
 
     def submit(self, command, **spec):
         keys = {"image": engines.BUSYBOX, "user": USER, "command": command, **spec}

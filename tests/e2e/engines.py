@@ -17,7 +17,7 @@ import urllib.parse
 
 from lab import until
 
-BUSYBOX = "localhost/schedulearn-test-busybox:1"
+BUSYBOX = "localhost/schedulearn-test-busybox:latest"
 TOOLS = ("sh", "sleep", "echo", "cat", "true", "false", "id", "ls", "env", "seq", "grep", "dd", "head", "kill", "ps", "pwd", "mkdir", "touch", "yes", "awk", "trap", "tr")
 CONTAINERS_CONF = """[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
