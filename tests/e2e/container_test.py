@@ -212,11 +212,18 @@ class Behaviours:
         until(lambda: not self.engine.containers(), what="the container being removed")
         self.assertFalse(marker.exists())
 
-    def test_what_is_left_while_no_agent_runs_is_removed_by_the_next(self):
-        job = self.running(self.submit("echo begun; while true; do sleep 0.1; done"))
+    def test_what_is_left_while_no_agent_runs_does_nothing_if_started_and_is_removed_by_the_next(self):
+        marker = self.shared / "alive"
+        job = self.running(self.submit(f"echo begun; while true; do touch {marker}; sleep 0.1; done", mounts=[f"{self.shared}:{self.shared}:rw"]))
         self.lab.kill(self.lab.agent)
         (runner,) = runners(self.lab)
         os.kill(runner, signal.SIGKILL)
+        until(lambda: self.engine.containers()[0]["State"] == "exited", what="the end of the container")
+        marker.unlink()
+        name = self.engine.containers()[0]["Id"]
+        self.engine.call("POST", f"/v1.41/containers/{name}/start")  # as an engine may that was slow to do so
+        self.assertIn('"StatusCode":125', self.engine.call("POST", f"/v1.41/containers/{name}/wait")[1])
+        self.assertFalse(marker.exists())
         self.start_agent()
         self.lab.finished(job)
         until(lambda: not self.engine.containers(), what="the container being removed")
