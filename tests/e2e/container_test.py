@@ -42,6 +42,8 @@ class Behaviours:
         cls.addClassCleanup(cls.engine.close)  # which also removes what a failed test has left
 
     def setUp(self):
+        if self.engine.process.poll() is not None:  # a test that failed has left it so
+            self.engine.start()
         self.lab = Lab(gpus=2)
         self.addCleanup(self.lab.__exit__)
         self.addCleanup(self.nothing_is_left)

@@ -171,7 +171,8 @@ class Docker(Engine):
     def kill(self):
         super().kill()
         self.end_helpers()
-        (self.folder / "pid").unlink(missing_ok=True)
+        for record in ("pid", "run/containerd/containerd.pid", "run/containerd/containerd.sock"):  # it would believe that they still run
+            (self.folder / record).unlink(missing_ok=True)
 
 
 def unmount_below(folder):
