@@ -4,6 +4,8 @@ import getpass
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import sys
 import unittest
@@ -244,6 +246,27 @@ class Behaviours:
         self.assertEqual(9, ended["exit"]["code"])
         self.restart_agent()
         until(lambda: not self.engine.containers(), what="the container being removed")
+
+    # ---- trainings ----
+    def test_a_training_has_the_same_losses_as_in_a_plain_process(self):
+        self.engine.import_image("localhost/schedulearn-test-host:latest", engines.host_files())
+        for source in (pathlib.Path(__file__).parents[2] / "examples").glob("*.py"):
+            shutil.copy(source, self.shared)
+        command = "/usr/bin/python3 fashion_mlp.py --epochs 2 --images 6400 --fresh --checkpoints $SCHEDULEARN_CHECKPOINT_DIR"
+        losses = {}
+        for kind, more in {"process": {}, "container": {"image": "localhost/schedulearn-test-host:latest", "mounts": ["/usr", "/etc/alternatives"], "user": USER}}.items():
+            status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": command, "workdir": str(self.shared), **more})
+            self.assertEqual(201, status, text)
+            job = self.lab.finished(json.loads(text)["id"], 120)
+            self.assertEqual("succeeded", job["state"], self.lab.output(job["id"]))
+            self.assertEqual(2, job["progress"]["done"])
+            losses[kind] = [line for line in self.lab.output(job["id"]).splitlines() if "loss" in line]
+        self.assertTrue(losses["process"])
+        self.assertEqual(self.without_times(losses["process"]), self.without_times(losses["container"]))
+
+    @staticmethod
+    def without_times(lines):
+        return [re.findall(r"loss\D*([0-9.]+)", line) for line in lines]
 
     # ---- the original ----
     def test_the_request_of_the_original_s_readme_trains(self):
