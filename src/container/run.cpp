@@ -163,7 +163,8 @@ Result<json::object> Run::body() const {
     host["DeviceRequests"] = {
         json::object{{"Driver", "nvidia"}, {"DeviceIDs", std::move(ids)}, {"Capabilities", {{"gpu"}}}}};
   }
-  json::array command = {"run", order_.output, order_.workdir, order_.required};
+  const char* device = order_.gpu_uuids.empty() ? "" : "/dev/nvidiactl";
+  json::array command = {"run", order_.output, order_.workdir, device, order_.required};
   for (const std::string& word : order_.command) command.push_back(json::string(word));
   json::array environment;
   for (const std::string& entry : order_.environment) environment.push_back(json::string(entry));
