@@ -38,6 +38,14 @@ namespace {
 constexpr Duration tick_interval = Duration::milliseconds(250);
 constexpr int ticks_per_telemetry = 8;
 
+void warn_of_podman(const std::string& engine) {
+  std::fprintf(
+      stderr,
+      "schedulearn agent: %s gives containers no GPUs through its Docker API, so jobs with an image do not run "
+      "here; use Docker with NVIDIA's container toolkit\n",
+      engine.c_str());
+}
+
 // A line for the person who runs the agent.
 void warn_of(const std::vector<wire::GpuReport>& gpus) {
   std::set<std::string> types;
@@ -107,6 +115,7 @@ class LiveAgent : public Agent, private AgentPorts {
 
   Status begin() {
     containers_.look();
+    if (!gpus_->simulated() && containers_.engine().starts_with("podman")) warn_of_podman(containers_.engine());
     logic_.restore_cluster(read_known_cluster(settings_.data_dir));
     if (Status ready = launcher_.connect(); !ready.ok()) return ready;
     for (const AttemptFiles::LeftCopy& left : files_.left_copies()) fetches_.remove_left(left.folder, left.record);
@@ -293,6 +302,7 @@ void LiveAgent::say_hello() {
   hello.keep = settings_.keep;
   hello.copies_checkpoints = true;
   hello.container_engine = containers_.engine();
+  if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());
   send_telemetry();
 }

@@ -211,7 +211,9 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
   set("ERROR_FILE", place.attempt_dir + "/error");
   set("URL", place.controller_url);
   environment["CUDA_VISIBLE_DEVICES"] = visible_devices(order.placement);
-  environment["NVIDIA_VISIBLE_DEVICES"] = visible_devices(order.placement);
+  // An engine whose default is NVIDIA's runtime reads this: it must not take simulated GPUs for real ones.
+  const bool are_real = visible_devices(order.placement).starts_with("GPU-");
+  environment["NVIDIA_VISIBLE_DEVICES"] = spec.image && !are_real ? "void" : visible_devices(order.placement);
   environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   environment["PYTHONUNBUFFERED"] = "1";
   std::string& python_path = environment["PYTHONPATH"];

@@ -1,11 +1,12 @@
-// schedulearn-init run OUTPUT WORKDIR REQUIRED COMMAND...: the first process of a container (src/container/run.h). Linked
+// schedulearn-init run OUTPUT WORKDIR DEVICE REQUIRED COMMAND...: the first process of a container (src/container/run.h). Linked
 // statically, so that it runs in every image. Starts the job's command, writes its output where that of plain processes
 // goes, passes on signals, waits for processes that lost their parent, and writes down how the job ended:
 //
-//   exit CODE | signal NUMBER | failed MESSAGE
+//   exit CODE | signal NUMBER | failed MESSAGE | no_device
 //   oom_kills COUNT, memory_peak BYTES     of the container, as far as the kernel tells
 //
-// WORKDIR empty: where it is. REQUIRED: a program that must exist besides the command; empty: none.
+// WORKDIR empty: where it is. DEVICE: that the engine must have put here, since some leave out GPUs without a word; empty:
+// none. REQUIRED: a program that must exist besides the command; empty: none.
 // schedulearn-init ranks MEMBERS COMMAND...: see ranks.h.
 #include <fcntl.h>
 #include <sys/file.h>
@@ -126,7 +127,8 @@ void use_shell_of_image(char** command) {
   if (command[0] == std::string_view("/bin/bash") && ::access("/bin/bash", X_OK) != 0) command[0] = sh;
 }
 
-int run(const char* output, const std::string& workdir, const std::string& required, char** command) {
+int run(const char* output, const std::string& workdir, const std::string& device, const std::string& required,
+        char** command) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGCHLD);
@@ -134,6 +136,10 @@ int run(const char* output, const std::string& workdir, const std::string& requi
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   if (!is_wanted()) return 125;
   if (!open_streams(output)) return fail(std::string("cannot write its output: ") + std::strerror(errno));
+  if (!device.empty() && ::access(device.c_str(), F_OK) != 0) {
+    write_end("no_device");
+    return 127;
+  }
   if (!workdir.empty() && ::chdir(workdir.c_str()) != 0) return fail("no such working directory: " + workdir);
   use_shell_of_image(command);
   char here[4096];
@@ -154,6 +160,6 @@ int run(const char* output, const std::string& workdir, const std::string& requi
 int main(int argc, char** argv) {
   if (argc > 3 && argv[1] == std::string_view("ranks"))
     return sl::agent::run_ranks(sl::agent::parse_members(argv[2]), argv + 3);
-  if (argc < 6 || argv[1] != std::string_view("run")) return 2;
-  return run(argv[2], argv[3], argv[4], argv + 5);
+  if (argc < 7 || argv[1] != std::string_view("run")) return 2;
+  return run(argv[2], argv[3], argv[4], argv[5], argv + 6);
 }

@@ -75,6 +75,7 @@ TEST(ReadEnd, tells_exits_signals_and_what_could_not_be_started) {
   EXPECT_EQ(read_end("exit 7\n", {})->exit_code, 7);
   EXPECT_EQ(read_end("signal 15\noom_kills 0\n", {})->signal, 15);
   EXPECT_EQ(read_end("signal 15\noom_kills 0\n", {})->failure_kind, "");
+  EXPECT_EQ(read_end("no_device\n", {})->failure_kind, "server_setup");
   const auto failed = read_end("failed no such command: pyton in the image\n", {});
   EXPECT_EQ(failed->failure_kind, "setup");
   EXPECT_EQ(failed->failure_message, "no such command: pyton in the image");

@@ -73,6 +73,10 @@ std::optional<Outcome> read_end(const std::string& text, std::optional<std::int6
     const std::string word = line.substr(0, blank), rest = blank == std::string::npos ? "" : line.substr(blank + 1);
     if (word == "failed" && !rest.empty())
       outcome.failure_kind = "setup", outcome.failure_message = rest, has_end = true;
+    if (word == "no_device")
+      outcome.failure_kind = "server_setup", has_end = true,
+      outcome.failure_message =
+          "the container engine has given it no GPU: it needs Docker with NVIDIA's container toolkit";
     if (const auto code = number(rest, code_max); word == "exit" && code)
       outcome.exit_code = static_cast<int>(*code), has_end = true;
     if (const auto signal = number(rest, signal_max); word == "signal" && signal)

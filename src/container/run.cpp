@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 
 #include "container/engine.h"
 #include "container/folders.h"
@@ -29,6 +30,8 @@ namespace json = boost::json;
 constexpr const char* inside = "/.schedulearn";  // where the container sees what is ours
 constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr std::int64_t files_max = 1 << 20;
+constexpr int mark_looks = 200;
+constexpr useconds_t mark_interval_us = 10'000;
 constexpr const char* tree_variable = "SCHEDULEARN_PROCESS_TREE";
 
 // Whether nobody else has the lock; it is held until the file is closed.
@@ -160,7 +163,8 @@ Result<json::object> Run::body() const {
     host["DeviceRequests"] = {
         json::object{{"Driver", "nvidia"}, {"DeviceIDs", std::move(ids)}, {"Capabilities", {{"gpu"}}}}};
   }
-  json::array command = {"run", order_.output, order_.workdir, order_.required};
+  const char* device = order_.gpu_uuids.empty() ? "" : "/dev/nvidiactl";
+  json::array command = {"run", order_.output, order_.workdir, device, order_.required};
   for (const std::string& word : order_.command) command.push_back(json::string(word));
   json::array environment;
   for (const std::string& entry : order_.environment) environment.push_back(json::string(entry));
@@ -190,21 +194,29 @@ Status Run::create() {
   return engine_.create(order_.name, *wanted);
 }
 
-// Nothing of it is left if it has ended already.
+// Whether the process has the mark. Empty: it has ended.
+std::optional<bool> has_mark(int process, std::int64_t pid) {
+  const char* mark = std::getenv(tree_variable);
+  const std::string wanted = std::string(1, '\0') + tree_variable + "=" + (mark ? mark : "") + '\0';
+  std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
+  const std::string environment{std::istreambuf_iterator<char>(file), {}};
+  pollfd ended = {process, POLLIN, 0};
+  if (::poll(&ended, 1, 0) > 0) return std::nullopt;
+  return ('\0' + environment).find(wanted) != std::string::npos;
+}
+
+// Nothing of it is left if it has ended already. It may still be about to become the program that has the mark.
 Status Run::look_at_first_process() {
   const Result<std::optional<State>> state = engine_.inspect(order_.name);
   if (!state.ok()) return state.error();
   if (!state->has_value() || !(*state)->runs || (*state)->pid <= 0) return {};
   const std::int64_t pid = (*state)->pid;
   process_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
-  const char* mark = std::getenv(tree_variable);
-  const std::string wanted = std::string(tree_variable) + "=" + (mark ? mark : "") + '\0';
-  std::ifstream file(fmt::format("/proc/{}/environ", pid), std::ios::binary);
-  const std::string environment{std::istreambuf_iterator<char>(file), {}};
-  const bool is_ours = ('\0' + environment).find('\0' + wanted) != std::string::npos;
-  pollfd ended = {process_, POLLIN, 0};
-  if (process_ >= 0 && (is_ours || ::poll(&ended, 1, 0) > 0)) return {};
   if (process_ < 0 && errno == ESRCH) return {};
+  for (int look = 0; process_ >= 0 && look < mark_looks; ++look) {
+    if (has_mark(process_, pid).value_or(true)) return {};
+    ::usleep(mark_interval_us);
+  }
   return unavailable("server_setup",
                      "the processes of its containers cannot be seen here: the container engine must run "
                      "on this machine, and the agent as root or as the engine's user");

@@ -4,6 +4,8 @@ import getpass
 import json
 import os
 import pathlib
+import re
+import shutil
 import signal
 import sys
 import unittest
@@ -39,12 +41,14 @@ class Behaviours:
         except engines.Unavailable as why:
             print(f"SKIPPED: {why}", file=sys.stderr)
             raise unittest.SkipTest(str(why)) from None
-        cls.addClassCleanup(cls.engine.close)
+        cls.addClassCleanup(cls.engine.close)  # which also removes what a failed test has left
 
     def setUp(self):
+        if self.engine.process.poll() is not None:  # a test that failed has left it so
+            self.engine.start()
         self.lab = Lab(gpus=2)
-        self.addCleanup(self.nothing_is_left)
         self.addCleanup(self.lab.__exit__)
+        self.addCleanup(self.nothing_is_left)
         self.shared = self.lab.folder / "shared"
         self.shared.mkdir(mode=0o777)
         self.shared.chmod(0o777)
@@ -56,10 +60,7 @@ class Behaviours:
         self.lab.start_agent("--container-socket", str(self.engine.socket), "--allow-mount", str(self.shared), "--allow-mount", "/usr", "--allow-mount", "/etc/alternatives")
 
     def nothing_is_left(self):
-        left = [container["Names"] for container in self.engine.containers()]
-        for container in self.engine.containers():
-            self.engine.call("DELETE", f"/v1.41/containers/{container['Id']}?force=true")
-        self.assertEqual([], left)
+        until(lambda: not self.engine.containers(), 30, f"{self.engine.name} without containers")
 
     def submit(self, command, **spec):
         keys = {"image": engines.BUSYBOX, "user": USER, "command": command, **spec}
@@ -215,11 +216,18 @@ class Behaviours:
         until(lambda: not self.engine.containers(), what="the container being removed")
         self.assertFalse(marker.exists())
 
-    def test_what_is_left_while_no_agent_runs_is_removed_by_the_next(self):
-        job = self.running(self.submit("echo begun; while true; do sleep 0.1; done"))
+    def test_what_is_left_while_no_agent_runs_does_nothing_if_started_and_is_removed_by_the_next(self):
+        marker = self.shared / "alive"
+        job = self.running(self.submit(f"echo begun; while true; do touch {marker}; sleep 0.1; done", mounts=[f"{self.shared}:{self.shared}:rw"]))
         self.lab.kill(self.lab.agent)
         (runner,) = runners(self.lab)
         os.kill(runner, signal.SIGKILL)
+        until(lambda: self.engine.containers()[0]["State"] == "exited", what="the end of the container")
+        marker.unlink()
+        name = self.engine.containers()[0]["Id"]
+        self.engine.call("POST", f"/v1.41/containers/{name}/start")  # as an engine may that was slow to do so
+        self.assertIn('"StatusCode":125', self.engine.call("POST", f"/v1.41/containers/{name}/wait")[1])
+        self.assertFalse(marker.exists())
         self.start_agent()
         self.lab.finished(job)
         until(lambda: not self.engine.containers(), what="the container being removed")
@@ -238,6 +246,27 @@ class Behaviours:
         self.assertEqual(9, ended["exit"]["code"])
         self.restart_agent()
         until(lambda: not self.engine.containers(), what="the container being removed")
+
+    # ---- trainings ----
+    def test_a_training_has_the_same_losses_as_in_a_plain_process(self):
+        self.engine.import_image("localhost/schedulearn-test-host:latest", engines.host_files())
+        for source in (pathlib.Path(__file__).parents[2] / "examples").glob("*.py"):
+            shutil.copy(source, self.shared)
+        command = "/usr/bin/python3 fashion_mlp.py --epochs 2 --images 6400 --fresh --checkpoints $SCHEDULEARN_CHECKPOINT_DIR"
+        losses = {}
+        for kind, more in {"process": {}, "container": {"image": "localhost/schedulearn-test-host:latest", "mounts": ["/usr", "/etc/alternatives"], "user": USER}}.items():
+            status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": command, "workdir": str(self.shared), **more})
+            self.assertEqual(201, status, text)
+            job = self.lab.finished(json.loads(text)["id"], 120)
+            self.assertEqual("succeeded", job["state"], self.lab.output(job["id"]))
+            self.assertEqual(2, job["progress"]["done"])
+            losses[kind] = [line for line in self.lab.output(job["id"]).splitlines() if "loss" in line]
+        self.assertTrue(losses["process"])
+        self.assertEqual(self.without_times(losses["process"]), self.without_times(losses["container"]))
+
+    @staticmethod
+    def without_times(lines):
+        return [re.findall(r"loss\D*([0-9.]+)", line) for line in lines]
 
     # ---- the original ----
     def test_the_request_of_the_original_s_readme_trains(self):

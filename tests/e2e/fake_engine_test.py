@@ -66,6 +66,7 @@ class FakeEngine:
         self.images = {"there:1": {"Id": "sha256:" + "1" * 64, "RepoDigests": ["there@sha256:" + "2" * 64], "Config": {"Env": ["PYTHONPATH=/of/the/image"]}}}
         self.containers, self.calls = {}, []
         self.pull_lines, self.pull_go, self.auth = [], threading.Event(), None
+        self.component = "Engine"
         self.refuse = {}  # (method, pattern): (status, document)
         self.server = Server(self.socket, Handler)
         self.server.fake = self
@@ -81,7 +82,7 @@ class FakeEngine:
             if method == refused and re.search(pattern, path):
                 return handler.answer(*answer)
         if path == "/version":
-            return handler.answer(200, {"Version": "9.8.7", "Components": [{"Name": "Engine"}]})
+            return handler.answer(200, {"Version": "9.8.7", "Components": [{"Name": self.component}]})
         if method == "POST" and path == "/images/create":
             self.auth = handler.headers.get("X-Registry-Auth")
             return handler.stream(self.pull(f"{query['fromImage'][0]}:{query['tag'][0]}"))
@@ -124,6 +125,15 @@ class FakeEngine:
         self.pull_go.wait(60)
         if not any("error" in line for line in self.pull_lines):
             self.images[image] = {"Id": "sha256:" + "3" * 64, "Config": {}}
+
+
+class GpuLab(Lab):
+    def __init__(self, library, socket):
+        super().__init__(gpus=0, environment={"LD_LIBRARY_PATH": library})
+        self.socket = socket
+
+    def start_agent(self, *more):
+        super().start_agent("--container-socket", self.socket, *more)
 
 
 class FakeEngineTest(unittest.TestCase):
@@ -248,6 +258,29 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual("docker 9.8.7", self.lab.get("/api/v1/servers")["items"][0]["container_engine"])
         self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
 
+    def lab_with_gpus(self):
+        library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
+        if not library or not os.path.exists(f"{library}/libnvidia-ml.so.1"):
+            self.skipTest("no double of the NVIDIA library; run through ctest")
+        self.lab.kill(self.lab.agent)
+        self.lab.kill(self.lab.controller)
+        self.lab = self.enterContext(GpuLab(library, self.engine.socket))
+
+    def test_gpus_are_requested_by_uuid_those_of_the_job_and_no_others(self):
+        self.lab_with_gpus()
+        seen = {}
+        self.engine.run = lambda made: (seen.update(made), FakeEngine.run(self.engine, made))
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual([{"Driver": "nvidia", "DeviceIDs": ["GPU-double-0"], "Capabilities": [["gpu"]]}], seen["HostConfig"]["DeviceRequests"])
+        self.assertIn("NVIDIA_VISIBLE_DEVICES=GPU-double-0", seen["Env"])
+        self.assertEqual("/dev/nvidiactl", seen["Cmd"][3])  # without it the command does not start
+
+    def test_a_server_with_gpus_whose_engine_gives_none_is_given_no_such_job(self):
+        self.engine.component = "Podman Engine"
+        self.lab_with_gpus()
+        self.assertEqual(["process"], self.lab.get("/api/v1/servers")["items"][0]["runtimes"])
+        self.assertIn("gives containers no GPUs", (self.lab.folder / "agent.log").read_text())
+
     def test_an_engine_that_hangs_stops_nobody_else(self):
         hanging = threading.Event()
         real = self.engine.respond
@@ -270,7 +303,7 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual("nathansetyawan96/horovod", row["container_image"])
         self.assertEqual("succeeded", self.lab.finished(row["id"])["state"])
         self.assertIn("horovodrun -np 2 -H localhost:2 python pytorch/pytorch_mnist.py", seen["Cmd"][-1])
-        self.assertEqual("horovodrun", seen["Cmd"][3])
+        self.assertEqual(["", "horovodrun"], seen["Cmd"][3:5])
         row = json.loads(self.lab.request("GET", f"/jobs/{row['id']}")[2])
         self.assertTrue(row["container_name"].startswith("schedulearn-"), row)
 
