@@ -253,14 +253,14 @@ void CommandLine::add_job_commands() {
   ls->add_flag("-a,--all", list_.all, "no limit");
   reading_command("show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
                   [this](const Context& context) { return show_job(context, selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, 1,3, last, all or a name")
+      ->add_option("job", selectors_, "5, 1-5, 1,3, 12_3 (of an array), last, all or a name")
       ->required();
   CLI::App* log =
       reading_command("logs", "A job's output.",
                       "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n"
                       "  schedulearn logs --data /tmp/lab 5\n",
                       [this](const Context& context) { return logs(context, logs_); });
-  log->add_option("job", logs_.selectors, "5, last or a name")->required();
+  log->add_option("job", logs_.selectors, "5, 12_3 (of an array), last or a name")->required();
   log->add_flag("-f,--follow", logs_.follow, "continue until the job ends");
   const auto set_tail = [this](const std::string& text) {
     const std::int64_t lines = parse_whole_number(text).value_or(-1);
@@ -271,7 +271,7 @@ void CommandLine::add_job_commands() {
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
   command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
-      ->add_option("job", name_, "5, last or a name")
+      ->add_option("job", name_, "5, 12_3 (of an array), last or a name")
       ->required();
   CLI::App* wait = command(app_, "wait", "Wait until jobs end; for one job, exit with its code.",
                            "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
@@ -283,17 +283,17 @@ void CommandLine::add_job_commands() {
                              catch_interrupts();
                              return wait_jobs(context(), wait_);
                            });
-  wait->add_option("job", wait_.selectors, "5, 1-5, last, all or a name")->required();
+  wait->add_option("job", wait_.selectors, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   wait->add_option("--for", wait_timeout_, "give up after this long: 10m (exit status 124)");
   command(app_, "cancel", "Stop jobs, or take them out of the queue.",
           "  schedulearn cancel 5\n  schedulearn cancel all --yes\n",
           [this] { return cancel_jobs(context(), selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, last, all or a name")
+      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")
       ->required();
   CLI::App* set = command(app_, "set", "Change the priority, the GPUs or the time limit of jobs that have not ended.",
                           "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n",
                           [this] { return set_jobs(context(), selectors_, changes_); });
-  set->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
+  set->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   const auto changing = [&](const char* option, const char* key, const char* what) {
     return set->add_option_function<std::string>(
         option, [this, key](const std::string& value) { changes_[key] = value; }, what);
@@ -316,7 +316,7 @@ void CommandLine::add_cluster_commands() {
   CLI::App* page =
       command(app_, "web", "The address of the web page, of a job's if it is named; opens it on a desktop.",
               "  schedulearn web\n  schedulearn web 5\n", [this] { return web(context(), selectors_, !no_open_); });
-  page->add_option("jobs", selectors_, "5, last or a name");
+  page->add_option("jobs", selectors_, "5, 12_3 (of an array), last or a name");
   page->add_flag("--no-open", no_open_, "only print the address");
   CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, drain, undrain, lost, release, rm.");
   servers->require_subcommand(1);
