@@ -23,6 +23,7 @@ class NumberRanges {
   std::int64_t count() const;
   std::int64_t first() const { return ranges_.front().first; }  // of a set that is not empty
   bool contains(std::int64_t number) const;
+  bool at_or_above(std::int64_t number) const { return !empty() && ranges_.back().last >= number; }  // has any there
   void remove(std::int64_t number);  // no effect if it is not there
   void clear() { ranges_.clear(); }
 

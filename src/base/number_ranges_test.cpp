@@ -29,6 +29,8 @@ TEST(NumberRanges, a_number_that_is_removed_leaves_the_others) {
   EXPECT_EQ(set.count(), 4);
   EXPECT_EQ(set.first(), 1);
   EXPECT_FALSE(set.contains(3));
+  EXPECT_TRUE(set.at_or_above(5));
+  EXPECT_FALSE(set.at_or_above(6) || NumberRanges().at_or_above(0));
   set.remove(5), set.remove(1), set.remove(2), set.remove(4);
   EXPECT_TRUE(set.empty());
 }

@@ -261,14 +261,14 @@ void CommandLine::add_job_commands() {
   ls->add_flag("-a,--all", list_.all, "no limit");
   reading_command("show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
                   [this](const Context& context) { return show_job(context, selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, 1,3, last, all or a name")
+      ->add_option("job", selectors_, "5, 1-5, 1,3, 12_3 (of an array), last, all or a name")
       ->required();
   CLI::App* log =
       reading_command("logs", "A job's output.",
                       "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n"
                       "  schedulearn logs --data /tmp/lab 5\n",
                       [this](const Context& context) { return logs(context, logs_); });
-  log->add_option("job", logs_.selectors, "5, last or a name")->required();
+  log->add_option("job", logs_.selectors, "5, 12_3 (of an array), last or a name")->required();
   log->add_flag("-f,--follow", logs_.follow, "continue until the job ends");
   const auto set_tail = [this](const std::string& text) {
     const std::int64_t lines = parse_whole_number(text).value_or(-1);
@@ -279,7 +279,7 @@ void CommandLine::add_job_commands() {
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
   command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
-      ->add_option("job", name_, "5, last or a name")
+      ->add_option("job", name_, "5, 12_3 (of an array), last or a name")
       ->required();
   CLI::App* wait = command(app_, "wait", "Wait until jobs end; for one job, exit with its code.",
                            "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
@@ -291,12 +291,12 @@ void CommandLine::add_job_commands() {
                              catch_interrupts();
                              return wait_jobs(context(), wait_);
                            });
-  wait->add_option("job", wait_.selectors, "5, 1-5, last, all or a name")->required();
+  wait->add_option("job", wait_.selectors, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   wait->add_option("--for", wait_timeout_, "give up after this long: 10m (exit status 124)");
   command(app_, "cancel", "Stop jobs, or take them out of the queue.",
           "  schedulearn cancel 5\n  schedulearn cancel all --yes\n",
           [this] { return cancel_jobs(context(), selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, last, all or a name")
+      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")
       ->required();
   set_.add_to(app_);
   interventions_.add_to(app_);

@@ -85,7 +85,7 @@ void SetCommand::add_to(CLI::App& app) {
       command_(app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, hold.",
                "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n",
                [this] { return this->set(); });
-  set->add_option("job", selectors_, "5, 1-5, last, all or a name")->required();
+  set->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   const auto value = [&](const char* option, const char* key, const char* what) {
     set->add_option_function<std::string>(
         option, [this, key](const std::string& text) { values_[key] = text; }, what);

@@ -144,6 +144,10 @@ void Api::healthz(Call call) {
   call.send(200, json::object{{"status", "ok"}, {"version", logic_.settings().version}});
 }
 
+void Api::metrics(Call call) {
+  call.reply->send({200, "text/plain; version=0.0.4; charset=utf-8", {}, metrics_text(logic_, *http_times_)});
+}
+
 // ---- jobs ----
 
 void Api::create_job(Call call) { submit(std::move(call), false); }

@@ -103,6 +103,7 @@ class Api {
   void find_past(JobId job, std::function<void(Result<JobEntry>)> then);
 
   void healthz(Call call);
+  void metrics(Call call);
   void list_routes(Call call);
   void list_jobs(Call call);
   void create_job(Call call);
@@ -194,6 +195,7 @@ class Api {
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;
+  std::shared_ptr<HttpTimes> http_times_ = std::make_shared<HttpTimes>();  // with requests that outlive this object
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader

@@ -239,6 +239,7 @@ const JobEntry* Api::followed(const std::shared_ptr<Follow>& follow, std::functi
 
 void Api::follow_on(const std::shared_ptr<Follow>& follow) {
   if (follow->stream->closed()) return;
+  if (logic_.core().group_of_member_to_come(follow->job).valid()) return idle_follows_.push_back(follow);
   const JobEntry* entry = followed(follow, [this, follow] { follow_on(follow); });
   if (!entry) return;
   if (follow->attempt == 0) follow->attempt = entry->row.attempt;

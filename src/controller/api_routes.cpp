@@ -1,5 +1,6 @@
 // The table of routes: requests and the functions that answer them. Every request passes through here once.
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
 #include "base/suggest.h"
@@ -39,6 +40,31 @@ bool matches(const std::vector<std::string>& pattern, const std::vector<std::str
   return true;
 }
 
+// Notes how long it took until the answer began.
+class TimedReply : public net::Reply {
+ public:
+  TimedReply(std::shared_ptr<net::Reply> reply, std::shared_ptr<HttpTimes> times, std::string method)
+      : reply_(std::move(reply)), times_(std::move(times)), method_(std::move(method)) {}
+  void send(net::Response response) override {
+    note(response.status);
+    reply_->send(std::move(response));
+  }
+  std::shared_ptr<net::Stream> stream(net::Response head) override {
+    note(head.status);
+    return reply_->stream(std::move(head));
+  }
+
+ private:
+  void note(int status) {
+    const auto passed = std::chrono::steady_clock::now() - begin_;
+    times_->observe(method_, status, Duration{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()});
+  }
+  std::shared_ptr<net::Reply> reply_;
+  std::shared_ptr<HttpTimes> times_;
+  std::string method_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 void Api::add_routes() {
@@ -48,6 +74,7 @@ void Api::add_routes() {
   };
   add("GET", "/healthz", "whether the controller is alive; needs no identity", &Api::healthz);
   add("GET", "/readyz", "whether submissions are accepted", &Api::healthz);
+  add("GET", "/metrics", "figures for Prometheus", &Api::metrics);
   add("GET", "/api/v1", "this list", &Api::list_routes);
   add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs,
       {"state", "user", "q", "group", "fields", "limit", "cursor"});
@@ -107,7 +134,8 @@ void Api::add_routes() {
 }
 
 void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply) {
-  Call call{std::move(request), std::move(identity), std::move(reply), {}, clock_()};
+  auto timed = std::make_shared<TimedReply>(std::move(reply), http_times_, request.method);
+  Call call{std::move(request), std::move(identity), std::move(timed), {}, clock_()};
   const std::vector<std::string> path = parts_of(call.request.path);
   std::string allowed;
   for (const Route& route : routes_) {

@@ -79,11 +79,12 @@ void Teller::tell_jobs(Told& told, Instant now) {
     const JobId id(row.id);
     if (row.finished_us) {
       if (Instant{*row.finished_us} <= last_) return;
+      const auto started_us = is_group(row) ? row.first_start_us : row.last_start_us;
       told.ends.push_back({.id = id,
                            .state = row.state,
                            .failure_kind = row.failure_kind,
                            .spec_json = row.spec_json,
-                           .started = row.last_start_us ? std::optional(Instant{*row.last_start_us}) : std::nullopt,
+                           .started = started_us ? std::optional(Instant{*started_us}) : std::nullopt,
                            .at = Instant{*row.finished_us},
                            .run_us = row.run_us,
                            .attained_gpu_us = row.attained_gpu_us});

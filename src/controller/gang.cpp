@@ -31,6 +31,12 @@ void Gang::on_report(int rank, const wire::AttemptReport& report) {
   if (report.state == "prepared") part.is_prepared = true, part.port = report.port;
   if (controller::has_started(report)) part.has_started = true;
   if (report.state == "exited") part.end = report;
+  part.is_missing = false;
+  if (is_launched_ || !has_begun()) return;
+  // It began under a controller that is gone: a part that its agent does not have has no others to meet any more.
+  for (std::size_t other = 0; other < parts_.size(); ++other) {
+    if (parts_[other].is_missing) lose(static_cast<int>(other));
+  }
 }
 
 void Gang::lose(int rank) {

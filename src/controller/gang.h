@@ -19,6 +19,7 @@ class Gang {
   struct Part {
     int port = 0;  // once it is prepared
     bool is_prepared = false, has_started = false;
+    bool is_missing = false;  // its agent does not have it, and was asked to begin it
     std::optional<wire::AttemptReport> end;
   };
 
@@ -28,6 +29,8 @@ class Gang {
   void on_report(int rank, const wire::AttemptReport& report);
   // Nothing runs of this part, and how it ended cannot be known.
   void lose(int rank);
+  // The agent of this part does not have it, and no other part is known to have begun.
+  void miss(int rank) { parts_[static_cast<std::size_t>(rank)].is_missing = true; }
   // The session of its agent is over, and with it what was only prepared.
   void unprepare(int rank) { parts_[static_cast<std::size_t>(rank)].is_prepared = false; }
   // From now on a part that its agent does not have is lost: it may have run.

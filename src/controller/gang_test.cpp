@@ -104,5 +104,19 @@ TEST(Gang, a_part_that_cannot_follow_the_others_breaks_it) {
   EXPECT_FALSE(whole.is_broken());
 }
 
+TEST(Gang, a_part_that_its_agent_does_not_have_is_lost_once_another_is_known_to_have_begun) {
+  Gang gang(2);
+  gang.miss(0);
+  EXPECT_FALSE(gang.is_broken()) << "it is asked to begin";
+  gang.on_report(1, report("running"));
+  EXPECT_TRUE(gang.is_broken());
+  gang.on_report(1, ended(0));
+  EXPECT_TRUE(gang.has_ended());
+  Gang late(2);
+  late.miss(0);
+  late.on_report(0, report("starting")), late.on_report(1, report("running"));
+  EXPECT_FALSE(late.is_broken()) << "its agent has it by now";
+}
+
 }  // namespace
 }  // namespace sl::controller

@@ -95,6 +95,31 @@ TEST_F(GroupsLogicTest, a_member_that_has_not_come_up_is_shown_cancelled_and_not
   EXPECT_EQ(cancel(9), "job-finished");
 }
 
+TEST_F(GroupsLogicTest, numbers_of_members_that_never_came_up_are_not_given_out_again) {
+  hello();
+  submit_group("0-99"), settle();
+  for (std::int64_t job = 2; job <= 3; ++job) tell(report(job, 1, "running"));
+  EXPECT_EQ(cancel(1), "ok");
+  for (std::int64_t job = 2; job <= 3; ++job) tell(report(job, 1, "exited", 1));
+  EXPECT_EQ(state(1), "cancelled");
+  restart();
+  submit(1), settle();
+  EXPECT_EQ(answers.back()->value, 102);
+}
+
+TEST_F(GroupsLogicTest, a_damaged_record_of_members_ends_the_group_alone) {
+  for (const char* damage : {"{", R"({"to_come":"0-10"})", R"({"to_come":7})", R"({"running":-1})", R"({"lost":1})"}) {
+    world = World();
+    restart();
+    submit_group("0-9"), settle();
+    submit(1), settle();
+    world.jobs.at(1).extra_json = damage;
+    restart();
+    EXPECT_EQ(state(1), "failed") << damage;
+    EXPECT_EQ(state(12), "pending") << damage;
+  }
+}
+
 TEST_F(GroupsLogicTest, a_changed_group_changes_members_that_wait_and_those_to_come) {
   hello();
   submit_group("0-9"), settle();

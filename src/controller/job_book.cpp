@@ -79,17 +79,23 @@ std::string members_text(const Group& group) {
   return boost::json::serialize(text);
 }
 
-void read_members_text(const std::string& text, Group& group) {
+bool read_members_text(const std::string& text, Group& group) {
+  if (text.empty()) return group.to_come = NumberRanges::below(group.size), true;  // none has come up
   boost::json::error_code error;
   const boost::json::value value = boost::json::parse(text, error);
-  const bool is_new = error || !value.is_object();  // nothing has come up
-  if (is_new) group.to_come = NumberRanges::below(group.size);
-  if (is_new) return;
+  if (error || !value.is_object()) return false;
   for (const auto& [key, part] : value.get_object()) {
-    if (key == "to_come" && part.is_string())
-      group.to_come = NumberRanges::parse(std::string_view(part.get_string())).value_or(NumberRanges());
-    if (const auto state = parse_job_state(key); state && part.is_int64()) group.in(*state) = part.get_int64();
+    if (key == "to_come") {
+      const auto places = part.is_string() ? NumberRanges::parse(std::string_view(part.get_string())) : std::nullopt;
+      if (!places) return false;
+      group.to_come = *places;
+      continue;
+    }
+    const auto state = parse_job_state(key);
+    if (!state || !part.is_int64() || part.get_int64() < 0) return false;
+    group.in(*state) = part.get_int64();
   }
+  return true;
 }
 
 const wire::JobSpec& spec_of(JobEntry& entry) {
@@ -273,7 +279,9 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
     job.group = std::make_unique<Group>();
     job.group->size = wire::member_count(*spec);
     job.group->max_running = spec->max_running;
-    read_members_text(row.extra_json, *job.group);
+    const bool is_read = read_members_text(row.extra_json, *job.group);
+    if (!is_read || job.group->to_come.at_or_above(job.group->size))
+      return internal_error("bad-row", fmt::format("what is recorded of the members of job {} is damaged", row.id));
   }
   job.state = is_moving(*state) ? JobState::stopping : *state;  // where it was to go is not in the row
   job.state_since = job.waiting_since = job.accounted = Instant{row.state_since_us};

@@ -121,8 +121,8 @@ store::JobRow member_row(const store::JobRow& group, JobId member);
 inline bool is_group(const store::JobRow& row) { return row.extra_json.starts_with('{'); }
 // The members of a group as its row keeps them.
 std::string members_text(const Group& group);
-// As they were when the row was written; `group` needs its size.
-void read_members_text(const std::string& text, Group& group);
+// As they were when the row was written; `group` needs its size if none has come up. False: the text is damaged.
+bool read_members_text(const std::string& text, Group& group);
 
 // The submission of a job that the core knows, which was readable when the job was accepted. Valid until the job's end
 // is durable.

@@ -81,6 +81,9 @@ void Logic::restore(const store::Loaded& loaded, Instant now) {
   drains_.restore(loaded.settings, now);
   profiles_.costs().restore(loaded.settings);
   Restart(core_, book_, profiles_, agents_, recorder_, engine_, requeues_).restore(loaded, now);
+  for (const Job& job : core_.jobs()) {
+    if (job.group) numbers_.skip(member_id(job.request.id, job.group->size - 1).value);
+  }
   submissions_.restore(loaded.keys, now);
   policies_.restore(loaded, now);
 }

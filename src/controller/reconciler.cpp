@@ -143,7 +143,9 @@ void Reconciler::settle_missing_part(JobEntry& entry, const Job& job, const stor
     is_being_ended(job.state) ? orders_.repeat(id, job.attempt, job.state) : orders_.stop_rest(id, job.attempt);
   } else if (!is_held) {
     const bool may_have_run = entry.gang->has_begun() || is_restored;
-    may_have_run ? lose_part(entry, job, placement.rank, now) : orders_.repeat(id, job.attempt, JobState::starting);
+    if (may_have_run) return lose_part(entry, job, placement.rank, now);
+    entry.gang->miss(placement.rank);
+    orders_.repeat(id, job.attempt, JobState::starting);
   }
 }
 

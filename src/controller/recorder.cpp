@@ -33,6 +33,12 @@ const char* event_kind(RecordKind kind) {
   return "";
 }
 
+// The job that a record is about; null: its slot belongs to another one already.
+const Job* subject_of(const Core& core, const Record& record) {
+  const bool is_there = record.job.valid() && core.jobs().contains(record.index);
+  return is_there && core.job(record.index).request.id == record.job ? &core.job(record.index) : nullptr;
+}
+
 // Which job has not succeeded that this one was to start after.
 std::string dependency_text(const JobBook& book, const wire::JobSpec& spec) {
   for (const std::int64_t id : spec.after) {
@@ -120,6 +126,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     JobEntry* entry = record.job.valid() ? book_.find(record.job) : nullptr;
     if (!entry && record.kind == RecordKind::job_submitted) entry = add_member(core, record);
     count(record, entry != nullptr);
+    if (const Job* job = entry ? subject_of(core, record) : nullptr) totals_.note(record, *job);
     if (record.job.valid() && !entry) continue;  // refused in the meantime
     // A policy may make the same request every second: it is recorded once, until the job's state changes.
     if (record.kind == RecordKind::decision_refused && entry &&
@@ -157,16 +164,6 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
   write_groups(core, records);
   return false;
 }
-
-namespace {
-
-// The job that a record is about; null: its slot belongs to another one already.
-const Job* subject_of(const Core& core, const Record& record) {
-  const bool is_there = record.job.valid() && core.jobs().contains(record.index);
-  return is_there && core.job(record.index).request.id == record.job ? &core.job(record.index) : nullptr;
-}
-
-}  // namespace
 
 // A member of a group has come up. Null: it is none, or its group was refused in the meantime.
 JobEntry* Recorder::add_member(const Core& core, const Record& record) {

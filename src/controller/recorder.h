@@ -11,6 +11,7 @@
 
 #include "controller/incarnations.h"
 #include "controller/interruption_costs.h"
+#include "controller/metrics.h"
 #include "controller/outside.h"
 #include "engine/engine.h"
 #include "engine/progress.h"
@@ -51,6 +52,7 @@ class Recorder : public Journal {
   bool has_work() const { return in_flight_ || !is_empty(pending_) || !waiters_.empty(); }
   bool is_refusing() const { return failed_.has_value(); }  // the last commit failed
   const Error& failure() const { return failed_->error(); }
+  const JobTotals& totals() const { return totals_; }     // since the controller started
   Instant committed_at() const { return committed_at_; }  // when the last commit ended, successfully or not
   Instant retry_at() const { return failed_ && !in_flight_ ? retry_at_ : Instant::never(); }
 
@@ -85,6 +87,7 @@ class Recorder : public Journal {
   std::optional<Status> failed_;
   Instant retry_at_;
   Instant committed_at_;
+  JobTotals totals_;
   Progress progress_{100, Duration::whole_seconds(1)};
   std::optional<Error> standstill_;
 };

@@ -15,9 +15,11 @@ class TurnTimes {
   void add(Duration time) {
     latest_[count_++ % latest_.size()] = time;
     max_ = std::max(max_, time);
+    sum_ = sum_ + time;
   }
   std::size_t count() const { return count_; }
   Duration max() const { return max_; }  // since the start
+  Duration sum() const { return sum_; }  // likewise
   // Of the latest 4,096 turns.
   Duration quantile(double q) const {
     std::vector<Duration> times(latest_.begin(),
@@ -31,7 +33,7 @@ class TurnTimes {
  private:
   std::array<Duration, 4096> latest_{};
   std::size_t count_ = 0;
-  Duration max_;
+  Duration max_, sum_;
 };
 
 }  // namespace sl::controller

@@ -111,7 +111,7 @@ json::value reason_of_end(const store::JobRow& row) {
 json::value members_view(const store::JobRow& row) {
   if (!is_group(row)) return nullptr;
   Group group;
-  read_members_text(row.extra_json, group);
+  if (!read_members_text(row.extra_json, group)) return nullptr;
   const std::int64_t total = std::accumulate(group.by_state.begin(), group.by_state.end(), group.to_come.count());
   using enum JobState;
   const std::int64_t waiting = group.to_come.count() + group.in(pending) + group.in(held);

@@ -57,6 +57,7 @@ class Continuation {
   struct Running {
     JobId id;
     std::size_t of = 0;  // position in Present::jobs: its own, or its group's if it comes up in this future
+    std::optional<std::size_t> group = {};  // likewise, of the group whose member it is
     Training training;
     bool is_endless = false;
     bool is_stopped_for_good = false;  // its time limit, or a cancellation
@@ -75,6 +76,8 @@ class Continuation {
     const JobIndex index = core_.find(job.request.id);
     const double left_s = settings_.left_s[at];
     set_up(trainings_[at], job.request.id, at, left_s);
+    const std::size_t group = present_.find(job.request.member_of);
+    if (group < present_.jobs.size()) trainings_[at].group = group;
     if (!index.valid()) return begin_unseen(at);
     note_position(index, at);
     const Running& running = trainings_[at];
@@ -104,6 +107,7 @@ class Continuation {
     const std::size_t group = positions_[core_.find(request.member_of).value], at = trainings_.size();
     const auto& draw = settings_.left_s_of_member;
     set_up(trainings_.emplace_back(), request.id, group, draw ? draw(group, at) : settings_.left_s[group]);
+    trainings_[at].group = group;
     note_position(index, at);
   }
   // It runs beside others on their GPUs, which a core that is being restored cannot know.
@@ -231,13 +235,15 @@ class Continuation {
     const auto& model = present_.jobs[trainings_[at].of].request.model;
     return model && model->restart_cost ? *model->restart_cost : stop_takes;
   }
+  void note_start(Future::Of& of, const Allocation& gpus) const {
+    if (!of.start.is_never()) return;
+    of.start = now_;
+    of.server = gpus.empty() ? ServerIndex() : gpus.parts().front().server;
+    of.gpus = gpus.count();
+  }
   void start(std::size_t at, const Command& command, Duration takes) {
-    Future::Of& of = future_.jobs[trainings_[at].of];
-    if (of.start.is_never() && !present_.jobs[trainings_[at].of].allocation.count()) {
-      of.start = now_;
-      of.server = command.gpus.empty() ? ServerIndex() : command.gpus.parts().front().server;
-      of.gpus = command.gpus.count();
-    }
+    if (at < future_.jobs.size() && !present_.jobs[at].allocation.count()) note_start(future_.jobs[at], command.gpus);
+    if (const auto group = trainings_[at].group) note_start(future_.jobs[*group], command.gpus);
     core_.apply(AttemptStarted{command.job, command.attempt, command.index}, now_, effects_);
     go_on(at, command.gpus, now_ + takes);
   }

@@ -39,6 +39,12 @@ class Live {
     core_.apply(JobSubmitted{std::move(request), held}, now, effects_);
   }
   void submit(int gpus, double length_s) { submit(request(gpus, length_s)); }
+  void submit_group(int gpus, double length_s, std::int64_t members, int max_running = 0) {
+    JobRequest group = request(gpus, length_s);
+    for (std::int64_t place = 0; place < members; ++place)
+      lengths[member_id(group.id, place)] = Duration::seconds(length_s);
+    core_.apply(JobSubmitted{std::move(group), false, members, max_running}, now, effects_);
+  }
 
   // Lets time pass up to `until`, and no further than the last end.
   void run(Instant until) {
@@ -127,6 +133,49 @@ TEST(Continuation, goes_on_from_any_moment_as_the_original_does_under_every_poli
     }
   }
   EXPECT_GE(policies_tried, 3);
+}
+
+// The members of a group have one length.
+TEST(Continuation, groups_and_jobs_that_wait_for_others_go_on_as_in_the_original) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed);
+    Live live("fifo", 3, 4);
+    std::map<JobId, std::int64_t> groups;
+    for (int i = 0; i < 20; ++i) {
+      const int gpus = static_cast<int>(random.integer(1, 4));
+      const auto length_s = static_cast<double>(random.integer(20, 900));
+      const JobId last(static_cast<std::int64_t>(live.lengths.size()));
+      JobRequest request = live.request(gpus, length_s);
+      if (random.chance(0.3)) {
+        live.lengths.erase(request.id);
+        groups[request.id] = random.integer(1, 30);
+        live.submit_group(gpus, length_s, groups[request.id], static_cast<int>(random.integer(0, 3)));
+      } else {
+        auto prerequisites = std::make_shared<Prerequisites>();
+        if (random.chance(0.3) && last.value > 0) prerequisites->after = {JobId(random.integer(1, last.value))};
+        if (random.chance(0.3)) prerequisites->not_before = live.now + Duration::whole_seconds(random.integer(1, 999));
+        request.prerequisites = std::move(prerequisites);
+        live.submit(std::move(request));
+      }
+      live.run(live.now + Duration::whole_seconds(random.integer(0, 40)));
+    }
+    const Present present = forecast::copy_of(live.core(), live.now);
+    const Future future = continued(present, "fifo", left_s(present, live));
+    live.run(Instant::never());
+    for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+      const Job& job = present.jobs[at];
+      const JobId id = job.request.id;
+      Instant starts = live.started[id], ends = live.finished[id];
+      for (std::int64_t place = 0; job.group && place < groups[id]; ++place) {
+        ends = std::max(ends, live.finished[member_id(id, place)]);
+        const Instant start = live.started[member_id(id, place)];
+        if (start > present.now) starts = starts.happened() ? std::min(starts, start) : start;
+      }
+      ASSERT_EQ(future.jobs[at].finish, ends) << "seed " << seed << " job " << id.value;
+      if (job.allocation.empty() && starts.happened())
+        ASSERT_EQ(future.jobs[at].start, starts) << seed << " " << id.value;
+    }
+  }
 }
 
 TEST(Continuation, every_policy_brings_all_jobs_to_their_end) {
@@ -230,6 +279,8 @@ TEST(Copy, of_a_job_has_every_fact) {
   job.telemetry = std::make_unique<JobTelemetry>();
   job.telemetry->loss_by_epoch = {3, 2};
   job.run_by_gpu_type = std::make_unique<std::vector<GpuTypeTime>>(1);
+  job.group = std::make_unique<Group>();
+  job.group->size = 5, job.group->in(JobState::failed) = 2;
   job.annotation = 2.5;
   job.run = job.run_at_promotion = Duration{8};
   job.attained_gpu_us = job.attained_at_promotion_gpu_us = 9;
@@ -245,6 +296,7 @@ TEST(Copy, of_a_job_has_every_fact) {
   EXPECT_EQ(*copy.frozen_on, *job.frozen_on);
   EXPECT_EQ(copy.telemetry->loss_by_epoch, job.telemetry->loss_by_epoch);
   EXPECT_EQ(copy.run_by_gpu_type->size(), 1U);
+  EXPECT_EQ(std::tie(copy.group->size, copy.group->by_state), std::tie(job.group->size, job.group->by_state));
 }
 
 }  // namespace

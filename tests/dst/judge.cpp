@@ -341,10 +341,13 @@ void Judge::suspend_answered(std::int64_t job, const Result<JobId>& answer) cons
 void Judge::priority_answered(std::int64_t job, int priority) const {
   const Life* life = find(job);
   if (!life) return;
-  std::vector<int> asked = truth_.priorities.at(job);
-  const auto of_group = truth_.priorities.find(life->row.group_id);  // its members have what the group is given
-  if (of_group != truth_.priorities.end()) asked.insert(asked.end(), of_group->second.begin(), of_group->second.end());
-  require(std::find(std::find(asked.begin(), asked.end(), priority), asked.end(), life->row.priority) != asked.end(),
+  const std::vector<int>& asked = truth_.priorities.at(job);
+  const auto of_group = truth_.priorities.find(life->row.group_id);  // a group's change is one of its members too
+  const bool by_group =
+      of_group != truth_.priorities.end() &&
+      std::find(of_group->second.begin(), of_group->second.end(), life->row.priority) != of_group->second.end();
+  require(by_group || std::find(std::find(asked.begin(), asked.end(), priority), asked.end(), life->row.priority) !=
+                          asked.end(),
           "job {} was promised priority {}, the database says {}", job, priority, life->row.priority);
 }
 

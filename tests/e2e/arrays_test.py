@@ -2,11 +2,13 @@
 """Jobs submitted as one, arrays and sweeps: their members, what people see of them and do to them, also over restarts."""
 
 import json
+import os
 import resource
+import subprocess
 import time
 import unittest
 
-from lab import FINISHED, LabTest, until
+from lab import FINISHED, PROGRAM, LabTest, until
 
 WAIT = 'until [ -e "{}" ]; do sleep 0.05; done'
 
@@ -76,7 +78,7 @@ class ArraysTest(LabTest):
         self.assertEqual(self.lab.submit("true", hold=True), group + 10_001)
 
     def test_people_see_one_line_and_can_look_closer(self):
-        group = self.lab.submit(WAIT.format(self.lab.folder / "go"), array="0-19", name="sweep")
+        group = self.lab.submit(WAIT.format(self.lab.folder / "go") + "; echo {index}", array="0-19", name="sweep")
         until(lambda: self.lab.job(group)["members"]["running"] == 4)
         listed = self.lab.cli("ls").stdout.splitlines()
         self.assertEqual(sum("sweep" in line for line in listed), 1, listed)
@@ -96,11 +98,13 @@ class ArraysTest(LabTest):
             arguments = [group] if command == "logs" else ["--array", "0-3", "--", "true"]
             refused = self.lab.cli(command, *arguments, check=False)
             self.assertIn("[group-has-no-output]", refused.stderr)
+        follow = subprocess.Popen([PROGRAM, "logs", "-f", f"{group}_19"], stdout=subprocess.PIPE, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url})
         missing = self.lab.cli("show", f"{group}_20", check=False)
         self.assertEqual(missing.returncode, 3)
         self.assertIn(f"there is no job {group}_20 [no-such-member]", missing.stderr)
         self.open("go")
         self.assertEqual(self.lab.finished(group)["state"], "succeeded")
+        self.assertEqual(follow.communicate(timeout=60)[0], "19\n", "who follows a member waits for it")
 
     def test_members_and_groups_can_be_cancelled_held_changed_and_retried(self):
         command = f'[ {{index}} != 2 ] || exit 1; {WAIT.format(self.lab.folder / "go")}'
