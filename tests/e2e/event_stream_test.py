@@ -88,6 +88,7 @@ class EventStreamTest(LabTest):
 
     def test_a_number_from_the_future_begins_anew(self):
         with Reader(self.lab, "?since=999999") as reader:
+            reader.wait(reader.messages, "the first message")
             event, number, _ = reader.messages()[0]
             self.assertEqual(event, "reset")
             self.assertLess(number, 999999)
