@@ -13,6 +13,7 @@
 #include "base/whole_number.h"
 #include "cli/commands.h"
 #include "cli/interventions.h"
+#include "cli/page_commands.h"
 #include "cli/research.h"
 #include "cli/usage.h"
 #include "net/url.h"
@@ -31,7 +32,7 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
-Cluster   status gpus events web servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set try check history undo)
+Cluster   status gpus events web whoami servers (ls drain undrain lost release rm) profile (run ls show import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times ranges speeds)  reproduce
 System    up controller (run replay) agent (run) version help
@@ -126,11 +127,12 @@ class CommandLine {
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
-  bool migrate_ = false, no_open_ = false;
+  bool migrate_ = false;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
   Interventions interventions_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  PageCommands page_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
@@ -330,11 +332,7 @@ void CommandLine::add_cluster_commands() {
       [this](const Context& context) { return list_events(context, name_, events_limit_); });
   events->add_option("job", name_, "5, last or a name: only its events");
   events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
-  CLI::App* page =
-      command(app_, "web", "The address of the web page, of a job's if it is named; opens it on a desktop.",
-              "  schedulearn web\n  schedulearn web 5\n", [this] { return web(context(), selectors_, !no_open_); });
-  page->add_option("jobs", selectors_, "5, last or a name");
-  page->add_flag("--no-open", no_open_, "only print the address");
+  page_.add_to(app_);
   CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, drain, undrain, lost, release, rm.");
   servers->require_subcommand(1);
   servers->fallthrough();

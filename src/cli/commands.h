@@ -75,8 +75,6 @@ int profile_rm(const Context& context, const std::string& family);
 int set_jobs(const Context& context, const std::vector<std::string>& selectors,
              const std::map<std::string, std::string>& change);
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
-// Prints the address of the web page, or of the pages of jobs; may open it in a browser.
-int web(const Context& context, const std::vector<std::string>& selectors, bool may_open);
 int why(const Context& context, const std::string& selector);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);

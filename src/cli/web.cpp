@@ -1,4 +1,4 @@
-// web: the address of the web page, opened in a browser if there is a desktop.
+// web: the address of the web page, opened in a browser if there is a desktop. whoami: as whom requests count.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -8,6 +8,8 @@
 #include <cstdlib>
 
 #include "cli/commands.h"
+#include "cli/page_commands.h"
+#include "cli/render.h"
 
 namespace sl::cli {
 namespace {
@@ -41,25 +43,71 @@ std::string without_slash(std::string text) {
   return text;
 }
 
-}  // namespace
+// "#sign-in=CODE": what an address ends with that signs a browser in once.
+Result<std::string> new_fragment(const Context& context) {
+  const Result<json::value> link = context.call("POST", "/api/v1/sessions/link", "{}");
+  if (!link.ok()) return link.error();
+  return text_at(*link, "fragment");
+}
 
-int web(const Context& context, const std::vector<std::string>& selectors, bool may_open) {
+Result<std::vector<std::string>> addresses_of(const Context& context, const std::vector<std::string>& selectors) {
   // Asked over its socket, the controller says where it listens.
   const Result<json::value> cluster = context.get("/api/v1/cluster");
-  if (!cluster.ok()) return fail(cluster.error());
+  if (!cluster.ok()) return cluster.error();
   const std::string address =
       without_slash(context.socket.empty() ? context.url : text_at(*cluster, "url", context.url)) + "/ui/";
+  if (selectors.empty()) return std::vector{address};
+  const auto ids = select_jobs(context, selectors);
+  if (!ids.ok()) return ids.error();
   std::vector<std::string> addresses;
-  if (selectors.empty()) addresses.push_back(address);
-  if (!selectors.empty()) {
-    const auto ids = select_jobs(context, selectors);
-    if (!ids.ok()) return fail(ids.error());
-    for (const std::int64_t id : *ids) addresses.push_back(address + "jobs/" + std::to_string(id));
+  for (const std::int64_t id : *ids) addresses.push_back(address + "jobs/" + std::to_string(id));
+  return addresses;
+}
+
+}  // namespace
+
+void PageCommands::add_to(CLI::App& app) {
+  CLI::App* web = command_(app, "web", "The address of the web page, of a job's if it is named; opens it on a desktop.",
+                           "  schedulearn web\n  schedulearn web 5\n  schedulearn web --link\n",
+                           [this] { return print(context_()); });
+  web->add_option("jobs", selectors_, "5, last or a name");
+  web->add_flag("--no-open", no_open_, "only print the address");
+  web->add_flag("--link", signs_in_,
+                "an address that signs a browser in as you: once, within five minutes; the default with a token");
+  command_(app, "whoami", "As whom the controller sees you.", "  schedulearn whoami\n",
+           [this] { return who(context_()); });
+}
+
+int PageCommands::print(const Context& context) const {
+  auto addresses = addresses_of(context, selectors_);
+  if (!addresses.ok()) return fail(addresses.error());
+  for (std::string& address : *addresses) {
+    if (signs_in_ || !context.token.empty()) {
+      const auto fragment = new_fragment(context);
+      if (!fragment.ok()) return fail(fragment.error());
+      address += *fragment;
+    }
+    std::printf("%s\n", address.c_str());
   }
-  for (const std::string& each : addresses) std::printf("%s\n", each.c_str());
   std::fflush(stdout);
-  if (may_open && context.interactive && addresses.size() == 1 && has_desktop() && !open_browser(addresses.front()))
+  if (!no_open_ && context.interactive && addresses->size() == 1 && has_desktop() && !open_browser(addresses->front()))
     std::fprintf(stderr, "no browser could be opened\n");
+  return 0;
+}
+
+int PageCommands::who(const Context& context) {
+  const Result<json::value> self = context.get("/api/v1/whoami");
+  if (!self.ok()) return fail(self.error());
+  if (context.as_json) {
+    context.print_json(*self);
+    return 0;
+  }
+  const std::string user = text_at(*self, "user");
+  if (context.plain || context.quiet) {
+    std::printf("%s\n", user.c_str());
+    return 0;
+  }
+  std::printf("%s (%s)\n", user.c_str(), text_at(*self, "role").c_str());
   return 0;
 }
 

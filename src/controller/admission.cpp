@@ -9,14 +9,6 @@
 namespace sl::controller {
 namespace {
 
-// Compares in a time that does not reveal where two secrets differ.
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
-
 std::string look_up(uid_t user) {
   passwd entry{};
   passwd* found = nullptr;
@@ -30,10 +22,16 @@ bool is_same_origin(const std::string& origin, const net::Authority& host) {
   return url.ok() && origin.starts_with("http://") && net::Authority{url->host, url->port} == host;
 }
 
+// A code is only good for signing in.
+bool signs_in(const net::Request& head) { return head.method == "POST" && head.path == "/api/v1/sessions"; }
+
 }  // namespace
 
-Admission::Admission(std::string listen_address, std::string token, uid_t own_user)
-    : only_loopback_(net::is_loopback(listen_address)), token_(std::move(token)), own_user_(own_user) {}
+Admission::Admission(std::string listen_address, std::string token, uid_t own_user, const BrowserSessions& sessions)
+    : only_loopback_(net::is_loopback(listen_address)),
+      token_(std::move(token)),
+      own_user_(own_user),
+      sessions_(sessions) {}
 
 Status Admission::check_place(const net::Request& head) const {
   const std::string text = head.header("host").value_or("");
@@ -48,7 +46,9 @@ Status Admission::check_place(const net::Request& head) const {
 Result<Identity> Admission::identify(const net::Request& head) {
   if (Status place = check_place(head); !place.ok()) return place.error();
   const auto host = net::parse_authority(head.header("host").value_or(""));
-  Result<Identity> identity = who(head, host && net::is_loopback(host->host));
+  auto signed_in = signs_in(head) ? sessions_.maker_of_code(head) : std::nullopt;
+  if (!signed_in) signed_in = sessions_.find(head);
+  Result<Identity> identity = signed_in ? std::move(*signed_in) : who(head, host && net::is_loopback(host->host));
   const auto named = head.header("x-schedulearn-user");
   if (!identity.ok() || !named) return identity;
   if (Status may = may_act_for(*identity, *named); !may.ok()) return may.error();

@@ -5,6 +5,7 @@
 //                       process sends the request. The controller's own user and root may do anything.
 //   The token           required from all others. Together with the kernel's word it allows that user; alone, its
 //                       holder acts as the controller's own user.
+//   A browser's session in place of the token: whoever signed in (browser_sessions.h). Its code, once, to sign in with.
 //
 // Pages of other origins and names that were rebound to this machine are refused first.
 #pragma once
@@ -15,20 +16,16 @@
 #include <string>
 
 #include "base/result.h"
+#include "controller/browser_sessions.h"
+#include "controller/identity.h"
 #include "net/http.h"
 
 namespace sl::controller {
 
-struct Identity {
-  std::string user;
-  bool is_admin = false;  // root or the controller's user: may act for others and see their data
-  bool may_see(const std::string& owner) const { return is_admin || user == owner; }
-};
-
 class Admission {
  public:
   // `listen_address`: if it is loopback, requests must name a loopback Host. `token`: empty for none.
-  Admission(std::string listen_address, std::string token, uid_t own_user);
+  Admission(std::string listen_address, std::string token, uid_t own_user, const BrowserSessions& sessions);
 
   // Errors: "wrong-host", "foreign-origin", "token-required", "wrong-token", "not-your-name".
   Result<Identity> identify(const net::Request& head);
@@ -42,6 +39,7 @@ class Admission {
   bool only_loopback_;
   std::string token_;
   uid_t own_user_;
+  const BrowserSessions& sessions_;
   std::map<uid_t, std::string> names_;  // looked up once each
 };
 

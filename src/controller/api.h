@@ -7,6 +7,7 @@
 //   api_logs.cpp    output of jobs, likewise
 //   api_event_stream.cpp  events as they happen
 //   api_forecasts.cpp  what is expected
+//   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
 #include <boost/json.hpp>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "controller/admission.h"
+#include "controller/browser_sessions.h"
 #include "controller/forecasts.h"
 #include "controller/history.h"
 #include "controller/logic.h"
@@ -32,12 +34,13 @@ class Api {
  public:
   using Post = std::function<void(std::function<void()>)>;
   // `post` runs work on the core's thread later; any thread may call it.
-  Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, std::function<Instant()> clock,
-      Post post)
+  Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, BrowserSessions& sessions,
+      std::function<Instant()> clock, Post post)
       : logic_(logic),
         history_(history),
         retention_(retention),
         forecasts_(forecasts),
+        sessions_(sessions),
         clock_(std::move(clock)),
         post_(std::move(post)) {
     add_routes();
@@ -135,6 +138,10 @@ class Api {
   void remove_profile(Call call);
   void list_estimates(Call call);
   void try_policies(Call call);
+  void who_am_i(Call call);
+  void begin_session(Call call);
+  void end_session(Call call);
+  void make_link(Call call);
   void list_events(Call call);
   void stream_events(Call call);
   void legacy_create(Call call);
@@ -178,6 +185,7 @@ class Api {
   History& history_;
   const Retention& retention_;
   Forecasts& forecasts_;
+  BrowserSessions& sessions_;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

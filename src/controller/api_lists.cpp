@@ -214,20 +214,22 @@ void Api::list_jobs(Call call) {
   const auto limit = call.number("limit", 100, 1, 100'000);
   const auto cursor = call.number("cursor", newest.value, 0, newest.value);
   auto filter = parse_filter(call.request);
+  auto fields = JobFields::parse(call.request.parameter("fields").value_or(""));
   if (!limit.ok()) return call.fail(limit.error());
   if (!cursor.ok()) return call.fail(cursor.error());
   if (!filter.ok()) return call.fail(filter.error());
+  if (!fields.ok()) return call.fail(fields.error());
   auto pages = std::make_shared<JobPages>();
   pages->filter = std::move(*filter);
   pages->limit = static_cast<std::size_t>(*limit);
   if (*cursor > 0) pages->before = pages->last = JobId(*cursor);
   pages->text = list_opening();
   const auto line = std::make_shared<Line>(logic_, call.now);
-  pages->now_text = [this, call, line](const JobEntry& entry) {
-    return job_text(logic_, entry, call.now, call.may_see(entry), line.get());
+  pages->now_text = [this, call, line, fields = *fields](const JobEntry& entry) {
+    return job_text(logic_, entry, call.now, call.may_see(entry), line.get(), fields);
   };
-  pages->past_text = [identity = call.identity](const JobEntry& entry) {
-    return past_job_text(entry, identity.may_see(entry.row.user));
+  pages->past_text = [identity = call.identity, fields = *fields](const JobEntry& entry) {
+    return past_job_text(entry, identity.may_see(entry.row.user), fields);
   };
   count_jobs(logic_.book(), history_, pages->filter, [this, call, pages](const Result<std::int64_t>& total) {
     if (!total.ok()) return call.fail(total.error());

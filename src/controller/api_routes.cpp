@@ -49,7 +49,8 @@ void Api::add_routes() {
   add("GET", "/healthz", "whether the controller is alive; needs no identity", &Api::healthz);
   add("GET", "/readyz", "whether submissions are accepted", &Api::healthz);
   add("GET", "/api/v1", "this list", &Api::list_routes);
-  add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs, {"state", "user", "q", "limit", "cursor"});
+  add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs,
+      {"state", "user", "q", "fields", "limit", "cursor"});
   add("POST", "/api/v1/jobs", "submit a job", &Api::create_job, {"dry_run"});
   add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job, {"fresh_ms"});
   add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs or time limit", &Api::edit_job);
@@ -91,6 +92,10 @@ void Api::add_routes() {
   add("GET", "/api/v1/profiles/{family}", "one profile", &Api::get_profile);
   add("DELETE", "/api/v1/profiles/{family}", "delete a profile", &Api::remove_profile);
   add("GET", "/api/v1/estimates", "how often the ranges held that were shown", &Api::list_estimates);
+  add("GET", "/api/v1/whoami", "as whom this request counts", &Api::who_am_i);
+  add("POST", "/api/v1/sessions", "sign a browser in", &Api::begin_session);
+  add("DELETE", "/api/v1/sessions", "sign it out", &Api::end_session);
+  add("POST", "/api/v1/sessions/link", "a code that signs a browser in once", &Api::make_link);
   add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
   add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
   add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);

@@ -52,10 +52,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
         forecasts_(
             *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
+        browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
-            *logic_, *history_, retention_, forecasts_, [this] { return clock_.now(); },
+            *logic_, *history_, retention_, forecasts_, browser_sessions_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
-        admission_(settings_.listen_address, settings_.token, ::geteuid()) {
+        admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -243,6 +244,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
   Forecasts forecasts_;
+  BrowserSessions browser_sessions_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it
   std::mutex sockets_mutex_;

@@ -64,8 +64,9 @@ class StoredPast : public Past {
         retention_({}, logic_, history_, [this] { return clock_.now(); }),
         forecasts_(
             logic_, {}, {}, [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
+        sessions_("", [this] { return clock_.now(); }),
         api_(
-            logic_, history_, retention_, forecasts_, [this] { return clock_.now(); },
+            logic_, history_, retention_, forecasts_, sessions_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
   }
@@ -90,7 +91,8 @@ class StoredPast : public Past {
   Logic logic_;
   History history_;
   Retention retention_;
-  Forecasts forecasts_;  // never started: nothing happens any more
+  Forecasts forecasts_;
+  BrowserSessions sessions_;  // nobody signs in to what has ended  // never started: nothing happens any more
   Api api_;
 };
 

@@ -189,13 +189,25 @@ json::object job_view(const Logic& logic, const JobEntry& entry, Instant now, bo
   return with_spec(live_frame(logic, entry, now, line), entry, may_see_env);
 }
 
-std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line) {
-  return wire::json_text(job_view(logic, entry, now, may_see_env, line));
+namespace {
+
+std::string fields_text(json::object job, const JobEntry& entry, bool may_see_env, const JobFields& fields) {
+  if (fields.need_spec()) job = with_spec(std::move(job), entry, may_see_env);
+  return wire::json_text(fields.of(std::move(job)));
 }
 
-std::string past_job_text(const JobEntry& entry, bool may_see_env) {
-  return wire::json_text(with_spec(job_frame(nullptr, entry, {}), entry, may_see_env));
+}  // namespace
+
+std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line,
+                     const JobFields& fields) {
+  return fields_text(live_frame(logic, entry, now, line), entry, may_see_env, fields);
 }
+
+std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFields& fields) {
+  return fields_text(job_frame(nullptr, entry, {}), entry, may_see_env, fields);
+}
+
+json::object job_frame_of_none() { return job_frame(nullptr, {}, {}); }
 
 json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env) {
   const Line line(logic, now);

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "controller/job_fields.h"
 #include "controller/logic.h"
 
 namespace sl::controller {
@@ -18,10 +19,13 @@ boost::json::object job_view(const Logic& logic, const JobEntry& entry, Instant 
                              const Line* line = nullptr);
 // With the measurements of its training (telemetry.h), which lists leave out.
 boost::json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env);
-// The same as job_view, as text.
-std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line);
+// Of job_view these fields, as text.
+std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line,
+                     const JobFields& fields = {});
 // The same of a job that has ended; any thread may ask.
-std::string past_job_text(const JobEntry& entry, bool may_see_env);
+std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFields& fields = {});
+// A job about which nothing is known: it has the keys that every job has.
+boost::json::object job_frame_of_none();
 // visit(server, index) for every server that is part of the cluster.
 template <typename Visit>
 void for_each_server(const Core& core, Visit visit) {

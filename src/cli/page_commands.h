@@ -1,0 +1,29 @@
+// web, whoami: the way from the command line to the web page, and as whom one gets there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/add_command.h"
+#include "cli/context.h"
+
+namespace sl::cli {
+
+class PageCommands {
+ public:
+  PageCommands(AddCommand command, std::function<Context()> context)
+      : command_(std::move(command)), context_(std::move(context)) {}
+  void add_to(CLI::App& app);
+
+ private:
+  int print(const Context& context) const;
+  static int who(const Context& context);
+
+  AddCommand command_;
+  std::function<Context()> context_;
+  std::vector<std::string> selectors_;
+  bool no_open_ = false, signs_in_ = false;
+};
+
+}  // namespace sl::cli

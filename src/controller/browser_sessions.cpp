@@ -1,0 +1,127 @@
+#include "controller/browser_sessions.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include <array>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/whole_number.h"
+
+namespace sl::controller {
+namespace {
+
+constexpr Duration session_length = Duration::whole_seconds(12 * 3600);
+constexpr Duration code_length = Duration::whole_seconds(300);
+constexpr std::size_t codes_most = 1000;
+constexpr const char* cookie_attributes = "; HttpOnly; SameSite=Strict";  // the path is that of the API, by default
+
+std::string hex(const unsigned char* bytes, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+std::string random_text() {
+  std::array<unsigned char, 20> bytes{};
+  SL_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "the kernel has entropy");
+  return hex(bytes.data(), bytes.size());
+}
+
+std::optional<std::string> cookie_of(const net::Request& head, const std::string& name) {
+  std::istringstream cookies(head.header("cookie").value_or(""));
+  for (std::string cookie; std::getline(cookies, cookie, ';');) {
+    cookie.erase(0, cookie.find_first_not_of(' '));
+    if (cookie.starts_with(name + "=")) return cookie.substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+Error no_sessions() {
+  return unavailable("no-sessions", "this controller has no token, so that nobody can sign in with it");
+}
+
+}  // namespace
+
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
+  return difference == 0;
+}
+
+BrowserSessions::BrowserSessions(std::string token, std::function<Instant()> clock)
+    : token_(std::move(token)),
+      clock_(std::move(clock)),
+      cookie_name_("schedulearn_" + (token_.empty() ? "" : proof("name").substr(0, 8))) {}
+
+std::string BrowserSessions::proof(const std::string& text) const {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  const auto* made = ::HMAC(EVP_sha256(), token_.data(), static_cast<int>(token_.size()),
+                            reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size);
+  SL_CHECK(made != nullptr, "SHA-256 is there");
+  return hex(digest.data(), size);
+}
+
+// The value of a cookie is USER:ROLE:EXPIRES:RANDOM:PROOF, the user percent-encoded.
+Result<BrowserSessions::Session> BrowserSessions::begin(const Identity& identity) const {
+  if (token_.empty()) return no_sessions();
+  const Instant expires = clock_() + session_length;
+  const std::string claim = fmt::format("{}:{}:{}:{}", net::percent_encode(identity.user),
+                                        identity.is_admin ? "admin" : "user", expires.us, random_text());
+  const std::string value = claim + ':' + proof("cookie " + claim);
+  return Session{fmt::format("{}={}; Max-Age={}{}", cookie_name_, value,
+                             static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes),
+                 proof("key " + value), expires};
+}
+
+std::optional<Identity> BrowserSessions::find(const net::Request& head) const {
+  const auto key = head.header("x-schedulearn-session");
+  const auto value = token_.empty() || !key ? std::nullopt : cookie_of(head, cookie_name_);
+  if (!value || !same_secret(*key, proof("key " + *value))) return std::nullopt;
+  const std::size_t last = value->rfind(':');
+  if (last == std::string::npos) return std::nullopt;
+  const std::string claim = value->substr(0, last);
+  if (!same_secret(value->substr(last + 1), proof("cookie " + claim))) return std::nullopt;
+  std::istringstream parts(claim);
+  std::string user, role, expires;
+  std::getline(parts, user, ':'), std::getline(parts, role, ':'), std::getline(parts, expires, ':');
+  if (Instant{parse_whole_number(expires).value_or(0)} <= clock_()) return std::nullopt;
+  return Identity{net::percent_decode(user, false), role == "admin"};
+}
+
+std::string BrowserSessions::ending_cookie() const { return cookie_name_ + "=; Max-Age=0" + cookie_attributes; }
+
+Result<BrowserSessions::Code> BrowserSessions::make_code(const Identity& identity) {
+  if (token_.empty()) return no_sessions();
+  const Instant now = clock_();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(codes_, [now](const auto& code) { return code.second.expires <= now; });
+  if (codes_.size() >= codes_most)
+    return unavailable("too-many-links", fmt::format("{} links have been made and not used", codes_.size()))
+        .hint("they expire within five minutes");
+  Code code{random_text(), now + code_length};
+  codes_[code.text] = {identity, code.expires};
+  return code;
+}
+
+std::optional<Identity> BrowserSessions::maker_of_code(const net::Request& head) const {
+  const auto text = head.header("x-schedulearn-code");
+  if (!text) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto at = codes_.find(*text);
+  if (at == codes_.end() || at->second.expires <= clock_()) return std::nullopt;
+  return at->second.identity;
+}
+
+bool BrowserSessions::spend_code(const net::Request& head) {
+  const auto text = head.header("x-schedulearn-code");
+  const std::lock_guard lock(mutex_);
+  return text && codes_.erase(*text) > 0;
+}
+
+}  // namespace sl::controller

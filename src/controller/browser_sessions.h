@@ -1,0 +1,73 @@
+// Browsers that have signed in. A session has two halves, and a request needs both:
+//
+//   cookie   HttpOnly and SameSite=Strict: no script can read it and no other site can have it sent. Browsers send it
+//            to every port of a host, though, so that it alone must open nothing.
+//   key      kept by the page for its origin, port included, and sent with each request in a header of its own, which
+//            no form and no link of another page can add.
+//
+// Both are made from the controller's token: nothing is stored, a session survives restarts of the controller, ends after
+// 12 hours, and all of them end when the token changes.
+//
+// A code signs one browser in without the token: `schedulearn web --link` puts it into an address. It works once, within
+// five minutes; a restart forgets it. Any thread may call; codes are guarded by a mutex.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "controller/identity.h"
+#include "net/http.h"
+
+namespace sl::controller {
+
+class BrowserSessions {
+ public:
+  struct Session {
+    std::string cookie;  // of a Set-Cookie header: name, value and attributes
+    std::string key;
+    Instant expires;
+  };
+  struct Code {
+    std::string text;
+    Instant expires;
+  };
+
+  // `token`: the controller's; empty: there are no sessions.
+  BrowserSessions(std::string token, std::function<Instant()> clock);
+
+  // Error "no-sessions" if this controller has no token.
+  Result<Session> begin(const Identity& identity) const;
+  // Whose session this request belongs to; nothing if a half is missing, forged or too old.
+  std::optional<Identity> find(const net::Request& head) const;
+  std::string ending_cookie() const;  // of the Set-Cookie header that makes a browser forget its half
+
+  // Error "no-sessions"; "too-many-links" while a thousand codes are unused.
+  Result<Code> make_code(const Identity& identity);
+  // Who made the code that this request carries; it can still be used.
+  std::optional<Identity> maker_of_code(const net::Request& head) const;
+  // From now on the code of this request is worth nothing. False if it already was, or if the request carries none.
+  bool spend_code(const net::Request& head);
+
+ private:
+  struct Made {
+    Identity identity;
+    Instant expires;
+  };
+  std::string proof(const std::string& text) const;  // what only this controller can compute from `text`
+
+  const std::string token_;
+  const std::function<Instant()> clock_;
+  const std::string cookie_name_;  // differs between controllers on one host
+  mutable std::mutex mutex_;
+  std::map<std::string, Made> codes_;
+};
+
+// Compares in a time that does not reveal where two secrets differ.
+bool same_secret(std::string_view a, std::string_view b);
+
+}  // namespace sl::controller
