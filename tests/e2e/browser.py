@@ -82,7 +82,7 @@ class Browser:
 class Page:
     def __init__(self, browser, session, width, height):
         self.browser, self.session = browser, session
-        self.requested, self.complaints = [], []
+        self.requested, self.complaints, self.traced = [], [], None
         browser.pages[session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -94,6 +94,10 @@ class Page:
     def hear(self, method, parameters):
         if method == "Network.requestWillBeSent":
             self.requested.append(parameters["request"]["url"])
+        if method == "Tracing.dataCollected" and self.traced is not None:
+            self.traced += parameters["value"]
+        if method == "Tracing.tracingComplete":
+            self.is_traced = True
         if method == "Runtime.exceptionThrown":
             details = parameters["exceptionDetails"]
             self.complaints.append(details.get("exception", {}).get("description") or details["text"])
@@ -166,6 +170,26 @@ class Page:
             code = {"Enter": 13, "Tab": 9, "Escape": 27, " ": 32}.get(name, ord(name.upper()) if len(name) == 1 else 0)
             self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text, windowsVirtualKeyCode=code)
             self.call("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
+
+    def frames(self, work):
+        """What drawing cost while work() was done, in milliseconds: (times between frames, times the page worked per frame)."""
+        self.traced, self.is_traced = [], False
+        self.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["devtools.timeline", "disabled-by-default-devtools.timeline"], "excludedCategories": ["*"]})
+        work()
+        self.call("Tracing.end")
+        while not self.is_traced:
+            self.browser.pump(1)
+        drawn = sorted(event["ts"] for event in self.traced if event["name"] == "AnimationFrame::Presentation")
+        mains = {(event["pid"], event["tid"]) for event in self.traced if event["name"] in ("UpdateLayoutTree", "FireAnimationFrame", "EventDispatch")}
+        tasks = [(event["ts"], event.get("tdur", event.get("dur", 0))) for event in self.traced if event["name"] == "RunTask" and (event["pid"], event["tid"]) in mains]
+        between = list(zip(drawn, drawn[1:]))
+        busy = [sum(length for begin, length in tasks if first <= begin < second) / 1000 for first, second in between]
+        return [(second - first) / 1000 for first, second in between], busy
+
+    def scroll(self, selector, distance, speed):
+        """As with a wheel or a finger: so many pixels, so many a second."""
+        point = self._point(f"document.querySelector({json.dumps(selector)})")
+        self.call("Input.synthesizeScrollGesture", x=point["x"], y=point["y"], yDistance=-distance, speed=speed, gestureSourceType="mouse")
 
     def picture(self, path):
         width, height = self.run("[innerWidth, Math.max(innerHeight, Math.min(2600, document.documentElement.scrollHeight))]")

@@ -3,11 +3,11 @@ import './app.css';
 import App from './App.svelte';
 import { live } from './lib/live.svelte';
 import { fixBase, router } from './lib/router.svelte';
-import { theme } from './lib/settings.svelte';
+import { session } from './lib/session.svelte';
 
 fixBase();
-theme.start();
 router.start();
+await session.signInByAddress();
 live.start();
 const target = document.getElementById('page');
 if (target) mount(App, { target });

@@ -8,6 +8,7 @@ export interface Draft {
   image: string;
   command: string;
   gpus: string;
+  servers: string;
   workdir: string;
   launch: string;
   priority: string;
@@ -24,6 +25,7 @@ export const emptyDraft: Draft = {
   image: '',
   command: '',
   gpus: '1',
+  servers: '',
   workdir: '',
   launch: 'none',
   priority: '',
@@ -46,6 +48,12 @@ function variables(text: string): [string, string][] {
     });
 }
 
+// What is no number is sent as it is: the controller says what is wrong with it.
+function numberOr(text: string): number | string {
+  const wanted = text.trim();
+  return /^-?\d+$/.test(wanted) ? Number(wanted) : wanted;
+}
+
 // Keys of a job file; those that say nothing are left out.
 export function bodyOf(draft: Draft): JobBody {
   const body: JobBody = { command: draft.command };
@@ -57,9 +65,10 @@ export function bodyOf(draft: Draft): JobBody {
   text('framework');
   text('image');
   text('workdir');
-  body.gpus = /^\d+$/.test(draft.gpus.trim()) ? Number(draft.gpus) : draft.gpus.trim();
+  body.gpus = numberOr(draft.gpus);
+  if (draft.servers.trim()) body.servers = numberOr(draft.servers);
   if (draft.launch !== 'none') body.launch = draft.launch;
-  if (draft.priority.trim()) body.priority = Number(draft.priority);
+  if (draft.priority.trim()) body.priority = numberOr(draft.priority);
   const time: JobBody = {};
   if (draft.time_limit.trim()) time.limit = draft.time_limit.trim();
   if (draft.estimate.trim()) time.estimate = draft.estimate.trim();
@@ -82,6 +91,7 @@ export function commandLineOf(draft: Draft): string {
   flag('--framework', body.framework);
   flag('--image', body.image);
   flag('--gpus', body.gpus);
+  flag('--servers', body.servers);
   flag('--workdir', body.workdir);
   flag('--launch', body.launch);
   flag('--priority', body.priority);
@@ -121,6 +131,7 @@ export function draftOf(spec: JobSpec): Draft {
       : spec.gpus.min === spec.gpus.max
         ? String(spec.gpus.max)
         : `${spec.gpus.min}..${spec.gpus.max}`,
+    servers: spec.servers > 1 ? String(spec.servers) : '',
     workdir: spec.workdir,
     launch: spec.launch,
     priority: spec.priority === 0 ? '' : String(spec.priority),

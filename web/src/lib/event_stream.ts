@@ -1,4 +1,4 @@
-// Server-sent events over fetch: unlike EventSource it can send a token, and notices a connection that went silent.
+// Server-sent events over fetch: unlike EventSource it can send headers, and notices a connection that went silent.
 
 export interface Message {
   id: string | null;
@@ -13,11 +13,13 @@ export class MessageReader {
   read(piece: string): Message[] {
     this.rest += piece;
     const messages: Message[] = [];
-    for (let end = this.rest.indexOf('\n\n'); end >= 0; end = this.rest.indexOf('\n\n')) {
-      const message = MessageReader.parse(this.rest.slice(0, end));
+    let begin = 0;
+    for (let end = this.rest.indexOf('\n\n'); end >= 0; end = this.rest.indexOf('\n\n', begin)) {
+      const message = MessageReader.parse(this.rest.slice(begin, end));
       if (message) messages.push(message);
-      this.rest = this.rest.slice(end + 2);
+      begin = end + 2;
     }
+    this.rest = this.rest.slice(begin);
     return messages;
   }
 

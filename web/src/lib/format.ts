@@ -39,13 +39,20 @@ export const plural = (value: number, noun: string): string => `${count(value)} 
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-// Local time; the day only if it is not the one of `now`.
+// How times are written; chosen in the settings.
+export const times = { areUtc: false };
+
+// Local time or UTC; the day only if it is not the one of `now`.
 export function clock(at: string | null | undefined, now = new Date()): string {
   if (!at) return dash;
-  const time = new Date(at);
-  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
-  const text = `${two(time.getHours())}:${two(time.getMinutes())}:${two(time.getSeconds())}`;
-  return time.toDateString() === now.toDateString() ? text : `${day} ${text}`;
+  const parts = (time: Date): number[] =>
+    times.areUtc
+      ? [time.getUTCFullYear(), time.getUTCMonth() + 1, time.getUTCDate(), time.getUTCHours(), time.getUTCMinutes(), time.getUTCSeconds()]
+      : [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes(), time.getSeconds()];
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts(new Date(at));
+  const today = parts(now);
+  const text = `${two(hour)}:${two(minute)}:${two(second)}${times.areUtc ? ' UTC' : ''}`;
+  return year === today[0] && month === today[1] && day === today[2] ? text : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
 // 8 of 10 such ranges hold.

@@ -6,12 +6,9 @@ test('pieces become lines with numbers', () => {
   const lines = new Lines();
   assert.equal(lines.add('hel', false), null);
   assert.equal(lines.unfinished().text, 'hel');
-  assert.deepEqual(lines.add('lo', true), {
-    number: 1,
-    spans: [{ text: 'hello', classes: '' }],
-    text: 'hello',
-    rewrites: 0
-  });
+  const line = lines.add('lo', true);
+  assert.deepEqual([line?.number, line?.rewrites, line?.text], [1, 0, 'hello']);
+  assert.deepEqual(line?.spans, [{ text: 'hello', classes: '' }]);
   assert.equal(lines.add('', true)?.text, '');
   assert.equal(lines.add('third', true)?.number, 3);
   assert.equal(lines.hasOpen, false);
@@ -44,4 +41,11 @@ test('looking at an open line does not change the colours of what follows', () =
   assert.equal(lines.unfinished().spans[0]?.classes, 't-fg1');
   assert.equal(lines.add('\x1b[0m', true)?.spans[0]?.classes, 't-fg1');
   assert.equal(lines.add('plain', true)?.spans[0]?.classes, '');
+});
+
+test('a colour goes on in the lines below until it is reset, also where those have none of their own', () => {
+  const lines = new Lines();
+  const made = ['\x1b[32mgreen', 'below', 'and below\x1b[0m', 'plain'].map((raw) => lines.add(raw, true));
+  assert.deepEqual(made.map((line) => line?.spans[0]?.classes), ['t-fg2', 't-fg2', 't-fg2', '']);
+  assert.deepEqual(made.map((line) => line?.text), ['green', 'below', 'and below', 'plain']);
 });

@@ -1,21 +1,38 @@
 // Puts pieces of output together to lines. Of a line that carriage returns rewrite for hours only the last state is kept.
-import { collapse, TerminalText, type Span } from './terminal_text';
+// A line costs little until it is looked at: there may be a million.
+import { collapse, isObeyed, plain, TerminalText, type Span, type Style } from './terminal_text';
 
-export interface Line {
-  number: number; // 0: a remark of ours
-  spans: Span[];
-  text: string;
-  rewrites: number; // how often a carriage return overwrote it
+export class Line {
+  constructor(
+    readonly number: number, // from 1 in each attempt; 0: a remark of ours
+    private readonly raw: string,
+    private readonly style: Style = plain, // at its beginning
+    readonly rewrites = 0 // how often a carriage return overwrote it
+  ) {}
+
+  get spans(): Span[] {
+    return new TerminalText(this.style).line(this.raw);
+  }
+
+  get text(): string {
+    if (!isObeyed(this.raw)) return this.raw;
+    return this.spans.map(({ text }) => text).join('');
+  }
+
+  get length(): number {
+    return this.raw.length;
+  }
 }
 
 export class Lines {
-  private terminal = new TerminalText();
+  private style = plain;
   private open = ''; // what has come of the line that is not complete yet
   private rewrites = 0;
   private number = 0;
 
   // The line that this piece completes, if it does.
   add(piece: string, isComplete: boolean): Line | null {
+    if (isComplete && this.open === '' && !isObeyed(piece)) return new Line(++this.number, piece, this.style);
     const raw = this.open + piece;
     const { text, rewrites } = collapse(raw);
     this.rewrites += rewrites;
@@ -25,7 +42,11 @@ export class Lines {
 
   // Ends the open line, even an empty one.
   end(): Line {
-    const line = this.render(this.terminal, ++this.number);
+    const line = this.unfinished();
+    const terminal = new TerminalText(this.style);
+    terminal.line(this.open);
+    this.style = terminal.style;
+    this.number += 1;
     this.open = '';
     this.rewrites = 0;
     return line;
@@ -37,11 +58,6 @@ export class Lines {
 
   // The open line as it looks now.
   unfinished(): Line {
-    return this.render(this.terminal.copy(), this.number + 1);
-  }
-
-  private render(terminal: TerminalText, number: number): Line {
-    const spans = terminal.line(collapse(this.open).text);
-    return { number, spans, text: spans.map(({ text }) => text).join(''), rewrites: this.rewrites };
+    return new Line(this.number + 1, collapse(this.open).text, this.style, this.rewrites);
   }
 }

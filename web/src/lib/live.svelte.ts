@@ -1,11 +1,11 @@
 // The one stream of events of this tab. Whoever shows something registers for what concerns it and reads it again then.
 // A hidden tab lets go of its connection (a browser has few per server) and continues where it was.
-import { apiUrl, headers, problemOf, Refused } from './client';
+import { problemOf, send } from './client';
 import { readStream, type Message } from './event_stream';
 import type { ClusterEvent, Problem } from './types';
 
-// `begin`: a connection stands, anything may have changed. `sample`: measurements may have.
-export type Notice = { type: 'begin' } | { type: 'sample' } | { type: 'event'; event: ClusterEvent };
+// `begin`: a connection stands, anything may have changed. `sample`: measurements may have. `lost`: there is none.
+export type Notice = { type: 'begin' | 'sample' | 'lost' } | { type: 'event'; event: ClusterEvent };
 
 const silenceMs = 20_000; // the controller speaks every 5 s
 const waitsMs = [300, 700, 1500, 3000, 5000];
@@ -47,19 +47,19 @@ class Live {
     const stop = new AbortController();
     this.stop = stop;
     try {
-      const response = await fetch(apiUrl('events/stream'), {
-        headers: headers(this.seen === null ? {} : { 'Last-Event-ID': this.seen }),
-        cache: 'no-store',
+      const response = await send('GET', 'events/stream', {
+        headers: this.seen === null ? {} : { 'Last-Event-ID': this.seen },
         signal: stop.signal
       });
-      if (!response.ok) throw new Refused((await response.json()) as Problem);
       await readStream(response, (message) => this.hear(message), silenceMs, stop);
     } catch (error) {
       this.problem = problemOf(error);
     }
     if (this.stop !== stop) return; // another connection has taken over
     const isRefused = this.problem?.status === 401 || this.problem?.status === 403;
+    const wasLive = this.state === 'live';
     this.state = isRefused ? 'refused' : 'lost';
+    if (wasLive) this.tell({ type: 'lost' }); // what is shown asks once more, and is then marked as old
     const wait = waitsMs[Math.min(this.failures++, waitsMs.length - 1)] ?? 5000;
     this.retry = setTimeout(() => void this.connect(), isRefused ? 30_000 : wait);
   }

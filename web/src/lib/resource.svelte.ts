@@ -6,7 +6,16 @@ import type { Problem } from './types';
 
 const pauseMs = 250; // between two loads: many events may come at once
 
-export class Resource<T> {
+// What a card needs to know of what it shows.
+export interface Loaded<T> {
+  readonly data: T | undefined;
+  readonly problem: Problem | null;
+  readonly loadedAt: number;
+  readonly isOld: boolean;
+  refresh(): void;
+}
+
+export class Resource<T> implements Loaded<T> {
   data = $state.raw<T | undefined>(undefined);
   problem = $state.raw<Problem | null>(null);
   loadedAt = $state(0);
@@ -27,7 +36,11 @@ export class Resource<T> {
         this.load();
       }
     });
-    $effect(() => live.listen((notice) => (notice.type === 'begin' || concerns(notice)) && this.refresh()));
+    $effect(() =>
+      live.listen((notice) => {
+        if (notice.type === 'begin' || notice.type === 'lost' || concerns(notice)) this.refresh();
+      })
+    );
     $effect(() => () => this.close());
   }
 

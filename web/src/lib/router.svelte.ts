@@ -5,6 +5,7 @@ const base = new URL(document.baseURI);
 class Router {
   path = $state(''); // "jobs/5"
   query = $state.raw(new URLSearchParams());
+  hash = $state(''); // "#L12"
 
   constructor() {
     this.read();
@@ -12,6 +13,7 @@ class Router {
 
   start(): void {
     window.addEventListener('popstate', () => this.read());
+    window.addEventListener('hashchange', () => this.read());
     document.addEventListener('click', (click) => this.follow(click));
   }
 
@@ -28,20 +30,21 @@ class Router {
     }
   }
 
-  // Changes only the query; empty values are left out.
-  choose(changes: Record<string, string>): void {
+  // Changes only the query; empty values are left out. The part after # stays only if it is given.
+  choose(changes: Record<string, string>, hash = ''): void {
     const query = new URLSearchParams(this.query);
     for (const [name, value] of Object.entries(changes)) {
       if (value) query.set(name, value);
       else query.delete(name);
     }
     const text = query.toString();
-    this.go(`${base.pathname}${this.path}${text ? `?${text}` : ''}`, true);
+    this.go(`${base.pathname}${this.path}${text ? `?${text}` : ''}${hash}`, true);
   }
 
   private read(): void {
     this.path = this.pathOf(new URL(location.href));
     this.query = new URLSearchParams(location.search);
+    this.hash = location.hash;
   }
 
   private pathOf(url: URL): string {

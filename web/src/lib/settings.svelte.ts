@@ -1,56 +1,102 @@
-// What this browser remembers: the theme, and whether single keys are shortcuts.
+// What this browser remembers. A browser may forbid it: then nothing is lost but the memory.
+import { times as timesOfFormat } from './format';
 
-function remembered(key: string): string | null {
+export function remembered(key: string): string | null {
   try {
     return localStorage.getItem(key);
   } catch {
-    return null; // a browser may forbid it
+    return null;
   }
 }
 
-export function remember(key: string, value: string): void {
+export function remember(key: string, value: string | null): void {
   try {
-    localStorage.setItem(key, value);
+    if (value === null) localStorage.removeItem(key);
+    else localStorage.setItem(key, value);
   } catch {
-    // nothing is lost but the memory
+    // as if it had never been chosen
   }
 }
 
-export { remembered };
+// One of a few words. `apply` makes it so, at the start and when another is chosen.
+export class Choice<T extends string> {
+  chosen = $state() as T;
 
-export type ThemeChoice = 'system' | 'light' | 'dark';
+  constructor(
+    private readonly key: string,
+    readonly options: readonly [T, ...T[]], // the first is the default
+    private readonly apply: (chosen: T) => void = () => undefined
+  ) {
+    this.chosen = options.find((option) => option === remembered(key)) ?? options[0];
+    apply(this.chosen);
+  }
 
-class Theme {
-  choice = $state<ThemeChoice>('system');
-  private dark = window.matchMedia('(prefers-color-scheme: dark)');
-
-  start(): void {
-    const known = remembered('schedulearn.theme');
-    if (known === 'light' || known === 'dark') this.choice = known;
-    this.dark.addEventListener('change', () => this.apply());
-    this.apply();
+  choose(option: T): void {
+    this.chosen = option;
+    remember(this.key, option);
+    this.apply(option);
   }
 
   next(): void {
-    this.choice = this.choice === 'system' ? 'light' : this.choice === 'light' ? 'dark' : 'system';
-    remember('schedulearn.theme', this.choice);
-    this.apply();
-  }
-
-  private apply(): void {
-    const isDark = this.choice === 'dark' || (this.choice === 'system' && this.dark.matches);
-    document.documentElement.dataset.theme = isDark ? 'dark' : 'light';
+    this.choose(this.options[(this.options.indexOf(this.chosen) + 1) % this.options.length] ?? this.options[0]);
   }
 }
 
-class Keys {
-  areOn = $state(remembered('schedulearn.keys') !== 'off');
+const dark = window.matchMedia('(prefers-color-scheme: dark)');
+const root = document.documentElement;
 
-  choose(on: boolean): void {
-    this.areOn = on;
-    remember('schedulearn.keys', on ? 'on' : 'off');
+function paint(choice: string): void {
+  root.dataset.theme = choice === 'dark' || (choice === 'system' && dark.matches) ? 'dark' : 'light';
+}
+
+export const theme = new Choice('schedulearn.theme', ['system', 'light', 'dark'], paint);
+dark.addEventListener('change', () => paint(theme.chosen));
+export const density = new Choice(
+  'schedulearn.density',
+  ['comfortable', 'dense'],
+  (chosen) => (root.dataset.density = chosen)
+);
+export const times = new Choice('schedulearn.times', ['local', 'UTC'], (chosen) => (timesOfFormat.areUtc = chosen === 'UTC'));
+export const keys = new Choice('schedulearn.keys', ['on', 'off']);
+
+// A list or a record as JSON, `other` if nothing, or something else, is remembered.
+export class Kept<T> {
+  value = $state.raw() as T;
+
+  constructor(
+    private readonly key: string,
+    other: T,
+    isRight: (value: unknown) => boolean
+  ) {
+    this.value = other;
+    try {
+      const known: unknown = JSON.parse(remembered(key) ?? 'null');
+      if (isRight(known)) this.value = known as T;
+    } catch {
+      // not ours
+    }
+  }
+
+  keep(value: T): void {
+    this.value = value;
+    remember(this.key, JSON.stringify(value));
   }
 }
 
-export const theme = new Theme();
-export const keys = new Keys();
+const isText = (value: unknown): boolean => typeof value === 'string';
+
+export interface Filter {
+  name: string;
+  query: string; // "state=failed&user=mei"
+}
+
+export const filters = new Kept<Filter[]>(
+  'schedulearn.filters',
+  [],
+  (value) => Array.isArray(value) && value.every((each: Filter) => isText(each?.name) && isText(each?.query))
+);
+export const jobColumns = new Kept<string[] | null>(
+  'schedulearn.columns',
+  null,
+  (value) => Array.isArray(value) && value.every(isText)
+);

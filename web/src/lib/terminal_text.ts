@@ -6,7 +6,7 @@ export interface Span {
   classes: string; // of app.css: "t-fg1 t-bold"
 }
 
-interface Style {
+export interface Style {
   fg: string;
   bg: string;
   bold: boolean;
@@ -16,7 +16,7 @@ interface Style {
   inverse: boolean;
 }
 
-const plain: Style = { fg: '', bg: '', bold: false, dim: false, italic: false, underline: false, inverse: false };
+export const plain: Style = { fg: '', bg: '', bold: false, dim: false, italic: false, underline: false, inverse: false };
 
 // A control sequence with its parameters and final letter; a string command (title, link) up to its end; or another
 // escape of two characters. What is cut off by the end of the line is dropped whole.
@@ -24,15 +24,19 @@ const plain: Style = { fg: '', bg: '', bold: false, dim: false, italic: false, u
 const escape =
   /(?:\x1b\[|\x9b)([0-9;:?<=>!]*)[ -/]*([@-~]?)|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)|\x1b[ -/]*[0-~]?/g;
 // eslint-disable-next-line no-control-regex
+// eslint-disable-next-line no-control-regex
+const anyControl = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/;
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
-export class TerminalText {
-  private style: Style = { ...plain };
+// Whether there is something in it that a terminal would obey, and not show.
+export const isObeyed = (raw: string): boolean => anyControl.test(raw);
 
-  copy(): TerminalText {
-    const other = new TerminalText();
-    other.style = { ...this.style };
-    return other;
+export class TerminalText {
+  constructor(private at: Style = plain) {}
+
+  // What the next line begins with; never changed later.
+  get style(): Style {
+    return this.at;
   }
 
   // One line without its line break. The style goes on in the next line.
@@ -58,7 +62,7 @@ export class TerminalText {
   }
 
   private classes(): string {
-    const { fg, bg, bold, dim, italic, underline, inverse } = this.style;
+    const { fg, bg, bold, dim, italic, underline, inverse } = this.at;
     const names: string[] = [];
     if (fg) names.push(`t-fg${fg}`);
     if (bg) names.push(`t-bg${bg}`);
@@ -72,7 +76,8 @@ export class TerminalText {
 
   private apply(parameters: string): void {
     const codes = parameters.split(/[;:]/).map((text) => Number(text || 0));
-    const style = this.style;
+    const style = { ...this.at };
+    this.at = style;
     for (let i = 0; i < codes.length; i += 1) {
       const code = codes[i] ?? 0;
       if (code === 0) Object.assign(style, plain);

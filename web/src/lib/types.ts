@@ -123,6 +123,7 @@ export interface Estimate {
 export interface Suggestion {
   what: string;
   command: string;
+  patch: Record<string, unknown> | null;
   server: string | null;
   predicted_start: TimeRange | null;
   predicted_finish: TimeRange | null;
@@ -249,6 +250,33 @@ export interface ClusterEvent {
   text: string;
 }
 
+// Policies continued from the present, the one in force first.
+export interface TriedPolicy {
+  name: string;
+  in_force: boolean;
+  avg_wait_s: number | null;
+  avg_jct_s: number | null;
+  p95_jct_s: number | null;
+  makespan_s: number | null;
+  gpu_allocation_pct: number | null;
+  jobs: number;
+  draws: number;
+  failure: string | null;
+}
+
+export interface Tried {
+  policies: TriedPolicy[];
+  jobs: { job_id: number; expected: { policy: string; start: string | null; finish: string | null }[] }[];
+  left_out: number[];
+  evaluated_at: string;
+  took_s: number;
+}
+
+export interface Self {
+  user: string;
+  role: string;
+}
+
 export interface Effect {
   id: number;
   name: string;
@@ -262,4 +290,5 @@ export interface Problem {
   notes: string[];
   hints: { text: string }[];
   errors: { pointer: string; detail: string }[];
+  request_id?: string | null;
 }

@@ -1,0 +1,142 @@
+"""How the web page looks: every page in every state, both themes and three widths. No fault that axe finds, nothing wider
+than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
+
+import os
+import sys
+import unittest
+
+from browser import Browser
+from lab import Lab, until
+from web_large_test import add_ended_jobs
+from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
+
+AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
+LONG = "wide-one-with-a-long-name-" + "x" * 60
+TOKEN = "a secret of this test, long enough"
+
+
+def busy_lab(lab):
+    """Jobs in every state, servers in several. Returns the ids of some."""
+    lab.start_another_agent("other", 2)
+    lab.environment["LD_LIBRARY_PATH"] = DOUBLE
+    lab.start_another_agent("measured", 0)
+    jobs = {"running": lab.submit(LOOP, name="resnet50-ddp", gpus=4, time={"estimate": "30m"}), "measured": lab.submit(LOSSES, gpus=1)}
+    lab.finished(jobs["measured"])
+    jobs["failed"] = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
+    lab.finished(jobs["failed"])
+    for i in range(3):
+        lab.submit("sleep 600", name=f"vit-large-{i}", gpus=4, time={"estimate": "20m"})
+    lab.submit("sleep 600", name="later", hold=True)
+    jobs["waiting"] = lab.submit("sleep 600", name=LONG, gpus=2, time={"estimate": "5m"})
+    until(lambda: lab.job(jobs["running"])["state"] == "running")
+    until(lambda: lab.job(jobs["waiting"])["reason"])
+    lab.request("POST", "/api/v1/servers/other/drain")
+    return jobs
+
+
+def tries_policies(page):
+    page.click("Compare Shortest Job First", kind="input")
+    page.click("Compare EASY Backfill", kind="input")
+    page.click("Try")
+    page.wait_text("Differences below", 40)
+
+
+def pages_of(jobs):
+    """(name, path, what is done there first)."""
+    plain = {
+        "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{jobs['running']}", "why": f"jobs/{jobs['waiting']}",
+        "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "spec": f"jobs/{jobs['running']}?tab=spec", "submit": "submit",
+        "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page"}
+    return [(name, path, lambda page: None) for name, path in plain.items()] + [
+        ("what-if", "policy", tries_policies),
+        ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
+        ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
+        ("switch", "policy", lambda page: (page.click("Switch to Shortest Job First"), page.wait_text("It can be undone"))),
+        ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("on it"))),
+        ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
+        ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
+        ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
+        ("add-server", "servers", lambda page: (page.click("Add a server"), page.wait_text("It appears here"))),
+        ("link", "settings", lambda page: (page.click("Sign in another browser"), page.wait_text("It works once"))),
+    ]
+
+
+class LooksTest(unittest.TestCase):
+    def setUp(self):
+        self.axe = (TOOLS / "node_modules/axe-core/axe.min.js").read_text()
+        self.pictures = os.environ.get("SCHEDULEARN_PICTURES")
+        self.faults = []
+        self.browser = Browser().__enter__()
+        self.addCleanup(self.browser.__exit__)
+
+    def look(self, page, name, theme):
+        page.run(self.axe)
+        for width in (360, 1280, 2560):
+            page.size(width, 900)
+            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the page has noticed
+            if width == 1280 or (width == 360 and theme == "light"):
+                self.faults += [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)]
+            wide = page.run("document.documentElement.scrollWidth - innerWidth")
+            if wide > 0:
+                self.faults.append(f"{name}: {wide} px wider than {width}")
+            if self.pictures:
+                page.picture(f"{self.pictures}/{name}-{theme}-{width}.png")
+
+    def look_at_all(self, url, shown):
+        for theme in ("light", "dark"):
+            page = self.browser.page()
+            page.theme(theme)
+            for name, path, prepare in shown:
+                page.size(1280, 900)
+                page.run("localStorage.removeItem('schedulearn.draft')") if page.requested else None
+                page.open(f"{url}/ui/{path}")
+                page.wait("!document.querySelector('.skeleton')", name)
+                prepare(page)
+                self.look(page, name, theme)
+            self.faults += [f"left the origin: {each}" for each in page.requested if not each.startswith(url) and each != "about:blank"]
+            self.faults += page.complaints
+
+    def tearDown(self):
+        self.assertEqual("\n".join(self.faults), "")
+
+    def test_every_page(self):
+        with Lab() as lab:
+            self.look_at_all(lab.url, pages_of(busy_lab(lab)))
+
+    def test_nothing_and_very_much(self):
+        with Lab() as lab:
+            self.look_at_all(lab.url, [(f"empty-{path or 'overview'}", path, lambda page: None) for path in ("", "jobs", "events", "servers", "jobs?tab=queue")])
+            lab.finished(lab.submit("true", name="job-1"))
+            add_ended_jobs(lab, 5000)
+            self.look_at_all(lab.url, [("many-jobs", "jobs", lambda page: (page.run("document.querySelector('.tall').scrollTop = 50000"), page.wait_text("job-36")))])
+
+    def test_no_server_no_answer_and_no_identity(self):
+        lab = Lab()
+        self.addCleanup(lab.__exit__)
+        lab.start_controller()
+        self.look_at_all(lab.url, [("no-server", "", lambda page: None), ("no-servers", "servers", lambda page: None)])
+        for theme in ("light", "dark"):
+            page = self.browser.page()
+            page.theme(theme)
+            page.open(f"{lab.url}/ui/")
+            page.wait_text("Live")
+            lab.kill(lab.controller)
+            page.wait_text("As of")
+            self.look(page, "stale", theme)
+            page.size(1280, 900)
+            page.run("document.querySelector('a[href=\"policy\"]').click()")
+            page.wait_text("No answer")
+            self.look(page, "no-answer", theme)
+            lab.start_controller()
+        lab.kill(lab.controller)
+        (lab.folder / "token").write_text(TOKEN)
+        lab.controller = lab._daemon("controller", "controller", "run", "--data", str(lab.folder / "controller"), "--listen", f"0.0.0.0:{lab.port}", "--token-file", str(lab.folder / "token"))
+        until(lambda: lab.try_get("/readyz"), what="the controller")
+        self.look_at_all(f"http://0.0.0.0:{lab.port}", [("sign-in", "jobs", lambda page: page.wait_text("Sign in"))])
+
+
+if __name__ == "__main__":
+    if reason := reason_to_skip():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=2)

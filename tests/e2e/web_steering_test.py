@@ -1,0 +1,248 @@
+"""The web page steers: policies are tried and switched, servers join and leave, keys and the palette do everything."""
+
+import sys
+import unittest
+
+from lab import until
+from web_page_test import PageTest, reason_to_skip
+
+
+class WhatIfTest(PageTest):
+    def test_policies_are_compared_side_by_side_switched_and_gone_back(self):
+        lab, page = self.lab, self.page
+        lab.submit("sleep 600", name="holds", gpus=4, time={"estimate": "10m"})
+        long = lab.submit("sleep 600", name="long", gpus=4, time={"estimate": "5h"})
+        short = lab.submit("sleep 600", name="short", gpus=4, time={"estimate": "1m"})
+        until(lambda: lab.job(short)["state"] == "pending")
+        self.open("policy")
+        page.wait_text("Tick compare at up to four policies")
+        page.click("Compare Shortest Job First", kind="input")
+        page.click("Compare Round Robin", kind="input")
+        page.click("Try")
+        page.wait_text("Differences below", 40)
+        rows = page.run("[...document.querySelectorAll('#what-if, table')].length")
+        self.assertGreaterEqual(rows, 3)
+        self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].slice(0, 3).map(e => e.innerText.split('\\n')[0])"), ["FIFO", "Shortest Job First", "Round Robin"])
+        sjf = page.run("[...document.querySelectorAll('tbody tr')].find(e => e.innerText.startsWith('Shortest Job First')).innerText")
+        self.assertRegex(sjf, r"\d+ % less")  # the short one need not wait for the long one
+        moved = page.run(f"[...document.querySelectorAll('tbody tr')].find(e => e.querySelector('a')?.getAttribute('href') === 'jobs/{short}').innerText")
+        self.assertIn("earlier", moved)
+        self.assertIn("later", page.run(f"[...document.querySelectorAll('tbody tr')].find(e => e.querySelector('a')?.getAttribute('href') === 'jobs/{long}').innerText"))
+        self.assertEqual(lab.get("/api/v1/policy")["name"], "fifo")  # nothing was changed by that
+        page.click("Switch to Shortest Job First after this comparison")
+        page.wait_text("2 jobs in line are put in a new order at once.")
+        page.click("Switch", kind="dialog button")
+        until(lambda: lab.get("/api/v1/policy")["name"] == "sjf", what="the switch")
+        page.wait("[...document.querySelectorAll('button')].some(e => e.ariaLabel?.startsWith('Return to fifo'))", "the history")
+        page.run("[...document.querySelectorAll('button')].find(e => e.ariaLabel?.startsWith('Return to fifo')).click()")
+        page.wait_text("Switch to FIFO?")
+        page.click("Switch", kind="dialog button")
+        until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
+        self.is_clean()
+
+    def test_no_more_than_four_are_compared(self):
+        page = self.page
+        self.open("policy")
+        for name in ("FIFO First Fit", "EASY Backfill", "Round Robin", "Shortest Job First"):
+            page.click(f"Compare {name}", kind="input")
+        page.wait("document.querySelector('input[aria-label=\"Compare Elastic FIFO\"]').disabled")
+        page.click("Do not compare Round Robin")
+        page.wait("!document.querySelector('input[aria-label=\"Compare Elastic FIFO\"]').disabled")
+        self.is_clean()
+
+
+class KeysTest(PageTest):
+    def palette(self, text, wanted):
+        page = self.page
+        page.wait("document.querySelector('dialog[open]') === null", "the dialog before to close")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="k", modifiers=2, windowsVirtualKeyCode=75)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key="k", modifiers=2, windowsVirtualKeyCode=75)
+        page.wait("document.activeElement.matches('dialog[open] input')", "the palette")
+        page.call("Input.insertText", text=text)
+        page.wait(f"document.querySelector('[role=option][aria-selected=true]')?.innerText.includes({wanted!r})", f"the entry {wanted}")
+        page.key("Enter")
+        page.wait("document.querySelector('dialog[aria-label=\"Command palette\"][open]') === null")
+
+    def test_the_palette_opens_and_does_everything(self):
+        lab, page = self.lab, self.page
+        job = lab.submit("sleep 600", name="nightly")
+        until(lambda: lab.job(job)["state"] == "running")
+        self.open()
+        page.run("document.activeElement.blur()")
+        self.palette("nightly", f"Job {job} nightly, running")
+        page.wait(f"location.pathname === '/ui/jobs/{job}'")
+        page.wait_text("Specification")
+        self.palette("cancel", "Cancel: job")
+        page.wait_text("gets TERM")
+        page.click("Cancel", kind="dialog button")
+        self.assertEqual(lab.finished(job)["state"], "cancelled")
+        self.palette("server lab", "Server lab")
+        page.wait("location.pathname === '/ui/servers/lab'")
+        self.palette("theme", "Theme")
+        page.wait("document.documentElement.dataset.theme === 'light' && localStorage['schedulearn.theme'] === 'light'")
+        self.palette("settings", "Settings")
+        page.wait("location.pathname === '/ui/settings'")
+        self.palette(str(job), f"Job {job}")
+        page.wait(f"location.pathname === '/ui/jobs/{job}'")
+        self.is_clean()
+
+    def test_a_whole_journey_without_a_mouse(self):
+        """Submit, watch, look why another waits, cancel both: with keys alone."""
+        lab, page = self.lab, self.page
+        self.open()
+        page.key("c")
+        page.wait("location.pathname === '/ui/submit' && document.querySelector('#command')")
+        self.tab_to("#command")
+        page.call("Input.insertText", text="echo from the keyboard; sleep 600")
+        self.tab_to("#gpus")
+        page.run("document.activeElement.select()")
+        page.call("Input.insertText", text="4")
+        page.wait_text("The controller would accept it.")
+        self.tab_to("form button.primary")
+        page.key("Enter")
+        page.wait("location.pathname === '/ui/jobs/1'")
+        page.wait_text("from the keyboard")
+        page.key("t")
+        page.wait_text("Steps")
+        page.key("l")
+        page.wait_text("from the keyboard")
+        lab.submit("true", name="behind", gpus=4)
+        page.key("g", "j")
+        page.wait_text("behind")
+        page.key("j", "Enter")
+        page.wait_text("Why it waits")
+        page.key("g", "j")
+        page.wait_text("2 jobs")
+        page.key("j", "x", "j", "x")
+        page.wait_text("Cancel 2 jobs")
+        self.tab_to("button.danger", shift=True)
+        page.key("Enter")
+        page.wait_text("Cancel them")
+        self.tab_to("dialog[open] button.danger")
+        page.key("Enter")
+        for job in (1, 2):
+            self.assertEqual(lab.finished(job)["state"], "cancelled")
+        self.is_clean()
+
+    def tab_to(self, selector, shift=False):
+        page = self.page
+        for _ in range(80):
+            if page.run(f"document.activeElement.matches({selector!r})"):
+                return
+            page.call("Input.dispatchKeyEvent", type="keyDown", key="Tab", windowsVirtualKeyCode=9, modifiers=8 if shift else 0)
+            page.call("Input.dispatchKeyEvent", type="keyUp", key="Tab", windowsVirtualKeyCode=9, modifiers=8 if shift else 0)
+        self.fail(f"the keyboard does not get to {selector}")
+
+    def test_a_key_copies_the_equal_command(self):
+        page = self.page
+        self.page.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], origin=self.lab.url)
+        job = self.lab.submit("true", name="copied")
+        self.open(f"jobs/{job}")
+        page.wait_text("copied")
+        page.key(".")
+        page.wait_text(f"copied: schedulearn logs -f {job}")
+        self.assertEqual(page.run("navigator.clipboard.readText()"), f"schedulearn logs -f {job}")
+        page.key("g", "p")
+        page.wait_text("All policies")
+        page.key(".")
+        page.wait_text("copied: schedulearn policy ls")
+        self.is_clean()
+
+    def test_keys_that_are_turned_off_do_nothing_and_typing_is_typing(self):
+        page = self.page
+        self.open("settings")
+        page.wait_text("Who you are")
+        page.click("off", kind="label")
+        page.run("document.activeElement.blur()")
+        page.key("g", "j")
+        page.key("?")
+        self.assertEqual(page.run("location.pathname + String(document.querySelector('dialog[open]'))"), "/ui/settingsnull")
+        page.call("Input.dispatchKeyEvent", type="keyDown", key="k", modifiers=2, windowsVirtualKeyCode=75)
+        page.wait("document.querySelector('dialog[open]') !== null", "the palette, which always opens")
+        self.is_clean()
+
+
+class PhoneTest(PageTest):
+    def test_a_job_is_submitted_watched_and_cancelled_on_a_phone(self):
+        page = self.page
+        page.size(360, 740)
+        page.call("Emulation.setTouchEmulationEnabled", enabled=True)
+        self.open()
+        page.click("Submit", kind="nav a")
+        page.fill("#command", "echo from the phone; python3 -c 'raise ValueError(5)'; sleep 600")
+        page.wait_text("The controller would accept it.")
+        page.click("Submit", kind="form button")
+        page.wait_text("from the phone")
+        page.click("First error")
+        page.wait("[...document.querySelectorAll('.line')].some(e => e.innerText.includes('ValueError: 5'))")
+        page.click("Jobs", kind="nav a")
+        page.wait("document.querySelector('td[data-label=User]') !== null")
+        self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)
+        page.click("echo")
+        page.click("Cancel")
+        page.wait_text("gets TERM")
+        page.click("Cancel", kind="dialog button")
+        self.assertEqual(self.lab.finished(1)["state"], "cancelled")
+        page.wait_text("Run again")
+        self.is_clean()
+
+
+class ServersTest(PageTest):
+    def test_a_server_joins_while_one_looks_and_is_drained_with_numbers(self):
+        lab, page = self.lab, self.page
+        job = lab.submit("sleep 600", name="stays", gpus=3)
+        until(lambda: lab.job(job)["state"] == "running")
+        self.open("servers")
+        page.click("Add a server")
+        page.wait_text(f"schedulearn agent run --join {lab.url} --data")
+        page.wait_text("It appears here as soon as it has joined.")
+        lab.start_another_agent("fresh", 2)
+        page.wait_text("fresh has joined: 2 simulated GPUs.")
+        page.click("Drain", within="[...document.querySelectorAll('.card')].find(e => e.innerText.startsWith('lab'))")
+        page.wait_text("4 GPUs less for waiting jobs.")
+        page.wait_text("1 job on 3 GPUs runs to the end")
+        page.wait_text("stays, by")
+        page.click("Drain", kind="dialog button")
+        until(lambda: lab.get("/api/v1/servers/lab")["state"] == "draining")
+        page.wait_text("Put back into service")
+        self.is_clean()
+
+    def test_a_server_that_is_gone_is_removed_by_its_name(self):
+        lab, page = self.lab, self.page
+        lab.start_another_agent("gone", 2)
+        self.open("servers/gone")
+        page.wait_text("Drain")
+        lab.kill(lab.more_agents[-1])
+        page.wait_text("Declare lost", 60)
+        page.click("Remove")
+        page.wait_text("2 GPUs leave the cluster")
+        self.assertTrue(page.run("[...document.querySelectorAll('dialog button')].find(e => e.innerText === 'Remove it').disabled"))
+        page.fill("#remove-name", "gone")
+        page.click("Remove it")
+        until(lambda: [server["name"] for server in lab.get("/api/v1/servers")["items"]] == ["lab"], what="the removal")
+        self.is_clean()
+
+
+class SettingsTest(PageTest):
+    def test_what_is_chosen_holds_in_every_tab(self):
+        page = self.page
+        job = self.lab.submit("true")
+        self.lab.finished(job)
+        self.open("settings")
+        page.click("dark", kind="label")
+        page.click("UTC", kind="label")
+        page.click("dense", kind="label")
+        page.wait("document.documentElement.dataset.theme === 'dark'")
+        self.page = page = self.browser.page()
+        self.open(f"jobs/{job}")
+        self.assertEqual(page.run("document.documentElement.dataset.theme + document.documentElement.dataset.density"), "darkdense")
+        created = self.lab.job(job)["created_at"][11:19]
+        page.wait_text(f"since {created} UTC")
+        self.is_clean()
+
+
+if __name__ == "__main__":
+    if reason := reason_to_skip():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,88 @@
+// The columns that a table of jobs can have, and what of a job each needs from the API.
+import { clock, dash, duration, gpuRange, place } from './format';
+import { isFinished, isWaiting } from './states';
+import type { Job } from './types';
+
+export interface Column {
+  key: string;
+  title: string;
+  fields: string; // of GET /jobs?fields=
+  width: number; // pixels, in a table whose columns do not depend on its rows
+  isNumber?: boolean;
+  isMono?: boolean;
+  text: (job: Job, now: number) => string;
+}
+
+const seconds = (value: number): string => duration(value < 10 ? value : Math.floor(value));
+
+function waited(job: Job, now: number): string {
+  const waits = isWaiting(job.state) && job.started_at === null;
+  return seconds(waits ? Math.max(0, (now - Date.parse(job.created_at)) / 1000) : job.wait_s);
+}
+
+function gpus(job: Job): string {
+  const held = job.placement.reduce((sum, part) => sum + part.gpus.length, 0);
+  return held > 0 ? String(held) : gpuRange(job.spec.gpus);
+}
+
+function why(job: Job): string {
+  if (job.failure) return job.failure.message;
+  if (job.reason) return job.reason.text;
+  if (job.progress && !isFinished(job.state)) {
+    const { done, total, unit } = job.progress;
+    return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${unit ?? ''}`;
+  }
+  return '';
+}
+
+// Number, name and state are always shown and are more than text; these can be chosen.
+export const columns: Column[] = [
+  { key: 'gpus', title: 'GPUs', fields: 'placement,spec.gpus', width: 58, isNumber: true, text: gpus },
+  { key: 'where', title: 'Where', fields: 'placement', width: 104, isMono: true, text: place },
+  { key: 'waited', title: 'Waited', fields: 'created_at,started_at,wait_s', width: 90, isNumber: true, text: waited },
+  {
+    key: 'ran',
+    title: 'Ran',
+    fields: 'run_s,started_at',
+    width: 90,
+    isNumber: true,
+    text: (job) => (job.run_s > 0 || job.started_at ? seconds(job.run_s) : '')
+  },
+  {
+    key: 'ends',
+    title: 'Ends',
+    fields: 'finished_at,estimate',
+    width: 150,
+    text: (job) =>
+      job.finished_at
+        ? clock(job.finished_at)
+        : job.estimate?.finish
+          ? `about ${clock(job.estimate.finish.p50)}`
+          : dash
+  },
+  { key: 'submitted', title: 'Submitted', fields: 'created_at', width: 150, text: (job) => clock(job.created_at) },
+  { key: 'started', title: 'Started', fields: 'started_at', width: 150, text: (job) => clock(job.started_at) },
+  { key: 'user', title: 'User', fields: 'user', width: 80, text: (job) => job.user },
+  { key: 'priority', title: 'Priority', fields: 'priority', width: 76, isNumber: true, text: (job) => String(job.priority) },
+  { key: 'attempt', title: 'Attempt', fields: 'attempt', width: 76, isNumber: true, text: (job) => String(job.attempt) },
+  {
+    key: 'gpu_time',
+    title: 'GPU time',
+    fields: 'gpu_seconds',
+    width: 96,
+    isNumber: true,
+    text: (job) => duration(Math.floor(job.gpu_seconds))
+  },
+  { key: 'framework', title: 'Type', fields: 'spec.framework', width: 100, text: (job) => job.spec.framework ?? '' },
+  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 176, text: why }
+];
+
+export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
+
+export const chosenColumns = (keys: string[]): Column[] => columns.filter(({ key }) => keys.includes(key));
+
+export function fieldsOf(shown: Column[]): string {
+  const fields = new Set(['id', 'name', 'state']);
+  for (const column of shown) for (const field of column.fields.split(',')) fields.add(field);
+  return [...fields].join(',');
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { tallest, topOf, windowOf } from './window';
+
+test('only the rows in view and a margin are elements', () => {
+  assert.deepEqual(windowOf(1000, 20, 400, 200, 5), { first: 15, end: 35, offset: 300, height: 20_000 });
+  assert.deepEqual(windowOf(3, 20, 0, 200, 5), { first: 0, end: 3, offset: 0, height: 60 });
+  assert.deepEqual(windowOf(0, 20, 0, 200, 5), { first: 0, end: 0, offset: 0, height: 0 });
+});
+
+test('a list that is taller than a browser can is reached from its first row to its last', () => {
+  const count = 2_000_000;
+  const top = windowOf(count, 20, 0, 500, 0);
+  assert.equal(top.height, tallest);
+  assert.equal(top.first, 0);
+  const bottom = windowOf(count, 20, tallest - 500, 500, 0);
+  assert.equal(bottom.end, count);
+  // The last row ends where the list ends.
+  assert.ok(Math.abs(bottom.offset + (bottom.end - bottom.first) * 20 - tallest) < 1);
+});
+
+test('a row is where topOf scrolls to, in short lists and in tall ones', () => {
+  for (const count of [5000, 3_000_000]) {
+    for (const row of [0, 1234, count - 100]) {
+      const { first, offset } = windowOf(count, 20, topOf(row, count, 20, 500), 500, 0);
+      assert.ok(Math.abs(first - row) <= 1, `${row} of ${count}: ${first}`);
+      assert.ok(Math.abs(offset - topOf(row, count, 20, 500)) <= 20);
+    }
+  }
+});
+
+test('rows follow the scroll position without a jump', () => {
+  const count = 3_000_000;
+  let last = -1;
+  for (let top = 1_000_000; top < 1_000_100; top += 1) {
+    const { first } = windowOf(count, 20, top, 500, 0);
+    assert.ok(last < 0 || first - last <= 1);
+    last = first;
+  }
+});
