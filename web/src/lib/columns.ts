@@ -1,5 +1,5 @@
 // The columns that a table of jobs can have, and what of a job each needs from the API.
-import { clock, dash, duration, gpuRange, place } from './format';
+import { clock, dash, duration, gpuRange, place, progressText } from './format';
 import { isFinished, isWaiting } from './states';
 import type { Job } from './types';
 
@@ -28,11 +28,7 @@ function gpus(job: Job): string {
 function why(job: Job): string {
   if (job.failure) return job.failure.message;
   if (job.reason) return job.reason.text;
-  if (job.progress && !isFinished(job.state)) {
-    const { done, total, unit } = job.progress;
-    return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${unit ?? ''}`;
-  }
-  return '';
+  return job.progress && !isFinished(job.state) ? progressText(job.progress) : '';
 }
 
 // Number, name and state are always shown and are more than text; these can be chosen.
