@@ -50,17 +50,27 @@ export const columns: Column[] = [
     fields: 'finished_at,estimate',
     width: 150,
     text: (job) =>
-      job.finished_at
-        ? clock(job.finished_at)
-        : job.estimate?.finish
-          ? `about ${clock(job.estimate.finish.p50)}`
-          : dash
+      job.finished_at ? clock(job.finished_at) : job.estimate?.finish ? `about ${clock(job.estimate.finish.p50)}` : dash
   },
   { key: 'submitted', title: 'Submitted', fields: 'created_at', width: 150, text: (job) => clock(job.created_at) },
   { key: 'started', title: 'Started', fields: 'started_at', width: 150, text: (job) => clock(job.started_at) },
   { key: 'user', title: 'User', fields: 'user', width: 80, text: (job) => job.user },
-  { key: 'priority', title: 'Priority', fields: 'priority', width: 76, isNumber: true, text: (job) => String(job.priority) },
-  { key: 'attempt', title: 'Attempt', fields: 'attempt', width: 76, isNumber: true, text: (job) => String(job.attempt) },
+  {
+    key: 'priority',
+    title: 'Priority',
+    fields: 'priority',
+    width: 76,
+    isNumber: true,
+    text: (job) => String(job.priority)
+  },
+  {
+    key: 'attempt',
+    title: 'Attempt',
+    fields: 'attempt',
+    width: 76,
+    isNumber: true,
+    text: (job) => String(job.attempt)
+  },
   {
     key: 'gpu_time',
     title: 'GPU time',

@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bytes, clock, commandText, duration, gpuRange, likely, plural, progressText, quoted, ranges, times } from './format';
+import {
+  bytes,
+  clock,
+  commandText,
+  duration,
+  gpuRange,
+  likely,
+  plural,
+  progressText,
+  quoted,
+  ranges,
+  times
+} from './format';
 
 test('durations are what a person would write', () => {
   const cases: [number | null, string][] = [

@@ -53,12 +53,28 @@ export function clock(at: string | null | undefined, now = new Date()): string {
   if (!at) return dash;
   const parts = (time: Date): number[] =>
     times.areUtc
-      ? [time.getUTCFullYear(), time.getUTCMonth() + 1, time.getUTCDate(), time.getUTCHours(), time.getUTCMinutes(), time.getUTCSeconds()]
-      : [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes(), time.getSeconds()];
+      ? [
+          time.getUTCFullYear(),
+          time.getUTCMonth() + 1,
+          time.getUTCDate(),
+          time.getUTCHours(),
+          time.getUTCMinutes(),
+          time.getUTCSeconds()
+        ]
+      : [
+          time.getFullYear(),
+          time.getMonth() + 1,
+          time.getDate(),
+          time.getHours(),
+          time.getMinutes(),
+          time.getSeconds()
+        ];
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts(new Date(at));
   const today = parts(now);
   const text = `${two(hour)}:${two(minute)}:${two(second)}${times.areUtc ? ' UTC' : ''}`;
-  return year === today[0] && month === today[1] && day === today[2] ? text : `${year}-${two(month)}-${two(day)} ${text}`;
+  return year === today[0] && month === today[1] && day === today[2]
+    ? text
+    : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
 // 8 of 10 such ranges hold.
@@ -83,7 +99,7 @@ const indexOf = (identifier: string): number => Number(identifier.slice(identifi
 export function ranges(numbers: number[]): string {
   const parts: string[] = [];
   const sorted = [...numbers].sort((a, b) => a - b);
-  for (let i = 0; i < sorted.length; ) {
+  for (let i = 0; i < sorted.length;) {
     let end = i;
     while (end + 1 < sorted.length && sorted[end + 1] === (sorted[end] ?? 0) + 1) end += 1;
     parts.push(end > i ? `${sorted[i]}-${sorted[end]}` : `${sorted[i]}`);
