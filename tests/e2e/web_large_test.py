@@ -171,6 +171,7 @@ class TableTest(PageTest):
         page.key("j", "x")
         page.click("Cancel 1 job")
         page.wait_text("held-one (held)")
+        page.wait_text("None of them holds a GPU.")
         page.click("Cancel it", kind="dialog button")
         lab.finished(waiting)
         page.wait("document.querySelector('.tall .sign').innerText.includes('cancelled')", "the new state")

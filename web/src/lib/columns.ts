@@ -45,6 +45,13 @@ export const columns: Column[] = [
     text: (job) => (job.run_s > 0 || job.started_at ? seconds(job.run_s) : '')
   },
   {
+    key: 'starts',
+    title: 'Starts',
+    fields: 'estimate,started_at',
+    width: 150,
+    text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${clock(job.estimate.start.p50)}` : dash)
+  },
+  {
     key: 'ends',
     title: 'Ends',
     fields: 'finished_at,estimate',
@@ -84,6 +91,8 @@ export const columns: Column[] = [
 ];
 
 export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
+
+export const ofQueue = ['gpus', 'waited', 'starts', 'user', 'why'];
 
 export const chosenColumns = (keys: string[]): Column[] => columns.filter(({ key }) => keys.includes(key));
 
