@@ -52,7 +52,7 @@ def pages_of(jobs):
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
         ("switch", "policy", lambda page: (page.click("Switch to Shortest Job First"), page.wait_text("It can be undone"))),
-        ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("on it"))),
+        ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("runs to the end"))),
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),

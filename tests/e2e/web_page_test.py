@@ -286,7 +286,7 @@ class HostileTest(PageTest):
         self.assertIn("gone", text)
         self.assertNotIn("\u202e", text)
         self.assertNotIn("\x1b", text)
-        self.assertEqual(page.run("document.querySelectorAll('.box a, .box img, .box script, .box b').length"), 0)
+        self.assertEqual(page.run("document.querySelectorAll('.line .text :is(a, img, script, b)').length"), 0)
         self.assertEqual(page.run("document.title.includes('title')"), False)
         for path in ("", "jobs", "jobs?tab=queue", f"jobs/{job}?tab=timeline", f"jobs/{job}?tab=spec", f"submit?from={job}", "events"):
             self.open(path)

@@ -3,12 +3,14 @@ is not loopback."""
 
 import http.client
 import json
+import os
 import re
+import subprocess
 import sys
 import unittest
 
 from browser import Browser
-from lab import Lab, until
+from lab import PROGRAM, Lab, until
 from web_page_test import reason_to_skip
 
 SECRET = "a secret of this test, long enough"
@@ -126,6 +128,12 @@ class SessionTest(unittest.TestCase):
         page.run("window.made = []; URL.createObjectURL = (blob) => { made.push(blob.size); return 'about:blank#'; }; HTMLAnchorElement.prototype.click = () => undefined")
         page.click_at("a[download]")
         page.wait("window.made.length === 1", "the download")
+
+    def test_whoever_needs_a_token_gets_such_a_link_by_itself(self):
+        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "SCHEDULEARN_TOKEN_FILE": str(self.lab.folder / "token")}
+        printed = subprocess.run([PROGRAM, "web"], capture_output=True, text=True, env=environment, timeout=60).stdout
+        self.assertRegex(printed, r"/ui/#sign-in=[0-9a-f]{40}\n$")
+        self.assertEqual(self.lab.cli("web").stdout, f"{self.lab.url}/ui/\n")  # known by the kernel's word
 
     def test_whoami(self):
         self.assertRegex(self.lab.cli("whoami").stdout, r"^\S+ \(admin\)\n$")

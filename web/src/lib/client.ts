@@ -46,7 +46,12 @@ interface Options {
 }
 
 export async function send(method: string, path: string, { body, signal, headers }: Options = {}): Promise<Response> {
-  const options: RequestInit = { method, headers: { ...session.headers, ...headers }, cache: 'no-store', redirect: 'error' };
+  const options: RequestInit = {
+    method,
+    headers: { ...session.headers, ...headers },
+    cache: 'no-store',
+    redirect: 'error'
+  };
   if (body !== undefined) {
     options.headers = { ...options.headers, 'Content-Type': 'application/json' };
     options.body = JSON.stringify(body);

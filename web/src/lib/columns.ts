@@ -1,5 +1,5 @@
 // The columns that a table of jobs can have, and what of a job each needs from the API.
-import { clock, dash, duration, gpuRange, place } from './format';
+import { clock, dash, duration, gpuRange, place, progressText } from './format';
 import { isFinished, isWaiting } from './states';
 import type { Job } from './types';
 
@@ -28,11 +28,7 @@ function gpus(job: Job): string {
 function why(job: Job): string {
   if (job.failure) return job.failure.message;
   if (job.reason) return job.reason.text;
-  if (job.progress && !isFinished(job.state)) {
-    const { done, total, unit } = job.progress;
-    return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${unit ?? ''}`;
-  }
-  return '';
+  return job.progress && !isFinished(job.state) ? progressText(job.progress) : '';
 }
 
 // Number, name and state are always shown and are more than text; these can be chosen.
@@ -49,22 +45,39 @@ export const columns: Column[] = [
     text: (job) => (job.run_s > 0 || job.started_at ? seconds(job.run_s) : '')
   },
   {
+    key: 'starts',
+    title: 'Starts',
+    fields: 'estimate,started_at',
+    width: 150,
+    text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${clock(job.estimate.start.p50)}` : dash)
+  },
+  {
     key: 'ends',
     title: 'Ends',
     fields: 'finished_at,estimate',
     width: 150,
     text: (job) =>
-      job.finished_at
-        ? clock(job.finished_at)
-        : job.estimate?.finish
-          ? `about ${clock(job.estimate.finish.p50)}`
-          : dash
+      job.finished_at ? clock(job.finished_at) : job.estimate?.finish ? `about ${clock(job.estimate.finish.p50)}` : dash
   },
   { key: 'submitted', title: 'Submitted', fields: 'created_at', width: 150, text: (job) => clock(job.created_at) },
   { key: 'started', title: 'Started', fields: 'started_at', width: 150, text: (job) => clock(job.started_at) },
   { key: 'user', title: 'User', fields: 'user', width: 80, text: (job) => job.user },
-  { key: 'priority', title: 'Priority', fields: 'priority', width: 76, isNumber: true, text: (job) => String(job.priority) },
-  { key: 'attempt', title: 'Attempt', fields: 'attempt', width: 76, isNumber: true, text: (job) => String(job.attempt) },
+  {
+    key: 'priority',
+    title: 'Priority',
+    fields: 'priority',
+    width: 76,
+    isNumber: true,
+    text: (job) => String(job.priority)
+  },
+  {
+    key: 'attempt',
+    title: 'Attempt',
+    fields: 'attempt',
+    width: 76,
+    isNumber: true,
+    text: (job) => String(job.attempt)
+  },
   {
     key: 'gpu_time',
     title: 'GPU time',
@@ -78,6 +91,8 @@ export const columns: Column[] = [
 ];
 
 export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
+
+export const ofQueue = ['gpus', 'waited', 'starts', 'user', 'why'];
 
 export const chosenColumns = (keys: string[]): Column[] => columns.filter(({ key }) => keys.includes(key));
 

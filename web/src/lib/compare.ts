@@ -15,7 +15,8 @@ export function differenceOf(value: number | null, now: number | null, lessIsBet
   const share = (100 * (value - now)) / Math.abs(now);
   if (Math.abs(share) < noisePct) return { text: 'about the same', tone: 'gone' };
   const isLess = share < 0;
-  const text = share >= 1000 ? 'over ten times as much' : `${Math.round(Math.abs(share))} % ${isLess ? 'less' : 'more'}`;
+  const text =
+    share >= 1000 ? 'over ten times as much' : `${Math.round(Math.abs(share))} % ${isLess ? 'less' : 'more'}`;
   return { text, tone: isLess === lessIsBetter ? 'good' : 'bad' };
 }
 

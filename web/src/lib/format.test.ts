@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bytes, clock, commandText, duration, gpuRange, likely, plural, quoted, ranges } from './format';
+import {
+  bytes,
+  clock,
+  commandText,
+  duration,
+  gpuRange,
+  likely,
+  plural,
+  progressText,
+  quoted,
+  ranges,
+  times
+} from './format';
 
 test('durations are what a person would write', () => {
   const cases: [number | null, string][] = [
@@ -52,4 +64,23 @@ test('a range says what is likely and between which times', () => {
   const at = (hour: number): string => new Date(2026, 10, 23, hour, 30, 0).toISOString();
   assert.equal(likely({ p10: at(10), p50: at(11), p90: at(14) }, now), 'about 11:30:00 (10:30:00 to 14:30:00)');
   assert.equal(likely(null, now), null);
+});
+
+test('times are local, or UTC if that was chosen', () => {
+  process.env.TZ = 'Asia/Tokyo';
+  const now = new Date('2026-04-05T01:00:00Z');
+  assert.equal(clock('2026-04-05T00:30:00Z', now), '09:30:00');
+  assert.equal(clock('2026-04-04T20:00:00Z', now), '05:00:00'); // the same day there
+  times.areUtc = true;
+  assert.equal(clock('2026-04-05T00:30:00Z', now), '00:30:00 UTC');
+  assert.equal(clock('2026-04-04T20:00:00Z', now), '2026-04-04 20:00:00 UTC');
+  times.areUtc = false;
+});
+
+test('progress is counted in its unit', () => {
+  const progress = { rate_per_s: null, updated_at: null };
+  assert.equal(progressText({ ...progress, done: 44.04, total: 300, unit: 'epoch' }), '44 of 300 epochs');
+  assert.equal(progressText({ ...progress, done: 0.5, total: 1, unit: 'epoch' }), '0.5 of 1 epoch');
+  assert.equal(progressText({ ...progress, done: 7, total: null, unit: 'steps' }), '7 steps');
+  assert.equal(progressText({ ...progress, done: 7, total: 9, unit: null }), '7 of 9');
 });

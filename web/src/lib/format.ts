@@ -37,6 +37,12 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 
 export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
+// "44 of 300 epochs"
+export function progressText({ done, total, unit }: NonNullable<Job['progress']>): string {
+  const many = unit && !unit.endsWith('s') && (total ?? done) !== 1 ? `${unit}s` : (unit ?? '');
+  return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${many}`.trim();
+}
+
 const two = (value: number): string => String(value).padStart(2, '0');
 
 // How times are written; chosen in the settings.
@@ -47,12 +53,28 @@ export function clock(at: string | null | undefined, now = new Date()): string {
   if (!at) return dash;
   const parts = (time: Date): number[] =>
     times.areUtc
-      ? [time.getUTCFullYear(), time.getUTCMonth() + 1, time.getUTCDate(), time.getUTCHours(), time.getUTCMinutes(), time.getUTCSeconds()]
-      : [time.getFullYear(), time.getMonth() + 1, time.getDate(), time.getHours(), time.getMinutes(), time.getSeconds()];
+      ? [
+          time.getUTCFullYear(),
+          time.getUTCMonth() + 1,
+          time.getUTCDate(),
+          time.getUTCHours(),
+          time.getUTCMinutes(),
+          time.getUTCSeconds()
+        ]
+      : [
+          time.getFullYear(),
+          time.getMonth() + 1,
+          time.getDate(),
+          time.getHours(),
+          time.getMinutes(),
+          time.getSeconds()
+        ];
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts(new Date(at));
   const today = parts(now);
   const text = `${two(hour)}:${two(minute)}:${two(second)}${times.areUtc ? ' UTC' : ''}`;
-  return year === today[0] && month === today[1] && day === today[2] ? text : `${year}-${two(month)}-${two(day)} ${text}`;
+  return year === today[0] && month === today[1] && day === today[2]
+    ? text
+    : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
 // 8 of 10 such ranges hold.
@@ -77,7 +99,7 @@ const indexOf = (identifier: string): number => Number(identifier.slice(identifi
 export function ranges(numbers: number[]): string {
   const parts: string[] = [];
   const sorted = [...numbers].sort((a, b) => a - b);
-  for (let i = 0; i < sorted.length; ) {
+  for (let i = 0; i < sorted.length;) {
     let end = i;
     while (end + 1 < sorted.length && sorted[end + 1] === (sorted[end] ?? 0) + 1) end += 1;
     parts.push(end > i ? `${sorted[i]}-${sorted[end]}` : `${sorted[i]}`);

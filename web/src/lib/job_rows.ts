@@ -19,7 +19,8 @@ export function withAnswer(known: JobRows | undefined, answer: List<Job>, above:
   const after = isEnd ? [] : known.jobs.slice(firstBelow(known.jobs, lowest - 1));
   // Between an answer for the newest and what was known before there may be others.
   const newest = known.jobs[0]?.id;
-  if (above === null && !isEnd && newest !== undefined && newest < lowest) return { jobs: items, isWhole: false, total };
+  if (above === null && !isEnd && newest !== undefined && newest < lowest)
+    return { jobs: items, isWhole: false, total };
   return { jobs: [...before, ...items, ...after], isWhole: isEnd || (known.isWhole && after.length > 0), total };
 }
 

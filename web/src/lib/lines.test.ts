@@ -46,6 +46,12 @@ test('looking at an open line does not change the colours of what follows', () =
 test('a colour goes on in the lines below until it is reset, also where those have none of their own', () => {
   const lines = new Lines();
   const made = ['\x1b[32mgreen', 'below', 'and below\x1b[0m', 'plain'].map((raw) => lines.add(raw, true));
-  assert.deepEqual(made.map((line) => line?.spans[0]?.classes), ['t-fg2', 't-fg2', 't-fg2', '']);
-  assert.deepEqual(made.map((line) => line?.text), ['green', 'below', 'and below', 'plain']);
+  assert.deepEqual(
+    made.map((line) => line?.spans[0]?.classes),
+    ['t-fg2', 't-fg2', 't-fg2', '']
+  );
+  assert.deepEqual(
+    made.map((line) => line?.text),
+    ['green', 'below', 'and below', 'plain']
+  );
 });

@@ -108,11 +108,9 @@ export class Log {
       try {
         const attempt = this.attempt === null ? '' : `&attempt=${this.attempt}`;
         const rank = this.part.rank === 0 ? '' : `&rank=${this.part.rank}`;
-        const response = await send(
-          'GET',
-          `jobs/${this.part.job}/logs/stream?offset=${this.offset}${attempt}${rank}`,
-          { signal: stop.signal }
-        );
+        const response = await send('GET', `jobs/${this.part.job}/logs/stream?offset=${this.offset}${attempt}${rank}`, {
+          signal: stop.signal
+        });
         this.problem = null;
         await readStream(response, (message) => ((tries = 0), this.hear(message)), silenceMs, stop);
       } catch (error) {

@@ -31,7 +31,11 @@ export class LogSearch {
     if (this.isDone || !log || !pattern) return;
     const until = performance.now() + pieceMs;
     let fresh = 0;
-    for (; this.searched < log.complete && (this.searched % 500 !== 0 || performance.now() < until); this.searched += 1) {
+    for (
+      ;
+      this.searched < log.complete && (this.searched % 500 !== 0 || performance.now() < until);
+      this.searched += 1
+    ) {
       if (!pattern.test(log.at(this.searched)?.text ?? '')) continue;
       this.found.push(this.searched);
       fresh += 1;

@@ -41,7 +41,14 @@ class Session {
       this.problem = null;
       return null;
     } catch {
-      return { status: 0, code: 'no-answer', detail: 'the controller does not answer', notes: [], hints: [], errors: [] };
+      return {
+        status: 0,
+        code: 'no-answer',
+        detail: 'the controller does not answer',
+        notes: [],
+        hints: [],
+        errors: []
+      };
     }
   }
 

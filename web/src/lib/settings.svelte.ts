@@ -56,7 +56,11 @@ export const density = new Choice(
   ['comfortable', 'dense'],
   (chosen) => (root.dataset.density = chosen)
 );
-export const times = new Choice('schedulearn.times', ['local', 'UTC'], (chosen) => (timesOfFormat.areUtc = chosen === 'UTC'));
+export const times = new Choice(
+  'schedulearn.times',
+  ['local', 'UTC'],
+  (chosen) => (timesOfFormat.areUtc = chosen === 'UTC')
+);
 export const keys = new Choice('schedulearn.keys', ['on', 'off']);
 
 // A list or a record as JSON, `other` if nothing, or something else, is remembered.

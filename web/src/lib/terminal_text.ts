@@ -16,7 +16,15 @@ export interface Style {
   inverse: boolean;
 }
 
-export const plain: Style = { fg: '', bg: '', bold: false, dim: false, italic: false, underline: false, inverse: false };
+export const plain: Style = {
+  fg: '',
+  bg: '',
+  bold: false,
+  dim: false,
+  italic: false,
+  underline: false,
+  inverse: false
+};
 
 // A control sequence with its parameters and final letter; a string command (title, link) up to its end; or another
 // escape of two characters. What is cut off by the end of the line is dropped whole.
