@@ -66,8 +66,9 @@ void print_file_rules(const json::value& cluster) {
 // "3 preempted, 2 moved; 5 of 6 deadlines met".
 std::string tally_text(const json::value& tally) {
   std::string text;
-  for (const char* what : {"preempted", "moved", "resized", "frozen"}) {
-    if (const double times = number_at(tally, what); times > 0)
+  for (const auto& [key, what] :
+       {std::pair{"preemptions", "preempted"}, {"migrations", "moved"}, {"resizes", "resized"}}) {
+    if (const double times = number_at(tally, key); times > 0)
       text += fmt::format("{}{:.0f} {}", text.empty() ? "" : ", ", times, what);
   }
   const double met = number_at(tally, "deadlines_met"), all = met + number_at(tally, "deadlines_missed");

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <boost/describe.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <deque>
@@ -65,17 +64,8 @@ struct JobEntry {
   }
 };
 
-// What has been decided about running jobs, and which deadlines were met, since the controller started.
-struct Tally {
-  std::int64_t preempted = 0, moved = 0, resized = 0, frozen = 0;
-  std::int64_t deadlines_met = 0, deadlines_missed = 0;
-};
-BOOST_DESCRIBE_STRUCT(Tally, (), (preempted, moved, resized, frozen, deadlines_met, deadlines_missed))
-
 class JobBook {
  public:
-  Tally& tally() { return tally_; }
-  const Tally& tally() const { return tally_; }
   explicit JobBook(std::size_t retired_max = finished_jobs_max) : retired_max_(retired_max) {}
 
   JobEntry& add(store::JobRow row);
@@ -104,7 +94,6 @@ class JobBook {
   void add_to_count(JobState state, std::int64_t jobs) { counts_[static_cast<std::size_t>(state)] += jobs; }
 
  private:
-  Tally tally_;
   std::map<JobId, JobEntry> entries_;
   std::deque<JobId> retired_;
   std::size_t retired_max_;

@@ -87,6 +87,9 @@ void add_jobs(const Logic& logic, Exposition& to) {
   to.sample(static_cast<double>(totals.migrations));
   to.family("resizes_total", "counter", "Times that a job got another number of GPUs.");
   to.sample(static_cast<double>(totals.resizes));
+  to.family("deadlines_total", "counter", "Jobs with a deadline that have ended, other than by being cancelled.");
+  to.sample(static_cast<double>(totals.deadlines_met), {{"result", "met"}});
+  to.sample(static_cast<double>(totals.deadlines_missed), {{"result", "missed"}});
 }
 
 void add_scheduler(const Logic& logic, Exposition& to) {
@@ -188,6 +191,8 @@ void JobTotals::note(const Record& record, const Job& job) {
     wait_s.observe((record.at - job.request.submitted).to_seconds());
   if (!is_finished(record.to)) return;
   ++finished[to_string(record.to)];
+  if (job.request.deadline != Instant::never() && record.to != JobState::cancelled)
+    ++(record.to == JobState::succeeded && record.at <= job.request.deadline ? deadlines_met : deadlines_missed);
   if (job.first_start.happened()) run_s.observe(job.run.to_seconds());
 }
 

@@ -41,6 +41,7 @@ class JobTotals {
 
   std::map<std::string, std::int64_t> finished = {{"cancelled", 0}, {"failed", 0}, {"succeeded", 0}};
   std::int64_t preemptions = 0, migrations = 0, resizes = 0;
+  std::int64_t deadlines_met = 0, deadlines_missed = 0;  // of jobs that had one and were not cancelled
   Histogram wait_s{{1, 10, 60, 300, 1'800, 3'600, 14'400, 86'400}};  // until the first start
   Histogram run_s{{1, 10, 60, 300, 1'800, 3'600, 14'400, 86'400}};   // of jobs that have ended
 };

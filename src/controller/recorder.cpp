@@ -88,25 +88,10 @@ void Recorder::measure(const Core& core, const Record& record, JobEntry& entry) 
   if (InterruptionCosts::is_stop(record.from, record.to)) entry.measuring().stop_s = seconds;
 }
 
-void Recorder::tally(const Core& core, const Record& record) {
-  if (record.kind != RecordKind::job_state) return;
-  Tally& tally = book_.tally();
-  tally.preempted += record.why == StopReason::preempted;
-  tally.moved += record.to == JobState::migrating;
-  tally.resized += record.to == JobState::resizing;
-  tally.frozen += record.to == JobState::suspended;
-  if (!is_finished(record.to) || record.to == JobState::cancelled || !core.jobs().contains(record.index)) return;
-  const Job& job = core.job(record.index);
-  if (job.request.id != record.job || job.request.deadline == Instant::never()) return;
-  const bool met = record.to == JobState::succeeded && record.at <= job.request.deadline;
-  ++(met ? tally.deadlines_met : tally.deadlines_missed);
-}
-
 bool Recorder::append(const Core& core, const std::vector<Record>& records, BatchNumber batch) {
   pending_batch_ = batch;
   for (const Record& record : records) {
     watch(core, record);
-    tally(core, record);
     if (record.kind == RecordKind::policy_changed) continue;  // policy_life.cpp writes it, with who and what
     store::EventRow event;
     event.at_us = record.at.us;

@@ -65,7 +65,6 @@ class Recorder : public Journal {
  private:
   void count(const Record& record, bool is_known);
   void measure(const Core& core, const Record& record, JobEntry& entry);
-  void tally(const Core& core, const Record& record);
   JobEntry* add_member(const Core& core, const Record& record);
   void write_groups(const Core& core, const std::vector<Record>& records);
   void watch(const Core& core, const Record& record);

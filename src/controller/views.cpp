@@ -365,7 +365,12 @@ json::object cluster_view(const Logic& logic, Instant now) {
                                    {"p99_ms", milliseconds(times.quantile(0.99))},
                                    {"max_ms", milliseconds(times.max())}};
   view["servers_up"] = up;
-  view["since_start"] = wire::to_value(logic.book().tally());
+  const JobTotals& totals = logic.recorder().totals();
+  view["since_start"] = json::object{{"preemptions", totals.preemptions},
+                                     {"migrations", totals.migrations},
+                                     {"resizes", totals.resizes},
+                                     {"deadlines_met", totals.deadlines_met},
+                                     {"deadlines_missed", totals.deadlines_missed}};
   return view;
 }
 
