@@ -211,7 +211,8 @@ void Judge::check_stop(const Step& step, const std::string& from) {
     const bool begins = from == "starting" && truth_.holds.count(row.id) != 0;  // it has lost nothing yet
     const bool is_driven_out =
         std::ranges::any_of(truth_.servers, [&](const auto& item) {  // by a drain with a deadline
-          return item.second.emptied && (item.first == row.server || life.spec.servers > 1);
+          // a row that is written late does not name the server any more
+          return item.second.emptied && (item.first == row.server || row.server.empty() || life.spec.servers > 1);
         });
     require(life.spec.checkpoint.dir || begins || is_driven_out, "job {} cannot be preempted and is", row.id);
     life.preempted_in = life.attempt;
