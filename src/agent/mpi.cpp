@@ -31,8 +31,9 @@ namespace {
 
 constexpr int cannot_run = 127;
 constexpr std::size_t order_max = 1 << 20;
-constexpr auto connecting_max = std::chrono::seconds(60);  // the other parts start at the same time
-constexpr int secret_patience_ms = 10'000;
+constexpr auto connecting_max = std::chrono::seconds(60);            // the other parts start at the same time
+constexpr auto calling_max = std::chrono::seconds(10);               // from its connection to its last word
+constexpr std::size_t callers_max = 32;                              // at once: only one of them can be mpirun's
 constexpr const char* output_variable = "SCHEDULEARN_MPI_OUTPUT";    // of lead or serve, for its ranks
 constexpr const char* program_variable = "SCHEDULEARN_MPI_PROGRAM";  // this one, for what starts ranks on its server
 constexpr const char* codes_variable = "SCHEDULEARN_MPI_CODES";      // where ranks write what they do not tell
@@ -205,21 +206,6 @@ bool send_all(int socket, std::string_view text) {
   return true;
 }
 
-// Up to and without a line's end. False: it is too long, or does not come in time.
-bool read_line(int socket, std::string& line, std::size_t most, int patience_ms) {
-  line.clear();
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience_ms);
-  while (line.size() < most && std::chrono::steady_clock::now() < until) {
-    pollfd readable{socket, POLLIN, 0};
-    char c = 0;
-    if (::poll(&readable, 1, 100) <= 0) continue;
-    if (::recv(socket, &c, 1, MSG_DONTWAIT) != 1) return false;
-    if (c == '\n') return true;
-    line += c;
-  }
-  return false;
-}
-
 int connect_once(const MpiPart& part) {
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
@@ -300,6 +286,57 @@ bool are_equal(const std::string& a, const std::string& b) {
   return differ == 0;
 }
 
+// Who has connected and has not yet said, each on a line, the secret and what is to be run.
+struct Caller {
+  explicit Caller(int descriptor) : socket(descriptor) {}
+  Socket socket;
+  std::string said;
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::now() + calling_max;
+};
+
+enum class Heard { too_little, order, nonsense };
+
+// Reads what has come. `order`: the command line, once all of it has.
+Heard listen_to(Caller& caller, const std::string& secret, std::string& order) {
+  char piece[4096];
+  const ssize_t got = ::recv(caller.socket.get(), piece, sizeof piece, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Heard::too_little;
+  if (got <= 0) return Heard::nonsense;
+  caller.said.append(piece, static_cast<std::size_t>(got));
+  const std::size_t word = caller.said.find('\n');
+  if (word == std::string::npos) return caller.said.size() > secret.size() ? Heard::nonsense : Heard::too_little;
+  if (!are_equal(caller.said.substr(0, word), secret)) return Heard::nonsense;
+  const std::size_t end = caller.said.find('\n', word + 1);
+  if (end == std::string::npos) return caller.said.size() > order_max ? Heard::nonsense : Heard::too_little;
+  order = caller.said.substr(word + 1, end - word - 1);
+  return Heard::order;
+}
+
+// The first caller who knows the secret, and its order; several are heard at once, so that a silent one delays nobody.
+// Nothing: it is to stop.
+std::unique_ptr<Caller> hear(int door, const std::string& secret, std::string& order) {
+  std::vector<std::unique_ptr<Caller>> callers;
+  while (true) {
+    std::vector<pollfd> waiting{{door, POLLIN, 0}};
+    for (const auto& caller : callers) waiting.push_back({caller->socket.get(), POLLIN, 0});
+    sigset_t none;
+    sigemptyset(&none);
+    const timespec often{1, 0};
+    if (::ppoll(waiting.data(), waiting.size(), &often, &none) < 0 && stop_requests > 0) return nullptr;
+    for (std::size_t i = waiting.size() - 1; i > 0; --i) {
+      std::unique_ptr<Caller>& caller = callers[i - 1];
+      const Heard heard = waiting[i].revents == 0 ? Heard::too_little : listen_to(*caller, secret, order);
+      if (heard == Heard::order) return std::move(caller);
+      if (heard == Heard::nonsense || std::chrono::steady_clock::now() > caller->until)
+        callers.erase(callers.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+    }
+    if (waiting[0].revents == 0) continue;
+    const int descriptor = ::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor >= 0) callers.push_back(std::make_unique<Caller>(descriptor));
+    if (callers.size() > callers_max) callers.erase(callers.begin());  // whoever has said nothing for longest
+  }
+}
+
 int serve(char** arguments) {
   const std::string secret = variable(mpi_secret_variable);
   const Socket door(secret.empty() || !arguments[0] ? -1 : listen_on(std::atoi(arguments[0])));
@@ -308,19 +345,14 @@ int serve(char** arguments) {
   use_own_tmp();
   tell_ranks();
   hold_stop_requests();
-  while (true) {
-    if (!wait_readable(door.get()) && stop_requests > 0) return 128 + SIGTERM;
-    const Socket caller(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    std::string word, line;
-    if (caller.get() < 0 || !read_line(caller.get(), word, 256, secret_patience_ms) || !are_equal(word, secret) ||
-        !read_line(caller.get(), line, order_max, secret_patience_ms))
-      continue;
-    const pid_t child = start({"/bin/sh", "-c", line});
-    if (child < 0) return cannot_run;
-    const int code = wait_for(child, caller.get());
-    send_all(caller.get(), std::to_string(code) + "\n");
-    return 0;  // how it ended is for mpirun to say
-  }
+  std::string order;
+  const std::unique_ptr<Caller> caller = hear(door.get(), secret, order);
+  if (!caller) return 128 + SIGTERM;
+  const pid_t child = start({"/bin/sh", "-c", order});
+  if (child < 0) return cannot_run;
+  const int code = wait_for(child, caller->socket.get());
+  send_all(caller->socket.get(), std::to_string(code) + "\n");
+  return 0;  // how it ended is for mpirun to say
 }
 
 // ---- rank ----

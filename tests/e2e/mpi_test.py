@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 import unittest
 
 from lab import PROGRAM, LabTest, until
@@ -41,6 +42,19 @@ if asked:
 
 def has_mpi():
     return shutil.which("mpirun") and subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode == 0
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def connected_to(port):
+    try:
+        return socket.create_connection(("127.0.0.1", port), timeout=20)
+    except ConnectionRefusedError:
+        return None
 
 
 @unittest.skipUnless(has_mpi(), "openmpi-bin or python3-mpi4py is not installed")
@@ -107,21 +121,14 @@ class MpiTest(LabTest):
 
     def test_who_does_not_know_the_secret_starts_nothing(self):
         launcher = pathlib.Path(PROGRAM).with_name("schedulearn-launcher")
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         environment = {**os.environ, "SCHEDULEARN_MPI_SECRET": "right", "SCHEDULEARN_TMP_DIR": str(self.lab.folder)}
         server = subprocess.Popen([launcher, "mpi", "serve", str(port)], env=environment)
         self.addCleanup(server.kill)
         made = self.lab.folder / "made"
 
         def ask(secret):
-            def connected():
-                try:
-                    return socket.create_connection(("127.0.0.1", port), timeout=20)
-                except ConnectionRefusedError:
-                    return None
-            with until(connected) as connection:
+            with until(lambda: connected_to(port)) as connection:
                 connection.sendall(f"{secret}\ntouch {made}; exit 3\n".encode())
                 return connection.makefile().read()
 
@@ -131,9 +138,25 @@ class MpiTest(LabTest):
             except ConnectionResetError:
                 pass
         self.assertFalse(made.exists())
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+        begun = time.monotonic()
         self.assertEqual(ask("right"), "3\n")
+        self.assertLess(time.monotonic() - begun, 5, "who says nothing delays nobody")
+        for connection in silent:
+            connection.close()
         self.assertTrue(made.exists())
         self.assertEqual(server.wait(10), 0)
+
+    def test_a_caller_who_says_nothing_delays_no_request_to_stop(self):
+        launcher = pathlib.Path(PROGRAM).with_name("schedulearn-launcher")
+        environment = {**os.environ, "SCHEDULEARN_MPI_SECRET": "right", "SCHEDULEARN_TMP_DIR": str(self.lab.folder)}
+        port = free_port()
+        server = subprocess.Popen([launcher, "mpi", "serve", str(port)], env=environment)
+        self.addCleanup(server.kill)
+        with until(lambda: connected_to(port)) as silent:
+            silent.sendall(b"rig")
+            server.terminate()
+            self.assertEqual(server.wait(5), 128 + signal.SIGTERM)
 
     def test_without_mpirun_the_job_says_so(self):
         job = self.lab.submit("true", gpus=1, launch="mpi", env={"PATH": "/nonexistent"})
