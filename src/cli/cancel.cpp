@@ -8,7 +8,7 @@ namespace sl::cli {
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  if (const auto sure = confirm(context, "cancel", ids->size()); !sure.ok() || !*sure)
+  if (const auto sure = confirm(context, "cancel " + plural(ids->size(), "job"), ids->size() > 1); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   int status = 0;
   for (const std::int64_t id : *ids) {

@@ -203,9 +203,8 @@ int drain_server(const Context& context, const std::string& name, const DrainOpt
   }
   if (!jobs.empty() && context.interactive && !context.assume_yes) print_drained(context, name, jobs);
   const bool interrupts = options.migrate || !options.deadline.empty();
-  const auto sure =
-      confirm(context, "drain " + name + ", which has",
-              interrupts && context.interactive && !jobs.empty() ? std::max<std::size_t>(2, jobs.size()) : 1);
+  const auto sure = confirm(context, "drain " + name + ", which has " + plural(jobs.size(), "job"),
+                            interrupts && context.interactive && !jobs.empty());
   if (!sure.ok()) return fail(sure.error());
   if (!*sure) return 1;
   const Result<json::value> server = context.call("POST", path + query, "{}");

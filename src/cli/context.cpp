@@ -64,9 +64,8 @@ int fail(const Error& error) {
   return wire::exit_status(error);
 }
 
-Result<bool> confirm(const Context& context, const std::string& verb, std::size_t jobs) {
-  if (jobs <= 1 || context.assume_yes) return true;
-  const std::string what = verb + " " + plural(jobs, "job");
+Result<bool> confirm(const Context& context, const std::string& what, bool is_needed) {
+  if (!is_needed || context.assume_yes) return true;
   if (!context.interactive) return invalid("confirmation-needed", "this would " + what).hint("add --yes");
   std::fprintf(stderr, "Really %s? [y/N] ", what.c_str());
   std::string answer;

@@ -52,8 +52,9 @@ struct Context {
 // Prints in the fixed form to stderr; returns the exit status.
 int fail(const Error& error);
 
-// Whether the user wants this done to so many jobs; one job needs no question. Error: nobody is there to be asked.
-Result<bool> confirm(const Context& context, const std::string& verb, std::size_t jobs);
+// Whether the user wants `what` ("cancel 3 jobs"), which is asked only if it `is_needed`. Error: nobody is there to be
+// asked.
+Result<bool> confirm(const Context& context, const std::string& what, bool is_needed);
 
 // The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs), 12_3 or 12_3-7 (members of group 12) or a name
 // (its unfinished job, else the newest that has ended). Errors: "job-not-found"; "no-such-member"; "ambiguous-name", if

@@ -37,7 +37,7 @@ int Interventions::ask(const std::string& verb,
   const auto ids = select_jobs(context, selectors_);
   if (!ids.ok()) return fail(ids.error());
   const bool does_no_harm = dry_run_ || verb == "resume";
-  const auto sure = confirm(context, verb, does_no_harm ? 1 : ids->size());
+  const auto sure = confirm(context, verb + " " + plural(ids->size(), "job"), !does_no_harm && ids->size() > 1);
   if (!sure.ok()) return fail(sure.error());
   if (!*sure) return 1;
   int status = 0;

@@ -79,17 +79,19 @@ std::vector<JobIndex> Drains::jobs_on(const std::string& server) const {
 Result<std::vector<DrainedJob>> Drains::preview(const std::string& server, const DrainRequest& wanted,
                                                 Instant now) const {
   if (Status may = may_begin(server, wanted, now); !may.ok()) return may.error();
+  const Drain* standing = find(server);
+  const bool keeps_deadline = wanted.deadline_us == 0 && standing && !standing->is_over;
+  const std::int64_t deadline_us = keeps_deadline ? standing->deadline_us : wanted.deadline_us;
   std::vector<DrainedJob> drained;
   for (const JobIndex at : jobs_on(server)) {
     const Job& job = core_.job(at);
     const bool resumes = stops_at_checkpoint(job);
-    const std::string until =
-        wanted.deadline_us == 0 ? "runs to its end" : "runs on until " + clock_text(wanted.deadline_us);
+    const std::string until = deadline_us == 0 ? "runs to its end" : "runs on until " + clock_text(deadline_us);
     const std::string after = resumes ? "then continues elsewhere from its checkpoint" : "then starts anew elsewhere";
     drained.push_back({job.request.id, wanted.stops_jobs && resumes
                                            ? "stops at a checkpoint now and continues elsewhere"
-                                       : wanted.deadline_us == 0 ? until
-                                                                 : until + ", " + after});
+                                       : deadline_us == 0 ? until
+                                                          : until + ", " + after});
   }
   return drained;
 }

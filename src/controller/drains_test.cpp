@@ -44,6 +44,7 @@ TEST_F(DrainsTest, at_its_deadline_all_that_is_left_there_starts_elsewhere) {
   ASSERT_EQ(preview->size(), 1u);
   EXPECT_NE(preview->front().then.find("then continues elsewhere from its checkpoint"), std::string::npos)
       << preview->front().then;
+  EXPECT_EQ(logic->drains().preview("s", {}, now)->front().then, preview->front().then) << "the deadline stands";
   EXPECT_EQ(logic->drains().next_deadline(), Instant{deadline});
   EXPECT_LE(logic->next_wake(), Instant{deadline});
   keep_session();
