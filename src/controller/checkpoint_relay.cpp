@@ -1,44 +1,6 @@
 #include "controller/checkpoint_relay.h"
 
-#include <cstdio>
-#include <random>
-
 namespace sl::controller {
-namespace {
-
-constexpr std::size_t secrets_max = 10'000;
-
-std::string random_secret() {
-  std::random_device device;
-  char text[65];
-  for (int i = 0; i < 8; ++i) std::snprintf(text + 8 * i, 9, "%08x", device());
-  return text;
-}
-
-}  // namespace
-
-const std::string& CheckpointRelay::secret_of(const Incarnation& incarnation) {
-  if (secrets_.size() > secrets_max) secrets_.erase(secrets_.begin());  // of the oldest job
-  auto& [of, secret] = secrets_[incarnation.job];
-  if (secret.empty() || of != incarnation) of = incarnation, secret = random_secret();
-  return secret;
-}
-
-bool CheckpointRelay::has_secret(const wire::ControllerMessage& message) {
-  const auto* start = std::get_if<wire::StartAttempt>(&message);
-  return (start && start->checkpoint) || std::holds_alternative<wire::OfferCheckpoint>(message) ||
-         std::holds_alternative<wire::LaunchAttempt>(message);
-}
-
-wire::ControllerMessage CheckpointRelay::with_secret(wire::ControllerMessage message) {
-  if (auto* offer = std::get_if<wire::OfferCheckpoint>(&message)) offer->secret = secret_of(offer->incarnation);
-  auto* start = std::get_if<wire::StartAttempt>(&message);
-  if (start && start->checkpoint) start->checkpoint->secret = secret_of(start->incarnation);
-  if (auto* launch = std::get_if<wire::LaunchAttempt>(&message)) {
-    for (wire::AttemptPart& part : launch->parts) part.secret = secret_of(launch->incarnation);
-  }
-  return message;
-}
 
 const Checkpoints::Transfer* CheckpointRelay::find(const Incarnation& incarnation, std::string* target) const {
   const JobEntry* entry = logic_.book().find(JobId(incarnation.job));

@@ -10,6 +10,7 @@
 
 #include "controller/admission.h"
 #include "controller/api.h"
+#include "controller/attempt_secrets.h"
 #include "controller/checkpoint_relay.h"
 #include "controller/clock.h"
 #include "controller/forecasts.h"
@@ -152,7 +153,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
     if (recording_) recording_->sent(session, message);
-    send_unrecorded(session, CheckpointRelay::has_secret(message) ? checkpoints_.with_secret(message) : message);
+    send_unrecorded(session, AttemptSecrets::are_needed(message) ? secrets_.enter(message) : message);
   }
   void send_unrecorded(SessionId session, const wire::ControllerMessage& message) {
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));
@@ -241,6 +242,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Retention retention_;
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
+  AttemptSecrets secrets_;
   Forecasts forecasts_;
   BrowserSessions browser_sessions_;
   Api api_;
