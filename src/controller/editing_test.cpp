@@ -99,9 +99,10 @@ TEST_F(EditingTest, the_first_in_line_has_a_priority_above_all_others_that_wait)
   EXPECT_EQ(edit(4, R"({"first": true})"), "ok");
   EXPECT_EQ(request(4).priority, 6) << "it is first already";
   EXPECT_EQ(edit(3, R"({"priority": 2147483647})"), "ok");
-  EXPECT_EQ(edit(4, R"({"first": true})"), "ok");
-  EXPECT_EQ(request(4).priority, 2147483647);
+  EXPECT_EQ(edit(4, R"({"first": true})"), "highest-priority-taken");
+  EXPECT_EQ(request(4).priority, 6);
   EXPECT_EQ(edit(4, R"({"first": true, "priority": 1})"), "bad-priority");
+  EXPECT_EQ(edit(3, R"({"priority": 5})"), "ok");
   tell(report(1, 1, "exited", 0));
   EXPECT_EQ(state(4), "starting");
 }

@@ -225,7 +225,11 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     return done(invalid("nothing-to-change", "the request changes nothing")
                     .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first"));
   wire::JobChange wanted = change;
-  if (change.first) wanted.priority = priority_of_first(JobId(job));
+  if (change.first) {
+    const Result<int> first = priority_of_first(JobId(job));
+    if (!first.ok()) return refuse_when_durable(first.error(), std::move(done));
+    wanted.priority = *first;
+  }
   const wire::JobSpec& spec = spec_of(*entry);
   const wire::JobSpec next = wire::changed(spec, wanted);
   if (const Status valid = wire::validate(next); !valid.ok()) return done(valid.error());
@@ -263,14 +267,18 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
 }
 
 // One above the highest of the others that wait; its own if that is higher already.
-int Submissions::priority_of_first(JobId job) const {
+Result<int> Submissions::priority_of_first(JobId job) const {
   const int own = core_.job(core_.find(job)).request.priority;
   int first = own;
   for (const auto* line : {&core_.waiting(), &core_.aside()}) {
     for (const JobIndex other : *line) {
       const JobRequest& request = core_.job(other).request;
-      if (request.id != job)
-        first = std::max(first, std::min(request.priority, std::numeric_limits<int>::max() - 1) + 1);
+      if (request.id == job) continue;
+      if (request.priority == std::numeric_limits<int>::max())
+        return conflict("highest-priority-taken",
+                        fmt::format("job {} has the highest priority that there is", request.id.value))
+            .hint(fmt::format("schedulearn set {} --priority 0", request.id.value));
+      first = std::max(first, request.priority + 1);
     }
   }
   return first;

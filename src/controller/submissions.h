@@ -63,7 +63,7 @@ class Submissions {
   void refuse_unwritten(JobId job, Instant now);
   void expire_keys(Instant now);
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
-  int priority_of_first(JobId job) const;
+  Result<int> priority_of_first(JobId job) const;
   Status may_hold(const JobEntry& entry, bool hold) const;
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);
