@@ -54,6 +54,17 @@ std::vector<std::string>& old_folders() {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+double wall_now_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void wait_until(double most_s, const std::function<bool()>& done, double pause_s) {
+  for (const double end = now_s() + most_s; !done();) {
+    if (now_s() > end) throw std::runtime_error("it took too long");
+    std::this_thread::sleep_for(std::chrono::duration<double>(pause_s));
+  }
+}
+
 Daemon::Daemon(const std::vector<std::string>& command, const std::string& log) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -107,8 +118,9 @@ pid_t launcher_of(const Lab& lab) {
 Lab::Lab(std::string program_) : program(std::move(program_)), folder(make_folder()), port(free_port()) {}
 
 Lab::~Lab() {
+  const std::size_t agents = daemons.size();
   daemons.clear();
-  for (int agents = 0; agents < 2; ++agents) {  // launchers outlive their agents
+  for (std::size_t i = 0; i < agents; ++i) {  // launchers outlive their agents
     if (const pid_t launcher = launcher_of(*this); launcher > 0) ::kill(launcher, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));  // one that is gone is not found again
   }

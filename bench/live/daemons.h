@@ -4,12 +4,16 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace sl::bench {
 
 double now_s();
+double wall_now_s();  // since 1970
+// Throws if it takes longer than `most_s`. Looks every `pause_s`.
+void wait_until(double most_s, const std::function<bool()>& done, double pause_s = 0.01);
 
 // A program in the background; killed with the object.
 class Daemon {

@@ -18,6 +18,7 @@
 #include "load.h"
 #include "migration.h"
 #include "past.h"
+#include "verbs.h"
 
 namespace sl::bench {
 namespace {
@@ -58,6 +59,13 @@ constexpr Figure figures[] = {
     {"migrate_mib_per_s", "checkpoint of 1 GiB to another server, from one attempt to the next", "MiB/s", "–"},
     {"cat_mib_per_s", "the same bytes with cat | socket | cat and fsync", "MiB/s", "–"},
     {"migrate_ratio", "ratio of the two", "×", "≥ 0.6"},
+    {"suspend_p50_ms", "suspend a running job: request → suspended, p50", "ms", "≤ 20"},
+    {"resume_p50_ms", "resume it: request → running, p50", "ms", "≤ 20"},
+    {"sigstop_p50_ms", "SIGSTOP to a process, p50", "ms", "–"},
+    {"resize_p50_ms", "resize: request → next attempt, without the training's own stop, p50", "ms", "≤ 100"},
+    {"gang_1_p50_ms", "submit → running on 1 server, p50", "ms", "–"},
+    {"gang_8_p50_ms", "submit → all parts run on 8 servers, p50", "ms", "–"},
+    {"gang_ratio", "ratio of the two", "×", "≤ 3"},
     {"restart_ms", "restart with 10,000 queued, 1,000 running", "ms", "≤ 1,000"},
     {"agents_join_s", "1,000 agents join", "s", "–"},
     {"load_ping_ms", "slowest heartbeat, 1,000 agents × 8 GPUs, 100,000 queued", "ms", "–"},
@@ -106,10 +114,6 @@ double jobs_in(Connection& connection, const char* state) {
 }
 
 void pause(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
-
-double wall_now_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 void measure_start(const Settings& settings, Measured& measured) {
   Lab lab(settings.program);
@@ -191,13 +195,6 @@ void measure_queue(const Settings& settings, Measured& measured) {
   }
   pause(1);
   measured["streams_500_mib"].push_back(lab.daemons[0].resident_mib() - before);
-}
-
-void wait_until(double seconds, const std::function<bool()>& done) {
-  for (const double end = now_s() + seconds; !done();) {
-    if (now_s() > end) throw std::runtime_error("it took too long");
-    pause(0.01);
-  }
 }
 
 void measure_restart(const Settings& settings, Measured& measured) {
@@ -341,15 +338,43 @@ void measure_migration(const Settings& settings, Measured& measured) {
   measured["migrate_ratio"].push_back(cat_s / migration.seconds);
 }
 
+double p50_ms(const std::vector<double>& seconds) { return median(seconds) * 1e3; }
+
+void measure_interventions(const Settings& settings, Measured& measured) {
+  Lab lab(settings.program);
+  lab.start_controller();
+  lab.start_agent(2);
+  lab.wait_for_agent();
+  const Verbs verbs = measure_verbs(lab, settings.quick ? 3 : 50);
+  measured["suspend_p50_ms"].push_back(p50_ms(verbs.suspend_s));
+  measured["resume_p50_ms"].push_back(p50_ms(verbs.resume_s));
+  measured["sigstop_p50_ms"].push_back(p50_ms(verbs.raw_s));
+  measured["resize_p50_ms"].push_back(p50_ms(verbs.resize_s));
+}
+
+void measure_gangs(const Settings& settings, Measured& measured) {
+  constexpr int servers = 8;
+  Lab lab(settings.program);
+  lab.start_controller();
+  for (int i = 0; i < servers; ++i) lab.start_agent(1, "server" + std::to_string(i));
+  lab.wait_for_agent(servers);
+  const int times = settings.quick ? 2 : 25;
+  const double one = p50_ms(start_gangs(lab, 1, times)), all = p50_ms(start_gangs(lab, servers, times));
+  measured["gang_1_p50_ms"].push_back(one);
+  measured["gang_8_p50_ms"].push_back(all);
+  measured["gang_ratio"].push_back(all / one);
+}
+
 struct Part {
   const char* name;
   void (*measure)(const Settings&, Measured&);
   bool once;
 };
 constexpr Part parts[] = {
-    {"start", measure_start, false},       {"latency", measure_latency, false}, {"true", measure_true, false},
-    {"queue", measure_queue, false},       {"keys", measure_keys, false},       {"restart", measure_restart, false},
-    {"migrate", measure_migration, false}, {"load", measure_load, true},        {"history", measure_history, true}};
+    {"start", measure_start, false},       {"latency", measure_latency, false},     {"true", measure_true, false},
+    {"queue", measure_queue, false},       {"keys", measure_keys, false},           {"restart", measure_restart, false},
+    {"migrate", measure_migration, false}, {"verbs", measure_interventions, false}, {"gangs", measure_gangs, false},
+    {"load", measure_load, true},          {"history", measure_history, true}};
 
 void print(const Measured& measured) {
   std::printf("%-58s %12s  %-7s %s\n", "", "measured", "", "goal");
@@ -405,7 +430,7 @@ int main(int argc, char** argv) {
     } else {
       std::fprintf(stderr,
                    "usage: schedulearn-bench-live [--runs N] [--quick] [--json FILE] [--only "
-                   "start|latency|true|queue|keys|restart|migrate|load|history]\n");
+                   "start|latency|true|queue|keys|restart|migrate|verbs|gangs|load|history]\n");
       return 2;
     }
   }

@@ -22,16 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Writes its checkpoint once, then waits to be stopped.
-const char* const training =
+const char* const saves_once =
     "trap 'exit 75' TERM; f=$SCHEDULEARN_CHECKPOINT_DIR/model; "
     "[ -e $f ] || { head -c %dM /dev/urandom > $f.new && mv $f.new $f; }; while :; do sleep 0.05; done";
-
-void wait_for(const std::function<bool()>& done) {
-  for (const double end = now_s() + 120; !done();) {
-    if (now_s() > end) throw std::runtime_error("the migration took too long");
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-}
 
 std::string model_in(const std::string& data) {
   std::error_code missing;
@@ -87,7 +80,7 @@ void cat(int from, int to) {
 Migration migrate(Lab& lab, int mib) {
   Connection connection(lab.port);
   char command[300];
-  std::snprintf(command, sizeof command, training, mib);
+  std::snprintf(command, sizeof command, saves_once, mib);
   const boost::json::object job = {{"command", boost::json::array{"sh", "-c", command}},
                                    {"workdir", "/"},
                                    {"gpus", 1},
@@ -95,17 +88,17 @@ Migration migrate(Lab& lab, int mib) {
   connection.call("POST", "/api/v1/jobs", boost::json::serialize(job));
   if (connection.status() != 201) throw std::runtime_error("the job was refused");
   Migration migration;
-  wait_for([&] { return !(migration.file = model_in(lab.folder + "/agent")).empty(); });
+  wait_until(120, [&] { return !(migration.file = model_in(lab.folder + "/agent")).empty(); });
   lab.start_agent(1, "other");
   lab.wait_for_agent(2);
   ::sync();
   Connection(lab.port).call("POST", "/api/v1/servers/bench/drain?migrate=true", "{}");
-  wait_for([&] {
+  wait_until(120, [&] {
     const auto shown = boost::json::parse(Connection(lab.port).get("/api/v1/jobs/1"));
     return shown.at("attempt") == 2 && shown.at("state") == "running";
   });
   Connection after(lab.port);
-  wait_for([&] { return (migration.seconds = last_start_took(after)) > 0; });  // once it is in the database
+  wait_until(120, [&] { return (migration.seconds = last_start_took(after)) > 0; });  // once it is in the database
   if (fs::file_size(model_in(lab.folder + "/other")) != static_cast<std::uintmax_t>(mib) << 20)
     throw std::runtime_error("the checkpoint did not arrive");
   after.call("POST", "/api/v1/jobs/1/cancel", "{}");
