@@ -32,6 +32,12 @@ struct PreemptionSettings {
   bool head_blocks = false;  // no job starts before one that is more urgent
 };
 
+// GPU-microseconds that are lost when this running job is stopped and continues later, as stated or measured; 0: unknown.
+inline std::int64_t interruption_loss_us(const Job& job) {
+  const JobModel* model = job.request.model.get();
+  return model && model->restart_cost ? model->restart_cost->us * job.allocation.count() : 0;
+}
+
 class PreemptivePolicy : public QueuePolicy<RankKey> {
  public:
   explicit PreemptivePolicy(const PreemptionSettings& settings) : settings_(settings) {

@@ -83,5 +83,26 @@ TEST(Priority, a_higher_class_takes_the_place_of_the_lowest_and_youngest_only) {
   EXPECT_EQ(cluster.core.queue_order(cluster.now).front(), cluster.core.find(JobId(2)));  // back in its place
 }
 
+// Job 1 loses 10 s on one GPU, job 2 60 s, job 3 10 s on each of two GPUs.
+TEST(Priority, of_one_class_those_go_first_whose_interruption_costs_the_least_work) {
+  Cluster cluster({4}, "priority", {{"min_quantum_s", "0"}});
+  const auto costs = [](int count, int seconds) {
+    JobRequest request = test::elastic(count, count);
+    JobModel model;
+    model.restart_cost = Duration::whole_seconds(seconds);
+    request.model = std::make_shared<const JobModel>(model);
+    return request;
+  };
+  cluster.submit(1, costs(1, 10)).at(1).submit(2, costs(1, 60)).at(2).submit(3, costs(2, 10)).at(3);
+  JobRequest urgent = gpus(1);
+  urgent.priority = 1;
+  cluster.submit(4, urgent);
+  EXPECT_EQ(cluster.state(1), JobState::pending) << "though it started first";
+  urgent.gpus = urgent.gpus_min = urgent.gpus_max = 2;
+  cluster.submit(5, urgent);
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+}
+
 }  // namespace
 }  // namespace sl

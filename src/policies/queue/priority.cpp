@@ -29,8 +29,10 @@ class Priority : public PreemptivePolicy {
   Rank waiting_rank(const Snapshot&, const Job& job) override {
     return {.major = -std::int64_t{job.request.priority}, .minor = Rank::last};
   }
+  // Within a class those go first whose interruption costs the least work, then those that started last.
   Rank running_rank(const Snapshot&, const Job& job) override {
-    return {.major = -std::int64_t{job.request.priority}, .minor = job.last_start.us};
+    return {
+        .major = -std::int64_t{job.request.priority}, .middle = -interruption_loss_us(job), .minor = job.last_start.us};
   }
 
  private:
