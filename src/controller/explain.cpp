@@ -99,7 +99,8 @@ json::object server_verdict(const Logic& logic, const Server& server, ServerInde
   const bool is_quarantined = server.state == ServerState::quarantined && quarantine;
   const int free = core.ledger().free().count(index), needed = request.gpus_min;
   const bool up = server.state == ServerState::up;
-  const bool fits = up && free >= needed && is_eligible(server, request);
+  const bool is_right = is_eligible(server, request);
+  const bool fits = up && is_right && free_for(core.ledger().free(), core.servers(), request, index).count() >= needed;
   return {{"server", server.description.name},
           {"free", free},
           {"needed", needed},
@@ -109,6 +110,7 @@ json::object server_verdict(const Logic& logic, const Server& server, ServerInde
                    : is_quarantined ? quarantine_text(*quarantine, now)
                    : !up            ? to_string(server.state)
                    : free < needed  ? fmt::format("{} short", needed - free)
+                   : is_right       ? "frozen jobs hold too much of the memory"
                                     : "not what it asks for"}};
 }
 
@@ -255,6 +257,17 @@ std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
   return servers.size() <= named_most ? text : fmt::format("{} or one of {} others", text, servers.size() - named_most);
 }
 
+// " (jobs 3, 8)", those whose memory is in the way; empty: none is known.
+std::string frozen_jobs_text(const Core& core) {
+  std::string ids;
+  int count = 0;
+  for (const JobIndex index : core.waiting()) {
+    const Job& job = core.job(index);
+    if (is_frozen(job) && gpu_memory_of(job)) ids += fmt::format("{}{}", count++ > 0 ? ", " : "", job.request.id.value);
+  }
+  return count == 0 ? "" : fmt::format(" (job{} {})", count == 1 ? "" : "s", ids);
+}
+
 // Of a job that no server can run now; one that is not here could.
 std::string away_text(const Core& core, const Job& job, int gpus) {
   if (is_frozen(job))
@@ -392,6 +405,9 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
       return line + "no server that is up has GPUs with the memory it asks for";
     case ReasonCode::cpu_or_memory:
       return line + "a server has the GPUs, but not the CPUs or memory it asks for";
+    case ReasonCode::frozen_memory:
+      return line + needs + "; enough are free, but frozen jobs hold too much of their memory" +
+             frozen_jobs_text(logic.core());
     case ReasonCode::used_outside:
       return line + "the free GPUs are used by processes that were not started here" + outsiders_text(logic);
     case ReasonCode::gang_incomplete:

@@ -252,7 +252,7 @@ Result<Allocation> Interventions::place_resized(const Job& job, int gpus) const 
   JobRequest request = job.request;
   request.gpus_min = request.gpus_max = request.gpus = gpus;
   const FreeGpus& free = core_.ledger().free();
-  Allocation grown = grown_in_place(free, request, job.allocation, gpus);
+  Allocation grown = grown_in_place(free, core_.servers(), request, job.allocation, gpus);
   if (grown.count() == gpus) return grown;
   const auto elsewhere =
       job.request.migratable ? place(free, core_.servers(), request, gpus) : std::optional<Allocation>();

@@ -86,6 +86,9 @@ Status Core::restore(Job&& job, Instant now) {
   // Policies count its expected end from when it got its GPUs.
   const bool had_started = kept.state != JobState::starting && kept.last_start.happened() && kept.last_start < now;
   if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, had_started ? kept.last_start : now);
+  const bool may_be_freezing = kept.state == JobState::stopping && would_freeze(kept);
+  if (kept.frozen_on || may_be_freezing)
+    ledger_.hold_memory(index, kept.frozen_on ? *kept.frozen_on : kept.allocation, gpu_memory_of(kept).value_or(0));
   if (kept.state == JobState::running) limits_.set(kept, now);
   if (kept.is_waiting()) jobs_.enter_queue(index);
   if (is_active(kept.state) && kept.state != JobState::suspended) jobs_.enter_active(index);

@@ -13,7 +13,7 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
   const JobRequest& request = job.request;
   const int count = request.gpus_min;
   bool any_up = false, draining = false, quarantined = false, outside = false;
-  int most = 0, total = 0;
+  int most = 0, total = 0, most_roomy = 0, total_roomy = 0;
   for (std::size_t i = 0; i < ledger.servers().size(); ++i) {
     const ServerIndex at(static_cast<std::uint32_t>(i));
     const Server& server = ledger.servers()[at];
@@ -25,11 +25,17 @@ ReasonCode explain_by_ledger(const Ledger& ledger, const Job& job) {
     outside = outside || !server.outside.empty();
     most = std::max(most, ledger.free().count(at));
     total += ledger.free().count(at);
+    const int with_memory = free_for(ledger.free(), ledger.servers(), request, at).count();
+    most_roomy = std::max(most_roomy, with_memory);
+    total_roomy += with_memory;
   }
   if (!any_up) {
     return quarantined ? ReasonCode::quarantined : draining ? ReasonCode::draining : ReasonCode::server_down;
   }
   if (place(ledger.free(), ledger.servers(), job, count)) return ReasonCode::behind_others;
+  const bool on_one = request.single_server();
+  if (!is_frozen(job) && (on_one ? most : total) >= count && (on_one ? most_roomy : total_roomy) < count)
+    return ReasonCode::frozen_memory;
   if (most >= count) return ReasonCode::cpu_or_memory;
   if (total >= count && request.servers_max < any_number_of_servers) return ReasonCode::fragmented;
   return outside && total == 0 ? ReasonCode::used_outside : ReasonCode::no_free_gpus;

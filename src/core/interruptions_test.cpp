@@ -96,6 +96,26 @@ TEST_F(Interruptions, a_job_that_can_only_be_frozen_continues_on_its_server_and_
   EXPECT_EQ(cluster.job(1).attempt, 1);
 }
 
+// Its memory is not free when its GPUs are: the next job must fit beside it.
+TEST_F(Interruptions, a_job_may_not_follow_one_that_is_frozen_and_leaves_too_little_memory) {
+  ServerDescription server;
+  server.name = "0";
+  server.gpus = 2;
+  server.gpu_memory_bytes = 10;
+  cluster.feed(ServerJoined{server});
+  JobRequest frozen = freezable(2), next = gpus(2);
+  frozen.gpu_memory_bytes = 6, next.gpu_memory_bytes = 5;
+  cluster.submit(1, frozen).submit(2, next);
+  start(1, on(0, GpuSet::first(2)));
+  plan([&](const Snapshot&, Plan& p) {
+    p.suspend(index(1));
+    p.start(index(2), on(0, GpuSet::first(2)));
+  });
+  EXPECT_EQ(cluster.state(1), JobState::suspended);
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+  EXPECT_GE(cluster.core.refusals(Refusal::type_or_memory), 1U);
+}
+
 TEST_F(Interruptions, a_job_with_checkpoints_may_continue_anywhere) {
   cluster.submit(1, elastic(2, 2));
   start(1, on(0, GpuSet::first(2)));

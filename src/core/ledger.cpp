@@ -136,6 +136,37 @@ void Ledger::give_back_excess(const Allocation& from, const Allocation& to, Dema
   });
 }
 
+void Ledger::hold_memory(JobIndex job, const Allocation& gpus, std::int64_t bytes) {
+  if (bytes <= 0) return;
+  const ServerGpus& part = gpus.parts().front();
+  frozen_.insert_or_assign(job, FrozenMemory{part, bytes});
+  servers_[part.server].frozen_bytes = frozen_on(part.server);
+  publish(part.server);
+}
+
+bool Ledger::free_memory(JobIndex job) {
+  if (frozen_.empty()) return false;
+  const auto at = frozen_.find(job);
+  if (at == frozen_.end()) return false;
+  const ServerIndex server = at->second.gpus.server;
+  frozen_.erase(at);
+  servers_[server].frozen_bytes = frozen_on(server);
+  publish(server);  // jobs that had too little memory there may fit now
+  return true;
+}
+
+std::vector<std::int64_t> Ledger::frozen_on(ServerIndex server) const {
+  std::vector<std::int64_t> bytes;
+  for (const auto& [job, memory] : frozen_) {
+    if (memory.gpus.server != server) continue;
+    memory.gpus.gpus.for_each([&](int gpu) {
+      bytes.resize(std::max(bytes.size(), static_cast<std::size_t>(gpu) + 1));
+      bytes[static_cast<std::size_t>(gpu)] += memory.bytes;
+    });
+  }
+  return bytes;
+}
+
 int Ledger::take(JobIndex job, const Allocation& gpus, Demand demand, Instant now, bool shared) {
   int awaited = 0;
   const bool needs_more = !demand.is_zero();
@@ -217,6 +248,17 @@ void Ledger::check_invariants(const JobTable& jobs) const {
   }
   SL_CHECK(held == in_use_, "the number of GPUs in use is the number of GPUs with a tenant");
   check_resources(jobs);
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    const ServerIndex server(static_cast<std::uint32_t>(i));
+    SL_CHECK(servers_[server].frozen_bytes == frozen_on(server), "a server knows what frozen jobs hold in its GPUs");
+  }
+  for (const auto& [index, memory] : frozen_) {
+    const Job& job = jobs[index];
+    SL_CHECK(job.state == JobState::suspended || job.state == JobState::stopping,
+             "only jobs that stand still, or soon will, hold memory of GPUs without the GPUs");
+    const Allocation& on = job.frozen_on ? *job.frozen_on : job.allocation;
+    SL_CHECK(on.on(memory.gpus.server) == memory.gpus.gpus, "a frozen job holds memory where its processes are");
+  }
 }
 
 void Ledger::check_resources(const JobTable& jobs) const {

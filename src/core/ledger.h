@@ -44,6 +44,11 @@ class Ledger {
   void charge_excess(const Allocation& from, const Allocation& to, Demand demand);
   void give_back_excess(const Allocation& from, const Allocation& to, Demand demand);
 
+  // ---- memory of frozen jobs ----
+  // The processes of this job stand still, or will, on these GPUs of one server, and hold so much memory on each.
+  void hold_memory(JobIndex job, const Allocation& gpus, std::int64_t bytes);
+  bool free_memory(JobIndex job);  // they go on, or are gone; false: it held none
+
   const ServerTable& servers() const { return servers_; }
   FreeGpus& free() { return free_; }
   const FreeGpus& free() const { return free_; }
@@ -66,6 +71,7 @@ class Ledger {
   GpuSet occupied(ServerIndex server) const;
   ResourceVector resources_left(ServerIndex server) const;
   void check_resources(const JobTable& jobs) const;
+  std::vector<std::int64_t> frozen_on(ServerIndex server) const;  // bytes on each GPU; empty: nothing anywhere
 
   ServerTable servers_;
   std::map<std::string, ServerIndex, std::less<>> by_name_;
@@ -73,6 +79,11 @@ class Ledger {
                                                // read at every end of a job
   Tenants tenants_;
   FreeGpus free_;
+  struct FrozenMemory {
+    ServerGpus gpus;
+    std::int64_t bytes;  // on each
+  };
+  std::map<JobIndex, FrozenMemory> frozen_;  // jobs that hold memory without holding their GPUs
   int in_use_ = 0;
   bool has_several_gpu_types_ = false;
 };

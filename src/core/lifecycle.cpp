@@ -145,7 +145,7 @@ void Lifecycle::requeue(JobIndex index) {
   release_all(index);
   job.allocation.clear();
   job.target.clear();
-  job.frozen_on.reset();
+  thaw(index);
   job.gpus_awaited = 0;
   job.reason = ReasonCode::none;
   job.on_hold ? notice(NoticeKind::ended, index) : back_in_queue(index);
@@ -174,6 +174,7 @@ void Lifecycle::finish(JobIndex index, JobState final_state, const Exit& exit) {
   if (!job.group) history_.add(job, succeeded, snapshot_.estimates.speed_curve(job), snapshot_.now);
   if (job.request.member_of.valid() || awaited_.is_awaited(job.request.id))
     ends_.push_back({job.request.id, job.request.member_of, succeeded});
+  free_memory(index);
   jobs_.end(index);
 }
 
@@ -236,7 +237,7 @@ void Lifecycle::wake_due() {
 void Lifecycle::start(JobIndex index, const Allocation& gpus, bool shared) {
   Job& job = jobs_[index];
   job.resumes = job.state == JobState::suspended;
-  job.frozen_on.reset();
+  thaw(index);
   if (!job.resumes) ++job.attempt;
   set_state(index, JobState::starting);
   jobs_.leave_queue(index);
@@ -262,6 +263,9 @@ void Lifecycle::move(JobIndex index, const Allocation& gpus, bool resize) {
 
 void Lifecycle::suspend(JobIndex index) {
   set_state(index, JobState::stopping);
+  const Job& job = jobs_[index];
+  // From now on, because the job that takes its GPUs may be chosen in the same decision.
+  if (would_freeze(job)) ledger_.hold_memory(index, job.allocation, gpu_memory_of(job).value_or(0));
   ++jobs_[index].preemptions;
   command(CommandKind::suspend, index, {});
   notice(NoticeKind::stopping, index);
@@ -311,8 +315,7 @@ void Lifecycle::suspended(JobIndex index) {
   set_state(index, JobState::suspended);
   jobs_.leave_active(index);
   release_all(index);
-  const bool is_frozen = job.request.freezable && job.allocation.parts().size() == 1;
-  if (is_frozen) job.frozen_on = std::make_unique<Allocation>(job.allocation);
+  if (would_freeze(job)) job.frozen_on = std::make_unique<Allocation>(job.allocation);
   job.allocation.clear();
   back_in_queue(index);
   policy_.wake(Trigger::ending);
@@ -321,6 +324,16 @@ void Lifecycle::suspended(JobIndex index) {
 void Lifecycle::lose_process(JobIndex index) {
   leave_suspension(index);
   set_state(index, JobState::stopping);
+}
+
+// It stands on no GPUs any more.
+void Lifecycle::thaw(JobIndex index) {
+  jobs_[index].frozen_on.reset();
+  free_memory(index);
+}
+
+void Lifecycle::free_memory(JobIndex index) {
+  if (ledger_.free_memory(index)) policy_.wake(Trigger::ending);
 }
 
 void Lifecycle::stop(JobIndex index, StopReason why) {

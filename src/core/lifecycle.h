@@ -95,6 +95,8 @@ class Lifecycle {
   void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
   void release(JobIndex index, const Allocation& gpus, Demand demand);
   void release_all(JobIndex index);
+  void thaw(JobIndex index);
+  void free_memory(JobIndex index);
   void settle_on_target(JobIndex index);
   void send_when_complete(JobIndex index);
   Command& command(CommandKind kind, JobIndex index, const Allocation& gpus);

@@ -70,7 +70,7 @@ Refusal PlanCheck::check_move(JobIndex index, const Allocation& gpus, bool resiz
 }
 
 Refusal PlanCheck::check_suspend(const Job& job) const {
-  const bool can_freeze = abilities_.freeze && job.request.freezable && job.allocation.parts().size() == 1;
+  const bool can_freeze = abilities_.freeze && would_freeze(job);
   if (!abilities_.suspend && !can_freeze) return Refusal::world_cannot;
   if (job.state != JobState::running) return Refusal::not_running;
   return may_be_suspended(job) ? Refusal::none : Refusal::not_interruptible;
@@ -94,7 +94,9 @@ Refusal PlanCheck::check_place(const Job& job, const Allocation& gpus) const {
       return Refusal::server_not_up;
     const Server& server = ledger_.servers()[part.server];
     if (!server.all().contains(part.gpus)) return Refusal::gpus_taken;
-    if (!is_eligible(server, job.request)) return Refusal::type_or_memory;
+    const GpuSet new_there = part.gpus - job.allocation.on(part.server);
+    if (!is_eligible(server, job.request) || roomy(server, new_there, job.request.gpu_memory_bytes) != new_there)
+      return Refusal::type_or_memory;
   }
   return Refusal::none;
 }

@@ -234,4 +234,11 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   bool is_waiting() const { return is_queued() && !set_aside; }  // in the line
 };
 
+// Bytes that it uses on each of its GPUs, as far as known: as measured, else of its model, else as asked for.
+inline std::optional<std::int64_t> gpu_memory_of(const Job& job) {
+  if (job.telemetry && job.telemetry->gpu_memory_used_bytes) return job.telemetry->gpu_memory_used_bytes;
+  if (job.request.model && job.request.model->gpu_memory_bytes) return job.request.model->gpu_memory_bytes;
+  return job.request.gpu_memory_bytes;
+}
+
 }  // namespace sl

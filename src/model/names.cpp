@@ -15,9 +15,10 @@ constexpr std::array job_state_names = {"pending",  "held",     "starting",  "ru
                                         "resizing", "stopping", "succeeded", "failed",  "cancelled"};
 constexpr std::array server_state_names = {"joining", "up", "draining", "drained", "down", "quarantined", "removed"};
 constexpr std::array reason_names = {
-    "none",          "no_free_gpus",  "fragmented",  "behind_others", "gpu_type",        "gpu_memory", "cpu_or_memory",
-    "server_down",   "draining",      "quarantined", "used_outside",  "gang_incomplete", "quota",      "held",
-    "retry_backoff", "unsatisfiable", "server_away", "dependency",    "not_before",      "max_running"};
+    "none",          "no_free_gpus", "fragmented",    "behind_others", "gpu_type",     "gpu_memory",
+    "cpu_or_memory", "server_down",  "draining",      "quarantined",   "used_outside", "gang_incomplete",
+    "quota",         "held",         "retry_backoff", "unsatisfiable", "server_away",  "dependency",
+    "not_before",    "max_running",  "frozen_memory"};
 constexpr std::array failure_names = {"none",        "exit",  "signal", "time_limit",   "out_of_memory", "gpu_error",
                                       "server_lost", "image", "setup",  "server_setup", "rejected",      "dependency"};
 constexpr std::array refusal_names = {

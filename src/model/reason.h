@@ -24,9 +24,10 @@ enum class ReasonCode : std::uint8_t {
   retry_backoff,
   unsatisfiable,
   server_away,
-  dependency,   // a job that it was to start after has not ended
-  not_before,   // the time from which on it may start has not come
-  max_running,  // of a group: as many of its members run as may
+  dependency,     // a job that it was to start after has not ended
+  not_before,     // the time from which on it may start has not come
+  max_running,    // of a group: as many of its members run as may
+  frozen_memory,  // GPUs are free, but frozen jobs hold too much of their memory
 };
 const char* to_string(ReasonCode code);
 

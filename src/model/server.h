@@ -35,7 +35,8 @@ struct ServerDescription {
   bool runs_containers = false;
   ResourceVector capacity;  // zero in a dimension: unknown, not enforced
   bool simulated = false;
-  bool in_pool = false;  // its GPUs and those of all other servers of the pool are one to every job; only in simulations
+  // Its GPUs and those of all other servers of the pool are one to every job; only in simulations.
+  bool in_pool = false;
   std::optional<double> bandwidth_inside_bytes_per_s;   // between its GPUs
   std::optional<double> bandwidth_network_bytes_per_s;  // of its network card
 
@@ -55,8 +56,19 @@ struct Server {
   GpuSet unavailable;   // broken
   int affinity = 0;     // Gandiva: GPUs per job that the server is dedicated to; 0: unset
   std::vector<GpuFacts> gpus;
+  // What processes of frozen jobs hold in the memory of each GPU, in bytes, as far as known; empty: nothing anywhere.
+  std::vector<std::int64_t> frozen_bytes;
 
   GpuSet all() const { return GpuSet::first(description.gpus); }
+  // The GPUs in whose memory frozen jobs leave fewer bytes than that.
+  GpuSet without_memory(std::int64_t bytes) const {
+    GpuSet gpus_without;
+    for (std::size_t gpu = 0; gpu < frozen_bytes.size(); ++gpu) {
+      if (frozen_bytes[gpu] > 0 && description.gpu_memory_bytes.value_or(0) - frozen_bytes[gpu] < bytes)
+        gpus_without |= GpuSet::only(static_cast<int>(gpu));
+    }
+    return gpus_without;
+  }
 };
 
 }  // namespace sl

@@ -300,7 +300,7 @@ std::optional<Allocation> ElasticPolicy::room_for(const Snapshot& snapshot, cons
                                                   Trial& trial) const {
   std::optional<Allocation> found;
   if (job.request.single_server()) {
-    found = grown_in_place(trial.free(), job.request, job.allocation, gpus);
+    found = grown_in_place(trial.free(), snapshot.servers, job.request, job.allocation, gpus);
     if (found->count() == gpus) return found;
   }
   const std::size_t before = trial.mark();

@@ -75,6 +75,11 @@ bool FutureGpus::takes(ServerIndex server, const JobRequest& request) const {
   return sizes_[server.value] > 0 && is_eligible(snapshot_.servers[server], request);
 }
 
+int FutureGpus::without_memory(ServerIndex server, const JobRequest& request) const {
+  const Server& at = snapshot_.servers[server];
+  return (at.all() - roomy(at, at.all(), request.gpu_memory_bytes)).count();
+}
+
 std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length) const {
   std::optional<Booking> best;
   int best_free = 0;
@@ -82,7 +87,7 @@ std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, in
     const ServerIndex server(s);
     if (sizes_[s] < gpus || !takes(server, request)) continue;
     const Instant before = best ? best->from + Duration{1} : Instant::never();
-    const auto at = first_with(steps_[s], gpus, length, before);
+    const auto at = first_with(steps_[s], gpus + without_memory(server, request), length, before);
     if (!at) continue;
     if (*at == snapshot_.now && !has_resources(request, {{server, gpus}})) continue;
     const int free = least(steps_[s], *at, *at + Duration{1});
@@ -98,7 +103,8 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   std::vector<ServerCount> free;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
     if (!takes(ServerIndex(s), request)) continue;
-    if (const int count = least(steps_[s], from, to); count > 0) free.push_back({ServerIndex(s), count});
+    const int count = least(steps_[s], from, to) - without_memory(ServerIndex(s), request);
+    if (count > 0) free.push_back({ServerIndex(s), count});
   }
   std::stable_sort(free.begin(), free.end(), [](const auto& a, const auto& b) { return a.gpus > b.gpus; });
   ServerCounts taken;
@@ -143,7 +149,8 @@ bool FutureGpus::is_possible(const JobRequest& request, const Booking& booking) 
   if (booking.from == snapshot_.now && !has_resources(request, booking.on)) return false;
   return std::all_of(booking.on.begin(), booking.on.end(), [&](const ServerCount& part) {
     return part.server.value < steps_.size() && takes(part.server, request) &&
-           least(steps_[part.server.value], booking.from, booking.from + booking.length) >= part.gpus;
+           least(steps_[part.server.value], booking.from, booking.from + booking.length) >=
+               part.gpus + without_memory(part.server, request);
   });
 }
 
@@ -180,11 +187,13 @@ void FutureGpus::change(const JobRequest& request, const Booking& booking, int s
   });
 }
 
-Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const Booking& booking) {
+Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const JobRequest& request,
+                        const Booking& booking) {
   Allocation gpus;
   const auto take = [&](ServerIndex server, int most) {
-    const int count = free.is_open(server) ? std::min(most, free.count(server)) : 0;
-    if (count > 0) gpus.add(server, free.on(server).lowest(count));
+    const GpuSet there = free_for(free, servers, request, server);
+    const int count = free.is_open(server) ? std::min(most, there.count()) : 0;
+    if (count > 0) gpus.add(server, lowest(servers[server], there, count));
     return count;
   };
   for (const ServerCount& part : booking.on) {

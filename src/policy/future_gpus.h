@@ -45,6 +45,9 @@ class FutureGpus {
   std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
+  // How many of its GPUs have too little memory left beside frozen jobs. They count as free: when a frozen job will
+  // leave is not known.
+  int without_memory(ServerIndex server, const JobRequest& request) const;
   // All servers of a pool count as one, the first of them.
   ServerIndex stands_for(ServerIndex server) const {
     return snapshot_.servers[server].description.in_pool ? first_of_pool_ : server;
@@ -62,6 +65,7 @@ class FutureGpus {
 
 // As many of the booked GPUs as are free now; those of a pool wherever they are. A booking in a pool names its first
 // server.
-Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const Booking& booking);
+Allocation free_gpus_of(const ServerTable& servers, const FreeGpus& free, const JobRequest& request,
+                        const Booking& booking);
 
 }  // namespace sl

@@ -43,20 +43,21 @@ std::vector<Place> places_for(const FreeGpus& free, const ServerTable& servers, 
   std::vector<Place> places;
   for (const ServerIndex server : order) {
     if (!is_eligible(servers[server], request)) continue;
-    int gpus = free.count(server);
+    int gpus = free_for(free, servers, request, server).count();
     while (gpus > 0 && !free.fits(server, member * gpus)) --gpus;
     if (gpus > 0) places.push_back({server, gpus});
   }
   return places;
 }
 
-Allocation taken(const FreeGpus& free, const JobRequest& request, const std::vector<Place>& places, int count) {
+Allocation taken(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                 const std::vector<Place>& places, int count) {
   const bool in_order = has_unlike_members(request);
   Allocation gpus;
   for (const Place& place : places) {
     const int here = std::min(place.gpus, count);
     if (here == 0) continue;
-    const GpuSet there = free.on(place.server).lowest(here);
+    const GpuSet there = lowest(servers[place.server], free_for(free, servers, request, place.server), here);
     in_order ? gpus.append(place.server, there) : gpus.add(place.server, there);
     count -= here;
   }
@@ -72,12 +73,12 @@ ServerIndex overloaded(const FreeGpus& free, const Allocation& gpus, Demand dema
   return found;
 }
 
-std::optional<Allocation> place_in_order(const FreeGpus& free, const JobRequest& request, int count,
-                                         std::vector<Place> places) {
+std::optional<Allocation> place_in_order(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                                         int count, std::vector<Place> places) {
   int total = 0;
   for (const Place& place : places) total += place.gpus;
   while (total >= count) {
-    Allocation gpus = taken(free, request, places, count);
+    Allocation gpus = taken(free, servers, request, places, count);
     const ServerIndex full = overloaded(free, gpus, request);
     if (!full.valid()) return request.may_spread_over(gpus) ? std::optional(std::move(gpus)) : std::nullopt;
     const auto at = std::ranges::find(places, full, &Place::server);
@@ -103,7 +104,7 @@ std::optional<Allocation> place_members(const FreeGpus& free, const ServerTable&
     std::vector<Place> turned = places;
     std::rotate(turned.begin(), turned.begin() + static_cast<std::ptrdiff_t>(first),
                 turned.begin() + static_cast<std::ptrdiff_t>(first) + 1);
-    if (auto gpus = place_in_order(free, request, count, std::move(turned))) return gpus;
+    if (auto gpus = place_in_order(free, servers, request, count, std::move(turned))) return gpus;
     if (!has_unlike_members(request)) break;  // which server is first makes no difference
   }
   return std::nullopt;
@@ -113,7 +114,7 @@ std::optional<Allocation> place_on_fewest(const FreeGpus& free, const ServerTabl
                                           int count) {
   std::vector<Place> places = places_for(free, servers, request, count, fullest_first(free));
   std::ranges::stable_sort(places, std::greater(), &Place::gpus);
-  Allocation gpus = taken(free, request, places, count);
+  Allocation gpus = taken(free, servers, request, places, count);
   return gpus.count() == count && request.may_spread_over(gpus) ? std::optional(std::move(gpus)) : std::nullopt;
 }
 

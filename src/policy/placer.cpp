@@ -14,18 +14,21 @@ bool is_constrained(const JobRequest& request) {
          !request.demand.is_zero();
 }
 
+// Whether `count` GPUs of the job could be on this server, which has as many free ones.
 bool accepts(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, const ResourceVector& demand,
-             ServerIndex server) {
-  return free.fits(server, demand) && is_eligible(servers[server], request);
+             int count, ServerIndex server) {
+  return free.fits(server, demand) && is_eligible(servers[server], request) &&
+         free_for(free, servers, request, server).count() >= count;
 }
 
 // The first server with exactly `n` free GPUs that accepts the job.
 ServerIndex first_in_bucket(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
-                            const ResourceVector& demand, int n, bool constrained) {
+                            const ResourceVector& demand, int count, int n, bool constrained) {
   const IndexSet& bucket = free.with_exactly(n);
   std::uint32_t i = bucket.next();
   if (constrained) {
-    while (i != IndexSet::none && !accepts(free, servers, request, demand, ServerIndex(i))) i = bucket.next(i + 1);
+    while (i != IndexSet::none && !accepts(free, servers, request, demand, count, ServerIndex(i)))
+      i = bucket.next(i + 1);
   }
   return i == IndexSet::none ? ServerIndex::none() : ServerIndex(i);
 }
@@ -39,7 +42,7 @@ ServerIndex find_server(const FreeGpus& free, const ServerTable& servers, const 
   ServerIndex found;
   for (int step = count; step <= most; ++step) {
     const int n = fit == Fit::worst ? most - (step - count) : step;
-    const ServerIndex server = first_in_bucket(free, servers, request, demand, n, constrained);
+    const ServerIndex server = first_in_bucket(free, servers, request, demand, count, n, constrained);
     if (!server.valid()) continue;
     if (fit != Fit::first) return server;
     if (!found.valid() || server < found) found = server;
@@ -64,10 +67,12 @@ std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerT
     const IndexSet& bucket = free.with_exactly(n);
     for (std::uint32_t i = bucket.next(); i != IndexSet::none && rest > 0; i = bucket.next(i + 1)) {
       const ServerIndex server(i);
-      const int part = std::min(n, rest);
-      if (constrained && !accepts(free, servers, request, share_of(request, part, count), server)) continue;
+      const GpuSet there = free_for(free, servers, request, server);
+      const int part = std::min(there.count(), rest);
+      if (part == 0) continue;
+      if (constrained && !accepts(free, servers, request, share_of(request, part, count), part, server)) continue;
       if (fullest_first && rest < n) break;  // below, the remainder goes where it fits best
-      result.add(server, free.on(server).lowest(part));
+      result.add(server, lowest(servers[server], there, part));
       rest -= part;
     }
     if (fullest_first && rest > 0 && rest <= n) {
@@ -77,8 +82,8 @@ std::optional<Allocation> place_over_buckets(const FreeGpus& free, const ServerT
         for (std::uint32_t i = fitting.next(); i != IndexSet::none; i = fitting.next(i + 1)) {
           const ServerIndex server(i);
           if (!result.on(server).empty()) continue;
-          if (constrained && !accepts(free, servers, request, share_of(request, rest, count), server)) continue;
-          result.add(server, free.on(server).lowest(rest));
+          if (constrained && !accepts(free, servers, request, share_of(request, rest, count), rest, server)) continue;
+          result.add(server, lowest(servers[server], free_for(free, servers, request, server), rest));
           return result;
         }
       }
@@ -107,6 +112,13 @@ bool is_eligible(const Server& server, const JobRequest& request) {
   return is_eligible(server, request.gpu_types, request.gpu_memory_bytes, request.needs_containers);
 }
 
+GpuSet lowest(const Server& server, GpuSet among, int count) {
+  if (server.frozen_bytes.empty()) return among.lowest(count);
+  const GpuSet clean = among - server.without_memory(std::numeric_limits<std::int64_t>::max());
+  const GpuSet first = clean.lowest(std::min(count, clean.count()));
+  return first | (among - clean).lowest(count - first.count());
+}
+
 bool all_usable(const Snapshot& snapshot, const Allocation& gpus) {
   return std::all_of(gpus.parts().begin(), gpus.parts().end(), [&](const ServerGpus& part) {
     const Server& server = snapshot.servers[part.server];
@@ -124,15 +136,15 @@ std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& 
                                        int count, Fit fit) {
   const ServerIndex server = find_server(free, servers, request, count, fit);
   if (!server.valid()) return std::nullopt;
-  return Allocation(server, free.on(server).lowest(count));
+  return Allocation(server, lowest(servers[server], free_for(free, servers, request, server), count));
 }
 
 std::optional<Allocation> place_on(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                    int count, ServerIndex server) {
   if (!free.is_open(server) || free.count(server) < count ||
-      !accepts(free, servers, request, Demand(request).on(count), server))
+      !accepts(free, servers, request, Demand(request).on(count), count, server))
     return std::nullopt;
-  return Allocation(server, free.on(server).lowest(count));
+  return Allocation(server, lowest(servers[server], free_for(free, servers, request, server), count));
 }
 
 std::optional<Allocation> place_consolidated(const FreeGpus& free, const ServerTable& servers,
@@ -172,13 +184,15 @@ std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers
   return are_free && free.fits(gpus, job.request) ? std::optional(gpus) : std::nullopt;
 }
 
-Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const Allocation& has, int most) {
+Allocation grown_in_place(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                          const Allocation& has, int most) {
   Allocation grown = has;
   for (int count = allowed_gpus(request, most); count > has.count(); count = allowed_gpus(request, count - 1)) {
     for (const ServerGpus& part : has.parts()) {
       if (!free.is_open(part.server)) continue;
-      const int more = std::min(count - grown.count(), free.count(part.server));
-      if (more > 0) grown.add(part.server, free.on(part.server).lowest(more));
+      const GpuSet there = free_for(free, servers, request, part.server);
+      const int more = std::min(count - grown.count(), there.count());
+      if (more > 0) grown.add(part.server, lowest(servers[part.server], there, more));
     }
     if (grown.count() == count && free.fits_more(has, grown, request)) return grown;
     grown = has;

@@ -16,6 +16,19 @@ bool is_eligible(const Server& server, const JobRequest& request);
 bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory,
                  bool needs_containers);
 
+// Those of these GPUs of a server in whose memory frozen jobs leave enough for a job that says how much it needs.
+inline GpuSet roomy(const Server& server, GpuSet gpus, std::optional<std::int64_t> gpu_memory) {
+  return server.frozen_bytes.empty() || !gpu_memory ? gpus : gpus - server.without_memory(*gpu_memory);
+}
+// The free ones among them.
+inline GpuSet free_for(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                       ServerIndex server) {
+  return roomy(servers[server], free.on(server), request.gpu_memory_bytes);
+}
+// So many GPUs of that server for the job, those of lowest index: first those on which no job is frozen. `among`: at
+// least `count` of what free_for() returned.
+GpuSet lowest(const Server& server, GpuSet among, int count);
+
 // Whether all these GPUs could be given to another job once theirs leaves them: none is broken or used by a process
 // that is not ours.
 bool all_usable(const Snapshot& snapshot, const Allocation& gpus);
@@ -24,7 +37,7 @@ bool all_usable(const Snapshot& snapshot, const Allocation& gpus);
 bool may_stay_on(const Snapshot& snapshot, const Job& job, const Allocation& gpus);
 
 // All GPUs on one server. Best: the fewest free that suffice; first: lowest index; worst: most free. Ties: lowest
-// index. The GPUs taken are those of lowest index.
+// index. The GPUs taken are those of `lowest`.
 std::optional<Allocation> place_single(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
                                        int count, Fit fit = Fit::best);
 // On this server, or nothing.
@@ -41,6 +54,8 @@ std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable
 // Whether a policy may suspend this running job. One without a checkpoint only if all of it is on one server, since a
 // job frozen on several cannot continue on all of them at once.
 bool may_be_suspended(const Job& job);
+// Whether this running job, suspended, would be frozen in place: its processes stay in the memory of its GPUs.
+inline bool would_freeze(const Job& job) { return job.request.freezable && job.allocation.parts().size() == 1; }
 // Whether this waiting job is suspended with its processes: it can only continue on the GPUs that it had.
 inline bool is_frozen(const Job& job) { return job.state == JobState::suspended && job.frozen_on; }
 
@@ -51,6 +66,7 @@ std::optional<Allocation> place(const FreeGpus& free, const ServerTable& servers
 
 // Where a running job can continue with more GPUs without moving: on its servers, with as many GPUs as are free there,
 // up to `most`, and a number that it allows. Without room for more: the GPUs it has.
-Allocation grown_in_place(const FreeGpus& free, const JobRequest& request, const Allocation& has, int most);
+Allocation grown_in_place(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,
+                          const Allocation& has, int most);
 
 }  // namespace sl

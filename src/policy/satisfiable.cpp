@@ -77,7 +77,10 @@ bool can_be_placed(const Capacities& capacities, const ServerTable& servers, con
   FreeGpus free;
   for (std::uint32_t s = 0; s < servers.size(); ++s) free.set(ServerIndex(s), {}, {}, false, 0);
   for (const Capacity& o : capacities) free.set(o.server, o.gpus, o.limits, true, servers[o.server].description.gpus);
-  return place_consolidated(free, servers, request, gpus).has_value();
+  JobRequest wherever =
+      request;  // the capacities are of servers with memory enough, whatever frozen jobs hold of it now
+  wherever.gpu_memory_bytes.reset();
+  return place_consolidated(free, servers, wherever, gpus).has_value();
 }
 
 Verdict on_several(const Capacities& capacities, const ServerTable& servers, const JobRequest& request, int gpus) {

@@ -69,10 +69,19 @@ namespace {
 
 // What would be free on a server without some of its jobs.
 struct Room {
+  GpuSet barred;  // by the memory of frozen jobs
   int gpus;
   ResourceVector resources;
-  void add(const Job& job, int here, ServerIndex server) {
-    gpus += here;
+  Room(const Victims::Context& context, const Shape& shape, ServerIndex server)
+      : barred(barred_to(shape, context.snapshot.servers[server])),
+        gpus((context.free.on(server) - barred).count()),
+        resources(context.free.resources(server)) {}
+  static GpuSet barred_to(const Shape& shape, const Server& server) {
+    const bool is_there = !shape.gpu_memory_bytes || !shape.frozen_on.empty();
+    return is_there ? GpuSet() : server.without_memory(*shape.gpu_memory_bytes);
+  }
+  void add(const Job& job, ServerIndex server) {
+    gpus += (job.allocation.on(server) - barred).count();
     if (!job.request.demand.is_zero()) resources += Demand(job.request).on(job.allocation, server);
   }
   bool holds(const Shape& shape) const {
@@ -84,14 +93,13 @@ struct Room {
 
 Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex server,
                        const Candidates& candidates) const {
-  const FreeGpus& free = context.free;
   const Server& at = context.snapshot.servers[server];
-  if (!free.is_open(server) || at.description.gpus < shape.gpus ||
+  if (!context.free.is_open(server) || at.description.gpus < shape.gpus ||
       !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers))
     return Rank::most_urgent();
-  Room room{free.count(server), free.resources(server)};
+  Room room(context, shape, server);
   for (const Candidate& candidate : candidates) {
-    room.add(context.snapshot.job(candidate.job), candidate.gpus, server);
+    room.add(context.snapshot.job(candidate.job), server);
     if (room.holds(shape)) return candidate.rank;
   }
   return Rank::most_urgent();
@@ -177,10 +185,10 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
 
 Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {
   Jobs jobs;
-  Room room{context.free.count(server), context.free.resources(server)};
+  Room room(context, context.shapes[shape], server);
   for (const Candidate& candidate : candidates_on(context, server)) {
     if (room.holds(context.shapes[shape])) break;
-    room.add(context.snapshot.job(candidate.job), candidate.gpus, server);
+    room.add(context.snapshot.job(candidate.job), server);
     jobs.push_back(candidate.job);
   }
   return jobs;

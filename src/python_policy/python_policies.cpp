@@ -197,7 +197,7 @@ class DecidePolicy : public Policy {
   static void grow(const Snapshot& snapshot, const Action& action, Trial& trial, Plan& plan) {
     const Job& job = snapshot.job(action.job);
     if (action.kind != "resize" || action.gpus <= job.allocation.count()) return;
-    Allocation grown = grown_in_place(trial.free(), job.request, job.allocation, action.gpus);
+    Allocation grown = grown_in_place(trial.free(), snapshot.servers, job.request, job.allocation, action.gpus);
     const int missing = action.gpus - grown.count();
     if (missing > 0 && !job.request.single_server()) add_elsewhere(snapshot, job, missing, grown, trial);
     if (grown.count() == job.allocation.count() || !may_stay_on(snapshot, job, job.allocation)) return;

@@ -122,6 +122,7 @@ class DefaultPods : public ArrivalPolicy {
                             return trial.free().is_open(part.server) &&
                                    trial.free().on(part.server).contains(part.gpus) &&
                                    is_eligible(snapshot.servers[part.server], request) &&
+                                   free_for(trial.free(), snapshot.servers, request, part.server).contains(part.gpus) &&
                                    trial.free().fits(part.server, of_pods(request, part.gpus.count()));
                           });
       if (stands) take(gpus, request, trial);
@@ -226,20 +227,26 @@ class DefaultPods : public ArrivalPolicy {
     const bool has_some = bound != bindings.of.end();
     const bool has_all_servers = has_some && std::cmp_greater_equal(bound->second.parts().size(), request.servers_max);
     const ServerIndex server = has_all_servers
-                                   ? one_of_them(trial.free(), request, bound->second)
+                                   ? one_of_them(snapshot, trial.free(), request, bound->second)
                                    : emptiest(snapshot, trial.free(), request, has_some ? bound->second : Allocation(),
                                               bindings.seed, pod.number);
     if (!server.valid()) return false;
-    const Allocation gpu(server, trial.free().on(server).lowest(1));
+    const Allocation gpu(
+        server, lowest(snapshot.servers[server], free_for(trial.free(), snapshot.servers, request, server), 1));
     take(gpu, request, trial);
     bindings.of[request.id].add(server, gpu.parts().front().gpus);
     return true;
   }
 
+  static bool takes_pod(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request, ServerIndex server) {
+    return !free_for(free, snapshot.servers, request, server).empty() && free.fits(server, of_pods(request, 1));
+  }
+
   // The first of these servers that has room for another pod.
-  static ServerIndex one_of_them(const FreeGpus& free, const JobRequest& request, const Allocation& bound) {
+  static ServerIndex one_of_them(const Snapshot& snapshot, const FreeGpus& free, const JobRequest& request,
+                                 const Allocation& bound) {
     for (const ServerGpus& part : bound.parts()) {
-      if (free.count(part.server) > 0 && free.fits(part.server, of_pods(request, 1))) return part.server;
+      if (takes_pod(snapshot, free, request, part.server)) return part.server;
     }
     return ServerIndex::none();
   }
@@ -269,7 +276,7 @@ class DefaultPods : public ArrivalPolicy {
       const IndexSet& bucket = free.with_exactly(n);
       for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
         const ServerIndex server(s);
-        if (is_eligible(snapshot.servers[server], request) && free.fits(server, of_pods(request, 1)) &&
+        if (is_eligible(snapshot.servers[server], request) && takes_pod(snapshot, free, request, server) &&
             has_room_for_all(snapshot, request, bound, server))
           equals.push_back(server);
       }

@@ -41,7 +41,8 @@ class Gang : public EasyPolicy {
     if (is_frozen(job)) return place(free, snapshot.servers, job, members);
     if (free.total() < members) return std::nullopt;
     if (const ServerIndex server = best_server(snapshot, free, job.request); server.valid())
-      return Allocation(server, free.on(server).lowest(members));
+      return Allocation(
+          server, lowest(snapshot.servers[server], free_for(free, snapshot.servers, job.request, server), members));
     if (job.request.single_server()) return std::nullopt;
     std::vector<ServerIndex> order = fullest_first(free);
     std::ranges::stable_partition(order, [&](ServerIndex server) { return hosts_nobody(snapshot, free, server); });
@@ -56,7 +57,9 @@ class Gang : public EasyPolicy {
       const IndexSet& bucket = free.with_exactly(n);
       for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
         const ServerIndex server(s);
-        if (!is_eligible(snapshot.servers[server], request) || !free.fits(server, demand)) continue;
+        if (!is_eligible(snapshot.servers[server], request) || !free.fits(server, demand) ||
+            free_for(free, snapshot.servers, request, server).count() < request.gpus_min)
+          continue;
         if (hosts_nobody(snapshot, free, server)) return server;
         if (!best.valid()) best = server;
       }
@@ -83,7 +86,7 @@ class Gang : public EasyPolicy {
     for (const JobIndex index : growing) {
       const Job& job = snapshot.job(index);
       if (!may_stay_on(snapshot, job, job.allocation)) continue;
-      Allocation gpus = grown_in_place(trial.free(), job.request, job.allocation, job.request.gpus);
+      Allocation gpus = grown_in_place(trial.free(), snapshot.servers, job.request, job.allocation, job.request.gpus);
       if (gpus.count() == job.allocation.count()) continue;
       trial.take_more(job.allocation, gpus, job.request);
       plan.resize(index, std::move(gpus));
@@ -91,7 +94,7 @@ class Gang : public EasyPolicy {
     for (Starting& gang : starting()) {
       const JobRequest& request = snapshot.job(gang.job).request;
       if (is_frozen(snapshot.job(gang.job))) continue;
-      Allocation gpus = grown_in_place(trial.free(), request, gang.gpus, request.gpus);
+      Allocation gpus = grown_in_place(trial.free(), snapshot.servers, request, gang.gpus, request.gpus);
       trial.take_more(gang.gpus, gpus, request);
       gang.gpus = std::move(gpus);
       if (gang.gpus.count() < request.gpus && request.capability == Capability::checkpoint && request.preemptible)

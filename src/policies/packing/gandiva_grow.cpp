@@ -35,7 +35,8 @@ void GandivaTurn::grow() {
   for (const JobIndex index : to_grow()) {
     const Job& job = snapshot_.job(index);
     if (!may_stay_on(snapshot_, job, job.allocation)) continue;
-    Allocation gpus = grown_in_place(trial_.free(), job.request, job.allocation, job.request.gpus_max);
+    Allocation gpus =
+        grown_in_place(trial_.free(), snapshot_.servers, job.request, job.allocation, job.request.gpus_max);
     if (gpus.count() == job.allocation.count()) continue;
     trial_.take_more(job.allocation, gpus, job.request);
     plan_.resize(index, std::move(gpus));

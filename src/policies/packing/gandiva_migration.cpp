@@ -5,6 +5,11 @@
 namespace sl {
 
 // The servers with the most free GPUs need the fewest moves.
+// Whichever of its GPUs become free.
+static bool has_memory_everywhere(const Server& server, const JobRequest& request) {
+  return roomy(server, server.all(), request.gpu_memory_bytes) == server.all();
+}
+
 bool GandivaTurn::start_by_migrating(JobIndex index, const Job& job) {
   constexpr int servers_tried_max = 4;
   const JobRequest& request = job.request;
@@ -16,6 +21,7 @@ bool GandivaTurn::start_by_migrating(JobIndex index, const Job& job) {
       const ServerIndex server(s);
       if (snapshot_.servers[server].description.gpus < request.gpus ||
           !is_eligible(snapshot_.servers[server], request) ||
+          !has_memory_everywhere(snapshot_.servers[server], request) ||
           !trial_.free().fits(server, Demand(request).on(request.gpus)))
         continue;
       ++tried;

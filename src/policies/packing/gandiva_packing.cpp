@@ -28,12 +28,6 @@ std::optional<double> kept_beside(const Job& job, JobId neighbour) {
   return together->steps_per_s / alone->steps_per_s;
 }
 
-std::optional<std::int64_t> memory_of(const Job& job) {
-  if (job.telemetry && job.telemetry->gpu_memory_used_bytes) return job.telemetry->gpu_memory_used_bytes;
-  if (job.request.model && job.request.model->gpu_memory_bytes) return job.request.model->gpu_memory_bytes;
-  return job.request.gpu_memory_bytes;
-}
-
 double utilization_of(const Job& job) {
   if (job.telemetry && job.telemetry->gpu_utilization_pct) return *job.telemetry->gpu_utilization_pct;
   if (job.request.model && job.request.model->gpu_utilization_pct) return *job.request.model->gpu_utilization_pct;
@@ -41,11 +35,12 @@ double utilization_of(const Job& job) {
 }
 
 bool has_memory_for_both(const Snapshot& snapshot, const Job& partner, const Job& job) {
-  const auto a = memory_of(partner), b = memory_of(job);
+  const auto a = gpu_memory_of(partner), b = gpu_memory_of(job);
   if (!a || !b) return false;
   for (const ServerGpus& part : partner.allocation.parts()) {
-    const auto total = snapshot.servers[part.server].description.gpu_memory_bytes;
-    if (!total || *a + *b > *total) return false;
+    const Server& server = snapshot.servers[part.server];
+    const auto total = server.description.gpu_memory_bytes;
+    if (!total || *a + *b > *total || roomy(server, part.gpus, *a + *b) != part.gpus) return false;
   }
   return true;
 }

@@ -25,7 +25,7 @@ void GandivaTurn::settle_displaced() {
     const JobIndex index = displaced_[i];
     auto gpus = place_displaced(index);
     if (!gpus) {
-      plan_.suspend(index);
+      suspend(index);
       continue;
     }
     trial_.take(*gpus, snapshot_.job(index).request);
@@ -53,10 +53,10 @@ std::optional<Allocation> GandivaTurn::succeed_on(JobIndex index, ServerIndex se
   for (const JobIndex other : ripe_on_[server.value]) {
     const Job& last = snapshot_.job(other);
     if (other == index || last.allocation.count() != job.allocation.count() || !is_ripe(other) ||
-        !ran_longer(index, other))
+        !ran_longer(index, other) || !can_leave_memory_to(job, last))
       continue;
     trial_.give(last.allocation, last.request);
-    displace(other);
+    displace(other, job);
     return last.allocation;
   }
   return std::nullopt;

@@ -37,6 +37,7 @@ bool GandivaTurn::slice_on(JobIndex index, const Job& job, ServerIndex server) {
   std::vector<JobIndex> victims;
   std::optional<Allocation> gpus;
   for (std::size_t i = 0; i < there.size() && !gpus; ++i) {
+    if (!can_leave_memory_to(job, snapshot_.job(there[i]))) continue;
     trial_.give(snapshot_.job(there[i]).allocation, snapshot_.job(there[i]).request);
     victims.push_back(there[i]);
     gpus = place_there(job, server);
@@ -46,7 +47,7 @@ bool GandivaTurn::slice_on(JobIndex index, const Job& job, ServerIndex server) {
     return false;
   }
   spare_unneeded(job, server, victims, *gpus);
-  for (const JobIndex victim : victims) displace(victim);
+  make_way(victims, job, *gpus);
   start(index, std::move(*gpus));
   return true;
 }
@@ -73,6 +74,7 @@ bool GandivaTurn::slice_anywhere(JobIndex index, const Job& job) {
   std::vector<JobIndex> victims;
   std::optional<Allocation> gpus;
   for (const auto& [since, id, candidate] : ripe_) {
+    if (!can_leave_memory_to(job, snapshot_.job(candidate))) continue;
     trial_.give(snapshot_.job(candidate).allocation, snapshot_.job(candidate).request);
     victims.push_back(candidate);
     gpus = place(trial_.free(), snapshot_.servers, job.request, job.request.gpus);
@@ -82,15 +84,43 @@ bool GandivaTurn::slice_anywhere(JobIndex index, const Job& job) {
     trial_.rewind(mark);
     return false;
   }
-  for (const JobIndex victim : victims) displace(victim);
+  make_way(victims, job, *gpus);
   start(index, std::move(*gpus));
   return true;
 }
 
-void GandivaTurn::displace(JobIndex index) {
+// Whether the next job has memory enough beside this one, once it stands still in the memory of its GPUs.
+bool GandivaTurn::leaves_memory_if_frozen(const Job& next, const Job& victim) const {
+  if (is_frozen(next) || !next.request.gpu_memory_bytes || !would_freeze(victim)) return true;
+  if (has_tenants_besides(snapshot_, victim)) return false;  // they may be frozen too
+  const ServerGpus& part = victim.allocation.parts().front();
+  const std::int64_t both = *next.request.gpu_memory_bytes + gpu_memory_of(victim).value_or(0);
+  return roomy(snapshot_.servers[part.server], part.gpus, both) == part.gpus &&
+         both <= snapshot_.servers[part.server].description.gpu_memory_bytes.value_or(0);
+}
+
+bool GandivaTurn::can_leave_memory_to(const Job& next, const Job& victim) const {
+  return victim.request.capability == Capability::checkpoint || leaves_memory_if_frozen(next, victim);
+}
+
+// What the frozen leave of their GPUs is for nobody in this turn: who fits beside them is known once they stand still.
+void GandivaTurn::make_way(const std::vector<JobIndex>& victims, const Job& next, const Allocation& gpus) {
+  for (const JobIndex victim : victims) {
+    displace(victim, next);
+    const Job& job = snapshot_.job(victim);
+    if (would_freeze(job) && gpu_memory_of(job)) trial_.take(difference(job.allocation, gpus));
+  }
+}
+
+void GandivaTurn::displace(JobIndex index, const Job& next) {
   decided(index);
   displaced_.push_back(index);
-  if (!settings_.epoch_ring) plan_.suspend(index);
+  if (!leaves_memory_if_frozen(next, snapshot_.job(index))) unfreezable_.insert(index);
+  if (!settings_.epoch_ring) suspend(index);
+}
+
+void GandivaTurn::suspend(JobIndex index) {
+  unfreezable_.contains(index) ? plan_.preempt(index) : plan_.suspend(index);
 }
 
 }  // namespace sl

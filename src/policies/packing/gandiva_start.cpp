@@ -28,7 +28,8 @@ ServerIndex GandivaTurn::choose_server(const JobRequest& request) const {
     const IndexSet& bucket = free.with_exactly(n);
     for (std::uint32_t s = bucket.next(); s != IndexSet::none; s = bucket.next(s + 1)) {
       const ServerIndex server(s);
-      if (!is_eligible(snapshot_.servers[server], request) || !free.fits(server, Demand(request).on(request.gpus)))
+      if (!is_eligible(snapshot_.servers[server], request) || !free.fits(server, Demand(request).on(request.gpus)) ||
+          free_for(free, snapshot_.servers, request, server).count() < request.gpus)
         continue;
       if (!any.valid()) any = server;
       const int size = affinity(server);
@@ -49,7 +50,8 @@ bool GandivaTurn::start_on_free(JobIndex index, const Job& job) {
   if (is_frozen(job)) {
     gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
   } else if (const ServerIndex server = choose_server(request); server.valid()) {
-    gpus = Allocation(server, trial_.free().on(server).lowest(request.gpus));
+    const GpuSet there = free_for(trial_.free(), snapshot_.servers, request, server);
+    gpus = Allocation(server, lowest(snapshot_.servers[server], there, request.gpus));
   }
   if (!gpus && !request.single_server()) gpus = place(trial_.free(), snapshot_.servers, job, request.gpus);
   if (gpus) start(index, std::move(*gpus));

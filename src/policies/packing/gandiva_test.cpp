@@ -117,6 +117,28 @@ TEST(GandivaPacking, packs_where_memory_suffices_and_takes_a_slow_pair_apart_for
   EXPECT_EQ(cluster.state(3), JobState::suspended);
 }
 
+// Both need 6 of 10 bytes: a job is sliced only if its memory goes with it.
+TEST(Gandiva, a_job_whose_memory_the_next_one_needs_is_stopped_at_a_checkpoint_and_not_frozen) {
+  for (const bool has_checkpoints : {true, false}) {
+    Cluster cluster({1}, "gandiva");
+    ServerDescription server;
+    server.name = "0";
+    server.gpus = 1;
+    server.gpu_memory_bytes = 10;
+    cluster.feed(ServerJoined{server});
+    for (const int id : {1, 2}) {
+      JobRequest request = has_checkpoints ? elastic(1, 1) : test::freezable(1);
+      request.freezable = true;
+      request.gpu_memory_bytes = 6;
+      cluster.submit(id, request);
+    }
+    cluster.at(61).turn();
+    EXPECT_EQ(cluster.state(1), has_checkpoints ? JobState::pending : JobState::running);
+    EXPECT_EQ(cluster.state(2), has_checkpoints ? JobState::running : JobState::pending);
+    EXPECT_EQ(cluster.core.refusals(Refusal::type_or_memory), 0u);
+  }
+}
+
 TEST(GandivaPacking, a_pair_separates_as_soon_as_there_are_gpus_that_nobody_waits_for) {
   Cluster cluster({2}, "gandiva");
   ServerDescription server;

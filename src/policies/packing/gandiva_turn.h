@@ -83,7 +83,11 @@ class GandivaTurn {
   bool slice_on(JobIndex index, const Job& job, ServerIndex server);
   bool slice_anywhere(JobIndex index, const Job& job);
   void spare_unneeded(const Job& job, ServerIndex server, std::vector<JobIndex>& victims, Allocation& gpus);
-  void displace(JobIndex index);
+  bool can_leave_memory_to(const Job& next, const Job& victim) const;
+  bool leaves_memory_if_frozen(const Job& next, const Job& victim) const;
+  void make_way(const std::vector<JobIndex>& victims, const Job& next, const Allocation& gpus);
+  void displace(JobIndex index, const Job& next);
+  void suspend(JobIndex index);
 
   std::optional<Allocation> place_displaced(JobIndex index);
   std::optional<Allocation> succeed_on(JobIndex index, ServerIndex server);
@@ -97,7 +101,8 @@ class GandivaTurn {
   std::set<std::tuple<Instant, JobId, JobIndex>> ripe_;  // have had their slice; those that ran longest first
   std::vector<std::vector<JobIndex>> ripe_on_;           // by server
   std::vector<JobIndex> displaced_;
-  std::set<JobIndex> changed_;  // by this plan
+  std::set<JobIndex> unfreezable_;  // of these: whose memory is needed, so they stop at a checkpoint
+  std::set<JobIndex> changed_;      // by this plan
   std::optional<Partners> partners_;
   Instant next_ = Instant::never();
 };

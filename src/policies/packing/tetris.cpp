@@ -98,14 +98,20 @@ class Tetris : public QueuePolicy<RankKey> {
   }
 
   static bool fits(const Snapshot& snapshot, const FreeGpus& free, ServerIndex server, const Shape& shape) {
-    return free.count(server) >= shape.gpus && free.fits(server, shape.demand) &&
-           is_eligible(snapshot.servers[server], shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers);
+    const Server& at = snapshot.servers[server];
+    const bool has_memory =  // a frozen job's own is there
+        !shape.frozen_on.empty() || roomy(at, free.on(server), shape.gpu_memory_bytes).count() >= shape.gpus;
+    return free.count(server) >= shape.gpus && free.fits(server, shape.demand) && has_memory &&
+           is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers);
   }
 
   // On a server where a job of its shape fits; a frozen one may be bound to other GPUs.
   static std::optional<Allocation> place_there(const Snapshot& snapshot, const FreeGpus& free, const Job& job,
                                                ServerIndex server) {
-    if (!is_frozen(job)) return Allocation(server, free.on(server).lowest(job.request.gpus));
+    if (!is_frozen(job)) {
+      const GpuSet there = free_for(free, snapshot.servers, job.request, server);
+      return Allocation(server, lowest(snapshot.servers[server], there, job.request.gpus));
+    }
     auto gpus = place(free, snapshot.servers, job, job.request.gpus);
     if (gpus && gpus->on(server).empty()) gpus.reset();
     return gpus;

@@ -82,7 +82,8 @@ class Fifo : public ArrivalPolicy {
           usable |= GpuSet::only(static_cast<int>(g));
       }
       usable -= server.outside | server.unavailable | busy[s];
-      if (usable.count() >= request.gpus) return Allocation(ServerIndex(s), usable.lowest(request.gpus));
+      usable = roomy(server, usable, request.gpu_memory_bytes);
+      if (usable.count() >= request.gpus) return Allocation(ServerIndex(s), lowest(server, usable, request.gpus));
     }
     return std::nullopt;
   }

@@ -142,7 +142,7 @@ class FifoConservative : public ArrivalPolicy {
     Trial trial(snapshot.free);
     for (Entry& entry : entries_) {
       if (!entry.booked || entry.booked->from != snapshot.now) continue;
-      auto gpus = free_gpus_of(snapshot.servers, trial.free(), *entry.booked);
+      auto gpus = free_gpus_of(snapshot.servers, trial.free(), *entry.request, *entry.booked);
       if (const Job& job = snapshot.job(entry.job); is_frozen(job))  // at the promised time, but on its own server
         gpus = place(trial.free(), snapshot.servers, job, entry.request->gpus).value_or(Allocation());
       if (gpus.count() != entry.request->gpus || !trial.free().fits(gpus, *entry.request)) continue;

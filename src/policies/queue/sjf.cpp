@@ -28,7 +28,8 @@ PolicyEntry sjf_entry() {
   info.work_conserving = true;
   info.parameters = {PreemptivePolicy::head_parameter(), EstimatePolicy::default_estimate_parameter()};
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            return std::make_unique<Sjf>(PreemptivePolicy::queue_settings(given), EstimatePolicy::default_estimate(given));
+            return std::make_unique<Sjf>(PreemptivePolicy::queue_settings(given),
+                                         EstimatePolicy::default_estimate(given));
           }};
 }
 

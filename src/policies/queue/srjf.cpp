@@ -25,7 +25,8 @@ PolicyEntry srjf_entry() {
   info.summary = "The jobs with the least work left run, each on its minimum of GPUs; others are preempted for them.";
   info.good_for = "a low mean completion time with as many jobs running as possible";
   info.weak_for = "jobs that gain much from more GPUs; long jobs";
-  return shortest_remaining_entry<Srjf>(std::move(info), /*ages_evenly=*/false);  // jobs on several GPUs lose work faster
+  return shortest_remaining_entry<Srjf>(std::move(info),
+                                        /*ages_evenly=*/false);  // jobs on several GPUs lose work faster
 }
 
 }  // namespace sl
