@@ -15,6 +15,7 @@
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
+#include "agent/code_fetches.h"
 #include "agent/containers.h"
 #include "agent/controller_session.h"
 #include "agent/data_directory.h"
@@ -100,6 +101,9 @@ class LiveAgent : public Agent, private AgentPorts {
                        logic_.on_image(key, digest, boot_now());
                      },
                      [this](const wire::ImageProgress& progress) { send(progress); }, [this] { call_again(); }}),
+        code_(loop, settings.data_dir,
+              {[this](const std::string& key, const Status& found) { logic_.on_code(key, found, boot_now()); },
+               [this](const wire::SnapshotRead& read) { send(read); }}),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -139,8 +143,9 @@ class LiveAgent : public Agent, private AgentPorts {
  private:
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override { controller_.send(message); }
-  Status launch(const std::string& key, const wire::StartAttempt& order,
+  Status launch(const std::string& key, const wire::StartAttempt& ordered,
                 const std::vector<wire::AttemptPart>& parts) override {
+    const wire::StartAttempt order = files_.in_its_code(key, ordered);
     Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, containers_.python_path(key));
     abandon(key);
     if (!prepared.ok()) return prepared.error();
@@ -162,7 +167,8 @@ class LiveAgent : public Agent, private AgentPorts {
   }
   void abandon(const std::string& key) override { reserved_ports_.erase(key); }
   void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
-  void fetch(const std::string& key, const wire::StartAttempt& order) override {
+  void fetch(const std::string& key, const wire::StartAttempt& ordered) override {
+    const wire::StartAttempt order = files_.in_its_code(key, ordered);
     const auto place = files_.checkpoint_place(key, order);
     if (place.ok()) return fetches_.begin(order.incarnation, *order.checkpoint, *place);
     if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
@@ -185,6 +191,12 @@ class LiveAgent : public Agent, private AgentPorts {
   }
   void find_image(const std::string&, const wire::StartAttempt& order) override { containers_.find_image(order); }
   void end_find_image(const std::string& key) override { containers_.end_find_image(key); }
+  void find_code(const std::string& key, const wire::StartAttempt& order) override {
+    const Result<std::string> folder = files_.code_folder(key, order);
+    if (folder.ok()) return code_.find(key, order.spec.snapshot->id, *folder);
+    loop_.post([this, key, error = folder.error()] { logic_.on_code(key, error, boot_now()); });
+  }
+  void end_find_code(const std::string& key) override { code_.end(key); }
   void renew(Instant until) override { launcher_.send({"lease", std::to_string(until.us)}); }
   void remember(const KnownCluster& cluster) override { write_known_cluster(settings_.data_dir, cluster); }
   void disconnect() override {
@@ -224,6 +236,7 @@ class LiveAgent : public Agent, private AgentPorts {
   CheckpointOffers offers_;
   CheckpointFetches fetches_;
   Containers containers_;
+  CodeFetches code_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;         // at the last look
@@ -313,6 +326,7 @@ void LiveAgent::on_controller_message(const wire::ControllerMessage& message) {
   if (const auto* read = std::get_if<wire::LogRead>(&message)) return log_reads_.answer(*read);
   if (const auto* asked = std::get_if<wire::CheckpointRead>(&message)) return offers_.answer(*asked);
   if (const auto* piece = std::get_if<wire::CheckpointPiece>(&message)) return fetches_.on_piece(*piece);
+  if (const auto* code = std::get_if<wire::SnapshotPiece>(&message)) return code_.on_piece(*code);
   if (const auto* answer = std::get_if<wire::JobFilesAnswer>(&message))
     return retention_.on_answer(*answer, boot_now());
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) retention_.on_session_opened(welcome->query_jobs_max);
@@ -348,6 +362,7 @@ void LiveAgent::tick() {
   offers_.tick(now);
   fetches_.tick();
   containers_.tick(now);
+  code_.tick(now);
   if (ticks_++ % ticks_per_telemetry == 0) send_telemetry();
   if (ended_) kill_jobs();
   tick_ = loop_.after(tick_interval, [this] { tick(); });

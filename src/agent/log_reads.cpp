@@ -4,6 +4,7 @@
 
 #include "agent/clocks.h"
 #include "agent/files.h"
+#include "wire/base64.h"
 
 namespace sl::agent {
 namespace {
@@ -47,7 +48,7 @@ bool LogReads::try_answer(const wire::LogRead& request, bool last_chance) const 
   chunk.size = found.size;
   chunk.ended = over && end >= found.size;
   if (found.bytes.empty() && !chunk.ended && !last_chance) return false;
-  chunk.data = encode_base64(found.bytes);
+  chunk.data = wire::encode_base64(found.bytes);
   send_(chunk);
   return true;
 }

@@ -194,6 +194,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or (with an image) horovod");
   key("--framework", "framework", "pytorch, tensorflow, …");
+  key("--snapshot", "snapshot", "run the code as it is now: git (the repository), copy (the folder) or none");
   key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
   key("--estimate", "time.estimate", "your estimate of its run time");
@@ -435,6 +436,7 @@ void CommandLine::add_system_commands() {
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
   add_containers(*up, up_.containers);
+  add_snapshot_limit(*up, up_.snapshot_bytes_max);
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
@@ -451,6 +453,7 @@ void CommandLine::add_system_commands() {
   run->add_option("--record", controller_.record,
                   "folder for a recording of all inputs and decisions, for controller replay");
   add_retention(*run, controller_.keep, "the history", "the database is larger");
+  add_snapshot_limit(*run, controller_.snapshot_bytes_max);
   command(*controller, "replay", "Feed a recording to this program and compare its decisions.",
           "  schedulearn controller replay recordings/recording-1790000000000000.jsonl\n",
           [this] { return roles_.replay(name_, context().as_json); })

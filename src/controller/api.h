@@ -7,6 +7,7 @@
 //   api_logs.cpp    output of jobs, likewise
 //   api_event_stream.cpp  events as they happen
 //   api_forecasts.cpp  what is expected
+//   api_snapshots.cpp  code that jobs were submitted with
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "controller/history.h"
 #include "controller/logic.h"
 #include "controller/retention.h"
+#include "controller/snapshots.h"
 #include "controller/suggestions.h"
 #include "net/http_server.h"
 
@@ -35,12 +37,13 @@ class Api {
   using Post = std::function<void(std::function<void()>)>;
   // `post` runs work on the core's thread later; any thread may call it.
   Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, BrowserSessions& sessions,
-      std::function<Instant()> clock, Post post)
+      Snapshots& snapshots, std::function<Instant()> clock, Post post)
       : logic_(logic),
         history_(history),
         retention_(retention),
         forecasts_(forecasts),
         sessions_(sessions),
+        snapshots_(snapshots),
         clock_(std::move(clock)),
         post_(std::move(post)) {
     add_routes();
@@ -144,6 +147,9 @@ class Api {
   void begin_session(Call call);
   void end_session(Call call);
   void make_link(Call call);
+  void describe_snapshots(Call call);
+  void get_snapshot(Call call);
+  void put_snapshot(Call call);
   void list_events(Call call);
   void stream_events(Call call);
   void legacy_create(Call call);
@@ -192,6 +198,7 @@ class Api {
   const Retention& retention_;
   Forecasts& forecasts_;
   BrowserSessions& sessions_;
+  Snapshots& snapshots_;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

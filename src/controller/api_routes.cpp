@@ -125,6 +125,11 @@ void Api::add_routes() {
   add("POST", "/api/v1/sessions", "sign a browser in", &Api::begin_session);
   add("DELETE", "/api/v1/sessions", "sign it out", &Api::end_session);
   add("POST", "/api/v1/sessions/link", "a code that signs a browser in once", &Api::make_link);
+  add("GET", "/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
+      &Api::describe_snapshots);
+  add("GET", "/api/v1/snapshots/{id}", "whether a snapshot is here", &Api::get_snapshot);
+  add("PUT", "/api/v1/snapshots/{id}", "send a piece of one, named by the SHA-256 of the whole", &Api::put_snapshot,
+      {"offset", "size"});
   add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
   add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
   add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);

@@ -17,6 +17,7 @@
 #include "controller/job_files.h"
 #include "controller/logic.h"
 #include "controller/recording.h"
+#include "controller/snapshots.h"
 #include "net/http_server.h"
 #include "net/url.h"
 #include "store/writer.h"
@@ -52,9 +53,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
         forecasts_(
             *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
+        snapshots_({settings_.data_dir + "/snapshots", settings_.snapshot_bytes_max, settings_.keep.age_s}, *logic_,
+                   *history_, [this] { return clock_.now(); }),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
-            *logic_, *history_, retention_, forecasts_, browser_sessions_, [this] { return clock_.now(); },
+            *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     if (recording_) logic_->record_to(*recording_);
@@ -111,6 +114,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       logic_->turn(begin);
       logic_->turn_times().add(clock_.now() - begin);
       retention_.on_turn();
+      snapshots_.on_turn();
       forecasts_.on_turn(clock_.now());
       api_.on_turn();
     }
@@ -222,6 +226,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (const auto* read = std::get_if<wire::CheckpointRead>(&*message)) return checkpoints_.on_read(session, *read);
     if (const auto* piece = std::get_if<wire::CheckpointPiece>(&*message))
       return checkpoints_.on_piece(session, *piece);
+    if (const auto* read = std::get_if<wire::SnapshotRead>(&*message))
+      return snapshots_.read(*read, [this, session](const auto& piece) { send_unrecorded(session, piece); });
     if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
     if (auto* hello = std::get_if<wire::Hello>(&*message)) hello->address = host_of_peer(peer);
     logic_->on_agent_message(session, *message, clock_.now());
@@ -242,6 +248,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
   Forecasts forecasts_;
+  Snapshots snapshots_;
   BrowserSessions browser_sessions_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it

@@ -45,7 +45,4 @@ class Logs {
   ReadFiles files_;  // null: ask the agents
 };
 
-// Standard base64 with padding; nothing if the text is malformed.
-std::optional<std::string> decode_base64(std::string_view text);
-
 }  // namespace sl::controller

@@ -370,12 +370,28 @@ struct Ping {
 };
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
+// The code of a job (JobSpec::snapshot) comes from the controller piece by piece: an agent asks for it from an offset on.
+struct SnapshotRead {
+  std::string id;
+  std::int64_t offset = 0;
+};
+BOOST_DESCRIBE_STRUCT(SnapshotRead, (), (id, offset))
+
+struct SnapshotPiece {
+  std::string id;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;             // of the whole archive
+  std::string data;                  // base64
+  std::optional<std::string> error;  // why it cannot be had, in words
+};
+BOOST_DESCRIBE_STRUCT(SnapshotPiece, (), (id, offset, size, data, error))
+
 using AgentMessage =
     std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
-                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, Ping>;
+                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, Ping>;
 using ControllerMessage =
     std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
-                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;
+                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

@@ -12,7 +12,6 @@ struct NotYet {
   std::string_view instead;
 };
 constexpr NotYet not_yet[] = {
-    {"/snapshot", "the code runs in its own folder; leave snapshot out"},
     {"/setup", "put the set-up into the command"},
     {"/secrets", "read secrets from a file with the right permissions"},
     {"/notify", "use schedulearn wait ID"},
