@@ -30,6 +30,7 @@
 #include "agent/meeting.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
+#include "agent/secret_files.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
 
@@ -104,6 +105,7 @@ class LiveAgent : public Agent, private AgentPorts {
         code_(loop, settings.data_dir,
               {[this](const std::string& key, const Status& found) { logic_.on_code(key, found, boot_now()); },
                [this](const wire::SnapshotRead& read) { send(read); }}),
+        secrets_(agent_id(settings.data_dir)),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -149,12 +151,27 @@ class LiveAgent : public Agent, private AgentPorts {
     Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, containers_.python_path(key));
     abandon(key);
     if (!prepared.ok()) return prepared.error();
+    if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
     if (!order.spec.image) return launcher_.send(to_fields(prepared->launch)), Status();
     int gpus = parts.empty() ? static_cast<int>(order.placement.gpus.size()) : 0;
     for (const wire::AttemptPart& part : parts) gpus += part.gpus;
     const auto contained = containers_.in_container(std::move(prepared->launch), order, gpus, prepared->place);
-    if (!contained.ok()) return contained.error();
+    if (!contained.ok()) return secrets_.remove(key), contained.error();
     launcher_.send(to_fields(*contained));
+    return {};
+  }
+  Status give_secrets(const wire::StartAttempt& order, AttemptFiles::Prepared& prepared) const {
+    if (order.spec.secrets.empty()) return {};
+    const auto given = secrets_.give(prepared.launch.key, order.spec.secrets, order.secrets);
+    if (!given.ok()) return given.error();
+    prepared.place.secrets_dir = given->folder;
+    std::vector<std::string> more = given->environment;
+    more.push_back("SCHEDULEARN_SECRETS_DIR=" + given->folder);
+    for (const std::string& one : more) {
+      const std::string name = one.substr(0, one.find('=') + 1);
+      std::erase_if(prepared.launch.environment, [&](const std::string& old) { return old.starts_with(name); });
+      prepared.launch.environment.push_back(one);
+    }
     return {};
   }
   Result<int> prepare(const std::string& key, const wire::StartAttempt& order) override {
@@ -237,6 +254,7 @@ class LiveAgent : public Agent, private AgentPorts {
   CheckpointFetches fetches_;
   Containers containers_;
   CodeFetches code_;
+  SecretFiles secrets_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;         // at the last look
@@ -261,6 +279,10 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
+    secrets_.keep_only([this](const std::string& key) {
+      const auto at = logic_.attempts().find(key);
+      return at != logic_.attempts().end() && at->second.report.state != "exited";
+    });
     say_hello();
   }
 }
@@ -282,6 +304,7 @@ bool LiveAgent::may_be_a_gpu_s_fault(const LauncherState& state) const {
 
 // Sends what must be reported of an attempt before its end. What the launcher repeats has been reported already.
 void LiveAgent::on_end(const std::string& key) {
+  secrets_.remove(key);
   const auto at = logic_.attempts().find(key);
   if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
   const std::int64_t job_id = at->second.report.incarnation.job;
@@ -399,7 +422,7 @@ void LiveAgent::take_look_at_job_files(Instant now) {
   std::int64_t bytes = 0;
   for (const JobFolders& folders : look->jobs) bytes += folders.bytes;
   job_files_bytes_ = bytes;
-  retention_.on_look(std::move(look->jobs), look->took, now);
+  retention_.on_look(std::move(look->jobs), look->took, look->free_bytes, now);
 }
 
 bool LiveAgent::remove_job_files(const JobFolders& folders) {

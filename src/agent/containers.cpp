@@ -226,6 +226,7 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
                         {place.job_dir + "/checkpoints", true},
                         {place.job_dir + "/output", true},
                         {place.python, false}};
+  if (!place.secrets_dir.empty()) wanted.own_folders.push_back({place.secrets_dir, true});
   if (!place.code_dir.empty())
     wanted.own_folders.push_back({place.code_dir, true});
   else if (!spec.workdir.empty())

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/clocks.h"
+#include "agent/file_reads.h"
 #include "agent/files.h"
 #include "wire/base64.h"
 
@@ -15,6 +16,7 @@ constexpr double wait_s_max = 60;
 }  // namespace
 
 void LogReads::answer(const wire::LogRead& request) {
+  if (request.path) return send_(read_left_file(folders_, request));
   if (try_answer(request, request.wait_s <= 0)) return;
   waiting_.push_back({request, boot_now() + Duration::seconds(std::min(request.wait_s, wait_s_max))});
   if (waiting_.size() == 1) look_again_later();

@@ -161,6 +161,13 @@ std::string image_text(const json::value& job) {
   return image + (got.empty() ? "" : "  " + got);
 }
 
+std::string words_text(const json::value& words) {
+  std::string text;
+  if (!words.is_array()) return text;
+  for (const json::value& word : words.get_array()) text += (text.empty() ? "" : ", ") + std::string(word.as_string());
+  return text;
+}
+
 // "5, 7".
 std::string ids_text(const json::value& ids) {
   std::string text;
@@ -198,6 +205,7 @@ void show(const Context& context, const json::value& job) {
   line("Directory", text_at(spec, "workdir"));
   show_snapshot(value_at(job, "snapshot"));
   show_environment(value_at(spec, "env"));
+  line("Secrets", words_text(value_at(spec, "secrets")));
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");

@@ -232,6 +232,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
+  if (!options.secrets.empty()) object["secrets"] = wire::to_value(options.secrets);
   if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");

@@ -17,6 +17,7 @@
 #include "controller/job_files.h"
 #include "controller/logic.h"
 #include "controller/recording.h"
+#include "controller/secret_store.h"
 #include "controller/snapshots.h"
 #include "net/http_server.h"
 #include "net/url.h"
@@ -36,12 +37,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
   // `begin`: the instant of `loaded` and of the recording, if there is one.
   LiveController(net::EventLoop& loop, ControllerSettings settings, const Clock& clock, Instant begin,
                  std::unique_ptr<store::Store> store, std::vector<std::unique_ptr<store::Reader>> readers,
-                 const store::Loaded& loaded, std::unique_ptr<Recording> recording)
+                 const store::Loaded& loaded, std::unique_ptr<Recording> recording,
+                 std::unique_ptr<SecretStore> secrets)
       : loop_(loop),
         settings_(std::move(settings)),
         clock_(clock),
         store_(std::move(store)),
         recording_(std::move(recording)),
+        secrets_(std::move(secrets)),
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
         history_(std::make_unique<History>(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); })),
@@ -57,8 +60,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
                    *history_, [this] { return clock_.now(); }),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
-            *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, [this] { return clock_.now(); },
-            [this](auto work) { inbox_.put(std::move(work)); }),
+            *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, secrets_.get(),
+            [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
@@ -156,7 +159,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
     if (recording_) recording_->sent(session, message);
-    send_unrecorded(session, CheckpointRelay::has_secret(message) ? checkpoints_.with_secret(message) : message);
+    send_unrecorded(session, with_secrets(message));
+  }
+  // What must not be recorded is entered as a message leaves.
+  wire::ControllerMessage with_secrets(wire::ControllerMessage message) {
+    if (CheckpointRelay::has_secret(message)) message = checkpoints_.with_secret(std::move(message));
+    if (auto* start = std::get_if<wire::StartAttempt>(&message); start && !start->spec.secrets.empty())
+      message = secrets_->with_values(std::move(*start));
+    return message;
   }
   void send_unrecorded(SessionId session, const wire::ControllerMessage& message) {
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));
@@ -238,8 +248,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Clock clock_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Recording> recording_;  // null: not requested
-  Inbox inbox_;                           // of the core
-  Inbox wishes_;                          // of the maker
+  std::unique_ptr<SecretStore> secrets_;
+  Inbox inbox_;   // of the core
+  Inbox wishes_;  // of the maker
   std::atomic<bool> is_ending_ = false;
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
@@ -285,8 +296,11 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
     if (!made.ok()) return made.error();
     recording = std::move(*made);
   }
-  auto controller = std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store),
-                                                     std::move(readers), *loaded, std::move(recording));
+  auto secrets = SecretStore::open(settings.data_dir);
+  if (!secrets.ok()) return secrets.error();
+  auto controller =
+      std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store), std::move(readers), *loaded,
+                                       std::move(recording), std::move(*secrets));
   if (Status opened = controller->open(); !opened.ok()) return opened.error();
   return std::unique_ptr<Controller>(std::move(controller));
 }

@@ -68,7 +68,7 @@ class StoredPast : public Past {
         snapshots_({data_dir + "/snapshots"}, logic_, history_, [this] { return clock_.now(); }),
         sessions_("", [this] { return clock_.now(); }),
         api_(
-            logic_, history_, retention_, forecasts_, sessions_, snapshots_, [this] { return clock_.now(); },
+            logic_, history_, retention_, forecasts_, sessions_, snapshots_, nullptr, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
   }

@@ -126,6 +126,7 @@ void read_job(Keys& keys, JobSpec& into) {
       .take("command", into.command)
       .take("image", into.image)
       .take("mounts", into.mounts)
+      .take("secrets", into.secrets)
       .take("framework", into.framework)
       .take("launch", into.launch)
       .take("servers", into.servers)

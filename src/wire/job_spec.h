@@ -104,13 +104,14 @@ struct JobSpec {
   std::vector<RoleSpec> roles;
   // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
   std::vector<std::string> mounts;
+  std::vector<std::string> secrets;      // stored by its user: "wandb", "WANDB_API_KEY=wandb" (wire/secrets.h)
   std::optional<SnapshotSpec> snapshot;  // absent: it runs in workdir as that is when it starts
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
-                       array, matrix, max_running, roles, mounts, snapshot))
+                       array, matrix, max_running, roles, mounts, secrets, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {
