@@ -15,6 +15,7 @@
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
+#include "agent/code_fetches.h"
 #include "agent/containers.h"
 #include "agent/controller_session.h"
 #include "agent/data_directory.h"
@@ -29,6 +30,7 @@
 #include "agent/meeting.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
+#include "agent/secret_files.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
 
@@ -100,6 +102,10 @@ class LiveAgent : public Agent, private AgentPorts {
                        logic_.on_image(key, digest, boot_now());
                      },
                      [this](const wire::ImageProgress& progress) { send(progress); }, [this] { call_again(); }}),
+        code_(loop, settings.data_dir,
+              {[this](const std::string& key, const Status& found) { logic_.on_code(key, found, boot_now()); },
+               [this](const wire::SnapshotRead& read) { send(read); }}),
+        secrets_(agent_id(settings.data_dir)),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -139,17 +145,33 @@ class LiveAgent : public Agent, private AgentPorts {
  private:
   // ---- AgentPorts ----
   void send(const wire::AgentMessage& message) override { controller_.send(message); }
-  Status launch(const std::string& key, const wire::StartAttempt& order,
+  Status launch(const std::string& key, const wire::StartAttempt& ordered,
                 const std::vector<wire::AttemptPart>& parts) override {
+    const wire::StartAttempt order = files_.in_its_code(key, ordered);
     Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, containers_.python_path(key));
     abandon(key);
     if (!prepared.ok()) return prepared.error();
+    if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
     if (!order.spec.image) return launcher_.send(to_fields(prepared->launch)), Status();
     int gpus = parts.empty() ? static_cast<int>(order.placement.gpus.size()) : 0;
     for (const wire::AttemptPart& part : parts) gpus += part.gpus;
     const auto contained = containers_.in_container(std::move(prepared->launch), order, gpus, prepared->place);
-    if (!contained.ok()) return contained.error();
+    if (!contained.ok()) return secrets_.remove(key), contained.error();
     launcher_.send(to_fields(*contained));
+    return {};
+  }
+  Status give_secrets(const wire::StartAttempt& order, AttemptFiles::Prepared& prepared) const {
+    if (order.spec.secrets.empty()) return {};
+    const auto given = secrets_.give(prepared.launch.key, order.spec.secrets, order.secrets);
+    if (!given.ok()) return given.error();
+    prepared.place.secrets_dir = given->folder;
+    std::vector<std::string> more = given->environment;
+    more.push_back("SCHEDULEARN_SECRETS_DIR=" + given->folder);
+    for (const std::string& one : more) {
+      const std::string name = one.substr(0, one.find('=') + 1);
+      std::erase_if(prepared.launch.environment, [&](const std::string& old) { return old.starts_with(name); });
+      prepared.launch.environment.push_back(one);
+    }
     return {};
   }
   Result<int> prepare(const std::string& key, const wire::StartAttempt& order) override {
@@ -162,7 +184,8 @@ class LiveAgent : public Agent, private AgentPorts {
   }
   void abandon(const std::string& key) override { reserved_ports_.erase(key); }
   void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
-  void fetch(const std::string& key, const wire::StartAttempt& order) override {
+  void fetch(const std::string& key, const wire::StartAttempt& ordered) override {
+    const wire::StartAttempt order = files_.in_its_code(key, ordered);
     const auto place = files_.checkpoint_place(key, order);
     if (place.ok()) return fetches_.begin(order.incarnation, *order.checkpoint, *place);
     if (place.error().code == "server_setup") return logic_.on_fetched(key, place.error(), boot_now());
@@ -185,6 +208,12 @@ class LiveAgent : public Agent, private AgentPorts {
   }
   void find_image(const std::string&, const wire::StartAttempt& order) override { containers_.find_image(order); }
   void end_find_image(const std::string& key) override { containers_.end_find_image(key); }
+  void find_code(const std::string& key, const wire::StartAttempt& order) override {
+    const Result<std::string> folder = files_.code_folder(key, order);
+    if (folder.ok()) return code_.find(key, order.spec.snapshot->id, *folder);
+    loop_.post([this, key, error = folder.error()] { logic_.on_code(key, error, boot_now()); });
+  }
+  void end_find_code(const std::string& key) override { code_.end(key); }
   void renew(Instant until) override { launcher_.send({"lease", std::to_string(until.us)}); }
   void remember(const KnownCluster& cluster) override { write_known_cluster(settings_.data_dir, cluster); }
   void disconnect() override {
@@ -224,6 +253,8 @@ class LiveAgent : public Agent, private AgentPorts {
   CheckpointOffers offers_;
   CheckpointFetches fetches_;
   Containers containers_;
+  CodeFetches code_;
+  SecretFiles secrets_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;         // at the last look
@@ -248,6 +279,10 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
+    secrets_.keep_only([this](const std::string& key) {
+      const auto at = logic_.attempts().find(key);
+      return at != logic_.attempts().end() && at->second.report.state != "exited";
+    });
     say_hello();
   }
 }
@@ -269,6 +304,7 @@ bool LiveAgent::may_be_a_gpu_s_fault(const LauncherState& state) const {
 
 // Sends what must be reported of an attempt before its end. What the launcher repeats has been reported already.
 void LiveAgent::on_end(const std::string& key) {
+  secrets_.remove(key);
   const auto at = logic_.attempts().find(key);
   if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
   const std::int64_t job_id = at->second.report.incarnation.job;
@@ -313,6 +349,7 @@ void LiveAgent::on_controller_message(const wire::ControllerMessage& message) {
   if (const auto* read = std::get_if<wire::LogRead>(&message)) return log_reads_.answer(*read);
   if (const auto* asked = std::get_if<wire::CheckpointRead>(&message)) return offers_.answer(*asked);
   if (const auto* piece = std::get_if<wire::CheckpointPiece>(&message)) return fetches_.on_piece(*piece);
+  if (const auto* code = std::get_if<wire::SnapshotPiece>(&message)) return code_.on_piece(*code);
   if (const auto* answer = std::get_if<wire::JobFilesAnswer>(&message))
     return retention_.on_answer(*answer, boot_now());
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) retention_.on_session_opened(welcome->query_jobs_max);
@@ -348,6 +385,7 @@ void LiveAgent::tick() {
   offers_.tick(now);
   fetches_.tick();
   containers_.tick(now);
+  code_.tick(now);
   if (ticks_++ % ticks_per_telemetry == 0) send_telemetry();
   if (ended_) kill_jobs();
   tick_ = loop_.after(tick_interval, [this] { tick(); });
@@ -384,7 +422,7 @@ void LiveAgent::take_look_at_job_files(Instant now) {
   std::int64_t bytes = 0;
   for (const JobFolders& folders : look->jobs) bytes += folders.bytes;
   job_files_bytes_ = bytes;
-  retention_.on_look(std::move(look->jobs), look->took, now);
+  retention_.on_look(std::move(look->jobs), look->took, look->free_bytes, now);
 }
 
 bool LiveAgent::remove_job_files(const JobFolders& folders) {

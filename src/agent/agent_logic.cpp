@@ -16,7 +16,9 @@ int signal_number(const std::string& name) {
   return at == numbers.end() ? SIGTERM : at->second;
 }
 
-bool is_being_brought(const HeldAttempt& attempt) { return attempt.is_fetching || attempt.awaits_image; }
+bool is_being_brought(const HeldAttempt& attempt) {
+  return attempt.is_fetching || attempt.awaits_image || attempt.awaits_code;
+}
 
 bool is_prepared(const HeldAttempt& attempt) { return attempt.report.state == "prepared"; }
 
@@ -55,13 +57,20 @@ void AgentLogic::on_session_closed() {
 }
 
 void AgentLogic::drop_waiting() {
-  std::erase_if(attempts_, [&](const auto& item) {
-    if (item.second.is_fetching) ports_.end_fetch(item.first, false);
-    if (item.second.awaits_image) ports_.end_find_image(item.first);
-    if (is_prepared(item.second)) ports_.abandon(item.first);
-    return item.second.waiting.has_value();
-  });
-  for (auto& [key, attempt] : attempts_) attempt.waiting_to_thaw.reset();
+  for (auto& [key, attempt] : attempts_) {
+    end_bringing(key, attempt, false);
+    if (is_prepared(attempt)) ports_.abandon(key);
+    attempt.waiting_to_thaw.reset();
+  }
+  std::erase_if(attempts_, [](const auto& item) { return item.second.waiting.has_value(); });
+}
+
+// What has come of a checkpoint stays for another try, unless `discards`.
+void AgentLogic::end_bringing(const std::string& key, HeldAttempt& attempt, bool discards) {
+  const bool fetches = std::exchange(attempt.is_fetching, false) && !attempt.awaits_code;
+  if (fetches) ports_.end_fetch(key, discards);
+  if (std::exchange(attempt.awaits_image, false)) ports_.end_find_image(key);
+  if (std::exchange(attempt.awaits_code, false)) ports_.end_find_code(key);
 }
 
 void AgentLogic::disconnect() {
@@ -148,20 +157,23 @@ void AgentLogic::start(const wire::StartAttempt& order) {
   attempt.report.state = "starting";
   attempt.is_fetching = order.checkpoint.has_value();
   attempt.awaits_image = order.spec.image.has_value();
+  attempt.awaits_code = order.spec.snapshot.has_value();
   if (!is_being_brought(attempt) && are_free(order.placement.gpus, order.incarnation, order.neighbours))
     return begin(key, order);
   attempt.waiting = order;
-  if (attempt.is_fetching) ports_.fetch(key, order);
+  // The checkpoint folder may be one of the code's: so the code comes first.
+  if (attempt.is_fetching && !attempt.awaits_code) ports_.fetch(key, order);
   if (attempt.awaits_image) ports_.find_image(key, order);
+  if (attempt.awaits_code) ports_.find_code(key, order);
 }
 
 // What is being fetched may be elsewhere now, or lost.
 void AgentLogic::start_again(const std::string& key, HeldAttempt& attempt, const wire::StartAttempt& order) {
   if (!attempt.is_fetching) return report(attempt.report);
   attempt.waiting = order;
-  if (order.checkpoint) return ports_.fetch(key, order);
+  if (order.checkpoint) return attempt.awaits_code ? void() : ports_.fetch(key, order);
   attempt.is_fetching = false;
-  ports_.end_fetch(key, true);
+  if (!attempt.awaits_code) ports_.end_fetch(key, true);
   launch_waiting();
 }
 
@@ -170,11 +182,7 @@ void AgentLogic::on_fetched(const std::string& key, const Result<wire::Checkpoin
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || !at->second.is_fetching) return;
   at->second.is_fetching = false;
-  if (!copy.ok()) {
-    if (std::exchange(at->second.awaits_image, false)) ports_.end_find_image(key);
-    at->second.waiting.reset();
-    return fail(key, copy.error());
-  }
+  if (!copy.ok()) return fail_to_bring(key, at->second, copy.error());
   at->second.report.checkpoint_copy = *copy;
   launch_waiting();
 }
@@ -186,11 +194,27 @@ void AgentLogic::on_image(const std::string& key, const Result<std::string>& dig
   if (!at->second.awaits_image) return;
   if (in_session_ && now >= lease_until_) return disconnect();
   at->second.awaits_image = false;
-  if (digest.ok()) return launch_waiting();
-  if (at->second.is_fetching) ports_.end_fetch(key, false);
-  at->second.is_fetching = false;
-  at->second.waiting.reset();
-  fail(key, digest.error());
+  digest.ok() ? launch_waiting() : fail_to_bring(key, at->second, digest.error());
+}
+
+void AgentLogic::on_code(const std::string& key, const Status& found, Instant now) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end() || !at->second.awaits_code) return;
+  if (in_session_ && now >= lease_until_) return disconnect();
+  if (!found.ok()) {
+    at->second.is_fetching = false;  // it had not begun
+    at->second.awaits_code = false;
+    return fail_to_bring(key, at->second, found.error());
+  }
+  at->second.awaits_code = false;
+  if (at->second.is_fetching) ports_.fetch(key, wire::StartAttempt(*at->second.waiting));
+  launch_waiting();
+}
+
+void AgentLogic::fail_to_bring(const std::string& key, HeldAttempt& attempt, const Error& error) {
+  end_bringing(key, attempt, false);
+  attempt.waiting.reset();
+  fail(key, error);
 }
 
 void AgentLogic::on_offered(wire::CheckpointOffered offered) {
@@ -277,8 +301,7 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   if (at == attempts_.end()) return report_lost(order.incarnation);  // unknown: it cannot be running here
   HeldAttempt& attempt = at->second;
   if (attempt.waiting) {
-    if (attempt.is_fetching) ports_.end_fetch(key, true);
-    if (attempt.awaits_image) ports_.end_find_image(key);
+    end_bringing(key, attempt, true);
     if (is_prepared(attempt)) ports_.abandon(key);
     attempts_.erase(at);
     report_lost(order.incarnation);

@@ -47,6 +47,9 @@ class AgentPorts {
   // Sees to it that the image of the attempt's container is here, then calls on_image().
   virtual void find_image(const std::string& key, const wire::StartAttempt& order) = 0;
   virtual void end_find_image(const std::string& key) = 0;  // it is of no use any more, or for now
+  // Sees to it that the code of the attempt (JobSpec::snapshot) is in its folder, then calls on_code().
+  virtual void find_code(const std::string& key, const wire::StartAttempt& order) = 0;
+  virtual void end_find_code(const std::string& key) = 0;  // as end_find_image()
   // An attempt on another server needs a checkpoint that was left here; then on_offered() is called.
   virtual void offer(const wire::OfferCheckpoint& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
@@ -64,6 +67,7 @@ struct HeldAttempt {
   std::optional<wire::StartAttempt> waiting;
   bool is_fetching = false;                          // its checkpoint
   bool awaits_image = false;                         // of its container
+  bool awaits_code = false;                          // of its snapshot
   std::optional<wire::ThawAttempt> waiting_to_thaw;  // for its GPUs
 };
 
@@ -84,6 +88,8 @@ class AgentLogic {
   // The image of its container is here, under this digest or id; or it cannot be had ("image", "server_setup"). Also for
   // an attempt that runs, once it is known again.
   void on_image(const std::string& key, const Result<std::string>& digest, Instant now);
+  // Its code is in its folder; or it cannot be had ("setup", "server_setup").
+  void on_code(const std::string& key, const Status& found, Instant now);
   void on_offered(wire::CheckpointOffered offered);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.
@@ -104,6 +110,8 @@ class AgentLogic {
   void launch(const wire::LaunchAttempt& order);
   void prepare(const std::string& key, const wire::StartAttempt& order);
   void drop_waiting();
+  void end_bringing(const std::string& key, HeldAttempt& attempt, bool discards);
+  void fail_to_bring(const std::string& key, HeldAttempt& attempt, const Error& error);
   void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
   void freeze(const wire::FreezeAttempt& order);

@@ -31,6 +31,8 @@ class Ports : public AgentPorts {
   }
   void find_image(const std::string& key, const wire::StartAttempt&) override { images.push_back(key); }
   void end_find_image(const std::string& key) override { images.push_back("end " + key); }
+  void find_code(const std::string& key, const wire::StartAttempt&) override { code.push_back(key); }
+  void end_find_code(const std::string& key) override { code.push_back("end " + key); }
   void end_fetch(const std::string& key, bool discards) override {
     fetched.push_back(key + (discards ? " gone" : " cut"));
   }
@@ -44,7 +46,7 @@ class Ports : public AgentPorts {
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
-  std::vector<std::string> images, launched, prepared, abandoned, forgotten, fetched, freezes;
+  std::vector<std::string> images, code, launched, prepared, abandoned, forgotten, fetched, freezes;
   std::vector<wire::OfferCheckpoint> offers;
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;

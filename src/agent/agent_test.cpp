@@ -457,12 +457,6 @@ TEST_F(LauncherLogicTest, what_was_started_in_another_boot_is_over_and_no_proces
   }
 }
 
-TEST(Files, base64) {
-  EXPECT_EQ(encode_base64("Man"), "TWFu");
-  EXPECT_EQ(encode_base64("Ma"), "TWE=");
-  EXPECT_EQ(encode_base64(""), "");
-}
-
 // ---- metrics ----
 
 constexpr std::int64_t second_us = 1'000'000;

@@ -22,6 +22,8 @@ namespace sl::agent {
 
 namespace {
 
+constexpr const char* code_subfolder = "/code";  // of the job's own folder
+
 std::string job_subfolder(std::int64_t job_id) { return "job-" + std::to_string(job_id); }
 
 // Whether `path` is the folder or lies in it, wherever links lead.
@@ -71,6 +73,19 @@ Status AttemptFiles::make_ready(const std::string& key, const wire::StartAttempt
   return job_dir.ok() ? Status() : job_dir.error();
 }
 
+Result<std::string> AttemptFiles::code_folder(const std::string& key, const wire::StartAttempt& order) {
+  Result<std::string> job_dir = folders_.make(key, order.first);
+  if (job_dir.ok()) *job_dir += code_subfolder;
+  return job_dir;
+}
+
+wire::StartAttempt AttemptFiles::in_its_code(const std::string& key, wire::StartAttempt order) const {
+  if (!order.spec.snapshot) return order;
+  order.spec.workdir = folders_.of_job(key) + code_subfolder;
+  if (!order.spec.snapshot->subfolder.empty()) order.spec.workdir += "/" + order.spec.snapshot->subfolder;
+  return order;
+}
+
 Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order,
                                                      std::vector<wire::AttemptPart> parts, std::string python_path) {
   if (const Status has = check_python_environment(order.spec); !has.ok()) return has.error();
@@ -79,6 +94,7 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   AttemptPlace paths;
   paths.attempt_dir = folders_.of_attempt(key);
   paths.job_dir = std::move(*job_dir);
+  if (order.spec.snapshot) paths.code_dir = paths.job_dir + code_subfolder;
   paths.python = python_folder();
   paths.python_path = std::move(python_path);
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
@@ -116,7 +132,9 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
   CheckpointPlace place;
   place.folder = checkpoint_folder(order, paths);
   while (place.folder.size() > 1 && place.folder.ends_with('/')) place.folder.pop_back();
-  const bool is_named = !place.folder.starts_with(paths.job_dir);
+  // What is in its code may be a link of the job's making.
+  const bool is_in_code = place.folder.starts_with(paths.job_dir + code_subfolder + "/");
+  const bool is_named = !place.folder.starts_with(paths.job_dir) || is_in_code;
   if (is_named && order.spec.image && ::geteuid() == 0 && order.spec.user != "root")
     return invalid("checkpoint-refused", place.folder + " is a folder of " + order.spec.user +
                                              ", into which the agent copies nothing as root");
@@ -127,7 +145,7 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
     return invalid("checkpoint-refused", place.folder + " is the job's working directory or contains it");
   const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job);
   if (has_own) place.folder += "/" + order.checkpoint->subfolder;
-  place.is_own = has_own || !is_named || has_run_with(place.folder, key);
+  place.is_own = has_own || !is_named || is_in_code || has_run_with(place.folder, key);
   std::ofstream(folders_.of_attempt(key) + "/arriving") << place.folder;
   place.job = order.incarnation.job;
   place.boot = boot_id();

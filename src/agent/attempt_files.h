@@ -36,6 +36,10 @@ class AttemptFiles {
   };
   Result<Prepared> prepare(const std::string& key, const wire::StartAttempt& order,
                            std::vector<wire::AttemptPart> parts, std::string python_path = "");
+  // Where the attempt's code is to be: makes its folders, so the errors are the same.
+  Result<std::string> code_folder(const std::string& key, const wire::StartAttempt& order);
+  // The order as it is carried out: with a snapshot, its workdir is in that.
+  wire::StartAttempt in_its_code(const std::string& key, wire::StartAttempt order) const;
   // Where the checkpoint that it continues from must be, if that is brought from another server: makes the attempt's
   // folders, so the errors are the same.
   Result<CheckpointPlace> checkpoint_place(const std::string& key, const wire::StartAttempt& order);

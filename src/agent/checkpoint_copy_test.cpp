@@ -129,7 +129,7 @@ TEST_F(CheckpointCopyTest, a_damaged_file_is_noticed_and_comes_again) {
   CheckpointReader reader(checkpoint, {});
   std::string all;
   for (auto bytes = reader.next(1 << 20); !bytes->empty(); bytes = reader.next(1 << 20)) all += *bytes;
-  EXPECT_EQ(all.size(), 305'000u + 3 * Digest::size);
+  EXPECT_EQ(all.size(), 305'000u + 3 * archive::Digest::size);
   const CheckpointPosition model = writer->resume_at();
   std::string damaged = all;
   damaged[299'999] = 'x';

@@ -1,7 +1,6 @@
 #include "agent/checkpoint_fetches.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "agent/clocks.h"
 #include "agent/job_files.h"
 #include "net/http_client.h"
+#include "wire/base64.h"
 
 namespace sl::agent {
 namespace {
@@ -22,16 +22,6 @@ constexpr std::int64_t relayed_bytes = 256 << 10;  // in one piece through the c
 constexpr int fruitless_max = 30;                  // attempts in a row that brought nothing although somebody answered
 constexpr int damaged_max = 5;
 constexpr int ticks_per_report = 4;
-
-std::string decode_base64(const std::string& text) {
-  std::string bytes(text.size() / 4 * 3, '\0');
-  const int n = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  if (n < 0) return "";
-  const auto padding = static_cast<std::size_t>(text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0);
-  bytes.resize(static_cast<std::size_t>(n) - padding);
-  return bytes;
-}
 
 using Consume = std::function<bool(std::string_view)>;  // false: enough
 
@@ -175,7 +165,7 @@ class CheckpointFetches::Fetch::Relayed : public Way {
     while (true) {
       const auto piece = fetch_.ask("list", {0, static_cast<std::int64_t>(text.size())});
       if (piece.error) return refusal(piece);
-      const std::string bytes = decode_base64(piece.data);
+      const std::string bytes = wire::decode_base64(piece.data).value_or("");
       text += bytes;
       if (static_cast<std::int64_t>(bytes.size()) < relayed_bytes) return text;
     }
@@ -183,7 +173,7 @@ class CheckpointFetches::Fetch::Relayed : public Way {
   Status data(CheckpointPosition from, const Consume& consume) override {
     const auto piece = fetch_.ask("data", from);
     if (piece.error) return refusal(piece);
-    consume(decode_base64(piece.data));
+    consume(wire::decode_base64(piece.data).value_or(""));
     return {};
   }
   void done() override { fetch_.ask("done", {}); }

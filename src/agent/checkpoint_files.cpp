@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <openssl/evp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -210,35 +209,6 @@ int open_step_by_step(int folder, const std::string& path, int flags, mode_t mod
   const std::string last = path.substr(at);
   if (last.empty() || last == "." || last == "..") return errno = EXDEV, -1;
   return ::openat(above.get(), last.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, mode);
-}
-
-// ---- digests ----
-
-void Digest::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
-
-Digest::Digest() : context_(EVP_MD_CTX_new()) {
-  SL_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "SHA-256 is there");
-}
-
-void Digest::add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
-
-std::string Digest::take() {
-  std::string digest(size, '\0');
-  EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr);
-  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
-  return digest;
-}
-
-bool add_file(Digest& digest, int fd, std::int64_t length) {
-  std::vector<char> piece(1 << 20);
-  for (std::int64_t at = 0; at < length;) {
-    const auto want = static_cast<std::size_t>(std::min<std::int64_t>(length - at, 1 << 20));
-    const ssize_t n = ::pread(fd, piece.data(), want, at);
-    if (n <= 0) return false;
-    digest.add({piece.data(), static_cast<std::size_t>(n)});
-    at += n;
-  }
-  return true;
 }
 
 }  // namespace sl::agent

@@ -11,15 +11,12 @@
 #include <array>
 #include <boost/describe.hpp>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/result.h"
-
-struct evp_md_ctx_st;  // OpenSSL's
 
 namespace sl::agent {
 
@@ -78,23 +75,5 @@ Result<CheckpointList> list_checkpoint(int folder);
 int open_beneath(int folder, const std::string& path, int flags, mode_t mode = 0);
 // The same for kernels without openat2.
 int open_step_by_step(int folder, const std::string& path, int flags, mode_t mode = 0);
-
-// SHA-256 of bytes that come piece by piece.
-class Digest {
- public:
-  static constexpr std::size_t size = 32;
-  Digest();
-  void add(std::string_view bytes);
-  std::string take();  // then it begins anew
-
- private:
-  struct Free {
-    void operator()(evp_md_ctx_st* context) const;
-  };
-  std::unique_ptr<evp_md_ctx_st, Free> context_;
-};
-
-// Adds the first `length` bytes of the file. False if there are fewer, or they cannot be read.
-bool add_file(Digest& digest, int fd, std::int64_t length);
 
 }  // namespace sl::agent

@@ -14,6 +14,7 @@
 #include "agent/clocks.h"
 #include "agent/files.h"
 #include "base/whole_number.h"
+#include "wire/base64.h"
 
 namespace sl::agent {
 
@@ -243,9 +244,9 @@ void CheckpointOffers::answer(const wire::CheckpointRead& request) {
   if (request.what == "data") return read(offer, request);
   if (request.what == "done") offers_.erase(at);
   if (request.what == "list")
-    piece.data = encode_base64(std::string_view(offer->list)
-                                   .substr(std::min(offer->list.size(), static_cast<std::size_t>(request.offset)),
-                                           static_cast<std::size_t>(request.limit)));
+    piece.data = wire::encode_base64(std::string_view(offer->list)
+                                         .substr(std::min(offer->list.size(), static_cast<std::size_t>(request.offset)),
+                                                 static_cast<std::size_t>(request.limit)));
   ports_.send(piece);
 }
 
@@ -261,7 +262,7 @@ void CheckpointOffers::read(const OfferPtr& offer, const wire::CheckpointRead& r
       const auto limit = std::clamp<std::int64_t>(request.limit, 1, static_cast<std::int64_t>(read_bytes));
       auto bytes = offer->reader->next(static_cast<std::size_t>(limit));
       if (bytes.ok()) {
-        piece.data = encode_base64(*bytes);
+        piece.data = wire::encode_base64(*bytes);
       } else {
         piece.error = "unreadable", piece.text = offer->failure = bytes.error().message;
         offer->reader.reset();

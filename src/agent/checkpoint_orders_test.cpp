@@ -19,6 +19,8 @@ class FetchPorts : public AgentPorts {
   }
   void find_image(const std::string&, const wire::StartAttempt&) override {}
   void end_find_image(const std::string&) override {}
+  void find_code(const std::string&, const wire::StartAttempt&) override {}
+  void end_find_code(const std::string&) override {}
   void end_fetch(const std::string& key, bool discards) override { note((discards ? "discard " : "interrupt ") + key); }
   void offer(const wire::OfferCheckpoint& order) override { note("offer " + key_of(order.source)); }
   void signal(const std::string&, int) override {}

@@ -39,8 +39,8 @@ Status CheckpointReader::open_file() {
   if (!file_.valid())
     return invalid("checkpoint-refused", "cannot open its file " + entry().path + ": " + std::strerror(errno));
   if (Status same = check_unchanged(); !same.ok()) return same;
-  digest_ = Digest();
-  if (at_.offset >= 0 && at_.offset <= entry().size && add_file(digest_, file_.get(), at_.offset)) return {};
+  digest_ = archive::Digest();
+  if (at_.offset >= 0 && at_.offset <= entry().size && archive::add_file(digest_, file_.get(), at_.offset)) return {};
   return invalid("checkpoint-refused", "cannot read its file " + entry().path);
 }
 

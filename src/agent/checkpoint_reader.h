@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/checkpoint_files.h"
+#include "archive/digest.h"
 
 namespace sl::agent {
 
@@ -45,7 +46,7 @@ class CheckpointReader {
   std::shared_ptr<const OpenCheckpoint> checkpoint_;
   CheckpointPosition at_;
   Descriptor file_;
-  Digest digest_;
+  archive::Digest digest_;
 };
 
 }  // namespace sl::agent

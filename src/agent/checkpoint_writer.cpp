@@ -118,7 +118,7 @@ bool CheckpointWriter::resume() {
   struct stat facts {};
   if (!file.valid()) return errno == ENOENT;  // not begun
   if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > entry().size) return false;
-  if (!add_file(digest_, file.get(), facts.st_size)) return false;
+  if (!archive::add_file(digest_, file.get(), facts.st_size)) return false;
   at_.offset = flushed_ = facts.st_size;
   bytes_done_ += facts.st_size;
   file_ = std::move(file);
@@ -152,7 +152,7 @@ void CheckpointWriter::go_to_file(std::size_t entry) {
   at_ = {file_from(list_, entry), 0};
   file_ = Descriptor();
   flushed_ = 0;
-  digest_ = Digest();
+  digest_ = archive::Digest();
   told_digest_.clear();
 }
 
@@ -164,10 +164,10 @@ Status CheckpointWriter::write(std::string_view bytes) {
       if (Status opened = open_file(); !opened.ok()) return opened;
     }
     if (at_.offset == entry().size) {
-      const std::size_t n = std::min(bytes.size(), Digest::size - told_digest_.size());
+      const std::size_t n = std::min(bytes.size(), archive::Digest::size - told_digest_.size());
       told_digest_ += bytes.substr(0, n);
       bytes.remove_prefix(n);
-      if (told_digest_.size() < Digest::size) return {};
+      if (told_digest_.size() < archive::Digest::size) return {};
       if (Status ended = end_file(); !ended.ok()) return ended;
       continue;
     }

@@ -67,7 +67,7 @@ class CheckpointWriter {
   std::int64_t bytes_done_ = 0;  // of all files
   Descriptor file_;
   std::int64_t flushed_ = 0;  // of the file
-  Digest digest_;
+  archive::Digest digest_;
   std::string told_digest_;  // the part that has come
 };
 

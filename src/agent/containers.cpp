@@ -226,14 +226,19 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
                         {place.job_dir + "/checkpoints", true},
                         {place.job_dir + "/output", true},
                         {place.python, false}};
-  if (!spec.workdir.empty()) wanted.named_folders.push_back({spec.workdir, spec.workdir, true, false, "workdir"});
+  if (!place.secrets_dir.empty()) wanted.own_folders.push_back({place.secrets_dir, true});
+  if (!place.code_dir.empty())
+    wanted.own_folders.push_back({place.code_dir, true});
+  else if (!spec.workdir.empty())
+    wanted.named_folders.push_back({spec.workdir, spec.workdir, true, false, "workdir"});
   for (const std::string& text : spec.mounts) {
     if (const auto mount = wire::parse_mount(text))
       wanted.named_folders.push_back({mount->from, mount->to, mount->writable, false, "mounts"});
   }
   if (spec.checkpoint.dir) {
     const std::string folder = checkpoint_folder(order, place);
-    wanted.named_folders.push_back({folder, folder, true, true, "checkpoint.dir"});
+    const bool is_in_code = !place.code_dir.empty() && folder.starts_with(place.code_dir + "/");
+    if (!is_in_code) wanted.named_folders.push_back({folder, folder, true, true, "checkpoint.dir"});
   }
   for (const std::string& uuid : order.placement.gpu_uuids) {
     if (uuid.starts_with("GPU-")) wanted.gpu_uuids.push_back(uuid);

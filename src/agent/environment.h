@@ -25,6 +25,8 @@ struct AttemptPlace {
   int port = 0;             // free on this server, for processes to meet on
   std::string python_path;  // with an image: PYTHONPATH as the image sets it
   std::string interface;    // the network interface by which the other servers reach this one; empty: unknown
+  std::string secrets_dir;  // in memory; empty: it has none
+  std::string code_dir;     // in job_dir: its code as it was submitted; empty: it has no snapshot
 };
 
 struct Execution {

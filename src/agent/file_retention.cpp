@@ -31,10 +31,11 @@ void FileRetention::tick(Instant now) {
   if (!is_waiting_ && now >= ask_at_) ask(now);
 }
 
-void FileRetention::on_look(std::vector<JobFolders> found, Duration took, Instant now) {
+void FileRetention::on_look(std::vector<JobFolders> found, Duration took, std::int64_t free_bytes, Instant now) {
   if (stage_ != Stage::looking) return;
   stage_ = Stage::asking;
   look_took_ = took;
+  free_bytes_ = free_bytes;
   jobs_.clear(), pages_.clear();
   is_decided_ = is_waiting_ = false;
   ask_at_ = now;
@@ -80,7 +81,7 @@ void FileRetention::on_answer(const wire::JobFilesAnswer& answer, Instant now) {
   if (pages_.empty()) end_round(now);
 }
 
-// Oldest first: what is too old, then what is too many, then what is too large.
+// Oldest first: what is too old, then what is too many, then what is too large, or in the way of others.
 void FileRetention::decide(Instant controller_now) {
   is_decided_ = true;
   std::vector<std::size_t> ended;
@@ -98,6 +99,7 @@ void FileRetention::decide(Instant controller_now) {
     std::vector<std::size_t> taken;
     for (; next != ended.end() && exceeds(jobs_[*next]); ++next) {
       bytes -= jobs_[*next].folders.bytes;
+      free_bytes_ += jobs_[*next].folders.bytes;
       taken.push_back(*next);
     }
     add_pages(limit, taken);
@@ -105,6 +107,7 @@ void FileRetention::decide(Instant controller_now) {
   take_while("age", [&](const Job& job) { return job.ended_us() < oldest_us; });
   take_while("number", [&](const Job&) { return rule_.jobs > 0 && ended.end() - next > rule_.jobs; });
   take_while("size", [&](const Job&) { return rule_.bytes > 0 && bytes > rule_.bytes; });
+  take_while("free", [&](const Job&) { return free_bytes_ < rule_.free_bytes; });
 }
 
 // The look was a while ago: the job may have come back meanwhile.

@@ -39,8 +39,8 @@ class FileRetention {
     query_jobs_max_ = static_cast<std::size_t>(std::max(0, query_jobs_max));
   }
   void on_session_closed();
-  // `took`: how long the look took.
-  void on_look(std::vector<JobFolders> found, Duration took, Instant now);
+  // `took`: how long the look took. `free_bytes`: on the disk.
+  void on_look(std::vector<JobFolders> found, Duration took, std::int64_t free_bytes, Instant now);
   void on_answer(const wire::JobFilesAnswer& answer, Instant now);
   void tick(Instant now);  // a few times a second
 
@@ -71,6 +71,7 @@ class FileRetention {
   Stage stage_ = Stage::idle;
   Instant next_look_, begin_;
   Duration look_took_;
+  std::int64_t free_bytes_ = 0;
   std::vector<Job> jobs_;
   std::deque<Page> pages_;  // still to be asked about, or answered
   bool is_decided_ = false;

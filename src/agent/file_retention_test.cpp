@@ -45,7 +45,7 @@ class FileRetentionTest : public testing::Test {
     for (int i = 0; i < seconds * 4; ++i) {
       const int looked = looks;
       retention->tick(local);
-      if (looks > looked) retention->on_look(disk, Duration::milliseconds(1), local);
+      if (looks > looked) retention->on_look(disk, Duration::milliseconds(1), free_bytes, local);
       if (!asked.empty() && asked.back().request > answered) {
         answered = asked.back().request;
         retention->on_answer(answer_to(asked.back()), local);
@@ -70,6 +70,7 @@ class FileRetentionTest : public testing::Test {
   Instant now = Instant::at_seconds(1'000'000'000);  // the controller's clock
   Instant local = Instant::at_seconds(77);           // the agent's
   int page = 500, looks = 0;
+  std::int64_t free_bytes = 1'000'000;
   std::int64_t answered = 0;
   std::vector<JobFolders> disk;
   std::map<std::int64_t, wire::JobFate> fates;
@@ -96,6 +97,20 @@ TEST_F(FileRetentionTest, removes_the_oldest_while_they_are_too_large) {
   leave(5);
   EXPECT_EQ(removed_by({.bytes = 420}), Jobs{1});
   EXPECT_EQ(limits(), std::vector<std::string>{"size"});
+}
+
+TEST_F(FileRetentionTest, removes_the_oldest_while_too_little_of_the_disk_is_free) {
+  leave(5);
+  free_bytes = 250;
+  EXPECT_EQ(removed_by({.free_bytes = 420}), (Jobs{1, 2}));
+  EXPECT_EQ(limits(), std::vector<std::string>{"free"});
+}
+
+TEST_F(FileRetentionTest, what_other_limits_remove_counts_as_free) {
+  leave(5);
+  free_bytes = 250;
+  EXPECT_EQ(removed_by({.jobs = 3, .free_bytes = 420}), (Jobs{1, 2}));
+  EXPECT_EQ(limits(), std::vector<std::string>{"number"});
 }
 
 TEST_F(FileRetentionTest, applies_all_limits_one_after_the_other) {
@@ -140,7 +155,7 @@ TEST_F(FileRetentionTest, removes_nothing_that_came_back_after_the_look) {
   leave(2);
   use({.age_s = 5});
   retention->tick(local);
-  retention->on_look(disk, {}, local);
+  retention->on_look(disk, {}, free_bytes, local);
   retention->tick(local);
   held = {{"c", 1}};
   retention->on_answer(answer_to(asked.back()), local);
@@ -154,7 +169,7 @@ TEST_F(FileRetentionTest, removes_only_what_has_still_ended_when_the_removal_is_
   leave(3);
   use({.jobs = 1});
   retention->tick(local);
-  retention->on_look(disk, {}, local);
+  retention->on_look(disk, {}, free_bytes, local);
   retention->tick(local);
   retention->on_answer(answer_to(asked.back()), local);
   EXPECT_EQ(removed, Jobs()) << "before it is recorded";
@@ -196,7 +211,7 @@ TEST_F(FileRetentionTest, asks_again_later_when_no_answer_comes) {
   leave(1);
   use({.age_s = 0});
   retention->tick(local);
-  retention->on_look(disk, {}, local);
+  retention->on_look(disk, {}, free_bytes, local);
   retention->tick(local);
   ASSERT_EQ(asked.size(), 1U);
   answered = 1;
@@ -210,7 +225,7 @@ TEST_F(FileRetentionTest, hears_no_answer_of_an_earlier_session) {
   fates[1] = {"removed", 0};
   use({.age_s = 0});
   retention->tick(local);
-  retention->on_look(disk, {}, local);
+  retention->on_look(disk, {}, free_bytes, local);
   retention->tick(local);
   retention->on_session_closed();
   retention->on_answer(answer_to(asked.back()), local);

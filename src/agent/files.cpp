@@ -62,20 +62,6 @@ bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
   return punched;
 }
 
-std::string encode_base64(std::string_view bytes) {
-  constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    for (std::size_t k = 0; k < 4; ++k)
-      text.push_back(i + k <= bytes.size() ? alphabet[group >> (18 - 6 * k) & 63] : '=');
-  }
-  return text;
-}
-
 std::optional<FolderFacts> look_into(const std::string& folder) {
   namespace fs = std::filesystem;
   constexpr int files_max = 10'000;

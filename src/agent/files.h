@@ -33,8 +33,6 @@ std::optional<FilePiece> read_output(const std::string& attempt_dir, std::int64_
 // file system cannot free the middle of a file.
 bool bound_output(const std::string& attempt_dir, std::int64_t limit);
 
-std::string encode_base64(std::string_view bytes);
-
 // The contents of a folder: the size of its files and when the newest of them was written. Empty if there is no such
 // folder or no file in it. Checks ten thousand files at most.
 struct FolderFacts {

@@ -1,8 +1,10 @@
 #include "agent/job_files_watch.h"
 
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include <condition_variable>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -25,6 +27,13 @@ struct JobFilesWatch::Shared {
 
 namespace {
 
+// Plenty, if the disk does not say.
+std::int64_t free_bytes(const std::string& folder) {
+  struct statvfs disk {};
+  if (::statvfs(folder.c_str(), &disk) != 0) return std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::int64_t>(disk.f_bavail * disk.f_frsize);
+}
+
 template <typename Shared>
 void run(const std::shared_ptr<Shared>& shared) {
   constexpr int low_priority = 10;
@@ -44,6 +53,7 @@ void run(const std::shared_ptr<Shared>& shared) {
       const Instant begin = boot_now();
       look.emplace().jobs = find_job_files(shared->data_dir, *held, measured, shared->is_over);
       look->took = boot_now() - begin;
+      look->free_bytes = free_bytes(shared->data_dir);
     }
     lock.lock();
     shared->failures.insert(shared->failures.end(), failures.begin(), failures.end());

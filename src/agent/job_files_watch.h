@@ -15,7 +15,8 @@ namespace sl::agent {
 
 struct JobFilesLook {
   std::vector<JobFolders> jobs;
-  Duration took;  // to find and measure them
+  Duration took;                // to find and measure them
+  std::int64_t free_bytes = 0;  // on the disk, for us
 };
 
 class JobFilesWatch {

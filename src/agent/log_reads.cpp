@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "agent/clocks.h"
+#include "agent/file_reads.h"
 #include "agent/files.h"
+#include "wire/base64.h"
 
 namespace sl::agent {
 namespace {
@@ -14,6 +16,7 @@ constexpr double wait_s_max = 60;
 }  // namespace
 
 void LogReads::answer(const wire::LogRead& request) {
+  if (request.path) return send_(read_left_file(folders_, request));
   if (try_answer(request, request.wait_s <= 0)) return;
   waiting_.push_back({request, boot_now() + Duration::seconds(std::min(request.wait_s, wait_s_max))});
   if (waiting_.size() == 1) look_again_later();
@@ -47,7 +50,7 @@ bool LogReads::try_answer(const wire::LogRead& request, bool last_chance) const 
   chunk.size = found.size;
   chunk.ended = over && end >= found.size;
   if (found.bytes.empty() && !chunk.ended && !last_chance) return false;
-  chunk.data = encode_base64(found.bytes);
+  chunk.data = wire::encode_base64(found.bytes);
   send_(chunk);
   return true;
 }

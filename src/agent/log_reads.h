@@ -1,4 +1,4 @@
-// Answers reads of attempts' output. A read of output that has not been written yet waits.
+// Answers reads of attempts' output and of other files that they have left. A read of output that has not been written yet waits.
 #pragma once
 
 #include <functional>

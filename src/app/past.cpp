@@ -14,6 +14,9 @@ namespace {
 
 Result<controller::LogPiece> read_output(const std::string& data, const controller::Output& output, std::int64_t offset,
                                          std::int64_t limit) {
+  if (output.path)
+    return conflict("not-running", "files of jobs are fetched from running agents, and none runs here")
+        .hint("schedulearn up --data " + data);
   for (const std::string& folder : agent_folders(data)) {
     auto piece =
         agent::read_output(agent::AttemptFolders::of_attempt(folder, key_of(output.incarnation)), offset, limit);

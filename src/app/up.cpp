@@ -174,8 +174,10 @@ int up_role(const cli::UpOptions& options) {
       options.simulate.empty() ? Result<SimulatedServers>(SimulatedServers()) : parse_simulate(options.simulate);
   if (!simulated.ok()) return fail(simulated.error());
   net::EventLoop loop;
-  auto controller =
-      start_controller(loop, {options.data, options.listen, options.token_file, options.record, options.keep});
+  wire::RetentionRule history = options.keep;
+  history.free_bytes = 0;  // removing rows frees none
+  auto controller = start_controller(
+      loop, {options.data, options.listen, options.token_file, options.record, history, options.snapshot_bytes_max});
   if (!controller.ok()) return fail(controller.error());
   const auto token = options.token_file.empty() ? own_token(options.data) : read_token(options.token_file);
   if (!token.ok()) return fail(token.error());

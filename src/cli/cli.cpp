@@ -13,10 +13,12 @@
 #include "base/whole_number.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/files.h"
 #include "cli/flags.h"
 #include "cli/interventions.h"
 #include "cli/page_commands.h"
 #include "cli/research.h"
+#include "cli/secrets.h"
 #include "cli/set.h"
 #include "cli/usage.h"
 #include "net/url.h"
@@ -136,6 +138,8 @@ class CommandLine {
   AgentOptions agent_;
   SetCommand set_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Interventions interventions_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  FilesCommand files_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  SecretCommands secrets_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   PageCommands page_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
@@ -194,6 +198,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or (with an image) horovod");
   key("--framework", "framework", "pytorch, tensorflow, …");
+  key("--snapshot", "snapshot", "run the code as it is now: git (the repository), copy (the folder) or none");
   key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");
   key("--estimate", "time.estimate", "your estimate of its run time");
@@ -208,6 +213,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
     std::replace(flag.begin(), flag.end(), '_', '-');
     c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning))->group("Training");
   }
+  c->add_option("--secret", submit_.secrets, "a stored secret as a file, or NAME=SECRET as a variable too");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
   c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
@@ -300,6 +306,8 @@ void CommandLine::add_job_commands() {
       ->required();
   set_.add_to(app_);
   interventions_.add_to(app_);
+  files_.add_to(app_);
+  secrets_.add_to(app_);
 }
 
 void CommandLine::add_cluster_commands() {
@@ -435,6 +443,8 @@ void CommandLine::add_system_commands() {
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
   add_containers(*up, up_.containers);
+  add_snapshot_limit(*up, up_.snapshot_bytes_max);
+  add_free_limit(*up, up_.keep);
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
   controller->require_subcommand(1);
@@ -451,6 +461,7 @@ void CommandLine::add_system_commands() {
   run->add_option("--record", controller_.record,
                   "folder for a recording of all inputs and decisions, for controller replay");
   add_retention(*run, controller_.keep, "the history", "the database is larger");
+  add_snapshot_limit(*run, controller_.snapshot_bytes_max);
   command(*controller, "replay", "Feed a recording to this program and compare its decisions.",
           "  schedulearn controller replay recordings/recording-1790000000000000.jsonl\n",
           [this] { return roles_.replay(name_, context().as_json); })
@@ -472,6 +483,7 @@ void CommandLine::add_system_commands() {
   serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
   add_containers(*serve, agent_.containers);
   add_retention(*serve, agent_.keep, "the files", "they are larger");
+  add_free_limit(*serve, agent_.keep);
   command(app_, "version", "Print the version.", "  schedulearn version\n", [] {
     std::printf("schedulearn %s\n", version);
     return 0;

@@ -26,6 +26,7 @@ struct UpOptions {
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
+  std::int64_t snapshot_bytes_max = 100 << 20;
   ContainerOptions containers = {};
 };
 struct ControllerOptions {
@@ -34,6 +35,7 @@ struct ControllerOptions {
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
+  std::int64_t snapshot_bytes_max = 100 << 20;
 };
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";

@@ -48,6 +48,8 @@ std::string keep_text(const json::value& keep) {
                                 : "for " + duration_text(age_s);
   if (jobs > 0) text += fmt::format(", at most {:.0f} jobs", jobs);
   if (bytes > 0) text += ", at most " + bytes_text(bytes);
+  if (const double free = number_at(keep, "free_bytes"); free > 0)
+    text += ", while " + bytes_text(free) + " of the disk are free";
   return text;
 }
 

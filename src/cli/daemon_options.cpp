@@ -25,6 +25,26 @@ void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::stri
                                            "remove the oldest while " + too_large + ": 50GiB (0: never)");
 }
 
+void add_free_limit(CLI::App& command, wire::RetentionRule& rule) {
+  const auto set = [&rule](const std::string& text) {
+    const auto bytes = text == "0" ? Result<std::int64_t>(0) : wire::parse_bytes(text);
+    if (!bytes.ok()) throw CLI::ValidationError("--keep-free", bytes.error().message);
+    rule.free_bytes = *bytes;
+  };
+  command.add_option_function<std::string>(
+      "--keep-free", set, "remove the oldest files while less than this is free on the disk: 50GiB (0: never)");
+}
+
+void add_snapshot_limit(CLI::App& command, std::int64_t& bytes_max) {
+  const auto set = [&bytes_max](const std::string& text) {
+    const auto bytes = wire::parse_bytes(text);
+    if (!bytes.ok()) throw CLI::ValidationError("--snapshot-limit", bytes.error().message);
+    bytes_max = *bytes;
+  };
+  command.add_option_function<std::string>("--snapshot-limit", set,
+                                           "how large the code may be that a job is submitted with (100MiB)");
+}
+
 void add_containers(CLI::App& command, ContainerOptions& options) {
   command
       .add_option("--container-socket", options.socket,

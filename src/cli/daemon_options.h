@@ -11,6 +11,9 @@ namespace sl::cli {
 
 // `what`: what is kept of finished jobs; `too_large`: when the limit of size is exceeded.
 void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::string& what, const std::string& too_large);
+// Of daemons that keep files.
+void add_free_limit(CLI::App& command, wire::RetentionRule& rule);
+void add_snapshot_limit(CLI::App& command, std::int64_t& bytes_max);
 void add_containers(CLI::App& command, ContainerOptions& options);
 
 }  // namespace sl::cli

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
+#include "cli/snapshot.h"
 #include "wire/training.h"
 
 namespace sl::cli {
@@ -160,6 +161,13 @@ std::string image_text(const json::value& job) {
   return image + (got.empty() ? "" : "  " + got);
 }
 
+std::string words_text(const json::value& words) {
+  std::string text;
+  if (!words.is_array()) return text;
+  for (const json::value& word : words.get_array()) text += (text.empty() ? "" : ", ") + std::string(word.as_string());
+  return text;
+}
+
 // "5, 7".
 std::string ids_text(const json::value& ids) {
   std::string text;
@@ -167,6 +175,18 @@ std::string ids_text(const json::value& ids) {
   for (const json::value& id : ids.get_array())
     text += (text.empty() ? "" : ", ") + std::to_string(id.to_number<std::int64_t>());
   return text;
+}
+
+void show_snapshot(const json::value& snapshot) {
+  constexpr std::size_t named_max = 5;
+  const std::string code = snapshot_text(snapshot);
+  if (code.empty()) return;
+  line("Code", fmt::format("{}, {} in {}", code.substr(5), bytes_text(number_at(snapshot, "bytes")),
+                           plural(static_cast<std::size_t>(number_at(snapshot, "files")), "file")));
+  const json::array& changed = value_at(snapshot, "changed").as_array();
+  for (std::size_t i = 0; i < std::min(changed.size(), named_max); ++i) line("", std::string(changed[i].as_string()));
+  const auto all = static_cast<std::size_t>(number_at(snapshot, "dirty_files"));
+  if (all > named_max) line("", fmt::format("and {} more", all - std::min(changed.size(), named_max)));
 }
 
 void show(const Context& context, const json::value& job) {
@@ -183,7 +203,9 @@ void show(const Context& context, const json::value& job) {
   line("Command", command_text(value_at(spec, "command")));
   line("Image", image_text(job));
   line("Directory", text_at(spec, "workdir"));
+  show_snapshot(value_at(job, "snapshot"));
   show_environment(value_at(spec, "env"));
+  line("Secrets", words_text(value_at(spec, "secrets")));
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");

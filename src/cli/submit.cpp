@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
+#include "cli/snapshot.h"
 #include "cli/starting.h"
 #include "cli/submitter_environment.h"
 #include "wire/error.h"
@@ -50,12 +51,19 @@ void put(json::object& object, const std::string& key, const json::value& value)
 
 // Keys whose value is text even if it looks like a number: a GPU may be called 3090.
 bool is_word(std::string_view key) {
-  constexpr std::array words = {"name",           "user",
-                                "workdir",        "framework",
-                                "launch",         "image",
-                                "on_partition",   "resources.gpu_type",
-                                "checkpoint.dir", "checkpoint.signal",
-                                "array",          "not_before"};
+  constexpr std::array words = {"name",
+                                "user",
+                                "workdir",
+                                "framework",
+                                "launch",
+                                "image",
+                                "snapshot",
+                                "on_partition",
+                                "resources.gpu_type",
+                                "checkpoint.dir",
+                                "checkpoint.signal",
+                                "array",
+                                "not_before"};
   return std::find(words.begin(), words.end(), key) != words.end() || key.starts_with("env.") ||
          key.starts_with("labels.");
 }
@@ -151,9 +159,12 @@ void report(const Context& context, const json::value& job) {
   const auto id = static_cast<std::int64_t>(number_at(job, "id"));
   const std::size_t gpus = static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1));
   const std::string image = text_at(value_at(job, "spec"), "image");
-  std::printf("%s Job %lld %s  %s  %s  %s  %s\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
-              text_at(job, "name").c_str(), context.unicode ? "·" : "-", plural(gpus, "GPU").c_str(),
-              context.unicode ? "·" : "-", image.empty() ? "process" : ("container " + image).c_str());
+  const char* dot = context.unicode ? "·" : "-";
+  const std::string code = snapshot_text(value_at(job, "snapshot"));
+  std::printf("%s Job %lld %s  %s  %s  %s  %s%s\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
+              text_at(job, "name").c_str(), dot, plural(gpus, "GPU").c_str(), dot,
+              image.empty() ? "process" : ("container " + image).c_str(),
+              code.empty() ? "" : fmt::format("  {}  {}", dot, code).c_str());
   const std::string reason = text_at(value_at(job, "reason"), "text");
   if (text_at(job, "state") == "held")
     std::printf("  is held until: schedulearn resume %lld\n", static_cast<long long>(id));
@@ -221,6 +232,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
+  if (!options.secrets.empty()) object["secrets"] = wire::to_value(options.secrets);
   if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");
@@ -230,6 +242,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     return options.file.empty() ? spec.error() : wire::in_file(spec.error(), options.file);
   }
   if (spec->user.empty()) spec->user = context.user;
+  if (Status added = add_snapshot(context, *spec, options.dry_run); !added.ok()) return added.error();
   return spec;
 }
 

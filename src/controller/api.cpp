@@ -170,8 +170,14 @@ void Api::submit(Call call, bool legacy) {
   submit(std::move(call), std::move(*spec), body, legacy);
 }
 
+Status Api::has_all(const wire::JobSpec& spec) const {
+  if (const Status has_code = snapshots_.use(spec); !has_code.ok()) return has_code;
+  return secrets_ ? secrets_->check(spec) : Status();
+}
+
 // `body`: with the same idempotency key, two requests are the same if they agree in it.
 void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy) {
+  if (const Status has = has_all(spec); !has.ok()) return call.fail(has.error());
   Logic::Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
   if (submission.idempotency_key.size() > 200)
     return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));

@@ -7,6 +7,9 @@
 //   api_logs.cpp    output of jobs, likewise
 //   api_event_stream.cpp  events as they happen
 //   api_forecasts.cpp  what is expected
+//   api_files.cpp  what jobs have left on their servers
+//   api_secrets.cpp  what users have stored for their jobs
+//   api_snapshots.cpp  code that jobs were submitted with
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -22,6 +25,8 @@
 #include "controller/history.h"
 #include "controller/logic.h"
 #include "controller/retention.h"
+#include "controller/secret_store.h"
+#include "controller/snapshots.h"
 #include "controller/suggestions.h"
 #include "net/http_server.h"
 
@@ -35,12 +40,14 @@ class Api {
   using Post = std::function<void(std::function<void()>)>;
   // `post` runs work on the core's thread later; any thread may call it.
   Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, BrowserSessions& sessions,
-      std::function<Instant()> clock, Post post)
+      Snapshots& snapshots, SecretStore* secrets, std::function<Instant()> clock, Post post)
       : logic_(logic),
         history_(history),
         retention_(retention),
         forecasts_(forecasts),
         sessions_(sessions),
+        snapshots_(snapshots),
+        secrets_(secrets),
         clock_(std::move(clock)),
         post_(std::move(post)) {
     add_routes();
@@ -144,6 +151,13 @@ class Api {
   void begin_session(Call call);
   void end_session(Call call);
   void make_link(Call call);
+  void get_files(Call call);
+  void list_secrets(Call call);
+  void put_secret(Call call);
+  void remove_secret(Call call);
+  void describe_snapshots(Call call);
+  void get_snapshot(Call call);
+  void put_snapshot(Call call);
   void list_events(Call call);
   void stream_events(Call call);
   void legacy_create(Call call);
@@ -151,6 +165,8 @@ class Api {
   void legacy_get(Call call);
   void legacy_algorithm(Call call);
 
+  // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret".
+  Status has_all(const wire::JobSpec& spec) const;
   void submit(Call call, bool legacy);
   void submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy);
   // Calls `work` once it is known how those jobs ended that the submission names and that are only in the database.
@@ -172,6 +188,8 @@ class Api {
   // As Logs::read. Errors: also "output-removed", if the agent has removed the output by its retention rule.
   void read_output(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Logs::Continue then);
   void send_logs(const Call& call, const JobEntry& entry);
+  void send_range(const Call& call, const Output& output, std::int64_t from, std::int64_t to);
+  void send_files(const Call& call, const JobEntry& entry);
   void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
   void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
                   std::shared_ptr<net::Stream> stream);
@@ -192,6 +210,8 @@ class Api {
   const Retention& retention_;
   Forecasts& forecasts_;
   BrowserSessions& sessions_;
+  Snapshots& snapshots_;
+  SecretStore* secrets_;  // null: of a past that is only read
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

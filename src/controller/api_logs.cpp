@@ -131,8 +131,12 @@ void Api::send_logs(const Call& call, const JobEntry& entry) {
   if (output.server.empty() || *attempt < 1 || *tail == 0)
     return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
   if (*tail > 0) return read_tail(call, output, *tail, -1);
-  std::int64_t from = *tail_bytes > 0 ? -*tail_bytes : *offset;
-  std::int64_t to = *limit < 0 || *limit > no_limit - *offset ? -1 : *offset + *limit;
+  const std::int64_t from = *tail_bytes > 0 ? -*tail_bytes : *offset;
+  send_range(call, output, from, *limit < 0 || *limit > no_limit - *offset ? -1 : *offset + *limit);
+}
+
+// What the request's header asks for counts more.
+void Api::send_range(const Call& call, const Output& output, std::int64_t from, std::int64_t to) {
   if (const auto header = call.request.header("range")) {
     const auto range = parse_range(*header);
     if (!range) return call.fail(invalid("bad-range", "not a range of bytes: " + *header).hint("Range: bytes=0-1023"));
@@ -186,7 +190,9 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
       const std::int64_t end = to < 0 ? piece->size : std::min(to, piece->size);
       if (ranged)
         headers.emplace_back("Content-Range", fmt::format("bytes {}-{}/{}", piece->offset, end - 1, piece->size));
-      stream = call.reply->stream({ranged ? 206 : 200, "text/plain; charset=utf-8", headers, ""});
+      if (output.path) headers.emplace_back("Content-Disposition", "attachment");
+      const char* type = output.path ? "application/octet-stream" : "text/plain; charset=utf-8";
+      stream = call.reply->stream({ranged ? 206 : 200, type, headers, ""});
     }
     const std::int64_t next = piece->offset + static_cast<std::int64_t>(piece->bytes.size());
     if (from >= 0 && piece->offset > from && !ranged && from < piece->size)

@@ -97,6 +97,8 @@ void Api::add_routes() {
       {"attempt", "rank", "offset", "limit", "tail", "tail_bytes"});
   add("GET", "/api/v1/jobs/{id}/logs/stream", "its output as it is written", &Api::stream_logs,
       {"attempt", "rank", "offset"});
+  add("GET", "/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
+      &Api::get_files, {"path", "attempt", "rank", "offset", "look"});
   add("GET", "/api/v1/queue", "the jobs that wait, in the policy's order", &Api::get_queue);
   add("GET", "/api/v1/cluster", "a summary of the cluster", &Api::get_cluster);
   add("GET", "/api/v1/gpus", "every GPU", &Api::list_gpus);
@@ -125,6 +127,14 @@ void Api::add_routes() {
   add("POST", "/api/v1/sessions", "sign a browser in", &Api::begin_session);
   add("DELETE", "/api/v1/sessions", "sign it out", &Api::end_session);
   add("POST", "/api/v1/sessions/link", "a code that signs a browser in once", &Api::make_link);
+  add("GET", "/api/v1/secrets", "the names of your secrets", &Api::list_secrets);
+  add("PUT", "/api/v1/secrets/{name}", "store one; the body is its value", &Api::put_secret);
+  add("DELETE", "/api/v1/secrets/{name}", "remove one", &Api::remove_secret);
+  add("GET", "/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
+      &Api::describe_snapshots);
+  add("GET", "/api/v1/snapshots/{id}", "whether a snapshot is here", &Api::get_snapshot);
+  add("PUT", "/api/v1/snapshots/{id}", "send a piece of one, named by the SHA-256 of the whole", &Api::put_snapshot,
+      {"offset", "size"});
   add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
   add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
   add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);

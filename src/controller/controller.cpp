@@ -18,6 +18,8 @@
 #include "controller/job_files.h"
 #include "controller/logic.h"
 #include "controller/recording.h"
+#include "controller/secret_store.h"
+#include "controller/snapshots.h"
 #include "net/http_server.h"
 #include "net/url.h"
 #include "store/writer.h"
@@ -36,12 +38,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
   // `begin`: the instant of `loaded` and of the recording, if there is one.
   LiveController(net::EventLoop& loop, ControllerSettings settings, const Clock& clock, Instant begin,
                  std::unique_ptr<store::Store> store, std::vector<std::unique_ptr<store::Reader>> readers,
-                 const store::Loaded& loaded, std::unique_ptr<Recording> recording)
+                 const store::Loaded& loaded, std::unique_ptr<Recording> recording,
+                 std::unique_ptr<SecretStore> secrets)
       : loop_(loop),
         settings_(std::move(settings)),
         clock_(clock),
         store_(std::move(store)),
         recording_(std::move(recording)),
+        secrets_(std::move(secrets)),
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
         history_(std::make_unique<History>(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); })),
@@ -53,10 +57,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
         forecasts_(
             *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
+        snapshots_({settings_.data_dir + "/snapshots", settings_.snapshot_bytes_max, settings_.keep.age_s}, *logic_,
+                   *history_, [this] { return clock_.now(); }),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
-            *logic_, *history_, retention_, forecasts_, browser_sessions_, [this] { return clock_.now(); },
-            [this](auto work) { inbox_.put(std::move(work)); }),
+            *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, secrets_.get(),
+            [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
@@ -112,6 +118,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       logic_->turn(begin);
       logic_->turn_times().add(clock_.now() - begin);
       retention_.on_turn();
+      snapshots_.on_turn();
       forecasts_.on_turn(clock_.now());
       api_.on_turn();
     }
@@ -153,7 +160,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void send(SessionId session, const wire::ControllerMessage& message) override {
     if (recording_) recording_->sent(session, message);
-    send_unrecorded(session, AttemptSecrets::are_needed(message) ? secrets_.enter(message) : message);
+    send_unrecorded(session, with_secrets(message));
+  }
+  // What must not be recorded is entered as a message leaves.
+  wire::ControllerMessage with_secrets(wire::ControllerMessage message) {
+    if (AttemptSecrets::are_needed(message)) message = attempt_secrets_.enter(std::move(message));
+    if (auto* start = std::get_if<wire::StartAttempt>(&message); start && !start->spec.secrets.empty())
+      message = secrets_->with_values(std::move(*start));
+    return message;
   }
   void send_unrecorded(SessionId session, const wire::ControllerMessage& message) {
     if (const auto socket = socket_of(session)) socket->send(wire::encode(message));
@@ -223,6 +237,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (const auto* read = std::get_if<wire::CheckpointRead>(&*message)) return checkpoints_.on_read(session, *read);
     if (const auto* piece = std::get_if<wire::CheckpointPiece>(&*message))
       return checkpoints_.on_piece(session, *piece);
+    if (const auto* read = std::get_if<wire::SnapshotRead>(&*message))
+      return snapshots_.read(*read, [this, session](const auto& piece) { send_unrecorded(session, piece); });
     if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
     if (auto* hello = std::get_if<wire::Hello>(&*message)) hello->address = host_of_peer(peer);
     logic_->on_agent_message(session, *message, clock_.now());
@@ -233,8 +249,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Clock clock_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Recording> recording_;  // null: not requested
-  Inbox inbox_;                           // of the core
-  Inbox wishes_;                          // of the maker
+  std::unique_ptr<SecretStore> secrets_;
+  Inbox inbox_;   // of the core
+  Inbox wishes_;  // of the maker
   std::atomic<bool> is_ending_ = false;
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
@@ -242,8 +259,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Retention retention_;
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
-  AttemptSecrets secrets_;
+  AttemptSecrets attempt_secrets_;
   Forecasts forecasts_;
+  Snapshots snapshots_;
   BrowserSessions browser_sessions_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it
@@ -280,8 +298,11 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
     if (!made.ok()) return made.error();
     recording = std::move(*made);
   }
-  auto controller = std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store),
-                                                     std::move(readers), *loaded, std::move(recording));
+  auto secrets = SecretStore::open(settings.data_dir);
+  if (!secrets.ok()) return secrets.error();
+  auto controller =
+      std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store), std::move(readers), *loaded,
+                                       std::move(recording), std::move(*secrets));
   if (Status opened = controller->open(); !opened.ok()) return opened.error();
   return std::unique_ptr<Controller>(std::move(controller));
 }

@@ -24,10 +24,11 @@ struct ControllerSettings {
   std::uint16_t listen_port = 5000;
   std::string token;  // required from all but root and our own user (admission.h); may be empty only on loopback
   std::string version = "0.1.0";
-  OwnPolicyMaker make_policy = {};           // empty: built-in policies only
-  forecast::Continue continue_present = {};  // empty: no forecasts
-  std::string record;                        // folder for recordings (recording.h); empty: none
-  wire::RetentionRule keep = {};             // of jobs that ended, with their events
+  OwnPolicyMaker make_policy = {};              // empty: built-in policies only
+  forecast::Continue continue_present = {};     // empty: no forecasts
+  std::string record;                           // folder for recordings (recording.h); empty: none
+  std::int64_t snapshot_bytes_max = 100 << 20;  // of the code that a job is submitted with
+  wire::RetentionRule keep = {};                // of jobs that ended, with their events
 };
 
 class Controller {

@@ -113,9 +113,9 @@ const store::PlacementRow* present_placement(const JobEntry& entry, const std::s
 
 Output output_of(const JobEntry& entry, int attempt, int rank) {
   const store::PlacementRow* placement = placement_of(entry, attempt, rank);
-  if (placement) return {placement->server, incarnation_of(*placement)};
+  if (placement) return {.server = placement->server, .incarnation = incarnation_of(*placement)};
   if (rank > 0) return {};
-  return {entry.row.server, {"", entry.row.id, attempt, 0}};
+  return {.server = entry.row.server, .incarnation = {"", entry.row.id, attempt, 0}};
 }
 
 bool knows(const JobEntry& entry, const Incarnation& incarnation) {

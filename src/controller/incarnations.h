@@ -53,6 +53,7 @@ const store::PlacementRow* placement_of(const JobEntry& entry, int attempt, int 
 struct Output {
   std::string server;
   Incarnation incarnation;
+  std::optional<std::string> path = {};  // as in wire::LogRead: not its output, but a file that was left there
 };
 Output output_of(const JobEntry& entry, int attempt, int rank = 0);
 // Whether it is one of the job's incarnations, past or present.

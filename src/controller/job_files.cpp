@@ -13,6 +13,7 @@ namespace {
 std::string reason_of(const std::string& limit) {
   return limit == "age"      ? "the job had ended longer ago than the server keeps files of jobs"
          : limit == "number" ? "more jobs had ended than the server keeps files of"
+         : limit == "free"   ? "the server's disk had less free space than it shall have"
                              : "the files of jobs took up more disk space than they may on the server";
 }
 

@@ -1,4 +1,4 @@
-// Output of jobs, fetched from the agents on demand: a read is a request with a number and a continuation. Nothing is
+// Output of jobs, and other files that they have left, fetched from the agents on demand: a read is a request with a number and a continuation. Nothing is
 // kept here; the offset in the file is the only position.
 #pragma once
 
@@ -15,6 +15,7 @@ struct LogPiece {
   std::string bytes;
   std::int64_t size = 0;  // of the whole output now
   bool ended = false;     // the attempt has ended and these are its last bytes
+  std::string kind = {};  // as in wire::LogChunk
 };
 
 class Logs {
@@ -26,7 +27,8 @@ class Logs {
   void read_from(ReadFiles files) { files_ = std::move(files); }
 
   using Continue = std::function<void(Result<LogPiece>)>;
-  // Reads from an attempt's output. wait_s > 0: answers when there is something to read, or after that long.
+  // Reads from an attempt's output, or from what `output` names. Errors: "server-unreachable", "output-not-found";
+  // "no-such-file", "file-unreadable". wait_s > 0: answers when there is something to read, or after that long.
   void read(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Continue then);
 
   void on_chunk(SessionId session, const wire::LogChunk& chunk);
@@ -44,8 +46,5 @@ class Logs {
   std::map<std::int64_t, Waiting> waiting_;
   ReadFiles files_;  // null: ask the agents
 };
-
-// Standard base64 with padding; nothing if the text is malformed.
-std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace sl::controller

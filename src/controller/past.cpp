@@ -56,17 +56,19 @@ class Answer : public net::Reply, public net::Stream, public std::enable_shared_
 
 class StoredPast : public Past {
  public:
-  StoredPast(const std::string& version, std::vector<std::unique_ptr<store::Reader>> readers,
-             const store::Loaded& loaded, Logs::ReadFiles read_output)
+  StoredPast(const std::string& data_dir, const std::string& version,
+             std::vector<std::unique_ptr<store::Reader>> readers, const store::Loaded& loaded,
+             Logs::ReadFiles read_output)
       : clock_(Instant{loaded.last_event_us}),
         logic_(LogicSettings{.version = version}, outside_, loaded, clock_.now()),
         history_(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); }),
         retention_({}, logic_, history_, [this] { return clock_.now(); }),
         forecasts_(
             logic_, {}, {}, [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
+        snapshots_({data_dir + "/snapshots"}, logic_, history_, [this] { return clock_.now(); }),
         sessions_("", [this] { return clock_.now(); }),
         api_(
-            logic_, history_, retention_, forecasts_, sessions_, [this] { return clock_.now(); },
+            logic_, history_, retention_, forecasts_, sessions_, snapshots_, nullptr, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
   }
@@ -91,8 +93,9 @@ class StoredPast : public Past {
   Logic logic_;
   History history_;
   Retention retention_;
-  Forecasts forecasts_;
-  BrowserSessions sessions_;  // nobody signs in to what has ended  // never started: nothing happens any more
+  Forecasts forecasts_;  // never started: nothing happens any more
+  Snapshots snapshots_;
+  BrowserSessions sessions_;  // nobody signs in to what has ended
   Api api_;
 };
 
@@ -107,7 +110,7 @@ Result<std::unique_ptr<Past>> Past::open(const std::string& data_dir, const std:
   if (!reader.ok()) return reader.error();
   readers.push_back(std::move(*reader));
   return std::unique_ptr<Past>(
-      std::make_unique<StoredPast>(version, std::move(readers), *loaded, std::move(read_output)));
+      std::make_unique<StoredPast>(data_dir, version, std::move(readers), *loaded, std::move(read_output)));
 }
 
 }  // namespace sl::controller

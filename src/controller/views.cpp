@@ -208,6 +208,7 @@ json::object with_spec(json::object job, const JobEntry& entry, bool may_see_env
     job["deadline_at"] =
         rfc3339(entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6));
   if (spec.is_object() && !may_see_env) spec.get_object()["env"] = nullptr;
+  if (spec.is_object()) job["snapshot"] = spec.at("snapshot");
   job["spec"] = std::move(spec);
   return job;
 }

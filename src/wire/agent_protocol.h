@@ -157,9 +157,20 @@ struct LogChunk {  // answer to LogRead of the same request
   std::string data;                  // base64
   std::int64_t size = 0;             // bytes in the file now
   bool ended = false;                // the attempt has ended and [offset, offset+data) reaches its last byte
-  std::optional<std::string> error;  // "unknown-attempt"
+  std::optional<std::string> error;  // "unknown-attempt", "no-such-file", "unreadable"
+  std::string text;                  // with "unreadable": why
+  std::string kind;                  // "folder": data is the JSON of its entries, size their number
 };
-BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error))
+BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error, text, kind))
+
+// An entry of a folder that a job has left.
+struct LeftFile {
+  std::string name;  // percent-encoded, for it need not be UTF-8
+  std::string kind;  // "file", "folder", "link", "other"
+  std::int64_t bytes = 0;
+  std::int64_t changed_us = 0;
+};
+BOOST_DESCRIBE_STRUCT(LeftFile, (), (name, kind, bytes, changed_us))
 
 // A job as the names of its folders on the agent tell it.
 struct StoredJob {
@@ -173,7 +184,8 @@ BOOST_DESCRIBE_STRUCT(StoredJob, (), (cluster, job))
 // files of those that have ended: the answer comes once the controller has recorded that. A lost query does not matter.
 struct JobFilesQuery {
   std::int64_t request = 0;
-  std::string limit;  // of the agent's retention rule: "age", "number", "size"; empty: nothing is going to be removed
+  std::string
+      limit;  // of the agent's retention rule: "age", "number", "size", "free"; empty: nothing is going to be removed
   std::vector<StoredJob> jobs;
 };
 BOOST_DESCRIBE_STRUCT(JobFilesQuery, (), (request, limit, jobs))
@@ -256,8 +268,11 @@ struct StartAttempt {
   std::vector<Incarnation> neighbours;  // share these GPUs with it: it does not wait for them to leave
   JobSpec spec;
   std::optional<CheckpointSource> checkpoint;
+  // Those that spec.secrets names, in base64; entered as the order leaves the controller, and never logged.
+  std::map<std::string, std::string> secrets;
 };
-BOOST_DESCRIBE_STRUCT(StartAttempt, (), (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint))
+BOOST_DESCRIBE_STRUCT(StartAttempt, (),
+                      (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint, secrets))
 
 // The part of an incarnation on one of its servers.
 struct AttemptPart {
@@ -318,14 +333,17 @@ struct ForgetAttempt {
 };  // its end is durable: keep only the output
 BOOST_DESCRIBE_STRUCT(ForgetAttempt, (), (seq, incarnation))
 
+// Asks for a piece of an attempt's output or, with a path, of a file that it or its job has left there, or for what a
+// folder holds (agent/file_reads.h).
 struct LogRead {
   std::int64_t request = 0;
   Incarnation incarnation;
-  std::int64_t offset = 0;  // negative: that many bytes before the end
+  std::optional<std::string> path;  // "output/model.pt", each name percent-encoded; "": the top
+  std::int64_t offset = 0;          // negative: that many bytes before the end
   std::int64_t limit = 65536;
   double wait_s = 0;  // if there is nothing to read yet, answer when there is or after this long
 };
-BOOST_DESCRIBE_STRUCT(LogRead, (), (request, incarnation, offset, limit, wait_s))
+BOOST_DESCRIBE_STRUCT(LogRead, (), (request, incarnation, path, offset, limit, wait_s))
 
 // What the controller knows of a job. state: "unfinished", "ended", "removed" (by the controller's retention rule),
 // "unknown" (of another cluster, or of a time that a restored database has lost).
@@ -370,12 +388,28 @@ struct Ping {
 };
 BOOST_DESCRIBE_STRUCT(Ping, (), (at_us, last_seq, last_job))
 
+// The code of a job (JobSpec::snapshot) comes from the controller piece by piece: an agent asks for it from an offset on.
+struct SnapshotRead {
+  std::string id;
+  std::int64_t offset = 0;
+};
+BOOST_DESCRIBE_STRUCT(SnapshotRead, (), (id, offset))
+
+struct SnapshotPiece {
+  std::string id;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;             // of the whole archive
+  std::string data;                  // base64
+  std::optional<std::string> error;  // why it cannot be had, in words
+};
+BOOST_DESCRIBE_STRUCT(SnapshotPiece, (), (id, offset, size, data, error))
+
 using AgentMessage =
     std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
-                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, Ping>;
+                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, Ping>;
 using ControllerMessage =
     std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
-                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, Ping>;
+                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

@@ -112,12 +112,21 @@ void read_interruptions(Keys& keys, JobSpec& into) {
   keys.section("retry", [&](Keys& k) { k.take("max", into.retry.max).take("on", into.retry.on); });
 }
 
+// "git" asks for a snapshot; the object says what is in one that has been taken.
+Status read_snapshot(const json::value& value, const std::string& at, std::optional<SnapshotSpec>& into) {
+  if (value.is_null() || value == json::value("none") || value == json::value("")) return into.reset(), Status();
+  if (!value.is_string()) return detail::read(value, into, Unknown::reject, at);
+  into.emplace().kind = value.get_string();
+  return {};
+}
+
 void read_job(Keys& keys, JobSpec& into) {
   keys.take("name", into.name)
       .take("user", into.user)
       .take("command", into.command)
       .take("image", into.image)
       .take("mounts", into.mounts)
+      .take("secrets", into.secrets)
       .take("framework", into.framework)
       .take("launch", into.launch)
       .take("servers", into.servers)
@@ -128,6 +137,8 @@ void read_job(Keys& keys, JobSpec& into) {
   keys.with("weight", [&](const json::value& v, const std::string& at) { return read_weight(v, at, into.weight); });
   keys.with("gpus", [&](const json::value& v, const std::string& at) { return read_gpus(v, at, into.gpus); });
   keys.with("roles", [&](const json::value& v, const std::string& at) { return read_roles(v, at, into.roles); });
+  keys.with("snapshot",
+            [&](const json::value& v, const std::string& at) { return read_snapshot(v, at, into.snapshot); });
   keys.section("resources", [&](Keys& k) { read_resources(k, into.resources); });
   keys.section("training", [&](Keys& k) { read_training(k, into.training); });
   read_members(keys, into);
@@ -177,7 +188,7 @@ Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) 
   read_job(keys, spec);
   if (Status status = keys.finish(); !status.ok()) return status.error();
   if (spec.image && spec.image->empty()) spec.image.reset();
-  if (!spec.image || !spec.workdir.empty()) spec.workdir = absolute(spec.workdir, base_dir);
+  if (!spec.image || !spec.workdir.empty() || spec.snapshot) spec.workdir = absolute(spec.workdir, base_dir);
   for (std::string& mount : spec.mounts) mount = absolute_mount(mount, base_dir);
   if (Status status = apply_roles(spec, says_gpus); !status.ok()) return status.error();
   if (Status status = validate(spec); !status.ok()) return status.error();

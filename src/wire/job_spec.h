@@ -51,6 +51,20 @@ struct RetrySpec {
 };
 BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on))
 
+// The code of a job, kept as it was when it was submitted (src/archive). The archive is sent to the controller before the
+// job, under its digest.
+struct SnapshotSpec {
+  std::string kind;                  // "git": the repository that workdir is in; "copy": workdir
+  std::string id;                    // SHA-256 of the archive, hexadecimal; empty: it has not been made
+  std::string commit;                // abbreviated; empty: none
+  std::vector<std::string> changed;  // files that differ from the commit, the first hundred of them
+  int dirty_files = 0;               // all of them
+  std::string subfolder;             // workdir in the archive; empty: its top
+  int files = 0;
+  std::int64_t bytes = 0;  // of the files
+};
+BOOST_DESCRIBE_STRUCT(SnapshotSpec, (), (kind, id, commit, changed, dirty_files, subfolder, files, bytes))
+
 struct JobSpec {
   std::string name;
   std::string user;
@@ -90,12 +104,14 @@ struct JobSpec {
   std::vector<RoleSpec> roles;
   // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
   std::vector<std::string> mounts;
+  std::vector<std::string> secrets;      // stored by its user: "wandb", "WANDB_API_KEY=wandb" (wire/secrets.h)
+  std::optional<SnapshotSpec> snapshot;  // absent: it runs in workdir as that is when it starts
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
-                       array, matrix, max_running, roles, mounts))
+                       array, matrix, max_running, roles, mounts, secrets, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

@@ -12,9 +12,7 @@ struct NotYet {
   std::string_view instead;
 };
 constexpr NotYet not_yet[] = {
-    {"/snapshot", "the code runs in its own folder; leave snapshot out"},
     {"/setup", "put the set-up into the command"},
-    {"/secrets", "read secrets from a file with the right permissions"},
     {"/notify", "use schedulearn wait ID"},
     {"/on_log", "leave on_log out"},
     {"/metrics", "report through $SCHEDULEARN_METRICS_FILE"},

@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "wire/job_spec.h"
 #include "wire/members.h"
+#include "wire/secrets.h"
 #include "wire/torchrun_command.h"
 #include "wire/utf8.h"
 
@@ -169,6 +170,28 @@ Status validate_container(const JobSpec& spec) {
   return {};
 }
 
+bool is_inside(std::string_view path) {
+  const std::string framed = "/" + std::string(path) + "/";
+  return !path.starts_with('/') && framed.find("/../") == std::string::npos;
+}
+
+Status validate_snapshot(const JobSpec& spec) {
+  if (!spec.snapshot) return {};
+  const SnapshotSpec& snapshot = *spec.snapshot;
+  if (snapshot.kind != "git" && snapshot.kind != "copy")
+    return with_suggestion(invalid("bad-snapshot", "unknown snapshot " + snapshot.kind).at("/snapshot"), snapshot.kind,
+                           {"none", "git", "copy"});
+  const bool is_id = snapshot.id.size() == 64 && snapshot.id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const bool is_text = std::ranges::all_of(snapshot.changed, is_utf8) && is_utf8(snapshot.subfolder) &&
+                       snapshot.subfolder.find('\0') == std::string::npos && is_utf8(snapshot.commit);
+  if ((!snapshot.id.empty() && !is_id) || !is_inside(snapshot.subfolder) || !is_text || snapshot.changed.size() > 100 ||
+      snapshot.commit.size() > 64)
+    return invalid("bad-snapshot", "snapshot does not describe one that was taken")
+        .hint("schedulearn submit --snapshot git takes it and describes it")
+        .at("/snapshot");
+  return {};
+}
+
 Status validate_gpus(const JobSpec& spec) {
   if (spec.gpus.min < 0 || spec.gpus.max < 0) return invalid("bad-gpus", "gpus cannot be negative").at("/gpus");
   if (spec.gpus.min > gpus_max || spec.gpus.max > gpus_max)
@@ -269,8 +292,9 @@ std::optional<Mount> parse_mount(std::string_view text) {
 }
 
 Status validate(const JobSpec& spec) {
-  for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_gpus,
-                           validate_times, validate_interruptions, validate_prerequisites, validate_members}) {
+  for (const auto check :
+       {validate_name, validate_texts, validate_start, validate_container, validate_snapshot, validate_secrets,
+        validate_gpus, validate_times, validate_interruptions, validate_prerequisites, validate_members}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "wire/agent_protocol.h"
+#include "wire/base64.h"
 #include "wire/error.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
@@ -129,6 +130,15 @@ TEST(Errors, are_the_same_on_both_sides_of_the_wire) {
   const Error placed = invalid("wrong-type", "gpus must be a whole number").at("/gpus");
   EXPECT_EQ(error_from_problem(http_status(placed), problem_json(placed)).pointer, "/gpus");
   EXPECT_EQ(error_from_problem(502, "<html>").code, "http-502");
+}
+
+TEST(Base64, goes_there_and_back_and_refuses_what_is_none) {
+  EXPECT_EQ(encode_base64("Man"), "TWFu");
+  EXPECT_EQ(encode_base64("Ma"), "TWE=");
+  EXPECT_EQ(encode_base64(""), "");
+  EXPECT_EQ(decode_base64("TWE="), "Ma");
+  EXPECT_EQ(decode_base64(encode_base64(std::string("\0\xff\x80", 3))), std::string("\0\xff\x80", 3));
+  EXPECT_EQ(decode_base64("TW*="), std::nullopt);
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ class Server : public agent::AgentPorts {
   void end_fetch(const std::string&, bool) override {}
   void find_image(const std::string&, const wire::StartAttempt&) override {}
   void end_find_image(const std::string&) override {}
+  void find_code(const std::string&, const wire::StartAttempt&) override {}
+  void end_find_code(const std::string&) override {}
   void offer(const wire::OfferCheckpoint&) override {}
   void signal(const std::string& key, int number) override { asked_to_stop_[key] = number; }
   void freeze(const std::string&, bool) override {}

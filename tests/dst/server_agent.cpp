@@ -3,6 +3,7 @@
 #include "agent/files.h"
 #include "agent/gpu_numbers.h"
 #include "dst/server_worlds.h"
+#include "wire/base64.h"
 
 namespace sl::dst {
 
@@ -191,7 +192,7 @@ void ServerNode::answer(const wire::LogRead& request, bool last_chance) {
     std::string bytes;
     for (std::int64_t at = from; at < std::min(size, from + request.limit); ++at)
       bytes.push_back(line[static_cast<std::size_t>(at) % line.size()]);
-    chunk.offset = from, chunk.size = size, chunk.data = agent::encode_base64(bytes);
+    chunk.offset = from, chunk.size = size, chunk.data = wire::encode_base64(bytes);
   }
   network_.send(session_, chunk);
 }

@@ -125,6 +125,8 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   }
   void find_image(const std::string&, const wire::StartAttempt&) override {}
   void end_find_image(const std::string&) override {}
+  void find_code(const std::string&, const wire::StartAttempt&) override {}
+  void end_find_code(const std::string&) override {}
   void end_fetch(const std::string& key, bool) override { server_.end_fetch(key); }
   void offer(const wire::OfferCheckpoint& order) override { server_.offer(order); }
   void signal(const std::string& key, int number) override {

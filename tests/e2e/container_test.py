@@ -128,6 +128,22 @@ class Behaviours:
         _, output = self.run_job("grep /dev/shm /proc/mounts", resources={"shm": "4MiB"})
         self.assertIn("size=4096k", output)
 
+    def test_it_runs_its_snapshot_and_has_its_secrets(self):
+        code = self.lab.folder / "code"
+        code.mkdir()
+        (code / "run.sh").write_text('cat word "$SCHEDULEARN_SECRETS_DIR/key"; echo more > left && ls')
+        (code / "word").write_text("submitted\n")
+        snapshot = json.loads(self.lab.cli("submit", "--snapshot", "copy", "--hold", "--", "true", cwd=code).stdout and self.lab.cli("show", "last", "--json").stdout)["snapshot"]
+        (code / "word").write_text("edited\n")
+        self.assertEqual(200, self.lab.request("PUT", "/api/v1/secrets/key", "secret value\n")[0])
+        owner = getpass.getuser() if os.geteuid() != 0 else "root"
+        refused = self.lab.request("POST", "/api/v1/jobs", {"image": engines.BUSYBOX, "user": USER, "command": "sh run.sh", "snapshot": snapshot, "secrets": ["key"]})
+        if owner != USER:
+            self.assertEqual((404, "no-such-secret"), (refused[0], json.loads(refused[2])["code"]))
+            self.assertEqual(200, self.lab.request("PUT", "/api/v1/secrets/key", "secret value\n", {"X-Schedulearn-User": USER})[0])
+        job, output = self.run_job("sh run.sh", snapshot=snapshot, secrets=["key"])
+        self.assertEqual("submitted\nsecret value\nleft\nrun.sh\nword\n", output, job["failure"])
+
     # ---- folders of the server ----
     def test_it_sees_only_what_the_admin_allows(self):
         (self.shared / "data").mkdir()

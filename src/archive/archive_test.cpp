@@ -1,0 +1,245 @@
+// Which files are code, and archives that come from anybody.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "archive/code_archive.h"
+#include "archive/digest.h"
+#include "archive/program.h"
+
+namespace sl::archive {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ArchiveTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/schedulearn-archive-XXXXXX";
+    top = ::mkdtemp(name);
+    fs::create_directories(code());
+  }
+  void TearDown() override { fs::remove_all(top); }
+
+  std::string code() const { return top / "code"; }
+  std::string unpacked() const { return top / "unpacked"; }
+  std::string tar() const { return top / "code.tar"; }
+  void write(const std::string& path, const std::string& text = "text") const {
+    fs::create_directories(fs::path(code() + "/" + path).parent_path());
+    std::ofstream(code() + "/" + path) << text;
+  }
+  static std::string read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return text.str();
+  }
+  void git(std::vector<std::string> words) const {
+    std::vector<std::string> all = {
+        "git", "-C", code(), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto end = run_program(all);
+    ASSERT_TRUE(end.ok());
+    ASSERT_EQ(end->status, 0) << end->errors;
+  }
+  void commit() const {
+    git({"init", "--quiet"});
+    git({"add", "-A"});
+    git({"commit", "--quiet", "-m", "first"});
+  }
+  static std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+    return text;
+  }
+
+  // ---- archives made to harm: headers as in POSIX ustar ----
+  void add_entry(const std::string& name, char type, const std::string& target = "", const std::string& data = "",
+                 int mode = 0644) {
+    std::string header(512, '\0');
+    header.replace(0, name.size(), name);
+    std::snprintf(&header[100], 8, "%07o", static_cast<unsigned>(mode));
+    std::snprintf(&header[108], 8, "%07o", 0U);
+    std::snprintf(&header[116], 8, "%07o", 0U);
+    std::snprintf(&header[124], 12, "%011zo", data.size());
+    std::snprintf(&header[136], 12, "%011o", 0U);
+    header[156] = type;
+    header.replace(157, target.size(), target);
+    header.replace(257, 8, std::string("ustar\00000", 8));
+    header.replace(148, 8, "        ");
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<unsigned char>(c);
+    std::snprintf(&header[148], 8, "%06o", sum);
+    bytes += header + data + std::string((512 - data.size() % 512) % 512, '\0');
+  }
+  Status unpack_entries() {
+    std::ofstream(tar(), std::ios::binary) << bytes << std::string(1024, '\0');
+    return unpack(tar(), unpacked());
+  }
+
+  fs::path top;
+  std::string bytes;
+};
+
+// ---- what is code ----
+
+TEST_F(ArchiveTest, a_repository_is_packed_as_a_whole_with_new_and_changed_files_and_without_ignored_ones) {
+  write("train.py"), write("lib/net.py"), write("old.py"), write(".gitignore", "*.pt\ndata/\n");
+  commit();
+  write("train.py", "changed"), write("new.py"), write("model.pt"), write("data/a");
+  fs::remove(code() + "/old.py");
+  const auto found = code_of_repository(code() + "/lib");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(joined(found->files), ".gitignore lib/net.py new.py train.py");
+  EXPECT_EQ(joined(found->changed), "old.py train.py new.py");
+  EXPECT_EQ(found->subfolder, "lib");
+  EXPECT_EQ(found->commit.size(), 12U);
+  EXPECT_EQ(found->bytes, 11 + 4 + 4 + 7);
+}
+
+TEST_F(ArchiveTest, a_folder_without_a_repository_follows_its_gitignore_too) {
+  write("train.py"), write("deep/run.log"), write("deep/a.py"), write(".gitignore", "*.log\n!keep.log\n"),
+      write("keep.log");
+  const auto found = code_of_folder(code());
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(joined(found->files), ".gitignore deep/a.py keep.log train.py");
+  EXPECT_EQ(found->commit, "");
+  EXPECT_EQ(code_of_repository(code()).error().code, "not-a-repository");
+  EXPECT_FALSE(fs::exists(code() + "/.git"));
+}
+
+TEST_F(ArchiveTest, a_copy_has_only_the_folder_even_inside_a_repository) {
+  write("train.py"), write("lib/net.py");
+  commit();
+  const auto found = code_of_folder(code() + "/lib");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(joined(found->files), "net.py");
+}
+
+TEST_F(ArchiveTest, a_repository_inside_belongs_to_the_code_with_what_git_sees_in_it) {
+  write("train.py");
+  commit();
+  write("inner/net.py"), write("inner/net.pt"), write("inner/.gitignore", "*.pt");
+  ASSERT_TRUE(run_program({"git", "-C", code() + "/inner", "init", "--quiet"}).ok());
+  const auto found = code_of_repository(code());
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(joined(found->files), "inner/.gitignore inner/net.py train.py");
+}
+
+TEST_F(ArchiveTest, nothing_to_pack_is_an_error) { EXPECT_EQ(code_of_folder(code()).error().code, "snapshot-empty"); }
+
+TEST_F(ArchiveTest, the_largest_files_are_named) {
+  write("small", "1"), write("large", std::string(100, 'x')), write("middle", "12345");
+  const auto largest = largest_files(*code_of_folder(code()), 2);
+  ASSERT_EQ(largest.size(), 2U);
+  EXPECT_EQ(largest[0].first, "large");
+  EXPECT_EQ(largest[1].second, 5);
+}
+
+// ---- packing ----
+
+TEST_F(ArchiveTest, what_is_packed_is_what_is_unpacked_and_the_same_files_give_the_same_bytes) {
+  write("train.py", "one"), write("-rf", "two"), write("with space\nand line", "three");
+  ::chmod((code() + "/train.py").c_str(), 0755);
+  fs::create_symlink("train.py", code() + "/latest");
+  fs::create_hard_link(code() + "/train.py", code() + "/twin");
+  ASSERT_TRUE(pack(*code_of_folder(code()), tar()).ok());
+  const std::string first = *digest_of_file(tar());
+  ASSERT_TRUE(pack(*code_of_folder(code()), tar()).ok());
+  EXPECT_EQ(*digest_of_file(tar()), first);
+  EXPECT_TRUE(is_digest(first));
+  const Status done = unpack(tar(), unpacked());
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(read(unpacked() + "/-rf"), "two");
+  EXPECT_EQ(read(unpacked() + "/with space\nand line"), "three");
+  EXPECT_EQ(fs::read_symlink(unpacked() + "/latest"), "train.py");
+  EXPECT_EQ(::access((unpacked() + "/train.py").c_str(), X_OK), 0);
+  EXPECT_EQ(fs::hard_link_count(unpacked() + "/twin"), 1U);
+}
+
+// ---- hostile archives ----
+
+TEST_F(ArchiveTest, names_that_lead_out_of_the_folder_write_nothing_there) {
+  for (const std::string name : {"../escaped", "a/../../escaped", (top / "escaped").string().c_str()})
+    bytes.clear(), add_entry(name, '0', "", "x"), (void)unpack_entries(), fs::remove_all(unpacked());
+  EXPECT_FALSE(fs::exists(top / "escaped"));
+  EXPECT_FALSE(fs::exists(top.parent_path() / "escaped"));
+}
+
+TEST_F(ArchiveTest, nothing_is_written_through_a_link) {
+  fs::create_directory(top / "outside");
+  add_entry("out", '2', (top / "outside").string());
+  add_entry("out/file", '0', "", "x");
+  add_entry("up", '2', "../outside");
+  add_entry("up/file", '0', "", "x");
+  (void)unpack_entries();
+  EXPECT_TRUE(fs::is_empty(top / "outside"));
+}
+
+TEST_F(ArchiveTest, no_hard_link_reaches_a_file_outside) {
+  std::ofstream(top / "secret") << "secret";
+  add_entry("mine", '1', (top / "secret").string());
+  EXPECT_FALSE(unpack_entries().ok());
+  bytes.clear();
+  add_entry("mine", '1', "../secret");
+  EXPECT_FALSE(unpack_entries().ok());
+  bytes.clear();
+  add_entry("way", '2', top.string());
+  add_entry("mine", '1', "way/secret");
+  EXPECT_FALSE(unpack_entries().ok());
+  EXPECT_EQ(fs::hard_link_count(top / "secret"), 1U);
+  EXPECT_FALSE(fs::exists(unpacked()));
+}
+
+TEST_F(ArchiveTest, devices_and_pipes_are_refused_and_nothing_is_left) {
+  add_entry("train.py", '0', "", "x");
+  add_entry("pipe", '6');
+  const Status refused = unpack_entries();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "setup");
+  EXPECT_NE(refused.error().message.find("pipe is neither file, folder nor link"), std::string::npos);
+  EXPECT_FALSE(fs::exists(unpacked()));
+  EXPECT_FALSE(fs::exists(unpacked() + ".new"));
+}
+
+TEST_F(ArchiveTest, set_uid_bits_are_not_taken_over) {
+  add_entry("program", '0', "", "x", 06755);
+  ASSERT_TRUE(unpack_entries().ok());
+  struct stat info {};
+  ASSERT_EQ(::stat((unpacked() + "/program").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07000, 0U);
+}
+
+TEST_F(ArchiveTest, what_is_no_archive_is_the_archive_s_fault) {
+  std::ofstream(tar()) << "no tar at all, and long enough to be read";
+  const Status refused = unpack(tar(), unpacked());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "setup");
+}
+
+// ---- programs ----
+
+TEST(Program, is_given_its_input_and_its_output_is_read_both_larger_than_a_pipe) {
+  const std::string input(300'000, 'x');
+  const auto end = run_program({"cat"}, input);
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->output, input);
+  EXPECT_EQ(end->status, 0);
+}
+
+TEST(Program, that_does_not_read_its_input_and_one_that_is_missing) {
+  const auto end = run_program({"sh", "-c", "echo no >&2; exit 3"}, std::string(300'000, 'x'));
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->status, 3);
+  EXPECT_EQ(end->errors, "no\n");
+  EXPECT_EQ(run_program({"schedulearn-no-such-program"}).error().code, "program-missing");
+}
+
+}  // namespace
+}  // namespace sl::archive

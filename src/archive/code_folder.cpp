@@ -1,0 +1,169 @@
+#include "archive/code_folder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "archive/program.h"
+
+namespace sl::archive {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// What git prints. Errors: "snapshot-needs-git", "snapshot-failed" with git's own words.
+Result<std::string> git(const std::string& folder, const Names& words) {
+  Names arguments = {"git", "-C", folder};
+  arguments.insert(arguments.end(), words.begin(), words.end());
+  auto end = run_program(arguments);
+  if (!end.ok() && end.error().code == "program-missing")
+    return not_found("snapshot-needs-git", "a snapshot needs git, which says what a .gitignore excludes")
+        .hint("install git")
+        .hint("or leave snapshot out: the code runs in its own folder");
+  if (!end.ok()) return end.error();
+  if (end->status == 0) return std::move(end->output);
+  std::string said = end->errors.substr(0, end->errors.find('\n'));
+  if (said.starts_with("fatal: ")) said.erase(0, 7);
+  return invalid("snapshot-failed", "git says of " + folder + ": " + said);
+}
+
+Names split_zeros(std::string_view text) {
+  Names names;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    if (end > 0) names.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return names;
+}
+
+Result<Names> list(const std::string& folder, const Names& before = {}) {
+  Names words = before;
+  words.insert(words.end(), {"ls-files", "-z", "--cached", "--others", "--exclude-standard"});
+  auto text = git(folder, words);
+  if (!text.ok()) return text.error();
+  return split_zeros(*text);
+}
+
+// A repository that has nothing in it, for folders that are in none.
+class EmptyRepository {
+ public:
+  EmptyRepository() {
+    std::string path = (std::filesystem::temp_directory_path() / "schedulearn-git.XXXXXX").string();
+    if (::mkdtemp(path.data())) path_ = path;
+  }
+  ~EmptyRepository() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  EmptyRepository(const EmptyRepository&) = delete;
+  EmptyRepository& operator=(const EmptyRepository&) = delete;
+
+  Result<Names> list_with(const std::string& folder) const {
+    if (path_.empty()) return unavailable("snapshot-failed", "there is no room for a temporary folder");
+    if (auto made = git(path_, {"init", "--quiet", "--bare"}); !made.ok()) return made.error();
+    return list(folder, {"--git-dir=" + path_, "--work-tree=."});
+  }
+
+ private:
+  std::string path_;
+};
+
+bool is_in_repository(const std::string& folder) {
+  const auto inside = git(folder, {"rev-parse", "--is-inside-work-tree"});
+  return inside.ok() && inside->starts_with("true");
+}
+
+// Adds what is listed, with `prefix` before it. A folder in the list is a repository of its own.
+Status add(const Names& names, const std::string& prefix, CodeFolder& into, std::set<std::string>& seen) {
+  for (std::string name : names) {
+    while (name.ends_with('/')) name.pop_back();
+    const std::string path = prefix + name;
+    struct stat info {};
+    if (::lstat((into.top + "/" + path).c_str(), &info) != 0 || !seen.insert(path).second) continue;
+    if (S_ISDIR(info.st_mode)) {
+      if (!std::filesystem::exists(into.top + "/" + path + "/.git")) continue;  // a submodule that was not fetched
+      const auto inner = list(into.top + "/" + path);
+      if (!inner.ok()) return inner.error();
+      if (Status added = add(*inner, path + "/", into, seen); !added.ok()) return added;
+    } else if (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode)) {
+      into.files.push_back(path);
+      if (S_ISREG(info.st_mode)) into.bytes += info.st_size;
+    }
+  }
+  return {};
+}
+
+Result<CodeFolder> whole(CodeFolder code, const Names& names) {
+  std::set<std::string> seen;
+  if (Status added = add(names, "", code, seen); !added.ok()) return added.error();
+  std::ranges::sort(code.files);
+  if (code.files.empty())
+    return invalid("snapshot-empty", "there are no files in " + code.top + " that a snapshot would hold");
+  return code;
+}
+
+// "XY path", after a renamed one its old name.
+Names changed_of(const std::string& status) {
+  Names changed;
+  const Names entries = split_zeros(status);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].size() < 4) continue;
+    changed.push_back(entries[i].substr(3));
+    if (entries[i][0] == 'R' || entries[i][0] == 'C') ++i;
+  }
+  return changed;
+}
+
+}  // namespace
+
+Result<CodeFolder> code_of_folder(const std::string& folder) {
+  CodeFolder code;
+  code.top = folder;
+  const auto names = is_in_repository(folder) ? list(folder) : EmptyRepository().list_with(folder);
+  if (!names.ok()) return names.error();
+  return whole(std::move(code), *names);
+}
+
+Result<CodeFolder> code_of_repository(const std::string& folder) {
+  auto top = git(folder, {"rev-parse", "--show-toplevel"});
+  if (!top.ok() && top.error().code == "snapshot-failed" &&
+      top.error().message.ends_with("(or any of the parent directories): .git"))
+    return invalid("not-a-repository", folder + " is in no git repository").hint("--snapshot copy");
+  if (!top.ok()) return top.error();
+  while (top->ends_with('\n')) top->pop_back();
+  CodeFolder code;
+  code.top = *top;
+  std::error_code failed;
+  const std::string below = std::filesystem::relative(folder, code.top, failed).string();
+  if (!failed && below != ".") code.subfolder = below;
+  if (auto commit = git(code.top, {"rev-parse", "--verify", "--quiet", "--short=12", "HEAD"}); commit.ok())
+    code.commit = commit->substr(0, commit->find('\n'));
+  const auto status = git(code.top, {"status", "--porcelain=v1", "-z", "--untracked-files=all"});
+  if (!status.ok()) return status.error();
+  code.changed = changed_of(*status);
+  const auto names = list(code.top);
+  if (!names.ok()) return names.error();
+  return whole(std::move(code), *names);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> largest_files(const CodeFolder& code, std::size_t count) {
+  std::vector<std::pair<std::string, std::int64_t>> files;
+  for (const std::string& name : code.files) {
+    struct stat info {};
+    if (::lstat((code.top + "/" + name).c_str(), &info) == 0) files.emplace_back(name, info.st_size);
+  }
+  count = std::min(count, files.size());
+  std::ranges::partial_sort(files, files.begin() + static_cast<std::ptrdiff_t>(count), std::greater(),
+                            &std::pair<std::string, std::int64_t>::second);
+  files.resize(count);
+  return files;
+}
+
+}  // namespace sl::archive

@@ -1,0 +1,208 @@
+#include "cli/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/render.h"
+#include "cli/usage.h"
+#include "net/http.h"
+#include "wire/error.h"
+
+namespace sl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class JobFolder {
+ public:
+  JobFolder(const Context& context, const FilesOptions& options, std::int64_t job)
+      : context_(context), options_(options), job_(job) {}
+
+  int list(const std::string& path) const;
+  Status get(const std::string& path);
+  // "3 files, 1.2 GiB".
+  std::string fetched() const { return plural(files_, "file") + ", " + bytes_text(static_cast<double>(bytes_)); }
+  std::size_t left_out() const { return left_out_; }
+  std::string into() const { return options_.into.empty() ? fmt::format("job-{}", job_) : options_.into; }
+
+ private:
+  std::string query(const std::string& path) const;
+  Result<json::value> look(const std::string& path, std::size_t from) const;
+  Status get_folder(const std::string& path, json::value page);
+  Status get_file(const std::string& path, std::int64_t bytes);
+
+  const Context& context_;
+  const FilesOptions& options_;
+  std::int64_t job_;
+  std::size_t files_ = 0, left_out_ = 0;
+  std::int64_t bytes_ = 0;
+};
+
+// `path` as REST gives it: each name percent-encoded.
+std::string JobFolder::query(const std::string& path) const {
+  std::string text = fmt::format("/api/v1/jobs/{}/files?path={}", job_, path);
+  if (options_.attempt > 0) text += fmt::format("&attempt={}", options_.attempt);
+  if (options_.rank > 0) text += fmt::format("&rank={}", options_.rank);
+  return text;
+}
+
+Result<json::value> JobFolder::look(const std::string& path, std::size_t from) const {
+  return context_.get(query(path) + fmt::format("&look=true&offset={}", from));
+}
+
+int JobFolder::list(const std::string& path) const {
+  Table table({"NAME", "SIZE", "CHANGED"}, {1});
+  std::size_t shown = 0;
+  for (bool is_more = true; is_more;) {
+    const auto page = look(path, shown);
+    if (!page.ok()) return fail(page.error());
+    if (context_.as_json) return context_.print_json(*page), 0;
+    const json::array& items = value_at(*page, "items").as_array();
+    for (const json::value& item : items) {
+      const std::string kind = text_at(item, "kind");
+      table.add({text_at(item, "name") + (kind == "folder" ? "/"
+                                          : kind == "link" ? "@"
+                                                           : ""),
+                 kind == "file" ? bytes_text(number_at(item, "bytes")) : "–", clock_text(text_at(item, "changed_at"))});
+    }
+    shown += items.size();
+    is_more = !items.empty() && static_cast<double>(shown) < number_at(*page, "total");
+  }
+  if (shown == 0 && !context_.plain) return std::printf("nothing is in it\n"), 0;
+  std::fputs(table.text(context_).c_str(), stdout);
+  return 0;
+}
+
+// A name that comes from a server must not lead anywhere.
+bool is_plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+Status JobFolder::get(const std::string& path) {
+  auto page = look(path, 0);
+  if (!page.ok()) return page.error();
+  if (text_at(*page, "kind") == "folder") return get_folder(path, std::move(*page));
+  return get_file(path, static_cast<std::int64_t>(number_at(*page, "bytes")));
+}
+
+Status JobFolder::get_folder(const std::string& path, json::value page) {
+  std::error_code failed;
+  fs::create_directories(fs::path(into()) / net::percent_decode(path, false), failed);
+  for (std::size_t seen = 0;;) {
+    const json::array& items = value_at(page, "items").as_array();
+    for (const json::value& item : items) {
+      const std::string inner = text_at(item, "path"), kind = text_at(item, "kind");
+      if (!is_plain_name(net::percent_decode(inner.substr(inner.rfind('/') + 1), false)))
+        return invalid("bad-name", "the server names a file " + inner);
+      if (kind != "file" && kind != "folder") {
+        ++left_out_;
+        continue;
+      }
+      const Status got =
+          kind == "folder" ? get(inner) : get_file(inner, static_cast<std::int64_t>(number_at(item, "bytes")));
+      if (!got.ok()) return got;
+    }
+    seen += items.size();
+    if (items.empty() || static_cast<double>(seen) >= number_at(page, "total")) return {};
+    auto next = look(path, seen);
+    if (!next.ok()) return next.error();
+    page = std::move(*next);
+  }
+}
+
+// It gets its name when it is whole.
+Status JobFolder::get_file(const std::string& path, std::int64_t bytes) {
+  const fs::path place = fs::path(into()) / net::percent_decode(path, false);
+  std::error_code failed;
+  if (fs::exists(fs::symlink_status(place, failed)) && !options_.force)
+    return conflict("file-exists", place.string() + " is there already")
+        .hint("overwrite it: --force")
+        .hint("fetch into another folder: -o DIR");
+  fs::create_directories(place.parent_path(), failed);
+  const std::string part = place.string() + ".part";
+  std::ofstream file(part, std::ios::binary | std::ios::trunc);
+  std::int64_t arrived = 0;
+  const auto answer = context_.stream(context_.request("GET", query(path), ""), [&](std::string_view data) {
+    file.write(data.data(), static_cast<std::streamsize>(data.size()));
+    arrived += static_cast<std::int64_t>(data.size());
+    return file.good();
+  });
+  file.close();
+  Status done;
+  if (!answer.ok())
+    done = answer.error();
+  else if (answer->status >= 400)
+    done = wire::error_from_problem(answer->status, answer->body);
+  else if (file.fail())
+    done = unavailable("cannot-write", "cannot write " + part);
+  else if (arrived < bytes)
+    done = unavailable("file-cut", fmt::format("{} of {} bytes of {} arrived: the server has gone, or the file changed",
+                                               arrived, bytes, path));
+  if (done.ok()) fs::rename(part, place, failed);
+  if (done.ok() && failed)
+    done = unavailable("cannot-write", "cannot write " + place.string() + ": " + failed.message());
+  if (!done.ok()) return fs::remove(part, failed), done;
+  ++files_, bytes_ += arrived;
+  if (!context_.quiet)
+    std::fprintf(stderr, "%s  %s\n", place.string().c_str(), bytes_text(static_cast<double>(arrived)).c_str());
+  return {};
+}
+
+// As a user types it: "output/my model.pt".
+std::string encoded(std::string path) {
+  while (path.ends_with('/')) path.pop_back();
+  std::string text;
+  for (std::size_t at = 0; at <= path.size() && !path.empty();) {
+    const std::size_t slash = std::min(path.find('/', at), path.size());
+    text += (text.empty() ? "" : "/") + net::percent_encode(path.substr(at, slash - at));
+    at = slash + 1;
+  }
+  return text;
+}
+
+int files_of_job(const Context& context, const FilesOptions& options) {
+  const auto jobs = select_jobs(context, {options.job});
+  if (!jobs.ok()) return fail(jobs.error());
+  if (jobs->size() != 1)
+    return fail(invalid("one-job", "files are of one job at a time").hint("schedulearn files 5 " + options.action));
+  JobFolder folder(context, options, jobs->front());
+  if (options.action == "ls") {
+    for (const std::string& path : options.paths.empty() ? std::vector<std::string>{""} : options.paths) {
+      if (const int status = folder.list(encoded(path)); status != 0) return status;
+    }
+    return 0;
+  }
+  for (const std::string& path : options.paths.empty() ? std::vector<std::string>{"output"} : options.paths) {
+    if (const Status got = folder.get(encoded(path)); !got.ok()) return fail(got.error());
+  }
+  if (folder.left_out() > 0)
+    std::fprintf(stderr, "note: %s are no files and were left out\n",
+                 plural(folder.left_out(), "link, pipe or the like").c_str());
+  if (!context.quiet) std::printf("%s in %s\n", folder.fetched().c_str(), folder.into().c_str());
+  return 0;
+}
+
+}  // namespace
+
+void FilesCommand::add_to(CLI::App& app) {
+  CLI::App* files = command_(app, "files", "What a job has left on its server: list it, or fetch it.",
+                             "  schedulearn files 5\n  schedulearn files 5 ls output\n  schedulearn files 5 get\n"
+                             "  schedulearn files 5 get output/model.pt -o models\n",
+                             [this] { return files_of_job(context_(), options_); });
+  files->add_option("job", options_.job, "5, 12_3 (of an array), last or a name")->required();
+  files->add_option("action", options_.action, "ls or get")->check(CLI::IsMember({"ls", "get"}));
+  files->add_option("path", options_.paths, "of ls: folders (the top); of get: files or folders (output)");
+  files->add_option("-o,--into", options_.into, "folder for what is fetched (job-ID)");
+  files->add_option("--attempt", options_.attempt, "of an earlier attempt")->check(above_zero());
+  files->add_option("--rank", options_.rank, "on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
+  files->add_flag("--force", options_.force, "overwrite files that are there");
+}
+
+}  // namespace sl::cli

@@ -1,0 +1,47 @@
+// Code that jobs were submitted with.
+#include <limits>
+
+#include "controller/api.h"
+#include "controller/views.h"
+
+namespace sl::controller {
+namespace {
+
+namespace json = boost::json;
+
+json::object snapshot_view(const std::string& id, std::int64_t bytes, std::int64_t size) {
+  return {{"id", id}, {"bytes", size}, {"bytes_here", bytes}};
+}
+
+}  // namespace
+
+void Api::describe_snapshots(Call call) {
+  snapshots_.look([this, call](const Result<Snapshots::Stored>& stored) {
+    if (!stored.ok()) return call.fail(stored.error());
+    call.send(200, json::object{{"limit_bytes", snapshots_.bytes_max()},
+                                {"count", stored->count},
+                                {"bytes", stored->bytes},
+                                {"keep_s", retention_.rule().age_s}});
+  });
+}
+
+void Api::get_snapshot(Call call) {
+  const std::string& id = call.captured.front();
+  if (const auto bytes = snapshots_.use(id)) return call.send(200, snapshot_view(id, *bytes, *bytes));
+  call.fail(not_found("snapshot-missing", "there is no snapshot " + id));
+}
+
+void Api::put_snapshot(Call call) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
+  const auto offset = call.number("offset", 0, 0, most);
+  const auto size = call.number("size", static_cast<std::int64_t>(call.request.body.size()), 1, most);
+  if (!offset.ok()) return call.fail(offset.error());
+  if (!size.ok()) return call.fail(size.error());
+  const std::string id = call.captured.front();
+  snapshots_.put(id, *offset, *size, std::move(call.request.body),
+                 [call, id, size = *size](const Result<std::int64_t>& here) {
+                   here.ok() ? call.send(200, snapshot_view(id, *here, size)) : call.fail(here.error());
+                 });
+}
+
+}  // namespace sl::controller

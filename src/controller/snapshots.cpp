@@ -1,0 +1,223 @@
+#include "controller/snapshots.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "archive/digest.h"
+#include "wire/base64.h"
+
+namespace sl::controller {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t snapshot_piece_bytes = 256 << 10;
+constexpr Duration snapshot_look_every = Duration::whole_seconds(600);
+constexpr auto parts_kept = std::chrono::hours(24);
+
+Error snapshot_missing(const std::string& what) {
+  return not_found("snapshot-missing", what)
+      .hint("schedulearn submit --snapshot git sends the code along")
+      .hint("from elsewhere, send it first: PUT /api/v1/snapshots/ID");
+}
+
+class OpenFile {
+ public:
+  OpenFile(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600)) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int get() const { return fd_; }
+  std::int64_t size() const {
+    struct stat info {};
+    return fd_ >= 0 && ::fstat(fd_, &info) == 0 ? info.st_size : -1;
+  }
+
+ private:
+  int fd_;
+};
+
+struct PieceToStore {
+  std::string archive, part, id;
+  std::int64_t offset = 0, size = 0;
+  std::string bytes;
+};
+
+Result<std::int64_t> store_piece(const PieceToStore& piece) {
+  const auto cannot_write = [&] {
+    return unavailable("snapshot-not-stored",
+                       std::string("the controller cannot store the code: ") + std::strerror(errno));
+  };
+  if (const OpenFile whole(piece.archive, O_RDONLY); whole.size() >= 0) return whole.size();
+  ::mkdir(fs::path(piece.part).parent_path().c_str(), 0700);
+  if (piece.offset == 0) ::unlink(piece.part.c_str());
+  {
+    const OpenFile part(piece.part, O_WRONLY | O_CREAT | O_APPEND);
+    const std::int64_t here = part.size();
+    if (here < 0) return cannot_write();
+    if (here != piece.offset)
+      return conflict("snapshot-offset",
+                      fmt::format("{} bytes of this snapshot are here, so the next piece is not that "
+                                  "from {} on",
+                                  here, piece.offset))
+          .hint("begin anew: offset=0");
+    errno = ENOSPC;  // of a write that ends early
+    if (::write(part.get(), piece.bytes.data(), piece.bytes.size()) != static_cast<ssize_t>(piece.bytes.size())) {
+      const Error error = cannot_write();
+      ::unlink(piece.part.c_str());
+      return error;
+    }
+    const std::int64_t done = here + static_cast<std::int64_t>(piece.bytes.size());
+    if (done < piece.size) return done;
+    if (::fsync(part.get()) != 0) return cannot_write();
+  }
+  const auto digest = archive::digest_of_file(piece.part);
+  if (!digest.ok() || *digest != piece.id) {
+    ::unlink(piece.part.c_str());
+    return invalid("snapshot-damaged", "what has arrived does not have this SHA-256");
+  }
+  if (::rename(piece.part.c_str(), piece.archive.c_str()) != 0) return cannot_write();
+  return piece.size;
+}
+
+wire::SnapshotPiece read_snapshot_piece(const std::string& archive, const wire::SnapshotRead& read) {
+  wire::SnapshotPiece piece{read.id, read.offset, 0, "", std::nullopt};
+  const OpenFile file(archive, O_RDONLY);
+  piece.size = file.size();
+  if (piece.size < 0) {
+    piece.error = "the controller does not have it any more; submit the job again";
+    return piece;
+  }
+  std::string bytes(static_cast<std::size_t>(snapshot_piece_bytes), '\0');
+  const ssize_t n = ::pread(file.get(), bytes.data(), bytes.size(), std::max<std::int64_t>(read.offset, 0));
+  if (n < 0) piece.error = std::string("the controller cannot read it: ") + std::strerror(errno);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  piece.data = wire::encode_base64(bytes);
+  return piece;
+}
+
+struct FoundFile {
+  fs::path path;
+  std::int64_t bytes = 0;
+  std::chrono::system_clock::duration age;
+};
+
+std::vector<FoundFile> files_in(const std::string& folder) {
+  std::vector<FoundFile> found;
+  std::error_code failed;
+  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::error_code gone;
+    const auto changed = at->last_write_time(gone);
+    const auto bytes = at->file_size(gone);
+    if (!gone)
+      found.push_back({at->path(), static_cast<std::int64_t>(bytes),
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                           fs::file_time_type::clock::now() - changed)});
+  }
+  return found;
+}
+
+bool is_part(const FoundFile& file) { return file.path.extension() == ".part"; }
+
+}  // namespace
+
+Snapshots::Snapshots(Settings settings, const Logic& logic, History& history, std::function<Instant()> clock)
+    : settings_(std::move(settings)), logic_(logic), history_(history), clock_(std::move(clock)) {}
+
+std::optional<std::int64_t> Snapshots::use(const std::string& id) const {
+  if (!archive::is_digest(id)) return std::nullopt;
+  const OpenFile file(archive_of(id), O_RDONLY);
+  if (file.size() < 0) return std::nullopt;
+  ::futimens(file.get(), nullptr);
+  return file.size();
+}
+
+Status Snapshots::use(const wire::JobSpec& spec) const {
+  if (!spec.snapshot) return {};
+  if (spec.snapshot->id.empty())
+    return invalid("snapshot-missing", "the job asks for a snapshot of its code, and none came with it")
+        .hint("schedulearn submit --snapshot " + spec.snapshot->kind + " sends it along")
+        .at("/snapshot");
+  if (use(spec.snapshot->id)) return {};
+  return snapshot_missing("the code of the job, snapshot " + spec.snapshot->id.substr(0, 12) + ", is not here");
+}
+
+void Snapshots::put(const std::string& id, std::int64_t offset, std::int64_t size, std::string bytes,
+                    std::function<void(Result<std::int64_t>)> then) {
+  if (!archive::is_digest(id))
+    return then(invalid("bad-snapshot", "a snapshot is named by its SHA-256, 64 lower-case hexadecimal digits"));
+  if (size > settings_.bytes_max || offset + static_cast<std::int64_t>(bytes.size()) > size)
+    return then(
+        Error{ErrorKind::too_large, "snapshot-too-large",
+              fmt::format("the snapshot has {} bytes, and may have {}",
+                          std::max(size, offset + static_cast<std::int64_t>(bytes.size())), settings_.bytes_max)}
+            .hint("name what does not belong to the code in .gitignore"));
+  PieceToStore piece{archive_of(id), settings_.folder + "/" + id + ".part", id, offset, size, std::move(bytes)};
+  history_.ask<std::int64_t>([piece = std::move(piece)](store::Reader&) { return store_piece(piece); },
+                             std::move(then));
+}
+
+void Snapshots::read(const wire::SnapshotRead& read, std::function<void(const wire::SnapshotPiece&)> answer) {
+  if (!archive::is_digest(read.id)) return;
+  history_.ask<wire::SnapshotPiece>(
+      [read, path = archive_of(read.id)](store::Reader&) { return Result(read_snapshot_piece(path, read)); },
+      [answer = std::move(answer)](const Result<wire::SnapshotPiece>& piece) {
+        if (piece.ok()) answer(*piece);
+      });
+}
+
+void Snapshots::look(std::function<void(Result<Stored>)> then) {
+  history_.ask<Stored>(
+      [folder = settings_.folder](store::Reader&) -> Result<Stored> {
+        Stored stored;
+        for (const FoundFile& file : files_in(folder)) {
+          if (!is_part(file)) ++stored.count, stored.bytes += file.bytes;
+        }
+        return stored;
+      },
+      std::move(then));
+}
+
+// Rows name it in their text. Only those that are old enough to go are searched for.
+bool Snapshots::is_needed(const std::string& id) const {
+  bool is_named = false;
+  logic_.book().for_each([&](const JobEntry& entry) {
+    is_named = is_named || (!entry.row.finished_us && entry.row.spec_json.find(id) != std::string::npos);
+  });
+  return is_named;
+}
+
+void Snapshots::on_turn() {
+  const Instant now = clock_();
+  if (now < next_look_) return;
+  next_look_ = now + snapshot_look_every;
+  using Paths = std::vector<fs::path>;
+  history_.ask<Paths>(
+      [settings = settings_](store::Reader&) -> Result<Paths> {
+        Paths old;
+        const std::chrono::duration<double> kept(settings.keep_s);
+        for (const FoundFile& file : files_in(settings.folder)) {
+          if (is_part(file) ? file.age > parts_kept : settings.keep_s > 0 && file.age > kept) old.push_back(file.path);
+        }
+        return old;
+      },
+      [this](const Result<Paths>& old) {
+        if (!old.ok()) return;
+        for (const fs::path& path : *old) {
+          if (!is_needed(path.stem())) ::unlink(path.c_str());
+        }
+      });
+}
+
+}  // namespace sl::controller

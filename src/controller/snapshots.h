@@ -1,0 +1,59 @@
+// The code of jobs as it was when they were submitted: archives in DATA/snapshots, each under its digest. The command
+// line sends them before the job that names them, agents fetch them before the job starts.
+//
+// An archive is kept for as long as an unfinished job names it, and after its last use as long as finished jobs are kept
+// (RetentionRule::age_s). Lives on the core's thread; files are read and written by the threads of History.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/history.h"
+#include "controller/logic.h"
+#include "wire/agent_protocol.h"
+
+namespace sl::controller {
+
+class Snapshots {
+ public:
+  struct Settings {
+    std::string folder;
+    std::int64_t bytes_max = 0;  // of one archive
+    double keep_s = 0;           // after its last use; 0: for ever
+  };
+  struct Stored {
+    std::int64_t count = 0, bytes = 0;  // of whole archives
+  };
+  Snapshots(Settings settings, const Logic& logic, History& history, std::function<Instant()> clock);
+
+  std::int64_t bytes_max() const { return settings_.bytes_max; }
+  // What is here of the archive; nothing if it is not here as a whole. Counts as a use of it.
+  std::optional<std::int64_t> use(const std::string& id) const;
+  // Whether the job can have its code. Errors: "snapshot-missing".
+  Status use(const wire::JobSpec& spec) const;
+
+  // A piece of an archive of `size` bytes, from `offset` on; 0 begins anew. Then how much is here. Errors:
+  // "snapshot-too-large"; "snapshot-offset" if it is not the next piece; "snapshot-damaged" if the whole does not have
+  // this digest.
+  void put(const std::string& id, std::int64_t offset, std::int64_t size, std::string bytes,
+           std::function<void(Result<std::int64_t>)> then);
+  // The answer, unless too much else is being read: then none, and the agent asks again.
+  void read(const wire::SnapshotRead& read, std::function<void(const wire::SnapshotPiece&)> answer);
+  void look(std::function<void(Result<Stored>)> then);
+
+  void on_turn();  // removes what is not kept any longer
+
+ private:
+  std::string archive_of(const std::string& id) const { return settings_.folder + "/" + id + ".tar"; }
+  bool is_needed(const std::string& id) const;
+
+  Settings settings_;
+  const Logic& logic_;
+  History& history_;
+  std::function<Instant()> clock_;
+  Instant next_look_;
+};
+
+}  // namespace sl::controller

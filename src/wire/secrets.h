@@ -1,0 +1,22 @@
+// How a job names the secrets that it is given: "wandb" as the file $SCHEDULEARN_SECRETS_DIR/wandb,
+// "WANDB_API_KEY=wandb" as a variable too.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "wire/job_spec.h"
+
+namespace sl::wire {
+
+struct SecretUse {
+  std::string variable;  // empty: only a file
+  std::string name;
+};
+SecretUse parse_secret(std::string_view text);
+bool is_secret_name(std::string_view name);
+Status validate_secret_name(const std::string& name);  // error "bad-secret"
+Status validate_secrets(const JobSpec& spec);
+
+}  // namespace sl::wire

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""Snapshots of code: what was submitted is what runs."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import tarfile
+import time
+import unittest
+
+from lab import LabTest, until
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True, capture_output=True)
+
+
+class SnapshotTest(LabTest):
+    def setUp(self):
+        super().setUp()
+        self.code = self.lab.folder / "code"
+        (self.code / "sub").mkdir(parents=True)
+        (self.code / "sub" / "train.py").write_text("import pathlib, sys\nsys.path.insert(0, '..')\nimport lib\nprint('runs', lib.VALUE, sorted(p.name for p in pathlib.Path('..').iterdir()))\n")
+        (self.code / "lib.py").write_text("VALUE = 'one'\n")
+        (self.code / ".gitignore").write_text("*.pt\n")
+        git(self.code, "init", "--quiet")
+        git(self.code, "add", "-A")
+        git(self.code, "commit", "--quiet", "-m", "first")
+
+    def submit(self, *words, cwd=None):
+        said = self.lab.cli("submit", *words, cwd=cwd or self.code / "sub").stdout
+        return int(re.search(r"Job (\d+)", said)[1]), said
+
+    def test_what_was_submitted_runs_also_after_an_edit(self):
+        (self.code / "lib.py").write_text("VALUE = 'two'\n")
+        (self.code / "new.txt").write_text("new")
+        (self.code / "model.pt").write_text("weights")
+        job, said = self.submit("--hold", "--snapshot", "git", "--", "/usr/bin/python3", "-B", "train.py")
+        commit = subprocess.run(["git", "-C", str(self.code), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+        self.assertIn(f"code {commit} + 2 changed files", said)
+        (self.code / "lib.py").write_text("VALUE = 'three'\n")
+        self.lab.cli("resume", job)
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded", self.lab.output(job))
+        self.assertEqual(self.lab.output(job), "runs two ['.gitignore', 'lib.py', 'new.txt', 'sub']\n")
+        shown = self.lab.cli("show", job).stdout
+        for words in (f"{commit} + 2 changed files", "lib.py", "new.txt"):
+            self.assertIn(words, shown)
+        snapshot = self.lab.job(job)["snapshot"]
+        self.assertEqual((snapshot["kind"], snapshot["commit"], snapshot["dirty_files"], snapshot["subfolder"]), ("git", commit, 2, "sub"))
+
+    def test_also_on_another_server_with_a_relative_checkpoint_folder(self):
+        (self.code / "step.py").write_text("""
+import os, pathlib, signal, sys, time
+state = pathlib.Path("ck/steps")
+done = int(state.read_text()) if state.exists() else 0
+print("from", done, open("word").read(), flush=True)
+def save(*_):
+    state.parent.mkdir(exist_ok=True)
+    state.write_text("7")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+if done == 0: time.sleep(71.3)
+""")
+        (self.code / "word").write_text("first")
+        self.lab.start_another_agent("other", 4)
+        job, _ = self.submit("--snapshot", "copy", "--gpus", "4", "--checkpoint-dir", "ck", "--", "/usr/bin/python3", "step.py", cwd=self.code)
+        until(lambda: "from 0 first" in self.lab.output(job))
+        (self.code / "word").write_text("second")
+        source = self.lab.job(job)["attempts"][-1]["server"]
+        self.lab.cli("servers", "drain", source, "--migrate")
+        done = self.lab.finished(job)
+        self.assertEqual(done["state"], "succeeded")
+        self.assertNotEqual(done["attempts"][-1]["server"], source)
+        self.assertEqual(self.lab.output(job), "from 7 first\n")
+        other = self.lab.folder / ("agent" if source == "other" else "other")
+        self.assertEqual((next(other.glob("jobs/*/code")) / "ck" / "steps").read_text(), "7")
+
+    def test_a_retry_and_an_array_have_the_same_code_and_it_is_sent_once(self):
+        job, _ = self.submit("--snapshot", "git", "--array", "0-3", "--", "/usr/bin/python3", "-B", "train.py")
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        (self.code / "lib.py").write_text("VALUE = 'later'\n")
+        self.lab.cli("retry", job + 1)
+        retried = json.loads(self.lab.cli("show", "last", "--json").stdout)["id"]
+        self.lab.finished(retried)
+        self.assertIn("runs one", self.lab.output(retried))
+        described = json.loads(self.lab.cli("submit", "--snapshot", "git", "--dry-run", "--", "true", cwd=self.code).stdout)["spec"]["snapshot"]
+        self.assertEqual((described["id"], described["changed"]), ("", ["lib.py"]))
+        self.assertEqual(self.lab.get("/api/v1/snapshots")["count"], 1)
+
+    def test_the_controller_may_be_killed_between_submission_and_start(self):
+        job, _ = self.submit("--hold", "--snapshot", "git", "--", "/usr/bin/python3", "-B", "train.py")
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        self.lab.cli("resume", job)
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded", self.lab.output(job))
+
+    def test_the_agent_may_be_killed_while_the_code_comes(self):
+        (self.code / "ballast").write_bytes(os.urandom(40 << 20))
+        job, _ = self.submit("--snapshot", "git", "--", "/usr/bin/python3", "-B", "train.py")
+        until(lambda: list(self.lab.folder.glob("agent/snapshots/*")), what="the first piece")
+        self.lab.kill(self.lab.agent)
+        self.lab.start_agent()
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded", self.lab.output(job))
+        self.assertEqual(self.lab.job(job)["attempt"], 1)
+
+    def test_code_that_has_gone_from_the_controller_fails_the_job_with_the_reason(self):
+        job, _ = self.submit("--hold", "--snapshot", "git", "--", "/usr/bin/python3", "-B", "train.py")
+        for archive in self.lab.folder.glob("controller/snapshots/*.tar"):
+            archive.unlink()
+        self.lab.cli("resume", job)
+        failure = self.lab.finished(job)["failure"]
+        self.assertEqual(failure["kind"], "setup")
+        self.assertIn("the controller does not have it any more", failure["message"])
+        refused = self.lab.cli("retry", job, check=False)
+        self.assertIn("[snapshot-missing]", refused.stderr)
+
+    def test_too_much_is_refused_before_anything_is_sent(self):
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller("--snapshot-limit", "1MiB")
+        (self.code / "data.bin").write_bytes(bytes(2 << 20))
+        refused = self.lab.cli("submit", "--snapshot", "git", "--", "true", cwd=self.code, check=False)
+        self.assertEqual(refused.returncode, 2)
+        for words in ("[snapshot-too-large]", "may have 1.0 MiB", "data.bin (2.0 MiB)", ".gitignore"):
+            self.assertIn(words, refused.stderr)
+        self.assertEqual(self.lab.jobs(), [])
+
+    def test_bad_requests_change_nothing(self):
+        refused = self.lab.cli("submit", "--snapshot", "git", "--", "true", cwd="/tmp", check=False)
+        self.assertIn("[not-a-repository]", refused.stderr)
+        self.assertIn("--snapshot copy", refused.stderr)
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "snapshot": "git"})
+        self.assertEqual((status, json.loads(text)["code"]), (422, "snapshot-missing"))
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "snapshot": {"kind": "git", "id": "0" * 64}})
+        self.assertEqual((status, json.loads(text)["code"]), (404, "snapshot-missing"))
+        for path, body, code in (("a" * 64, b"other", "snapshot-damaged"), ("../../etc", b"x", "no-such-path"), ("A" * 64, b"x", "bad-snapshot"),
+                                 ("a" * 64 + "?offset=7&size=9", b"x", "snapshot-offset"), ("a" * 64 + "?size=999999999999", b"x", "snapshot-too-large")):
+            status, _, text = self.lab.request("PUT", f"/api/v1/snapshots/{path}", body)
+            self.assertEqual(json.loads(text)["code"], code, path)
+        self.assertEqual(list(self.lab.folder.glob("controller/snapshots/*.tar")), [])
+        self.assertEqual(self.lab.jobs(), [])
+
+    def test_an_archive_made_to_harm_writes_nothing_outside(self):
+        victim = self.lab.folder / "victim"
+        victim.mkdir()
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as packed:
+            link = tarfile.TarInfo("out")
+            link.type, link.linkname = tarfile.SYMTYPE, str(victim)
+            packed.addfile(link)
+            for name in ("out/a", "../../../../victim/b"):
+                entry = tarfile.TarInfo(name)
+                entry.size = 1
+                packed.addfile(entry, io.BytesIO(b"x"))
+        body = archive.getvalue()
+        name = hashlib.sha256(body).hexdigest()
+        self.assertEqual(self.lab.request("PUT", f"/api/v1/snapshots/{name}", body)[0], 200)
+        job = self.lab.submit("true", snapshot={"kind": "copy", "id": name})
+        self.lab.finished(job)
+        self.assertEqual(list(victim.iterdir()), [])
+
+    def test_code_is_kept_while_it_is_needed_and_goes_after_its_time(self):
+        waiting, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
+        (self.code / "lib.py").write_text("VALUE = 'other'\n")
+        ended, _ = self.submit("--snapshot", "git", "--", "true")
+        self.lab.finished(ended)
+        archives = list(self.lab.folder.glob("controller/snapshots/*.tar"))
+        self.assertEqual(len(archives), 2)
+        for archive in archives:
+            os.utime(archive, (time.time() - 2 * 3600,) * 2)
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller("--keep", "1h")
+        kept = until(lambda: len(left := list(self.lab.folder.glob("controller/snapshots/*.tar"))) == 1 and left, what="removal")
+        self.assertEqual(kept[0].stem, self.lab.job(waiting)["snapshot"]["id"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
