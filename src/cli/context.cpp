@@ -96,15 +96,16 @@ Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::str
 Result<std::vector<std::int64_t>> named(const Context& context, const std::string& name, const std::string& query,
                                         std::size_t most) {
   std::vector<std::int64_t> ids;
-  for (std::string cursor = "0"; !cursor.empty();) {
-    const auto page =
-        context.get("/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + query + "&cursor=" + cursor);
+  const std::string list = "/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + query;
+  for (std::string path = list; !path.empty();) {
+    const auto page = context.get(path);
     if (!page.ok()) return page.error();
     for (const json::value& job : value_at(*page, "items").as_array()) {
       if (text_at(job, "name") == name) ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
       if (ids.size() == most) return ids;
     }
-    cursor = text_at(*page, "next_cursor");
+    const std::string cursor = text_at(*page, "next_cursor");
+    path = cursor.empty() ? "" : list + "&cursor=" + net::percent_encode(cursor);
   }
   return ids;
 }

@@ -107,7 +107,7 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   if (!states.empty()) query += "&state=" + net::percent_encode(states);
   if (!options.user.empty()) query += "&user=" + net::percent_encode(options.user);
   if (options.group > 0) query += "&group=" + std::to_string(options.group);
-  if (options.before > 0) query += "&cursor=" + std::to_string(options.before);
+  if (options.before > 0) query += "&before=" + std::to_string(options.before);
   if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
   const Result<json::value> found = context.get("/api/v1/jobs" + query);
   if (!found.ok()) return found.error();

@@ -171,12 +171,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (is_public(head)) return {};
     const auto identity = admission_.identify(head);
     if (identity.ok()) return {{}, true};
-    if (web::is_for_page(head) && admission_.check_place(head).ok()) return {};
+    if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
     return {error_response(identity.error(), head.path)};
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
-    const auto identity = is_public(request) ? Identity{} : admission_.identify(request);
+    const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());
+    const auto identity = is_open ? Identity{} : admission_.identify(request);
     if (!identity.ok()) return reply->send(error_response(identity.error(), request.path));
     inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply)]() mutable {
       api_.handle(std::move(request), std::move(identity), std::move(reply));
@@ -184,6 +185,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   // Being alive is no secret.
   static bool is_public(const net::Request& head) { return head.method == "GET" && head.path == "/healthz"; }
+  // Nor is what can be asked here, which depends on nothing but the version.
+  static bool is_description(const net::Request& head) {
+    return head.method == "GET" &&
+           (head.path == "/api/v1/openapi.json" || head.path == "/api/docs" || head.path == "/api/docs/style.css");
+  }
   net::Response on_protocol_error(int status, const std::string& detail) override {
     Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
                                 : invalid(status == 408   ? "request-timeout"

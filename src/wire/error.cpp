@@ -2,7 +2,8 @@
 
 #include <boost/describe.hpp>
 
-#include "wire/json.h"
+#include "wire/request_schemas.h"
+#include "wire/schema.h"
 
 namespace sl::wire {
 
@@ -19,7 +20,7 @@ int http_status(const Error& error) {
     case ErrorKind::denied:
       return error.code == "token-required" ? 401 : 403;
     case ErrorKind::conflict:
-      return 409;
+      return error.code == "stale-etag" ? 412 : 409;
     case ErrorKind::unavailable:
       return 503;
     case ErrorKind::too_large:
@@ -78,6 +79,8 @@ struct Problem {  // application/problem+json
 BOOST_DESCRIBE_STRUCT(Problem, (), (type, title, status, detail, instance, code, request_id, notes, hints, errors))
 
 }  // namespace
+
+boost::json::object problem_schema() { return schema_of<Problem>(KeysOf::written); }
 
 std::string problem_json(const Error& error, std::string_view instance) {
   Problem problem;
