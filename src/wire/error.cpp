@@ -2,6 +2,7 @@
 
 #include <boost/describe.hpp>
 
+#include "wire/error_codes.h"
 #include "wire/request_schemas.h"
 #include "wire/schema.h"
 
@@ -80,6 +81,11 @@ BOOST_DESCRIBE_STRUCT(Problem, (), (type, title, status, detail, instance, code,
 
 }  // namespace
 
+std::vector<std::string> hints_of(const Error& error) {
+  const ErrorCode* known = error.hints.empty() ? find_error_code(error.code) : nullptr;
+  return known ? std::vector{std::string(known->remedy)} : error.hints;
+}
+
 boost::json::object problem_schema() { return schema_of<Problem>(KeysOf::written); }
 
 std::string problem_json(const Error& error, std::string_view instance) {
@@ -90,7 +96,7 @@ std::string problem_json(const Error& error, std::string_view instance) {
   problem.detail = error.message;
   problem.instance = instance;
   problem.notes = error.notes;
-  for (const std::string& hint : error.hints) problem.hints.push_back({hint, nullptr});
+  for (const std::string& hint : hints_of(error)) problem.hints.push_back({hint, nullptr});
   if (!error.pointer.empty()) problem.errors.push_back({error.pointer, error.message});
   return write_json(problem);
 }
@@ -139,7 +145,7 @@ Error error_from_problem(int status, std::string_view body) {
 std::string error_text(const Error& error) {
   std::string text = "error: " + error.message + " [" + error.code + "]\n";
   for (const std::string& note : error.notes) text += "  note: " + note + "\n";
-  for (const std::string& hint : error.hints) text += "  hint: " + hint + "\n";
+  for (const std::string& hint : hints_of(error)) text += "  hint: " + hint + "\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -10,6 +11,9 @@ namespace sl::wire {
 
 int http_status(const Error& error);
 int exit_status(const Error& error);
+
+// What to do: the hints of the error or, if it has none, the remedy of its code (error_codes.h).
+std::vector<std::string> hints_of(const Error& error);
 
 // application/problem+json (docs/guide/rest.md).
 std::string problem_json(const Error& error, std::string_view instance = "");
