@@ -18,6 +18,7 @@
 #include "cli/doctor.h"
 #include "cli/explaining.h"
 #include "cli/flags.h"
+#include "cli/init.h"
 #include "cli/interventions.h"
 #include "cli/page_commands.h"
 #include "cli/research.h"
@@ -43,7 +44,7 @@ Jobs      submit run ls show logs why wait set cancel suspend resume migrate sca
 Cluster   status gpus events web whoami servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times ranges speeds)  reproduce
-System    up controller (run replay) agent (run) db (backup check restore) doctor completion man version help
+System    up controller (run replay) agent (run) db (backup check restore) init doctor completion man version help
 
 schedulearn COMMAND --help shows examples and every option.
 
@@ -147,6 +148,7 @@ class CommandLine {
   DatabaseCommands database_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, roles_,
                              own_data_directory};
   Doctor doctor_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, version};
+  Init init_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   Explaining explaining_{
       [this](auto&&... of) { return command(of...); }, [this] { return context(); }, app_, help_, usage, version};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
@@ -454,8 +456,10 @@ void CommandLine::add_system_commands() {
   controller->require_subcommand(1);
   controller->fallthrough();
   CLI::App* run = command(*controller, "run", "Run the controller in the foreground.",
-                          "  schedulearn controller run --data /var/lib/schedulearn\n",
-                          [this] { return roles_.controller(controller_); });
+                          "  schedulearn controller run --data /var/lib/schedulearn\n", [this] {
+                            controller_.log_requests = true;
+                            return roles_.controller(controller_);
+                          });
   run->add_option("--data", controller_.data, "data directory")->required();
   run->add_option("--listen", controller_.listen, "address and port");
   run->add_option("--token-file", controller_.token_file,
@@ -488,6 +492,7 @@ void CommandLine::add_system_commands() {
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   database_.add_to(app_);
   doctor_.add_to(app_);
+  init_.add_to(app_);
   explaining_.add();
 }
 

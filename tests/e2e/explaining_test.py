@@ -242,6 +242,34 @@ class Doctor(LabTest):
         self.assertRegex(text, r"\d+ things? to mend\.")
 
 
+class Init(LabTest):
+    def init(self, folder, *words):
+        return subprocess.run([PROGRAM, "init", *words], capture_output=True, text=True, env=ENVIRONMENT, cwd=folder, timeout=60)
+
+    def test_the_file_is_a_job_with_and_without_what_is_commented_out(self):
+        folder = self.lab.folder / 'a "strange" folder'
+        folder.mkdir()
+        (folder / "fit.py").write_text("print('it', 'runs')\n")
+        done = self.init(folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("runs python3 fit.py", done.stdout)
+        text = (folder / "job.toml").read_text()
+        job = int(re.search(r"Job (\d+)", self.lab.cli("submit", "job.toml", cwd=folder).stdout)[1])
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertEqual((self.lab.output(job), self.lab.job(job)["name"]), ("it runs\n", 'a "strange" folder'))
+        every_key = re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.M)
+        self.assertGreater(len(re.findall(r"^\w+ = ", every_key, re.M)), len(re.findall(r"^\w+ = ", text, re.M)) + 4)
+        (folder / "all.toml").write_text(every_key.replace('launch = "torchrun"', 'launch = "ranks"'))
+        self.lab.cli("submit", "--dry-run", "all.toml", cwd=folder)
+
+    def test_nothing_is_overwritten(self):
+        (self.lab.folder / "job.toml").write_text("mine")
+        done = self.init(self.lab.folder)
+        self.assertEqual((done.returncode, "[file-exists]" in done.stderr), (5, True))
+        self.assertEqual((self.lab.folder / "job.toml").read_text(), "mine")
+        self.assertEqual(self.init(self.lab.folder, "/nonexistent/job.toml").returncode, 4)
+
+
 class Database(LabTest):
     def setUp(self):
         super().setUp()
