@@ -79,6 +79,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .make_policy = python_policy::make_maker(python_policy::live_settings()),
                                               .continue_present = sim::continue_present,
                                               .record = options.record,
+                                              .log_requests = options.log_requests,
                                               .keep = options.keep});
 }
 

@@ -35,7 +35,8 @@ struct ControllerOptions {
   std::string token_file;
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
-};
+  bool log_requests = false;  // to standard error
+};                            // namespace sl::cli
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";
   std::string data;

@@ -69,8 +69,8 @@ net::Response json_response(int status, const json::value& body) {
   return {status, "application/json", {}, wire::json_text(body) + "\n"};
 }
 
-net::Response error_response(const Error& error, const std::string& path) {
-  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path) + "\n"};
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id) {
+  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path, request_id) + "\n"};
 }
 
 void Api::Call::send(int status, const json::value& body, const std::string& etag) const {

@@ -24,6 +24,7 @@
 #include "controller/forecasts.h"
 #include "controller/history.h"
 #include "controller/logic.h"
+#include "controller/request_log.h"
 #include "controller/retention.h"
 #include "controller/route_info.h"
 #include "controller/suggestions.h"
@@ -32,7 +33,7 @@
 namespace sl::controller {
 
 net::Response json_response(int status, const boost::json::value& body);
-net::Response error_response(const Error& error, const std::string& path);
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id = "");
 
 // Tells two bodies with one idempotency key apart; no secret depends on it.
 std::string hash_of(std::string_view text);
@@ -52,7 +53,10 @@ class Api {
         post_(std::move(post)) {
     add_routes();
   }
-  void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply);
+  // `request_id`: see request_log.h.
+  void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id = "");
+  // Where requests are logged: `log` outlives what it is given to. Before the first request.
+  void log_to(std::shared_ptr<RequestLog> log) { log_ = std::move(log); }
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -65,12 +69,13 @@ class Api {
     std::shared_ptr<net::Reply> reply;
     std::vector<std::string> captured;  // the parts of the path that matched {…}
     Instant now;
+    std::string request_id;
     template <typename Answer>
     void send(int status, const Answer& answer) const {
       reply->send(json_response(status, wire::to_value(answer)));
     }
     void send(std::string list) const { reply->send({200, "application/json", {}, std::move(list)}); }
-    void fail(const Error& error) const { reply->send(error_response(error, request.path)); }
+    void fail(const Error& error) const { reply->send(error_response(error, request.path, request_id)); }
     const std::string& user() const { return identity.user; }
     bool may_see(const JobEntry& entry) const { return identity.may_see(entry.row.user); }
     // A whole number of the query, `other` if it is not given. Error "bad-parameter".
@@ -224,6 +229,7 @@ class Api {
   Post post_;
   std::string url_;
   std::shared_ptr<HttpTimes> http_times_ = std::make_shared<HttpTimes>();  // with requests that outlive this object
+  std::shared_ptr<RequestLog> log_ = std::make_shared<RequestLog>(Instant(), false);
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader

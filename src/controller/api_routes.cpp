@@ -43,28 +43,35 @@ bool matches(const std::vector<std::string>& pattern, const std::vector<std::str
   return true;
 }
 
-// Notes how long it took until the answer began.
-class TimedReply : public net::Reply {
+// Notes how long it took until the answer began, gives the answer the request's id, and logs both.
+class NotedReply : public net::Reply {
  public:
-  TimedReply(std::shared_ptr<net::Reply> reply, std::shared_ptr<HttpTimes> times, std::string method)
-      : reply_(std::move(reply)), times_(std::move(times)), method_(std::move(method)) {}
+  struct Notes {
+    std::shared_ptr<HttpTimes> times;
+    std::shared_ptr<RequestLog> log;
+    std::string id, user, method, path;
+    Instant at;
+  };
+  NotedReply(std::shared_ptr<net::Reply> reply, Notes notes) : reply_(std::move(reply)), notes_(std::move(notes)) {}
   void send(net::Response response) override {
-    note(response.status);
+    note(response);
     reply_->send(std::move(response));
   }
   std::shared_ptr<net::Stream> stream(net::Response head) override {
-    note(head.status);
+    note(head);
     return reply_->stream(std::move(head));
   }
 
  private:
-  void note(int status) {
+  void note(net::Response& response) {
     const auto passed = std::chrono::steady_clock::now() - begin_;
-    times_->observe(method_, status, Duration{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()});
+    const Duration took{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()};
+    notes_.times->observe(notes_.method, response.status, took);
+    notes_.log->write({notes_.at, notes_.id, notes_.user, notes_.method, notes_.path, response, took});
+    if (!notes_.id.empty()) response.headers.emplace_back("X-Request-Id", notes_.id);
   }
   std::shared_ptr<net::Reply> reply_;
-  std::shared_ptr<HttpTimes> times_;
-  std::string method_;
+  Notes notes_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -294,9 +301,12 @@ void Api::add_routes() {
                                .answer = answer<Message>("Message")});
 }
 
-void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply) {
-  auto timed = std::make_shared<TimedReply>(std::move(reply), http_times_, request.method);
-  Call call{std::move(request), std::move(identity), std::move(timed), {}, clock_()};
+void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id) {
+  const Instant now = clock_();
+  auto noted = std::make_shared<NotedReply>(
+      std::move(reply),
+      NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
+  Call call{std::move(request), std::move(identity), std::move(noted), {}, now, std::move(request_id)};
   const std::vector<std::string> path = parts_of(call.request.path);
   // "/api/v1/jobs/batch" is no job.
   const bool is_literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.parts == path; });
@@ -317,7 +327,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
     return call.fail(not_found("no-such-path", "there is nothing at " + call.request.path).hint("see: GET /api/v1"));
   net::Response response = error_response(
       not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed),
-      call.request.path);
+      call.request.path, call.request_id);
   response.headers.emplace_back("Allow", allowed);
   call.reply->send(std::move(response));
 }

@@ -52,11 +52,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
         forecasts_(
             *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
+        log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
             *logic_, *history_, retention_, forecasts_, browser_sessions_, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
+    api_.log_to(log_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -172,16 +174,25 @@ class LiveController : public Controller, private net::Handler, private Outside 
     const auto identity = admission_.identify(head);
     if (identity.ok()) return {{}, true};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
-    return {error_response(identity.error(), head.path)};
+    return {refusal(identity.error(), head)};
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
     const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());
     const auto identity = is_open ? Identity{} : admission_.identify(request);
-    if (!identity.ok()) return reply->send(error_response(identity.error(), request.path));
-    inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply)]() mutable {
-      api_.handle(std::move(request), std::move(identity), std::move(reply));
+    if (!identity.ok()) return reply->send(refusal(identity.error(), request));
+    std::string id = log_->id_of(request);
+    inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply),
+                id = std::move(id)]() mutable {
+      api_.handle(std::move(request), std::move(identity), std::move(reply), std::move(id));
     });
+  }
+  net::Response refusal(const Error& error, const net::Request& request) {
+    const std::string id = log_->id_of(request), nobody;
+    net::Response response = error_response(error, request.path, id);
+    response.headers.emplace_back("X-Request-Id", id);
+    log_->write({clock_.now(), id, nobody, request.method, request.path, response, Duration()});
+    return response;
   }
   // Being alive is no secret.
   static bool is_public(const net::Request& head) { return head.method == "GET" && head.path == "/healthz"; }
@@ -248,6 +259,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
   Forecasts forecasts_;
+  std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it

@@ -27,6 +27,7 @@ struct ControllerSettings {
   OwnPolicyMaker make_policy = {};           // empty: built-in policies only
   forecast::Continue continue_present = {};  // empty: no forecasts
   std::string record;                        // folder for recordings (recording.h); empty: none
+  bool log_requests = false;                 // to standard error (request_log.h)
   wire::RetentionRule keep = {};             // of jobs that ended, with their events
 };
 

@@ -88,13 +88,14 @@ std::vector<std::string> hints_of(const Error& error) {
 
 boost::json::object problem_schema() { return schema_of<Problem>(KeysOf::written); }
 
-std::string problem_json(const Error& error, std::string_view instance) {
+std::string problem_json(const Error& error, std::string_view instance, const std::string& request_id) {
   Problem problem;
   problem.type = "about:blank#" + error.code;
   problem.title = problem.code = error.code;
   problem.status = http_status(error);
   problem.detail = error.message;
   problem.instance = instance;
+  if (!request_id.empty()) problem.request_id = request_id;
   problem.notes = error.notes;
   for (const std::string& hint : hints_of(error)) problem.hints.push_back({hint, nullptr});
   if (!error.pointer.empty()) problem.errors.push_back({error.pointer, error.message});
@@ -137,6 +138,7 @@ Error error_from_problem(int status, std::string_view body) {
   if (!problem->code.empty()) error.code = problem->code;
   if (!problem->detail.empty()) error.message = problem->detail;
   error.notes = problem->notes;
+  if (problem->request_id && status >= 500) error.notes.push_back("request " + *problem->request_id);
   for (const ProblemHint& hint : problem->hints) error.hints.push_back(hint.text);
   if (!problem->errors.empty()) error.pointer = problem->errors.front().pointer;
   return error;

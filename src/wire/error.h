@@ -16,7 +16,8 @@ int exit_status(const Error& error);
 std::vector<std::string> hints_of(const Error& error);
 
 // application/problem+json (docs/guide/rest.md).
-std::string problem_json(const Error& error, std::string_view instance = "");
+// `request_id`: of the request that failed; empty: unknown.
+std::string problem_json(const Error& error, std::string_view instance = "", const std::string& request_id = "");
 // The error in a controller's answer. Text that is not a problem document gets the code "http-STATUS".
 Error error_from_problem(int status, std::string_view body);
 

@@ -313,5 +313,31 @@ class Batches(LabTest):
         self.assertEqual(self.lab.get("/api/v1/jobs?limit=1")["total"], 50)
 
 
+class RequestLog(LabTest):
+    def lines(self):
+        return [line for line in (self.lab.folder / "controller.log").read_text().splitlines() if "request=" in line]
+
+    def test_what_changes_something_or_is_refused_has_a_line_with_the_id_of_its_answer(self):
+        lab = self.lab
+        _, created, _ = lab.request("POST", "/api/v1/jobs", {"command": "secret-word", "env": {"KEY": "secret-word"}})
+        _, read, _ = lab.request("GET", "/api/v1/jobs?q=secret-word")
+        status, refused, text = lab.request("POST", "/api/v1/jobs", {"command": ""})
+        self.assertEqual((status, json.loads(text)["request_id"]), (422, refused["X-Request-Id"]))
+        status, foreign, _ = lab.request("POST", "/api/v1/jobs/1/cancel", {}, {"Origin": "http://evil.example"})
+        self.assertEqual(status, 403)
+        _, given, _ = lab.request("POST", "/api/v1/jobs/1%0Alevel=info%20request=forged/cancel", {}, {"X-Request-Id": "from-a-proxy.7"})
+        self.assertEqual(given["X-Request-Id"], "from-a-proxy.7")
+        ids = [answer["X-Request-Id"] for answer in (created, read, refused, foreign, given)]
+        self.assertEqual(len(set(ids)), 5)
+        until(lambda: len(self.lines()) >= 4)
+        logged = self.lines()
+        self.assertEqual([re.search(r" request=(\S+)", line)[1] for line in logged], [ids[0], ids[2], ids[3], ids[4]])
+        self.assertRegex(logged[0], r'^\S+Z level=info request=\S+ user="\w+" method=POST path="/api/v1/jobs" status=201 took_ms=[\d.]+$')
+        self.assertRegex(logged[1], r'level=warning .* status=422 .* code=empty-command detail="')
+        self.assertIn("code=foreign-origin", logged[2])
+        self.assertIn(r'path="/api/v1/jobs/1\nlevel=info request=forged/cancel"', logged[3])
+        self.assertNotIn("secret-word", (lab.folder / "controller.log").read_text())
+
+
 if __name__ == "__main__":
     unittest.main()
