@@ -72,5 +72,5 @@ int replay_role(const std::string& file, bool as_json) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return cli::run_cli(argc, argv, {up_role, controller_role, agent_role, replay_role, open_past});
+  return cli::run_cli(argc, argv, {up_role, controller_role, agent_role, replay_role, open_past, database_role});
 }

@@ -80,6 +80,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .continue_present = sim::continue_present,
                                               .record = options.record,
                                               .snapshot_bytes_max = options.snapshot_bytes_max,
+                                              .log_requests = options.log_requests,
                                               .keep = options.keep});
 }
 

@@ -36,6 +36,9 @@ std::vector<std::string> agent_folders(const std::string& data);  // those that 
 // Answers questions about a data folder in which no daemon runs. Errors: those of controller::Past::open.
 Result<cli::Fetch> open_past(const std::string& data);
 
+// `schedulearn db`: the database as files of this machine (store/backup.h).
+Result<boost::json::value> database_role(const cli::DatabaseOptions& options);
+
 // `schedulearn up`: controller and agents in one process, which begin and end together (up.cpp).
 int up_role(const cli::UpOptions& options);
 

@@ -12,15 +12,21 @@
 
 #include "base/whole_number.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/daemon_options.h"
+#include "cli/database.h"
+#include "cli/doctor.h"
+#include "cli/explaining.h"
 #include "cli/files.h"
 #include "cli/flags.h"
+#include "cli/init.h"
 #include "cli/interventions.h"
 #include "cli/page_commands.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/set.h"
 #include "cli/usage.h"
+#include "cli/watch.h"
 #include "net/url.h"
 #include "wire/error.h"
 #include "wire/training.h"
@@ -40,7 +46,7 @@ Jobs      submit run ls show logs why wait set cancel suspend resume migrate sca
 Cluster   status gpus events web whoami servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times ranges speeds)  reproduce
-System    up controller (run replay) agent (run) version help
+System    up controller (run replay) agent (run) db (backup check restore) init doctor completion man version help
 
 schedulearn COMMAND --help shows examples and every option.
 
@@ -110,6 +116,7 @@ class CommandLine {
   void add_cluster_commands();
   void add_profile_commands();
   void add_system_commands();
+  int print_candidates(const std::vector<std::string>& words);
   Context context() const;
   // A command that only reads. It has an option for the data folder to read.
   CLI::App* reading_command(const std::string& name, const std::string& summary, const std::string& examples,
@@ -120,8 +127,9 @@ class CommandLine {
   CLI::App app_;
   std::shared_ptr<Help> help_ = std::make_shared<Help>(app_);
   std::function<int()> action_;
+  std::shared_ptr<bool> json_failed_ = std::make_shared<bool>(false);
   std::string url_ = "http://127.0.0.1:5000", json_, color_ = "auto";
-  bool plain_ = false, quiet_ = false, no_color_ = false, no_input_ = false, yes_ = false;
+  bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
   double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
@@ -141,6 +149,12 @@ class CommandLine {
   FilesCommand files_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   SecretCommands secrets_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
   PageCommands page_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  DatabaseCommands database_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, roles_,
+                             own_data_directory};
+  Doctor doctor_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, version};
+  Init init_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  Explaining explaining_{
+      [this](auto&&... of) { return command(of...); }, [this] { return context(); }, app_, help_, usage, version};
   Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
 };
 
@@ -152,6 +166,8 @@ void CommandLine::add_global_flags() {
       ->group("Everywhere");
   app_.add_flag("--plain", plain_, "tab-separated, one record per line")->group("Everywhere");
   app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
+  app_.add_flag("-w,--watch", watch_, "show it anew every 2 seconds, until Ctrl-C (commands that only read)")
+      ->group("Everywhere");
   app_.add_option("--color", color_, "auto, always or never")
       ->check(one_of({"auto", "always", "never"}))
       ->group("Everywhere");
@@ -324,7 +340,7 @@ void CommandLine::add_cluster_commands() {
   servers->require_subcommand(1);
   servers->fallthrough();
   command(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
-          [this] { return cluster_status(context()); });
+          [this] { return list_servers(context()); });
   CLI::App* drain = command(*servers, "drain", "Take a server out of service: nothing new starts there.",
                             "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
                             [this] { return drain_server(context(), name_, drain_); });
@@ -450,8 +466,10 @@ void CommandLine::add_system_commands() {
   controller->require_subcommand(1);
   controller->fallthrough();
   CLI::App* run = command(*controller, "run", "Run the controller in the foreground.",
-                          "  schedulearn controller run --data /var/lib/schedulearn\n",
-                          [this] { return roles_.controller(controller_); });
+                          "  schedulearn controller run --data /var/lib/schedulearn\n", [this] {
+                            controller_.log_requests = true;
+                            return roles_.controller(controller_);
+                          });
   run->add_option("--data", controller_.data, "data directory")->required();
   run->add_option("--listen", controller_.listen, "address and port");
   run->add_option("--token-file", controller_.token_file,
@@ -484,26 +502,10 @@ void CommandLine::add_system_commands() {
   add_containers(*serve, agent_.containers);
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   add_free_limit(*serve, agent_.keep);
-  command(app_, "version", "Print the version.", "  schedulearn version\n", [] {
-    std::printf("schedulearn %s\n", version);
-    return 0;
-  });
-  command(app_, "help", "Show help.", "  schedulearn help\n  schedulearn help submit\n", [this] {
-    if (selectors_.empty()) {
-      std::fputs(usage, stdout);
-      return 0;
-    }
-    const CLI::App* of = &app_;
-    std::string name;
-    for (const std::string& word : selectors_) {
-      name += (name.empty() ? "" : " ") + of->get_name();
-      const CLI::App* inner = find_command(*of, word);
-      if (!inner) return fail(unknown_command(app_, *of, word));
-      of = inner;
-    }
-    std::fputs(of->help(name).c_str(), stdout);
-    return 0;
-  })->add_option("command", selectors_, "the command to explain");
+  database_.add_to(app_);
+  doctor_.add_to(app_);
+  init_.add_to(app_);
+  explaining_.add();
 }
 
 Context CommandLine::context() const {
@@ -522,6 +524,7 @@ Context CommandLine::context() const {
   c.token = variable("SCHEDULEARN_TOKEN");
   if (const std::string file = variable("SCHEDULEARN_TOKEN_FILE"); !file.empty()) c.token = read_secret(file);
   c.timeout_s = timeout_s_;
+  c.json_failed = json_failed_;
   c.as_json = app_.count("--json") > 0;
   if (c.as_json && json_ != "*" && !json_.empty()) {
     for (std::size_t at = 0; at <= json_.size();) {
@@ -565,6 +568,7 @@ int CommandLine::run(int argc, char** argv) {
     std::fputs(usage, stdout);
     return 0;
   }
+  if (std::string_view(argv[1]) == "__complete") return print_candidates({argv + 2, argv + argc});
   // What follows -- is the job's command, whatever it looks like.
   int ours = argc;
   for (int i = 1; i < argc; ++i) {
@@ -586,8 +590,17 @@ int CommandLine::run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(usage_error(app_, error, words));
   }
-  if (action_) return action_();
-  std::fputs(usage, stdout);
+  if (!action_) return std::fputs(usage, stdout), 0;
+  if (watch_) return watch(app_, context(), action_);
+  const int status = action_();
+  return status == 0 && *json_failed_ ? 2 : status;
+}
+
+// For the shell: one candidate per line, and what it is after a tab.
+int CommandLine::print_candidates(const std::vector<std::string>& words) {
+  if (const std::string url = variable("SCHEDULEARN_URL"); !url.empty()) url_ = url;
+  for (const Candidate& candidate : complete(app_, words, context()))
+    std::printf("%s\t%s\n", candidate.word.c_str(), candidate.help.c_str());
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // The command line: from argv to one command. app provides the roles that run daemons.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ struct ControllerOptions {
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
   std::int64_t snapshot_bytes_max = 100 << 20;
+  bool log_requests = false;  // to standard error
 };
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";
@@ -48,6 +50,12 @@ struct AgentOptions {
   ContainerOptions containers = {};
 };
 
+struct DatabaseOptions {
+  std::string verb;  // backup | check | restore
+  std::string data;  // folder
+  std::string file;  // backup: to write; restore: to read; check: to read, or empty
+};
+
 // Answers GET requests in this process. `on_data` as in net::fetch_stream; without it the body is in the answer.
 using OnData = std::function<bool(std::string_view)>;
 using Fetch = std::function<Result<net::ClientResponse>(const net::ClientRequest& request, const OnData& on_data)>;
@@ -58,6 +66,8 @@ struct Roles {
   std::function<int(const AgentOptions&)> agent;
   std::function<int(const std::string& file, bool as_json)> replay;
   std::function<Result<Fetch>(const std::string& data)> open_past;  // of a data folder where no daemon runs
+  // What was found in the database, as keys and values: file, bytes, schema, jobs, events, kept.
+  std::function<Result<boost::json::value>(const DatabaseOptions&)> database;
 };
 
 int run_cli(int argc, char** argv, const Roles& roles);

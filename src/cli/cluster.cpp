@@ -228,6 +228,14 @@ int release_server(const Context& context, const std::string& name) {
                         "Server " + name + " is no longer quarantined, jobs may start there.");
 }
 
+int list_servers(const Context& context) {
+  if (!context.as_json) return cluster_status(context);
+  const Result<json::value> list = context.get("/api/v1/servers");
+  if (!list.ok()) return fail(list.error());
+  context.print_json(*list);
+  return 0;
+}
+
 int list_gpus(const Context& context) {
   const Result<json::value> list = context.get("/api/v1/gpus");
   if (!list.ok()) return fail(list.error());

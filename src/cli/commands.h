@@ -82,6 +82,7 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
 int why(const Context& context, const std::string& selector);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);
+int list_servers(const Context& context);
 int list_gpus(const Context& context);
 // Of one job if `selector` is not empty.
 int list_events(const Context& context, const std::string& selector, int limit);

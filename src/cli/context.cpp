@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "cli/render.h"
 #include "wire/error.h"
@@ -49,14 +50,63 @@ std::string Context::next_command(const std::string& name, std::int64_t job) con
   return "schedulearn " + name + (data.empty() ? "" : " --data " + data) + " " + std::to_string(job);
 }
 
+namespace {
+
+// Below these, keys are not known in advance: one that is missing is null.
+bool is_open(std::string_view key) {
+  return key == "labels" || key == "env" || key == "parameters" || key == "training";
+}
+
+// "spec.gpus.max". Nothing if there is no such field.
+std::optional<json::value> field_of(const json::value& document, std::string_view field) {
+  const std::string_view key = field.substr(0, field.find('.'));
+  const json::object* object = document.if_object();
+  const json::value* value = object ? object->if_contains(key) : nullptr;
+  if (document.is_null()) return json::value();
+  if (!value) return std::nullopt;
+  if (key.size() == field.size()) return *value;
+  const std::string_view rest = field.substr(key.size() + 1);
+  const auto found = field_of(*value, rest);
+  return found || !is_open(key) ? found : json::value();
+}
+
+Error no_such_field(const json::value& document, const std::string& field) {
+  std::vector<std::string_view> known;
+  for (const auto& [key, value] : document.get_object()) known.emplace_back(key);
+  Error error = invalid("unknown-field", "there is no field " + field + " in what this prints");
+  if (const auto near = did_you_mean(field, known)) error.hints.push_back("did you mean " + *near + "?");
+  error.hints.emplace_back("--json=? lists the fields");
+  return error;
+}
+
+}  // namespace
+
 void Context::print_json(const json::value& value) const {
-  if (json_fields.empty() || !value.is_object()) {
+  const json::object* object = value.if_object();
+  if (json_fields.empty() || !object) {
     std::printf("%s\n", wire::json_text(value).c_str());
     return;
   }
-  json::object projected;
-  for (const std::string& field : json_fields) projected[field] = value_at(value, field);
-  std::printf("%s\n", wire::json_text(projected).c_str());
+  const json::value* items = object->if_contains("items");
+  const bool are_of_list = std::ranges::all_of(json_fields, [&](const auto& field) { return object->contains(field); });
+  const json::array rows = items && items->is_array() && !are_of_list ? items->get_array() : json::array({value});
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    if (json_fields.front() == "?") {
+      for (const auto& [key, of] : row.get_object()) std::printf("%s\n", std::string(key).c_str());
+      return;
+    }
+    json::object projected;
+    for (const std::string& field : json_fields) {
+      const auto found = field_of(row, field);
+      if (!found) {
+        if (!std::exchange(*json_failed, true)) fail(no_such_field(row, field));
+        return;
+      }
+      projected[field] = *found;
+    }
+    std::printf("%s\n", wire::json_text(projected).c_str());
+  }
 }
 
 int fail(const Error& error) {
@@ -95,15 +145,16 @@ Result<std::vector<std::int64_t>> jobs_of(const Context& context, const std::str
 Result<std::vector<std::int64_t>> named(const Context& context, const std::string& name, const std::string& query,
                                         std::size_t most) {
   std::vector<std::int64_t> ids;
-  for (std::string cursor = "0"; !cursor.empty();) {
-    const auto page =
-        context.get("/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + query + "&cursor=" + cursor);
+  const std::string list = "/api/v1/jobs?limit=200&q=" + net::percent_encode(name) + query;
+  for (std::string path = list; !path.empty();) {
+    const auto page = context.get(path);
     if (!page.ok()) return page.error();
     for (const json::value& job : value_at(*page, "items").as_array()) {
       if (text_at(job, "name") == name) ids.push_back(static_cast<std::int64_t>(number_at(job, "id")));
       if (ids.size() == most) return ids;
     }
-    cursor = text_at(*page, "next_cursor");
+    const std::string cursor = text_at(*page, "next_cursor");
+    path = cursor.empty() ? "" : list + "&cursor=" + net::percent_encode(cursor);
   }
   return ids;
 }

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,8 +46,10 @@ struct Context {
   // "schedulearn logs 5", with --data if this command had it.
   std::string next_command(const std::string& name, std::int64_t job) const;
 
-  // Prints the document itself, or the requested fields.
+  // Prints the document, or the requested fields of it or of each item of a list, one line each; "?": which there are. A
+  // field that is not there is reported, and the command ends with status 2.
   void print_json(const json::value& value) const;
+  std::shared_ptr<bool> json_failed = std::make_shared<bool>(false);
 };
 
 // Prints in the fixed form to stderr; returns the exit status.

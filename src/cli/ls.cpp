@@ -107,7 +107,7 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   if (!states.empty()) query += "&state=" + net::percent_encode(states);
   if (!options.user.empty()) query += "&user=" + net::percent_encode(options.user);
   if (options.group > 0) query += "&group=" + std::to_string(options.group);
-  if (options.before > 0) query += "&cursor=" + std::to_string(options.before);
+  if (options.before > 0) query += "&before=" + std::to_string(options.before);
   if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
   const Result<json::value> found = context.get("/api/v1/jobs" + query);
   if (!found.ok()) return found.error();
@@ -192,7 +192,7 @@ int list_jobs(const Context& context, const ListOptions& options) {
   std::vector<json::value>& jobs = found->items;
   sort(jobs, options.sort);
   const std::size_t left_out = context.as_json || context.quiet ? 0 : leave_out_members(jobs, options);
-  if (context.as_json && context.json_fields.empty()) {
+  if (context.as_json) {
     context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
                                     {"next_cursor", found->next_cursor},
                                     {"total", found->total}});
@@ -200,17 +200,14 @@ int list_jobs(const Context& context, const ListOptions& options) {
   }
   Table table({"ID", "NAME", "STATE", "GPUS", "WHERE", "WAITED", "RAN", "WHEN", "USER", ""}, {0, 3, 5, 6});
   table.may_shrink(1, {8, 7, 5, 4});
-  const std::set<std::string> absent =
-      context.as_json || context.quiet ? std::set<std::string>() : absent_servers(context, jobs);
+  const std::set<std::string> absent = context.quiet ? std::set<std::string>() : absent_servers(context, jobs);
   for (const json::value& job : jobs) {
-    if (context.as_json)
-      context.print_json(job);
-    else if (context.quiet)
+    if (context.quiet)
       std::printf("%lld\n", static_cast<long long>(number_at(job, "id")));
     else
       table.add(row(context, job, absent));
   }
-  if (context.as_json || context.quiet) return 0;
+  if (context.quiet) return 0;
   if (jobs.empty()) {
     std::printf("No jobs%s. Submit one:  schedulearn submit --gpus 1 -- python train.py\n",
                 is_filtered(options) ? " like that" : " yet");

@@ -8,6 +8,7 @@
 #include "policies/catalogue.h"
 #include "policies/registry.h"
 #include "python_policy/loader.h"
+#include "wire/json.h"
 
 namespace sl::cli {
 namespace {
@@ -78,14 +79,14 @@ Result<json::value> policy_in_force(const Context& context) {
 
 Result<json::value> catalogue() {
   json::array items;
-  for (const PolicyEntry& entry : policies()) items.push_back(to_json(entry.info));
+  for (const PolicyEntry& entry : policies()) items.push_back(wire::to_value(describe(entry.info)));
   return json::value(json::object{{"total", items.size()}, {"next_cursor", nullptr}, {"items", std::move(items)}});
 }
 
 Result<json::value> catalogue_entry(const std::string& name) {
   const PolicyEntry* entry = find_policy(name);
   if (!entry) return unknown_policy(name);
-  return json::value(to_json(entry->info));
+  return wire::to_value(describe(entry->info));
 }
 
 }  // namespace

@@ -219,6 +219,8 @@ Error usage_error(const CLI::App& root, const CLI::ParseError& error, const std:
 
 namespace {
 
+const std::string one_of_name = "one of ";  // begins the name of such a check
+
 std::optional<double> number_of(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -247,11 +249,22 @@ CLI::Validator not_negative() {
   return number_check("a number that is not negative", [](double value) { return value >= 0; });
 }
 CLI::Validator one_of(std::vector<std::string> words) {
-  const auto check = [words = std::move(words)](std::string& text) {
+  const auto check = [words](std::string& text) {
     if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
     return fmt::format("takes one of {}, not {}", fmt::join(words, ", "), text);
   };
-  return CLI::Validator(check, "");
+  return CLI::Validator(check, "").name(one_of_name + fmt::format("{}", fmt::join(words, "|")));
+}
+
+std::string words_of(const CLI::Option& option) {
+  try {
+    for (int i = 0;; ++i) {
+      const std::string& name = const_cast<CLI::Option&>(option).get_validator(i)->get_name();
+      if (name.starts_with(one_of_name)) return name.substr(one_of_name.size());
+    }
+  } catch (const CLI::OptionNotFound&) {  // no further validator
+    return "";
+  }
 }
 
 }  // namespace sl::cli

@@ -48,5 +48,7 @@ CLI::Validator between(double min, double max);
 CLI::Validator above_zero();
 CLI::Validator not_negative();
 CLI::Validator one_of(std::vector<std::string> words);
+// The words that the option takes, "auto|always|never"; empty: it takes others too.
+std::string words_of(const CLI::Option& option);
 
 }  // namespace sl::cli

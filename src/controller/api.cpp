@@ -7,6 +7,7 @@
 #include "base/whole_number.h"
 #include "controller/explain.h"
 #include "controller/policy_views.h"
+#include "controller/requests.h"
 #include "controller/views.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
@@ -20,16 +21,14 @@ namespace {
 
 namespace json = boost::json;
 
-bool is_json(const net::Request& request) {
-  const auto type = request.header("content-type");
-  return type && type->starts_with("application/json");
+// Changes with whatever a user may change of the job, and with its state.
+std::string etag_of(const JobEntry& entry) {
+  const store::JobRow& row = entry.row;
+  return fmt::format("\"{}\"", hash_of(fmt::format("{}\n{}\n{}\n{}\n{}\n{}", row.spec_json, row.name, row.priority,
+                                                   row.state, row.state_since_us, row.attempt)));
 }
-
-// FNV-1a: tells two bodies with one idempotency key apart; no secret depends on it.
-std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return fmt::format("{:016x}", hash);
+std::string etag_of(const store::PolicyRow& row) {
+  return fmt::format("\"{}\"", hash_of(fmt::format("{}\n{}\n{}", row.name, row.parameters_json, row.since_us)));
 }
 
 Error unknown_job(const std::string& id) {
@@ -53,12 +52,38 @@ Result<JobEntry> past_job(store::JobRow row, store::Reader& reader) {
 
 }  // namespace
 
+// FNV-1a.
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return fmt::format("{:016x}", hash);
+}
+
+Status Api::expect_json(const Call& call, const char* what) {
+  const auto type = call.request.header("content-type");
+  if (type && type->starts_with("application/json")) return {};
+  return invalid("media-type", std::string(what) + " is JSON: Content-Type: application/json");
+}
+
 net::Response json_response(int status, const json::value& body) {
   return {status, "application/json", {}, wire::json_text(body) + "\n"};
 }
 
-net::Response error_response(const Error& error, const std::string& path) {
-  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path) + "\n"};
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id) {
+  return {wire::http_status(error), "application/problem+json", {}, wire::problem_json(error, path, request_id) + "\n"};
+}
+
+void Api::Call::send(int status, const json::value& body, const std::string& etag) const {
+  net::Response response = json_response(status, body);
+  response.headers.emplace_back("ETag", etag);
+  reply->send(std::move(response));
+}
+
+Status Api::Call::check_match(const std::string& etag) const {
+  const std::string wanted = request.header("if-match").value_or("*");
+  if (wanted == "*" || wanted.find(etag) != std::string::npos) return {};
+  return conflict("stale-etag", "it has changed since it was read: its ETag is " + etag + " now, not " + wanted)
+      .hint("read it again, and decide anew");
 }
 
 std::optional<JobId> Api::job_id(const Call& call) const {
@@ -141,7 +166,7 @@ void Api::with_past_states(const wire::JobSpec& spec, PastStates known, std::fun
 
 void Api::healthz(Call call) {
   if (logic_.recorder().is_refusing() && call.request.path == "/readyz") return call.fail(logic_.recorder().failure());
-  call.send(200, json::object{{"status", "ok"}, {"version", logic_.settings().version}});
+  call.send(200, answers::Health{.version = logic_.settings().version});
 }
 
 void Api::metrics(Call call) {
@@ -153,8 +178,7 @@ void Api::metrics(Call call) {
 void Api::create_job(Call call) { submit(std::move(call), false); }
 
 void Api::submit(Call call, bool legacy) {
-  if (!is_json(call.request))
-    return call.fail(invalid("media-type", "a submission is JSON: Content-Type: application/json"));
+  if (const Status json = expect_json(call, "a submission"); !json.ok()) return call.fail(json.error());
   Result<wire::JobSpec> spec = wire::parse_job_json(call.request.body, "/");
   if (!spec.ok()) return call.fail(spec.error());
   if (spec->user.empty()) spec->user = call.user();
@@ -163,7 +187,7 @@ void Api::submit(Call call, bool legacy) {
     return with_past_states(*spec, {}, [this, call, spec = *spec](const Result<PastStates>& past) {
       if (!past.ok()) return call.fail(past.error());
       if (const Status checked = logic_.check(spec, *past); !checked.ok()) return call.fail(checked.error());
-      call.send(200, json::object{{"spec", wire::to_value(spec)}, {"would_start", true}});
+      call.send(200, answers::CheckedJob{{wire::to_value(spec)}});
     });
   }
   const std::string body = call.request.body;
@@ -178,15 +202,15 @@ Status Api::has_all(const wire::JobSpec& spec) const {
 // `body`: with the same idempotency key, two requests are the same if they agree in it.
 void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy) {
   if (const Status has = has_all(spec); !has.ok()) return call.fail(has.error());
-  Logic::Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
+  Submission submission{std::move(spec), call.request.header("idempotency-key").value_or(""), hash_of(body)};
   if (submission.idempotency_key.size() > 200)
     return call.fail(invalid("bad-idempotency-key", "an idempotency key has at most 200 bytes"));
   const auto answer = [this, call, legacy](const Result<JobId>& job) {
     if (!job.ok()) return call.fail(job.error());
     with_job(call, *job, [this, legacy](const Call& asked, const JobEntry& entry) {
-      json::object view = legacy ? legacy_job_view(entry) : job_view(logic_, entry, clock_(), true);
-      if (legacy) view["message"] = "Job created successfully";
-      net::Response response = json_response(201, view);
+      net::Response response =
+          json_response(201, legacy ? wire::to_value(answers::CreatedOriginalJob{original_job_view(entry)})
+                                    : wire::to_value(job_view(logic_, entry, clock_(), true)));
       response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", entry.row.id));
       if (legacy)
         response.headers.emplace_back("Deprecation", "true"),
@@ -208,7 +232,7 @@ void Api::get_job(Call call) {
   if (!wait_ms.ok()) return call.fail(wait_ms.error());
   const auto answer = [this, call] {
     with_job(call, [this](const Call& asked, const JobEntry& entry) {
-      asked.send(200, job_details_view(logic_, entry, clock_(), asked.may_see(entry)));
+      asked.send(200, wire::to_value(job_details_view(logic_, entry, clock_(), asked.may_see(entry))), etag_of(entry));
     });
   };
   *wait_ms > 0 ? with_forecast(call, Duration::milliseconds(*wait_ms), answer) : answer();
@@ -218,17 +242,17 @@ Logic::Done Api::answer_with_job(const Call& call) {
   return [this, call](const Result<JobId>& job) {
     if (!job.ok()) return call.fail(job.error());
     with_job(call, *job, [this](const Call& asked, const JobEntry& entry) {
-      asked.send(202, job_view(logic_, entry, clock_(), asked.may_see(entry)));
+      asked.send(202, wire::to_value(job_view(logic_, entry, clock_(), asked.may_see(entry))), etag_of(entry));
     });
   };
 }
 
 void Api::edit_job(Call call) {
-  if (!is_json(call.request))
-    return call.fail(invalid("media-type", "a change of a job is JSON: Content-Type: application/json"));
+  if (const Status json = expect_json(call, "a change of a job"); !json.ok()) return call.fail(json.error());
   Result<wire::JobChange> change = wire::parse_job_change(call.request.body);
   if (!change.ok()) return call.fail(change.error());
   with_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
+    if (const Status same = asked.check_match(etag_of(entry)); !same.ok()) return asked.fail(same.error());
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     logic_.edit(JobId(entry.row.id), change, asked.user(), asked.now, answer_with_job(asked));
   });
@@ -251,9 +275,9 @@ void Api::explain_job(Call call) {
 
 void Api::answer_explained(const Call& call, const Suggestions& suggestions) {
   with_job(call, [this, suggestions](const Call& asked, const JobEntry& entry) {
-    json::object view = explain_view(logic_, entry, clock_());
-    view["suggestions"] = suggestions.items;
-    view["suggestions_note"] = suggestions.note.empty() ? json::value(nullptr) : json::value(suggestions.note);
+    answers::Explanation view = explain_view(logic_, entry, clock_());
+    view.suggestions = suggestions.items;
+    if (!suggestions.note.empty()) view.suggestions_note = suggestions.note;
     asked.send(200, view);
   });
 }
@@ -298,15 +322,12 @@ void Api::drain_server(Call call) {
     return logic_.drain_server(server, wanted, call.user(), call.now, answer_with_server(call));
   const auto drained = logic_.drains().preview(server, wanted, call.now);
   if (!drained.ok()) return call.fail(drained.error());
-  boost::json::array jobs;
+  answers::DrainPreview view{server, {}};
   for (const DrainedJob& each : *drained) {
     const JobEntry* entry = logic_.book().find(each.job);
-    jobs.push_back(boost::json::object{{"id", each.job.value},
-                                       {"name", entry ? entry->row.name : ""},
-                                       {"user", entry ? entry->row.user : ""},
-                                       {"then", each.then}});
+    view.jobs.push_back({each.job.value, entry ? entry->row.name : "", entry ? entry->row.user : "", each.then});
   }
-  call.send(200, boost::json::object{{"name", server}, {"jobs", std::move(jobs)}});
+  call.send(200, view);
 }
 
 void Api::undrain_server(Call call) {
@@ -315,47 +336,36 @@ void Api::undrain_server(Call call) {
 
 void Api::remove_server(Call call) {
   logic_.remove_server(call.captured.front(), call.user(), call.now, [call](const Status& status) {
-    status.ok() ? call.send(200, json::object{{"name", call.captured.front()}, {"state", "removed"}})
-                : call.fail(status.error());
+    status.ok() ? call.send(200, answers::RemovedServer{call.captured.front()}) : call.fail(status.error());
   });
 }
 
 // ---- policy ----
 
 void Api::list_policies(Call call) {
-  ListText items;
-  const MissingFacts missing = missing_facts(logic_.core());
-  for (const PolicyEntry& entry : policies()) items.add(to_json(entry.info, missing));
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  send_list(call, {.count = policies().size(), .text_of = [missing = missing_facts(logic_.core())](std::size_t i) {
+                     return wire::json_text(wire::to_value(describe(policies()[i].info, missing)));
+                   }});
 }
 
 void Api::describe_policy(Call call) {
+  const MissingFacts missing = missing_facts(logic_.core());
   if (call.captured.front() == logic_.policies().in_force().name)
-    return call.send(200, to_json(logic_.policies().info(), missing_facts(logic_.core())));
+    return call.send(200, describe(logic_.policies().info(), missing));
   const PolicyEntry* entry = find_policy(call.captured.front());
-  if (!entry) return call.fail(unknown_policy(call.captured.front()));
-  call.send(200, to_json(entry->info, missing_facts(logic_.core())));
+  entry ? call.send(200, describe(entry->info, missing)) : call.fail(unknown_policy(call.captured.front()));
 }
 
-void Api::get_policy(Call call) { call.send(200, policy_view(logic_)); }
-
-namespace {
-
-struct PolicyBody {
-  std::string name;
-  std::optional<std::map<std::string, json::value>> parameters;
-  std::optional<std::string> source;
-};
-BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
-
-}  // namespace
+void Api::get_policy(Call call) {
+  call.send(200, wire::to_value(policy_view(logic_)), etag_of(logic_.policies().in_force()));
+}
 
 void Api::put_policy(Call call) {
-  if (!is_json(call.request))
-    return call.fail(invalid("media-type", "a policy change is JSON: Content-Type: application/json"));
+  if (const Status json = expect_json(call, "a policy change"); !json.ok()) return call.fail(json.error());
   const auto body = wire::read_json<PolicyBody>(call.request.body);
   if (!body.ok()) return call.fail(body.error());
+  const std::string etag = etag_of(logic_.policies().in_force());
+  if (const Status same = call.check_match(etag); !same.ok()) return call.fail(same.error());
   PolicyChange change{body->name};
   if (body->parameters) {
     for (const auto& [name, value] : *body->parameters) change.parameters.emplace_back(name, parameter_text(value));
@@ -369,26 +379,22 @@ void Api::put_policy(Call call) {
   const bool changed = !logic_.policies().is_in_force(change);
   logic_.set_policy(std::move(change), call.user(), call.now, [this, call, changed](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    json::object view = policy_view(logic_);
-    view["changed"] = changed;
-    call.send(200, view);
+    call.send(200, answers::ChosenPolicy{policy_view(logic_), changed});
   });
 }
 
 void Api::policy_history(Call call) {
-  ListText items;
   const auto& history = logic_.policies().history();
-  for (auto row = history.rbegin(); row != history.rend(); ++row) items.add(policy_change_view(*row));
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  const std::vector<store::PolicyRow> rows(history.rbegin(), history.rend());
+  send_list(call, {.count = rows.size(), .text_of = [rows](std::size_t i) {
+                     return wire::json_text(wire::to_value(policy_change_view(rows[i])));
+                   }});
 }
 
 void Api::undo_policy(Call call) {
   logic_.undo_policy(call.user(), call.now, [this, call](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    json::object view = policy_view(logic_);
-    view["changed"] = true;
-    call.send(200, view);
+    call.send(200, answers::ChosenPolicy{policy_view(logic_)});
   });
 }
 
@@ -406,20 +412,23 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
   constexpr std::int64_t latest = -1;
   const auto since = call.number("since", latest, 0, std::numeric_limits<std::int64_t>::max());
   const auto limit = call.number("limit", 100, 1, 10'000);
+  const auto cursor = call.cursor();
   if (!since.ok()) return call.fail(since.error());
   if (!limit.ok()) return call.fail(limit.error());
+  if (!cursor.ok()) return call.fail(cursor.error());
   store::EventQuery query;
   if (job) query.job = job->value;
   if (*since != latest) query.after = *since;
+  if (*cursor) query.after = **cursor;
   query.limit = static_cast<std::size_t>(*limit);
   history_.ask<std::string>(
-      [query](store::Reader& reader) -> Result<std::string> {
+      [query, call](store::Reader& reader) -> Result<std::string> {
         const auto rows = reader.events(query);
         if (!rows.ok()) return rows.error();
         ListText items;
-        for (const store::EventRow& row : *rows) items.add(event_view(row));
+        for (const store::EventRow& row : *rows) items.add(wire::to_value(event_view(row)));
         return std::move(items).end(
-            nullptr, rows->empty() ? json::value(nullptr) : json::value(std::to_string(rows->back().seq)));
+            nullptr, rows->empty() ? json::value(nullptr) : json::value(call.next_cursor(rows->back().seq)));
       },
       [call](const Result<std::string>& text) { text.ok() ? call.send(*text) : call.fail(text.error()); });
 }
@@ -429,14 +438,16 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
 void Api::legacy_create(Call call) { submit(std::move(call), true); }
 
 void Api::legacy_get(Call call) {
-  with_job(std::move(call), [](const Call& asked, const JobEntry& entry) { asked.send(200, legacy_job_view(entry)); });
+  with_job(std::move(call),
+           [](const Call& asked, const JobEntry& entry) { asked.send(200, original_job_view(entry)); });
 }
 
 void Api::legacy_algorithm(Call call) {
-  if (!find_policy(call.captured.front())) return call.send(400, json::object{{"detail", "Invalid algorithm"}});
+  if (!find_policy(call.captured.front()))
+    return call.send(400, json::value(json::object{{"detail", "Invalid algorithm"}}));
   logic_.set_policy({call.captured.front()}, call.user(), call.now, [this, call](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    call.send(200, json::object{{"message", "Algorithm changed to " + logic_.policies().info().title}});
+    call.send(200, answers::Message{"Algorithm changed to " + logic_.policies().info().title});
   });
 }
 

@@ -10,6 +10,8 @@
 //   api_files.cpp  what jobs have left on their servers
 //   api_secrets.cpp  what users have stored for their jobs
 //   api_snapshots.cpp  code that jobs were submitted with
+//   api_batch.cpp   several submissions at once
+//   api_documents.cpp  what this API is: OpenAPI and its readable form
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -21,10 +23,13 @@
 
 #include "controller/admission.h"
 #include "controller/browser_sessions.h"
+#include "controller/cursor.h"
 #include "controller/forecasts.h"
 #include "controller/history.h"
 #include "controller/logic.h"
+#include "controller/request_log.h"
 #include "controller/retention.h"
+#include "controller/route_info.h"
 #include "controller/secret_store.h"
 #include "controller/snapshots.h"
 #include "controller/suggestions.h"
@@ -33,7 +38,10 @@
 namespace sl::controller {
 
 net::Response json_response(int status, const boost::json::value& body);
-net::Response error_response(const Error& error, const std::string& path);
+net::Response error_response(const Error& error, const std::string& path, const std::string& request_id = "");
+
+// Tells two bodies with one idempotency key apart; no secret depends on it.
+std::string hash_of(std::string_view text);
 
 class Api {
  public:
@@ -52,7 +60,10 @@ class Api {
         post_(std::move(post)) {
     add_routes();
   }
-  void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply);
+  // `request_id`: see request_log.h.
+  void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id = "");
+  // Where requests are logged: `log` outlives what it is given to. Before the first request.
+  void log_to(std::shared_ptr<RequestLog> log) { log_ = std::move(log); }
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -65,18 +76,29 @@ class Api {
     std::shared_ptr<net::Reply> reply;
     std::vector<std::string> captured;  // the parts of the path that matched {…}
     Instant now;
-    void send(int status, const boost::json::value& body) const { reply->send(json_response(status, body)); }
+    std::string request_id;
+    template <typename Answer>
+    void send(int status, const Answer& answer) const {
+      reply->send(json_response(status, wire::to_value(answer)));
+    }
     void send(std::string list) const { reply->send({200, "application/json", {}, std::move(list)}); }
-    void fail(const Error& error) const { reply->send(error_response(error, request.path)); }
+    void fail(const Error& error) const { reply->send(error_response(error, request.path, request_id)); }
     const std::string& user() const { return identity.user; }
     bool may_see(const JobEntry& entry) const { return identity.may_see(entry.row.user); }
     // A whole number of the query, `other` if it is not given. Error "bad-parameter".
     Result<std::int64_t> number(std::string_view name, std::int64_t other, std::int64_t min, std::int64_t max) const;
+    // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor".
+    Result<std::optional<std::int64_t>> cursor() const;
+    // What continues this list after that position.
+    std::string next_cursor(std::int64_t position) const { return cursor_text(request.path, position); }
+    // Error "stale-etag" if the request is to change something else than what has this ETag.
+    Status check_match(const std::string& etag) const;
+    // An answer with an ETag.
+    void send(int status, const boost::json::value& body, const std::string& etag) const;
   };
   using Action = void (Api::*)(Call);
   struct Route {
-    std::string method, path, summary;    // "/api/v1/jobs/{id}"
-    std::vector<std::string> parameters;  // of the query; others are refused
+    RouteInfo info;
     Action action;
     std::vector<std::string> parts;  // of the path
   };
@@ -92,13 +114,12 @@ class Api {
   using Source = std::function<void(std::function<void(Result<Piece>)>)>;
   // A document that consists of items, each as it is when its piece is made.
   struct Items {
-    std::size_t count = 0, per_piece = 0;
+    std::size_t count = 0, per_piece = 200;
     std::function<std::string(std::size_t)> text_of;
     std::string opening = {}, ending = {};
   };
 
   void add_routes();
-  static Status check_parameters(const Route& route, const net::Request& request);
   std::optional<JobId> job_id(const Call& call) const;
   using WithJob = std::function<void(const Call&, const JobEntry&)>;
   // Calls `work` with the job that the path names, wherever it is kept, or answers that there is none.
@@ -110,10 +131,14 @@ class Api {
   void find_past(JobId job, std::function<void(Result<JobEntry>)> then);
 
   void healthz(Call call);
+  void get_openapi(Call call);
+  void get_docs(Call call);
+  void get_docs_style(Call call);
   void metrics(Call call);
   void list_routes(Call call);
   void list_jobs(Call call);
   void create_job(Call call);
+  void create_jobs(Call call);
   void get_job(Call call);
   void edit_job(Call call);
   void cancel_job(Call call);
@@ -167,8 +192,14 @@ class Api {
 
   // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret".
   Status has_all(const wire::JobSpec& spec) const;
+  boost::json::object openapi_document() const;
+  // Error "media-type" if the body, `what`, is not JSON.
+  static Status expect_json(const Call& call, const char* what);
   void submit(Call call, bool legacy);
   void submit(Call call, wire::JobSpec spec, const std::string& body, bool legacy);
+  Result<std::vector<Submission>> read_batch(const Call& call) const;
+  void submit_all(const Call& call, std::vector<Submission> submissions);
+  void answer_batch(const Call& call, const std::vector<Result<JobId>>& jobs);
   // Calls `work` once it is known how those jobs ended that the submission names and that are only in the database.
   void with_past_states(const wire::JobSpec& spec, PastStates known, std::function<void(Result<PastStates>)> work);
   // "12_3", the member number 3 of group 12, as the number of its job. Errors: "job-not-found", "no-such-member".
@@ -179,7 +210,9 @@ class Api {
                  std::function<std::string(const JobPages&, bool is_cut)> ending);
   void read_past(const std::shared_ptr<JobPages>& pages, std::function<void(Status)> then);
   void send_each(const Call& call, Items items);
-  Items each_server(std::string (*text_of)(const Logic&, ServerIndex, Instant), Instant now) const;
+  // As a list: those that the parameters limit and cursor of the request ask for.
+  void send_list(const Call& call, Items items);
+  Items each_server(Instant now) const;
   Logic::Told answer_with_server(const Call& call);
   void send_pieces(const Call& call, Source source);
   void write_pieces(const std::shared_ptr<net::Stream>& stream, Source source);
@@ -216,6 +249,7 @@ class Api {
   Post post_;
   std::string url_;
   std::shared_ptr<HttpTimes> http_times_ = std::make_shared<HttpTimes>();  // with requests that outlive this object
+  std::shared_ptr<RequestLog> log_ = std::make_shared<RequestLog>(Instant(), false);
   std::vector<Route> routes_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader

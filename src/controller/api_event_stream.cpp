@@ -96,7 +96,7 @@ void Api::read_for(Watchers watchers, std::int64_t seen, Instant now) {
         if (!rows.ok()) return rows.error();
         Events events{"", seen, rows->size() < events_per_read};
         for (const store::EventRow& row : *rows) {
-          events.text += frame("event", row.seq, event_view(row));
+          events.text += frame("event", row.seq, wire::to_value(event_view(row)));
           events.last = row.seq;
         }
         return events;

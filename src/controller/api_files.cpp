@@ -12,8 +12,6 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
-
 // "output/my model" with each name percent-encoded.
 std::string encoded_path(const std::string& path) {
   std::string text;
@@ -25,21 +23,21 @@ std::string encoded_path(const std::string& path) {
   return text;
 }
 
-json::object file_item(const wire::LeftFile& file, const std::string& folder) {
+answers::LeftFile file_item(const wire::LeftFile& file, const std::string& folder) {
   const std::string name = net::percent_decode(file.name, false);
-  return {{"name", wire::is_utf8(name) ? name : file.name},
-          {"path", folder.empty() ? file.name : folder + "/" + file.name},
-          {"kind", file.kind},
-          {"bytes", file.kind == "file" ? json::value(file.bytes) : json::value(nullptr)},
-          {"changed_at", rfc3339(file.changed_us)}};
+  return {wire::is_utf8(name) ? name : file.name,
+          folder.empty() ? file.name : folder + "/" + file.name,
+          file.kind,
+          file.kind == "file" ? std::optional(file.bytes) : std::nullopt,
+          {file.changed_us}};
 }
 
-Result<json::object> folder_view(const std::string& path, const LogPiece& piece) {
+Result<answers::LeftFiles> folder_view(const std::string& path, const LogPiece& piece) {
   const auto files = wire::read_json<std::vector<wire::LeftFile>>(piece.bytes, wire::Unknown::ignore);
   if (!files.ok()) return files.error();
-  json::array items;
+  std::vector<answers::LeftFile> items;
   for (const wire::LeftFile& file : *files) items.push_back(file_item(file, path));
-  return json::object{{"path", path}, {"kind", "folder"}, {"items", std::move(items)}, {"total", piece.size}};
+  return answers::LeftFiles{path, "folder", std::move(items), piece.size, {}};
 }
 
 }  // namespace
@@ -80,8 +78,7 @@ void Api::send_files(const Call& call, const JobEntry& entry) {
       const auto view = folder_view(*output.path, *piece);
       return view.ok() ? call.send(200, *view) : call.fail(view.error());
     }
-    if (only_looks)
-      return call.send(200, json::object{{"path", *output.path}, {"kind", "file"}, {"bytes", piece->size}});
+    if (only_looks) return call.send(200, answers::LeftFiles{*output.path, "file", {}, {}, piece->size});
     send_range(call, output, from, -1);
   });
 }

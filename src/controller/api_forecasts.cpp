@@ -6,6 +6,7 @@
 #include "controller/api.h"
 #include "controller/estimate_views.h"
 #include "controller/policy_views.h"
+#include "controller/requests.h"
 #include "controller/tried_policies.h"
 #include "wire/json.h"
 
@@ -13,17 +14,6 @@ namespace sl::controller {
 namespace {
 
 namespace json = boost::json;
-
-struct TriedPolicy {
-  std::string name;
-  std::optional<std::map<std::string, json::value>> parameters;
-  std::optional<std::string> source;
-};
-BOOST_DESCRIBE_STRUCT(TriedPolicy, (), (name, parameters, source))
-struct TryBody {
-  std::vector<TriedPolicy> policies;
-};
-BOOST_DESCRIBE_STRUCT(TryBody, (), (policies))
 
 Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
   constexpr std::size_t most = 4;
@@ -35,7 +25,7 @@ Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
         .hint("schedulearn policy try fifo srtf")
         .at("/policies");
   std::vector<PolicyChange> changes;
-  for (const TriedPolicy& tried : body->policies) {
+  for (const PolicyBody& tried : body->policies) {
     PolicyChange& change = changes.emplace_back(PolicyChange{.name = tried.name});
     if (tried.parameters) {
       for (const auto& [name, value] : *tried.parameters) change.parameters.emplace_back(name, parameter_text(value));
@@ -63,9 +53,7 @@ void Api::list_estimates(Call call) {
 }
 
 void Api::try_policies(Call call) {
-  const auto type = call.request.header("content-type");
-  if (!type || !type->starts_with("application/json"))
-    return call.fail(invalid("media-type", "what to try is JSON: Content-Type: application/json"));
+  if (const Status json = expect_json(call, "what to try"); !json.ok()) return call.fail(json.error());
   auto changes = changes_in(call.request.body);
   if (!changes.ok()) return call.fail(changes.error());
   try_on_present(forecasts_, std::move(*changes), call.now, [call](const Result<TriedPolicies>& tried) {

@@ -8,11 +8,7 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
-
-json::object effect_view(const Effect& effect) {
-  return {{"text", effect.text}, {"cost_s", effect.cost_s ? json::value(*effect.cost_s) : json::value(nullptr)}};
-}
+answers::Effect effect_view(const Effect& effect) { return {effect.text, effect.cost_s}; }
 
 }  // namespace
 
@@ -26,16 +22,13 @@ void Api::intervene(Call call) {
     const Result<Effect> effect = logic_.preview(job, wanted);
     if (asked.request.parameter("dry_run") == "true") {
       if (!effect.ok()) return asked.fail(effect.error());
-      return asked.send(200,
-                        json::object{{"id", job.value}, {"name", entry.row.name}, {"effect", effect_view(*effect)}});
+      return asked.send(200, answers::Preview{job.value, entry.row.name, effect_view(*effect)});
     }
-    const json::object view = effect.ok() ? effect_view(*effect) : json::object();
+    const auto view = effect.ok() ? std::optional(effect_view(*effect)) : std::nullopt;
     logic_.intervene(job, wanted, asked.user(), asked.now, [this, asked, view](const Result<JobId>& done) {
       if (!done.ok()) return asked.fail(done.error());
       with_job(asked, *done, [this, view](const Call& again, const JobEntry& now) {
-        json::object document = job_view(logic_, now, clock_(), again.may_see(now));
-        document["effect"] = view;
-        again.send(202, document);
+        again.send(202, answers::ChangedJob{job_view(logic_, now, clock_(), again.may_see(now)), view});
       });
     });
   });
@@ -52,9 +45,7 @@ void Api::retry_job(Call call) {
     spec->hold = false;
     const std::string body = std::to_string(entry.row.id);
     if (asked.request.parameter("dry_run") == "true") {
-      const json::object view = {{"id", entry.row.id},
-                                 {"name", entry.row.name},
-                                 {"effect", effect_view({"is submitted again as a new job", {}})}};
+      const answers::Preview view{entry.row.id, entry.row.name, {"is submitted again as a new job", {}}};
       return with_past_states(*spec, {}, [this, asked, view, spec = *spec](const Result<PastStates>& past) {
         const Status checked = past.ok() ? logic_.check(spec, *past) : Status(past.error());
         checked.ok() ? asked.send(200, view) : asked.fail(checked.error());

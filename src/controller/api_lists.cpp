@@ -37,6 +37,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t items_per_piece = 200;
+constexpr std::int64_t list_items_max = 100'000;
 constexpr std::size_t visits_per_piece = 100 * items_per_piece;
 constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
 
@@ -124,6 +125,28 @@ void Api::send_each(const Call& call, Items items) {
     if (is_last) *text += items.ending;
     then(Piece{std::exchange(*text, {}), is_last});
   });
+}
+
+Result<std::optional<std::int64_t>> Api::Call::cursor() const {
+  const auto text = request.parameter("cursor");
+  if (!text) return std::optional<std::int64_t>();
+  const auto position = parse_cursor(request.path, *text);
+  return position.ok() ? Result<std::optional<std::int64_t>>(*position) : position.error();
+}
+
+void Api::send_list(const Call& call, Items items) {
+  const auto limit = call.number("limit", list_items_max, 1, list_items_max);
+  const auto cursor = call.cursor();
+  if (!limit.ok()) return call.fail(limit.error());
+  if (!cursor.ok()) return call.fail(cursor.error());
+  const std::size_t total = items.count, first = std::min(static_cast<std::size_t>(cursor->value_or(0)), total);
+  items.count = std::min(static_cast<std::size_t>(*limit), total - first);
+  items.text_of = [first, text_of = std::move(items.text_of)](std::size_t i) { return text_of(first + i); };
+  const std::size_t end = first + items.count;
+  const json::value next = end < total ? json::value(call.next_cursor(static_cast<std::int64_t>(end))) : json::value();
+  items.opening = list_opening();
+  items.ending = list_ending(total, next);
+  send_each(call, std::move(items));
 }
 
 // ---- jobs ----
@@ -217,18 +240,20 @@ void Api::send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,
 }
 
 void Api::list_jobs(Call call) {
-  const auto limit = call.number("limit", 100, 1, 100'000);
-  const auto cursor = call.number("cursor", newest.value, 0, newest.value);
+  const auto limit = call.number("limit", 100, 1, list_items_max);
+  const auto before = call.number("before", newest.value, 1, newest.value);
+  const auto cursor = call.cursor();
   auto filter = parse_filter(call.request);
   auto fields = JobFields::parse(call.request.parameter("fields").value_or(""));
   if (!limit.ok()) return call.fail(limit.error());
+  if (!before.ok()) return call.fail(before.error());
   if (!cursor.ok()) return call.fail(cursor.error());
   if (!filter.ok()) return call.fail(filter.error());
   if (!fields.ok()) return call.fail(fields.error());
   auto pages = std::make_shared<JobPages>();
   pages->filter = std::move(*filter);
   pages->limit = static_cast<std::size_t>(*limit);
-  if (*cursor > 0) pages->before = pages->last = JobId(*cursor);
+  pages->before = pages->last = JobId(std::min(*before, cursor->value_or(newest.value)));
   pages->text = list_opening();
   const auto line = std::make_shared<Line>(logic_, call.now);
   pages->now_text = [this, call, line, fields = *fields](const JobEntry& entry) {
@@ -239,8 +264,8 @@ void Api::list_jobs(Call call) {
   };
   count_jobs(logic_.book(), history_, pages->filter, [this, call, pages](const Result<std::int64_t>& total) {
     if (!total.ok()) return call.fail(total.error());
-    send_jobs(call, pages, [total = *total](const JobPages& list, bool is_cut) {
-      const json::value next = is_cut ? json::value(std::to_string(list.last.value)) : json::value(nullptr);
+    send_jobs(call, pages, [call, total = *total](const JobPages& list, bool is_cut) {
+      const json::value next = is_cut ? json::value(call.next_cursor(list.last.value)) : json::value(nullptr);
       return list_ending(total, next);
     });
   });
@@ -250,7 +275,9 @@ void Api::list_jobs(Call call) {
 void Api::legacy_list(Call call) {
   auto pages = std::make_shared<JobPages>();
   pages->text = "[";
-  pages->now_text = pages->past_text = [](const JobEntry& entry) { return wire::json_text(legacy_job_view(entry)); };
+  pages->now_text = pages->past_text = [](const JobEntry& entry) {
+    return wire::json_text(wire::to_value(original_job_view(entry)));
+  };
   send_jobs(call, pages, [](const JobPages&, bool) { return "]\n"; });
 }
 
@@ -259,16 +286,11 @@ void Api::get_queue(Call call) {
   for (const JobIndex index : logic_.core().queue_order(call.now)) jobs.push_back(logic_.core().job(index).request.id);
   const std::size_t count = jobs.size();
   const auto line = std::make_shared<Line>(logic_, call.now);
-  send_each(call, {.count = count,
-                   .per_piece = items_per_piece,
-                   .text_of =
-                       [this, call, line, jobs = std::move(jobs)](std::size_t i) {
-                         // gone: more jobs have ended since than stay in memory
-                         const JobEntry* entry = logic_.book().find(jobs[i]);
-                         return entry ? job_text(logic_, *entry, call.now, call.may_see(*entry), line.get()) : "null";
-                       },
-                   .opening = list_opening(),
-                   .ending = list_ending(count)});
+  send_list(call, {.count = count, .text_of = [this, call, line, jobs = std::move(jobs)](std::size_t i) {
+                     // gone: more jobs have ended since than stay in memory
+                     const JobEntry* entry = logic_.book().find(jobs[i]);
+                     return entry ? job_text(logic_, *entry, call.now, call.may_see(*entry), line.get()) : "null";
+                   }});
 }
 
 // ---- servers ----
@@ -279,34 +301,26 @@ namespace {
 constexpr std::size_t servers_per_piece = 20;
 
 std::string server_text(const Logic& logic, ServerIndex index, Instant now) {
-  return wire::json_text(server_view(logic, logic.core().servers()[index], index, now));
-}
-
-std::string gpu_text(const Logic& logic, ServerIndex index, Instant) {
-  const Server& server = logic.core().servers()[index];
-  std::string text;
-  for (int gpu = 0; gpu < server.description.gpus; ++gpu)
-    text += (gpu > 0 ? "," : "") + wire::json_text(gpu_view(logic, server, index, gpu));
-  return text;
+  return wire::json_text(wire::to_value(server_view(logic, logic.core().servers()[index], index, now)));
 }
 
 }  // namespace
 
-Api::Items Api::each_server(std::string (*text_of)(const Logic&, ServerIndex, Instant), Instant now) const {
+Api::Items Api::each_server(Instant now) const {
   std::vector<ServerIndex> servers;
   for_each_server(logic_.core(), [&](const Server&, ServerIndex index) { servers.push_back(index); });
   return {.count = servers.size(), .per_piece = servers_per_piece, .text_of = [=, this](std::size_t i) {
-            return text_of(logic_, servers[i], now);
+            return server_text(logic_, servers[i], now);
           }};
 }
 
 void Api::get_cluster(Call call) {
-  Items servers = each_server(server_text, call.now);
-  json::object view = cluster_view(logic_, call.now);
-  view["url"] = url_;
-  const auto& bytes = retention_.bytes_used();
-  view["history"] = json::object{{"bytes", bytes ? json::value(*bytes) : json::value(nullptr)},
-                                 {"keep", wire::to_value(retention_.rule())}};
+  Items servers = each_server(call.now);
+  answers::Cluster cluster = cluster_view(logic_, call.now);
+  cluster.url = url_;
+  cluster.history = {retention_.bytes_used(), retention_.rule()};
+  json::value view = wire::to_value(cluster);
+  view.get_object().erase("servers");  // each is added when it is its turn
   servers.opening = wire::json_text(view);
   servers.opening.back() = ',';
   servers.opening += "\"servers\":[";
@@ -314,20 +328,18 @@ void Api::get_cluster(Call call) {
   send_each(call, std::move(servers));
 }
 
-void Api::list_servers(Call call) {
-  Items servers = each_server(server_text, call.now);
-  servers.opening = list_opening();
-  servers.ending = list_ending(servers.count);
-  send_each(call, std::move(servers));
-}
+void Api::list_servers(Call call) { send_list(call, each_server(call.now)); }
 
 void Api::list_gpus(Call call) {
-  std::int64_t total = 0;
-  for (const Server& server : logic_.core().servers()) total += server.description.gpus;
-  Items gpus = each_server(gpu_text, call.now);
-  gpus.opening = list_opening();
-  gpus.ending = list_ending(total);
-  send_each(call, std::move(gpus));
+  std::vector<std::pair<ServerIndex, int>> gpus;
+  for_each_server(logic_.core(), [&](const Server& server, ServerIndex index) {
+    for (int gpu = 0; gpu < server.description.gpus; ++gpu) gpus.emplace_back(index, gpu);
+  });
+  send_list(call, {.count = gpus.size(), .text_of = [this, gpus](std::size_t i) {
+                     const auto& [index, gpu] = gpus[i];
+                     const Server& server = logic_.core().servers()[index];
+                     return wire::json_text(wire::to_value(gpu_view(logic_, server, index, gpu)));
+                   }});
 }
 
 }  // namespace sl::controller

@@ -2,6 +2,7 @@
 #include "controller/api.h"
 #include "controller/views.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
@@ -17,10 +18,9 @@ boost::json::object profile_view(const ProfileBook::Entry& entry) {
 void Api::get_costs(Call call) { call.send(wire::write_json(logic_.profiles().costs().all())); }
 
 void Api::list_profiles(Call call) {
-  ListText items;
-  for (const auto& [family, entry] : logic_.profiles().all()) items.add(profile_view(entry));
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  std::vector<std::string> texts;
+  for (const auto& [family, entry] : logic_.profiles().all()) texts.push_back(wire::json_text(profile_view(entry)));
+  send_list(call, {.count = texts.size(), .text_of = [texts](std::size_t i) { return texts[i]; }});
 }
 
 void Api::get_profile(Call call) {
@@ -32,9 +32,7 @@ void Api::get_profile(Call call) {
 }
 
 void Api::put_profile(Call call) {
-  const auto type = call.request.header("content-type");
-  if (!type || !type->starts_with("application/json"))
-    return call.fail(invalid("media-type", "a profile is JSON: Content-Type: application/json"));
+  if (const Status json = expect_json(call, "a profile"); !json.ok()) return call.fail(json.error());
   auto profile = wire::parse_profile(call.request.body);
   if (!profile.ok()) return call.fail(profile.error());
   const std::string text = wire::profile_text(*profile);
@@ -44,7 +42,7 @@ void Api::put_profile(Call call) {
 
 void Api::remove_profile(Call call) {
   logic_.remove_profile(call.captured.front(), call.now, [call](const Status& status) {
-    status.ok() ? call.send(200, boost::json::object{{"family", call.captured.front()}}) : call.fail(status.error());
+    status.ok() ? call.send(200, answers::RemovedProfile{call.captured.front()}) : call.fail(status.error());
   });
 }
 

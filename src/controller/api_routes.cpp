@@ -3,11 +3,14 @@
 #include <chrono>
 #include <limits>
 
-#include "base/suggest.h"
 #include "base/whole_number.h"
+#include "controller/answers.h"
 #include "controller/api.h"
-#include "controller/views.h"
+#include "controller/requests.h"
+#include "policies/catalogue.h"
 #include "wire/error.h"
+#include "wire/json_text.h"
+#include "wire/request_schemas.h"
 
 namespace sl::controller {
 namespace {
@@ -40,123 +43,305 @@ bool matches(const std::vector<std::string>& pattern, const std::vector<std::str
   return true;
 }
 
-// Notes how long it took until the answer began.
-class TimedReply : public net::Reply {
+// Notes how long it took until the answer began, gives the answer the request's id, and logs both.
+class NotedReply : public net::Reply {
  public:
-  TimedReply(std::shared_ptr<net::Reply> reply, std::shared_ptr<HttpTimes> times, std::string method)
-      : reply_(std::move(reply)), times_(std::move(times)), method_(std::move(method)) {}
+  struct Notes {
+    std::shared_ptr<HttpTimes> times;
+    std::shared_ptr<RequestLog> log;
+    std::string id, user, method, path;
+    Instant at;
+  };
+  NotedReply(std::shared_ptr<net::Reply> reply, Notes notes) : reply_(std::move(reply)), notes_(std::move(notes)) {}
   void send(net::Response response) override {
-    note(response.status);
+    note(response);
     reply_->send(std::move(response));
   }
   std::shared_ptr<net::Stream> stream(net::Response head) override {
-    note(head.status);
+    note(head);
     return reply_->stream(std::move(head));
   }
 
  private:
-  void note(int status) {
+  void note(net::Response& response) {
     const auto passed = std::chrono::steady_clock::now() - begin_;
-    times_->observe(method_, status, Duration{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()});
+    const Duration took{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()};
+    notes_.times->observe(notes_.method, response.status, took);
+    notes_.log->write({notes_.at, notes_.id, notes_.user, notes_.method, notes_.path, response, took});
+    if (!notes_.id.empty()) response.headers.emplace_back("X-Request-Id", notes_.id);
   }
   std::shared_ptr<net::Reply> reply_;
-  std::shared_ptr<HttpTimes> times_;
-  std::string method_;
+  Notes notes_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
 
-void Api::add_routes() {
-  const auto add = [this](const char* method, const char* path, const char* summary, Action action,
-                          std::vector<std::string> parameters = {}) {
-    routes_.push_back({method, path, summary, std::move(parameters), action, parts_of(path)});
-  };
-  add("GET", "/healthz", "whether the controller is alive; needs no identity", &Api::healthz);
-  add("GET", "/readyz", "whether submissions are accepted", &Api::healthz);
-  add("GET", "/metrics", "figures for Prometheus", &Api::metrics);
-  add("GET", "/api/v1", "this list", &Api::list_routes);
-  add("GET", "/api/v1/jobs", "jobs, newest first", &Api::list_jobs,
-      {"state", "user", "q", "group", "fields", "limit", "cursor"});
-  add("POST", "/api/v1/jobs", "submit a job", &Api::create_job, {"dry_run"});
-  add("GET", "/api/v1/jobs/{id}", "one job", &Api::get_job, {"fresh_ms"});
-  add("PATCH", "/api/v1/jobs/{id}", "change its priority, GPUs, time limit, name, labels, or whether it is held",
-      &Api::edit_job);
-  add("POST", "/api/v1/jobs/{id}/cancel", "stop it, or take it out of the queue", &Api::cancel_job);
-  add("POST", "/api/v1/jobs/{id}/suspend",
-      "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed", &Api::intervene,
-      {"dry_run"});
-  add("POST", "/api/v1/jobs/{id}/resume", "put a held job back in the queue", &Api::intervene, {"dry_run"});
-  add("POST", "/api/v1/jobs/{id}/release", "resume, by its older name", &Api::intervene, {"dry_run"});
-  add("POST", "/api/v1/jobs/{id}/migrate", "move it to another server", &Api::intervene, {"dry_run"});
-  add("POST", "/api/v1/jobs/{id}/scale", "give it another number of GPUs", &Api::intervene, {"dry_run"});
-  add("POST", "/api/v1/jobs/{id}/retry", "submit a job that has ended again", &Api::retry_job, {"dry_run"});
-  add("GET", "/api/v1/jobs/{id}/explain", "why it waits or runs where it does", &Api::explain_job);
-  add("GET", "/api/v1/jobs/{id}/events", "what happened to it", &Api::job_events, {"since", "limit"});
-  add("GET", "/api/v1/jobs/{id}/logs", "its output", &Api::get_logs,
-      {"attempt", "rank", "offset", "limit", "tail", "tail_bytes"});
-  add("GET", "/api/v1/jobs/{id}/logs/stream", "its output as it is written", &Api::stream_logs,
-      {"attempt", "rank", "offset"});
-  add("GET", "/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
-      &Api::get_files, {"path", "attempt", "rank", "offset", "look"});
-  add("GET", "/api/v1/queue", "the jobs that wait, in the policy's order", &Api::get_queue);
-  add("GET", "/api/v1/cluster", "a summary of the cluster", &Api::get_cluster);
-  add("GET", "/api/v1/gpus", "every GPU", &Api::list_gpus);
-  add("GET", "/api/v1/servers", "every server", &Api::list_servers);
-  add("GET", "/api/v1/servers/{name}", "one server", &Api::get_server);
-  add("DELETE", "/api/v1/servers/{name}", "take a server that is down out of the cluster", &Api::remove_server);
-  add("POST", "/api/v1/servers/{name}/lost", "declare a server dead", &Api::declare_server_lost);
-  add("POST", "/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there", &Api::drain_server,
-      {"migrate", "deadline", "reason", "dry_run"});
-  add("POST", "/api/v1/servers/{name}/undrain", "put it back into service", &Api::undrain_server);
-  add("POST", "/api/v1/servers/{name}/release", "end a server's quarantine", &Api::release_server);
-  add("GET", "/api/v1/policies", "all policies", &Api::list_policies);
-  add("GET", "/api/v1/policies/{name}", "one of them", &Api::describe_policy);
-  add("GET", "/api/v1/policy", "the current policy", &Api::get_policy);
-  add("PUT", "/api/v1/policy", "choose another", &Api::put_policy);
-  add("GET", "/api/v1/policy/history", "earlier policies and since when they applied", &Api::policy_history);
-  add("POST", "/api/v1/policy/try", "continue other policies from the present, to compare", &Api::try_policies);
-  add("POST", "/api/v1/policy/undo", "go back to the previous policy", &Api::undo_policy);
-  add("GET", "/api/v1/costs", "what interruptions of trainings have cost, by family", &Api::get_costs);
-  add("GET", "/api/v1/profiles", "the stored profiles of trainings", &Api::list_profiles);
-  add("POST", "/api/v1/profiles", "store a profile", &Api::put_profile);
-  add("GET", "/api/v1/profiles/{family}", "one profile", &Api::get_profile);
-  add("DELETE", "/api/v1/profiles/{family}", "delete a profile", &Api::remove_profile);
-  add("GET", "/api/v1/estimates", "how often the ranges held that were shown", &Api::list_estimates);
-  add("GET", "/api/v1/whoami", "as whom this request counts", &Api::who_am_i);
-  add("POST", "/api/v1/sessions", "sign a browser in", &Api::begin_session);
-  add("DELETE", "/api/v1/sessions", "sign it out", &Api::end_session);
-  add("POST", "/api/v1/sessions/link", "a code that signs a browser in once", &Api::make_link);
-  add("GET", "/api/v1/secrets", "the names of your secrets", &Api::list_secrets);
-  add("PUT", "/api/v1/secrets/{name}", "store one; the body is its value", &Api::put_secret);
-  add("DELETE", "/api/v1/secrets/{name}", "remove one", &Api::remove_secret);
-  add("GET", "/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
-      &Api::describe_snapshots);
-  add("GET", "/api/v1/snapshots/{id}", "whether a snapshot is here", &Api::get_snapshot);
-  add("PUT", "/api/v1/snapshots/{id}", "send a piece of one, named by the SHA-256 of the whole", &Api::put_snapshot,
-      {"offset", "size"});
-  add("GET", "/api/v1/events", "what happened", &Api::list_events, {"since", "limit"});
-  add("GET", "/api/v1/events/stream", "what happens, as it happens", &Api::stream_events, {"since"});
-  add("POST", "/jobs", "submit a job (original API)", &Api::legacy_create);
-  add("GET", "/jobs", "all jobs (original API)", &Api::legacy_list);
-  add("GET", "/jobs/{id}", "one job (original API)", &Api::legacy_get);
-  add("PUT", "/algorithm/{name}", "choose a policy (original API)", &Api::legacy_algorithm);
+namespace {
+
+RouteInfo get(const char* path, const char* summary, DocumentInfo answer, std::vector<std::string> parameters = {}) {
+  return {.method = "GET",
+          .path = path,
+          .summary = summary,
+          .parameters = std::move(parameters),
+          .answer = std::move(answer)};
 }
 
-void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply) {
-  auto timed = std::make_shared<TimedReply>(std::move(reply), http_times_, request.method);
-  Call call{std::move(request), std::move(identity), std::move(timed), {}, clock_()};
+// A change, which answers 202 with the job.
+RouteInfo job_change(const char* path, const char* summary, DocumentInfo body = {}) {
+  return {.method = "POST",
+          .path = path,
+          .summary = summary,
+          .parameters = {"dry_run"},
+          .body = std::move(body),
+          .body_may_be_empty = true,
+          .status = 202,
+          .answer = answer<answers::ChangedJob>("ChangedJob"),
+          .preview = answer<answers::Preview>("Preview")};
+}
+
+RouteInfo server_change(const char* path, const char* summary) {
+  return {.method = "POST", .path = path, .summary = summary, .answer = answer<answers::Server>("Server")};
+}
+
+RouteInfo stream(RouteInfo route, const char* content_type) {
+  route.content_type = content_type;
+  return route;
+}
+
+RouteInfo heeding(RouteInfo route, std::vector<std::string> headers) {
+  route.headers = std::move(headers);
+  return route;
+}
+
+DocumentInfo job_body() { return {"JobFile", wire::job_schema}; }
+
+// Jobs as in JobFile.
+DocumentInfo batch_body() {
+  return {"JobBatch", [] {
+            const json::object job{{"$ref", "#/components/schemas/JobFile"}};
+            return json::object{{"type", "object"},
+                                {"required", json::array{"jobs"}},
+                                {"additionalProperties", false},
+                                {"properties", json::object{{"jobs", wire::detail::list_of(job)}}}};
+          }};
+}
+
+DocumentInfo intervention(const char* name, const char* verb) {
+  return {name, [verb] { return wire::intervention_schema(verb); }};
+}
+
+RouteInfo submission(const char* path, const char* summary, DocumentInfo body, DocumentInfo answer) {
+  return {.method = "POST",
+          .path = path,
+          .summary = summary,
+          .headers = {"Idempotency-Key"},
+          .body = std::move(body),
+          .status = 201,
+          .answer = std::move(answer)};
+}
+
+}  // namespace
+
+void Api::add_routes() {
+  using namespace answers;
+  const auto add = [this](Action action, RouteInfo route) {
+    std::vector<std::string> parts = parts_of(route.path);
+    routes_.push_back({std::move(route), action, std::move(parts)});
+  };
+  const DocumentInfo job = answer<Job>("Job"), server = answer<answers::Server>("Server");
+  add(&Api::healthz, get("/healthz", "whether the controller is alive; needs no identity", answer<Health>("Health")));
+  add(&Api::healthz, get("/readyz", "whether submissions are accepted", answer<Health>("Health")));
+  add(&Api::metrics, stream(get("/metrics", "figures for Prometheus", {}), "text/plain"));
+  add(&Api::list_routes, get("/api/v1", "this list", list_of<Operation>("Operation"), {"limit", "cursor"}));
+  add(&Api::get_openapi,
+      get("/api/v1/openapi.json", "this API as an OpenAPI document", answer<wire::Object>("OpenApi")));
+  add(&Api::get_docs, stream(get("/api/docs", "this API for people", {}), "text/html"));
+  add(&Api::get_docs_style, stream(get("/api/docs/style.css", "how that looks", {}), "text/css"));
+
+  add(&Api::list_jobs, get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
+                           {"state", "user", "q", "group", "fields", "before", "limit", "cursor"}));
+  RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
+  submit.parameters = {"dry_run"};
+  submit.preview = answer<CheckedJob>("CheckedJob");
+  add(&Api::create_job, std::move(submit));
+  add(&Api::create_jobs,
+      submission("/api/v1/jobs/batch", "submit several jobs, all or none", batch_body(), list_of<Job>("Job")));
+  add(&Api::get_job, get("/api/v1/jobs/{id}", "one job", answer<JobDetails>("JobDetails"), {"fresh_ms"}));
+  add(&Api::edit_job, {.method = "PATCH",
+                       .path = "/api/v1/jobs/{id}",
+                       .summary = "change its priority, GPUs, time limit, name, labels, or whether it is held",
+                       .headers = {"If-Match"},
+                       .body = {"JobChange", wire::job_change_schema},
+                       .status = 202,
+                       .answer = job});
+  add(&Api::cancel_job, {.method = "POST",
+                         .path = "/api/v1/jobs/{id}/cancel",
+                         .summary = "stop it, or take it out of the queue",
+                         .status = 202,
+                         .answer = job});
+  add(&Api::intervene, job_change("/api/v1/jobs/{id}/suspend",
+                                  "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed",
+                                  intervention("Suspension", "suspend")));
+  add(&Api::intervene,
+      job_change("/api/v1/jobs/{id}/resume", "put a held job back in the queue", intervention("Resumption", "resume")));
+  add(&Api::intervene,
+      job_change("/api/v1/jobs/{id}/release", "resume, by its older name", intervention("Resumption", "resume")));
+  add(&Api::intervene,
+      job_change("/api/v1/jobs/{id}/migrate", "move it to another server", intervention("Migration", "migrate")));
+  RouteInfo scale =
+      job_change("/api/v1/jobs/{id}/scale", "give it another number of GPUs", intervention("Scale", "scale"));
+  scale.body_may_be_empty = false;
+  add(&Api::intervene, std::move(scale));
+  RouteInfo retry = submission("/api/v1/jobs/{id}/retry", "submit a job that has ended again", {}, job);
+  retry.parameters = {"dry_run"};
+  retry.preview = answer<Preview>("Preview");
+  add(&Api::retry_job, std::move(retry));
+  add(&Api::explain_job,
+      get("/api/v1/jobs/{id}/explain", "why it waits or runs where it does", answer<Explanation>("Explanation")));
+  add(&Api::job_events,
+      get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"), {"since", "limit", "cursor"}));
+  add(&Api::get_logs, heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
+                                         {"attempt", "rank", "offset", "limit", "tail", "tail_bytes"}),
+                                     "text/plain"),
+                              {"Range"}));
+  add(&Api::stream_logs, heeding(stream(get("/api/v1/jobs/{id}/logs/stream", "its output as it is written", {},
+                                            {"attempt", "rank", "offset"}),
+                                        "text/event-stream"),
+                                 {"Last-Event-ID"}));
+  add(&Api::get_files, get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
+                           answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
+
+  add(&Api::get_queue, get("/api/v1/queue", "the jobs that wait, in the policy's order",
+                           list_of<std::optional<Job>>("QueuedJob"), {"limit", "cursor"}));
+  add(&Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
+  add(&Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
+  add(&Api::list_servers,
+      get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));
+  add(&Api::get_server, get("/api/v1/servers/{name}", "one server", server));
+  add(&Api::remove_server, {.method = "DELETE",
+                            .path = "/api/v1/servers/{name}",
+                            .summary = "take a server that is down out of the cluster",
+                            .answer = answer<RemovedServer>("RemovedServer")});
+  add(&Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
+  RouteInfo drain = server_change("/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there");
+  drain.parameters = {"migrate", "deadline", "reason", "dry_run"};
+  drain.preview = answer<DrainPreview>("DrainPreview");
+  add(&Api::drain_server, std::move(drain));
+  add(&Api::undrain_server, server_change("/api/v1/servers/{name}/undrain", "put it back into service"));
+  add(&Api::release_server, server_change("/api/v1/servers/{name}/release", "end a server's quarantine"));
+
+  add(&Api::list_policies,
+      get("/api/v1/policies", "all policies", list_of<PolicyDescription>("PolicyDescription"), {"limit", "cursor"}));
+  add(&Api::describe_policy,
+      get("/api/v1/policies/{name}", "one of them", answer<PolicyDescription>("PolicyDescription")));
+  add(&Api::get_policy, get("/api/v1/policy", "the current policy", answer<answers::Policy>("Policy")));
+  add(&Api::put_policy, {.method = "PUT",
+                         .path = "/api/v1/policy",
+                         .summary = "choose another",
+                         .headers = {"If-Match"},
+                         .body = request<PolicyBody>("PolicyChoice"),
+                         .answer = answer<ChosenPolicy>("ChosenPolicy")});
+  add(&Api::policy_history, get("/api/v1/policy/history", "earlier policies and since when they applied",
+                                list_of<EarlierPolicy>("EarlierPolicy"), {"limit", "cursor"}));
+  add(&Api::try_policies, {.method = "POST",
+                           .path = "/api/v1/policy/try",
+                           .summary = "continue other policies from the present, to compare",
+                           .body = request<TryBody>("PoliciesToTry"),
+                           .answer = answer<Tried>("TriedPolicies")});
+  add(&Api::undo_policy, {.method = "POST",
+                          .path = "/api/v1/policy/undo",
+                          .summary = "go back to the previous policy",
+                          .answer = answer<ChosenPolicy>("ChosenPolicy")});
+
+  add(&Api::get_costs, get("/api/v1/costs", "what interruptions of trainings have cost, by family",
+                           answer<wire::CostsDocument>("Costs")));
+  add(&Api::list_profiles, get("/api/v1/profiles", "the stored profiles of trainings",
+                               list_of<StoredProfile>("StoredProfile", wire::KeysOf::partial), {"limit", "cursor"}));
+  const DocumentInfo profile = answer<wire::TrainingProfile>("Profile", wire::KeysOf::partial);
+  add(&Api::put_profile, {.method = "POST",
+                          .path = "/api/v1/profiles",
+                          .summary = "store a profile",
+                          .body = request<wire::TrainingProfile>("NewProfile"),
+                          .answer = profile});
+  add(&Api::get_profile, get("/api/v1/profiles/{family}", "one profile", profile));
+  add(&Api::remove_profile, {.method = "DELETE",
+                             .path = "/api/v1/profiles/{family}",
+                             .summary = "delete a profile",
+                             .answer = answer<RemovedProfile>("RemovedProfile")});
+  add(&Api::list_estimates,
+      get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record")));
+
+  add(&Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
+  add(&Api::begin_session, {.method = "POST",
+                            .path = "/api/v1/sessions",
+                            .summary = "sign a browser in",
+                            .headers = {"X-Schedulearn-Code"},
+                            .status = 201,
+                            .answer = answer<answers::Session>("Session")});
+  add(&Api::end_session, {.method = "DELETE",
+                          .path = "/api/v1/sessions",
+                          .summary = "sign it out",
+                          .answer = answer<SignedOut>("SignedOut")});
+  add(&Api::make_link, {.method = "POST",
+                        .path = "/api/v1/sessions/link",
+                        .summary = "a code that signs a browser in once",
+                        .status = 201,
+                        .answer = answer<Link>("Link")});
+  add(&Api::list_secrets,
+      get("/api/v1/secrets", "the names of your secrets", list_of<Secret>("Secret"), {"limit", "cursor"}));
+  add(&Api::put_secret, {.method = "PUT",
+                         .path = "/api/v1/secrets/{name}",
+                         .summary = "store one; the body is its value",
+                         .answer = answer<Secret>("Secret")});
+  add(&Api::remove_secret, {.method = "DELETE",
+                            .path = "/api/v1/secrets/{name}",
+                            .summary = "remove one",
+                            .answer = answer<RemovedSecret>("RemovedSecret")});
+  add(&Api::describe_snapshots,
+      get("/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
+          answer<KeptSnapshots>("KeptSnapshots")));
+  add(&Api::get_snapshot,
+      get("/api/v1/snapshots/{id}", "whether a snapshot is here", answer<StoredSnapshot>("StoredSnapshot")));
+  add(&Api::put_snapshot, {.method = "PUT",
+                           .path = "/api/v1/snapshots/{id}",
+                           .summary = "send a piece of one, named by the SHA-256 of the whole",
+                           .parameters = {"offset", "size"},
+                           .answer = answer<StoredSnapshot>("StoredSnapshot")});
+  add(&Api::list_events, get("/api/v1/events", "what happened", list_of<Event>("Event"), {"since", "limit", "cursor"}));
+  add(&Api::stream_events,
+      heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
+              {"Last-Event-ID"}));
+
+  add(&Api::legacy_create,
+      submission("/jobs", "submit a job (original API)", job_body(), answer<CreatedOriginalJob>("CreatedOriginalJob")));
+  add(&Api::legacy_list, get("/jobs", "all jobs (original API)", answer<std::vector<OriginalJob>>("OriginalJobs")));
+  add(&Api::legacy_get, get("/jobs/{id}", "one job (original API)", answer<OriginalJob>("OriginalJob")));
+  add(&Api::legacy_algorithm, {.method = "PUT",
+                               .path = "/algorithm/{name}",
+                               .summary = "choose a policy (original API)",
+                               .answer = answer<Message>("Message")});
+}
+
+void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id) {
+  const Instant now = clock_();
+  auto noted = std::make_shared<NotedReply>(
+      std::move(reply),
+      NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
+  Call call{std::move(request), std::move(identity), std::move(noted), {}, now, std::move(request_id)};
   const std::vector<std::string> path = parts_of(call.request.path);
+  // "/api/v1/jobs/batch" is no job.
+  const bool is_literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.parts == path; });
   std::string allowed;
   for (const Route& route : routes_) {
-    if (!matches(route.parts, path, call.captured)) continue;
-    if (route.method != call.request.method) {
-      allowed += (allowed.empty() ? "" : ", ") + route.method;
+    if (is_literal ? route.parts != path : !matches(route.parts, path, call.captured)) continue;
+    if (route.info.method != call.request.method) {
+      allowed += (allowed.empty() ? "" : ", ") + route.info.method;
       continue;
     }
-    if (const Status known = check_parameters(route, call.request); !known.ok()) return call.fail(known.error());
+    if (const Status known = check_parameters(route.info, call.request); !known.ok()) return call.fail(known.error());
     const bool is_member =
-        route.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;
+        route.info.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;
     if (is_member) return resolve_member(std::move(call), route.action);
     return (this->*route.action)(std::move(call));
   }
@@ -164,34 +349,17 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
     return call.fail(not_found("no-such-path", "there is nothing at " + call.request.path).hint("see: GET /api/v1"));
   net::Response response = error_response(
       not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed),
-      call.request.path);
+      call.request.path, call.request_id);
   response.headers.emplace_back("Allow", allowed);
   call.reply->send(std::move(response));
 }
 
-Status Api::check_parameters(const Route& route, const net::Request& request) {
-  for (const auto& [name, value] : request.query) {
-    if (std::find(route.parameters.begin(), route.parameters.end(), name) != route.parameters.end()) continue;
-    Error error = invalid("unknown-parameter", "there is no query parameter " + name + " here");
-    const std::vector<std::string_view> known(route.parameters.begin(), route.parameters.end());
-    if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
-    std::string all;
-    for (const std::string& parameter : route.parameters) all += (all.empty() ? "" : ", ") + parameter;
-    error.notes.push_back(all.empty() ? "this path takes none" : "it takes: " + all);
-    return error;
-  }
-  return {};
-}
-
 void Api::list_routes(Call call) {
-  ListText items;
-  for (const Route& route : routes_)
-    items.add(json::object{{"method", route.method},
-                           {"path", route.path},
-                           {"summary", route.summary},
-                           {"parameters", json::array(route.parameters.begin(), route.parameters.end())}});
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+  send_list(call, {.count = routes_.size(), .text_of = [this](std::size_t i) {
+                     const RouteInfo& route = routes_[i].info;
+                     return wire::json_text(
+                         wire::to_value(answers::Operation{route.method, route.path, route.summary, route.parameters}));
+                   }});
 }
 
 Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,

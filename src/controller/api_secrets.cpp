@@ -1,11 +1,11 @@
 // What users have stored for their jobs. Nobody is told a value.
 #include "controller/api.h"
 #include "controller/views.h"
+#include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
-
-namespace json = boost::json;
 
 Error only_read() { return conflict("not-running", "secrets are kept by a running controller"); }
 
@@ -13,11 +13,10 @@ Error only_read() { return conflict("not-running", "secrets are kept by a runnin
 
 void Api::list_secrets(Call call) {
   if (!secrets_) return call.fail(only_read());
-  ListText items;
+  std::vector<std::string> texts;
   for (const SecretStore::Listed& secret : secrets_->list(call.user()))
-    items.add(json::object{{"name", secret.name}, {"changed_at", rfc3339(secret.changed_us)}});
-  const std::size_t total = items.count();
-  call.send(std::move(items).end(total));
+    texts.push_back(wire::json_text(wire::to_value(answers::Secret{secret.name, {secret.changed_us}})));
+  send_list(call, {.count = texts.size(), .text_of = [texts](std::size_t i) { return texts[i]; }});
 }
 
 // The disk is waited for elsewhere.
@@ -30,9 +29,7 @@ void Api::put_secret(Call call) {
         return stored.ok() ? Result<bool>(true) : Result<bool>(stored.error());
       },
       [call](const Result<bool>& stored) {
-        stored.ok()
-            ? call.send(200, json::object{{"name", call.captured.front()}, {"changed_at", rfc3339(call.now.us)}})
-            : call.fail(stored.error());
+        stored.ok() ? call.send(200, answers::Secret{call.captured.front(), {call.now.us}}) : call.fail(stored.error());
       });
 }
 
@@ -44,8 +41,7 @@ void Api::remove_secret(Call call) {
         return removed.ok() ? Result<bool>(true) : Result<bool>(removed.error());
       },
       [call](const Result<bool>& removed) {
-        removed.ok() ? call.send(200, json::object{{"name", call.captured.front()}, {"removed", true}})
-                     : call.fail(removed.error());
+        removed.ok() ? call.send(200, answers::RemovedSecret{call.captured.front()}) : call.fail(removed.error());
       });
 }
 

@@ -5,11 +5,7 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
-
-json::object identity_view(const Identity& identity) {
-  return {{"user", identity.user}, {"role", identity.is_admin ? "admin" : "user"}};
-}
+answers::Me identity_view(const Identity& identity) { return {identity.user, identity.is_admin ? "admin" : "user"}; }
 
 }  // namespace
 
@@ -22,17 +18,15 @@ void Api::begin_session(Call call) {
     return call.fail(denied("code-used", "this link has signed in a browser before").hint("schedulearn web --link"));
   const auto session = sessions_.begin(call.identity);
   if (!session.ok()) return call.fail(session.error());
-  json::object view = identity_view(call.identity);
-  view["key"] = session->key;
-  view["expires_at"] = rfc3339(session->expires.us);
-  net::Response response = json_response(201, view);
+  net::Response response = json_response(
+      201, wire::to_value(answers::Session{identity_view(call.identity), session->key, {session->expires.us}}));
   response.headers.emplace_back("Set-Cookie", session->cookie);
   response.headers.emplace_back("Cache-Control", "no-store");
   call.reply->send(std::move(response));
 }
 
 void Api::end_session(Call call) {
-  net::Response response = json_response(200, json::object{{"signed_out", true}});
+  net::Response response = json_response(200, wire::to_value(answers::SignedOut()));
   response.headers.emplace_back("Set-Cookie", sessions_.ending_cookie());
   call.reply->send(std::move(response));
 }
@@ -40,9 +34,8 @@ void Api::end_session(Call call) {
 void Api::make_link(Call call) {
   const auto code = sessions_.make_code(call.identity);
   if (!code.ok()) return call.fail(code.error());
-  net::Response response = json_response(201, json::object{{"code", code->text},
-                                                           {"fragment", "#sign-in=" + code->text},
-                                                           {"expires_at", rfc3339(code->expires.us)}});
+  const answers::Link link{code->text, "#sign-in=" + code->text, {code->expires.us}};
+  net::Response response = json_response(201, wire::to_value(link));
   response.headers.emplace_back("Cache-Control", "no-store");
   call.reply->send(std::move(response));
 }

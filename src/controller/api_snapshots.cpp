@@ -7,10 +7,8 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
-
-json::object snapshot_view(const std::string& id, std::int64_t bytes, std::int64_t size) {
-  return {{"id", id}, {"bytes", size}, {"bytes_here", bytes}};
+answers::StoredSnapshot snapshot_view(const std::string& id, std::int64_t here, std::int64_t size) {
+  return {id, size, here};
 }
 
 }  // namespace
@@ -18,10 +16,8 @@ json::object snapshot_view(const std::string& id, std::int64_t bytes, std::int64
 void Api::describe_snapshots(Call call) {
   snapshots_.look([this, call](const Result<Snapshots::Stored>& stored) {
     if (!stored.ok()) return call.fail(stored.error());
-    call.send(200, json::object{{"limit_bytes", snapshots_.bytes_max()},
-                                {"count", stored->count},
-                                {"bytes", stored->bytes},
-                                {"keep_s", retention_.rule().age_s}});
+    call.send(200, answers::KeptSnapshots{snapshots_.bytes_max(), static_cast<std::size_t>(stored->count),
+                                          stored->bytes, retention_.rule().age_s});
   });
 }
 

@@ -59,11 +59,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
             [this](auto work) { inbox_.put(std::move(work)); }),
         snapshots_({settings_.data_dir + "/snapshots", settings_.snapshot_bytes_max, settings_.keep.age_s}, *logic_,
                    *history_, [this] { return clock_.now(); }),
+        log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
             *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, secrets_.get(),
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
+    api_.log_to(log_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -186,19 +188,34 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (is_public(head)) return {};
     const auto identity = admission_.identify(head);
     if (identity.ok()) return {{}, true};
-    if (web::is_for_page(head) && admission_.check_place(head).ok()) return {};
-    return {error_response(identity.error(), head.path)};
+    if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
+    return {refusal(identity.error(), head)};
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
-    const auto identity = is_public(request) ? Identity{} : admission_.identify(request);
-    if (!identity.ok()) return reply->send(error_response(identity.error(), request.path));
-    inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply)]() mutable {
-      api_.handle(std::move(request), std::move(identity), std::move(reply));
+    const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());
+    const auto identity = is_open ? Identity{} : admission_.identify(request);
+    if (!identity.ok()) return reply->send(refusal(identity.error(), request));
+    std::string id = log_->id_of(request);
+    inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply),
+                id = std::move(id)]() mutable {
+      api_.handle(std::move(request), std::move(identity), std::move(reply), std::move(id));
     });
+  }
+  net::Response refusal(const Error& error, const net::Request& request) {
+    const std::string id = log_->id_of(request), nobody;
+    net::Response response = error_response(error, request.path, id);
+    response.headers.emplace_back("X-Request-Id", id);
+    log_->write({clock_.now(), id, nobody, request.method, request.path, response, Duration()});
+    return response;
   }
   // Being alive is no secret.
   static bool is_public(const net::Request& head) { return head.method == "GET" && head.path == "/healthz"; }
+  // Nor is what can be asked here, which depends on nothing but the version.
+  static bool is_description(const net::Request& head) {
+    return head.method == "GET" &&
+           (head.path == "/api/v1/openapi.json" || head.path == "/api/docs" || head.path == "/api/docs/style.css");
+  }
   net::Response on_protocol_error(int status, const std::string& detail) override {
     Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
                                 : invalid(status == 408   ? "request-timeout"
@@ -262,6 +279,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   AttemptSecrets attempt_secrets_;
   Forecasts forecasts_;
   Snapshots snapshots_;
+  std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;
   Api api_;
   Admission admission_;  // only the loop's thread uses it

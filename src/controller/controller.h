@@ -28,6 +28,7 @@ struct ControllerSettings {
   forecast::Continue continue_present = {};     // empty: no forecasts
   std::string record;                           // folder for recordings (recording.h); empty: none
   std::int64_t snapshot_bytes_max = 100 << 20;  // of the code that a job is submitted with
+  bool log_requests = false;                    // to standard error (request_log.h)
   wire::RetentionRule keep = {};                // of jobs that ended, with their events
 };
 

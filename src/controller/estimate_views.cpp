@@ -7,7 +7,6 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
 using forecast::Basis;
 using forecast::BasisKind;
 
@@ -75,37 +74,35 @@ std::string missing_text(const Logic& logic, const Job& job, const Prospects& pr
 
 }  // namespace
 
-json::value range_view(const std::optional<forecast::Range>& range, Instant now) {
-  if (!range) return nullptr;
-  const auto time = [now](Instant at) { return rfc3339(std::max(at, now).us); };
-  return json::object{{"p10", time(range->p10)}, {"p50", time(range->p50)}, {"p90", time(range->p90)}};
+std::optional<answers::Range> range_view(const std::optional<forecast::Range>& range, Instant now) {
+  if (!range) return std::nullopt;
+  const auto time = [now](Instant at) { return wire::Time{std::max(at, now).us}; };
+  return answers::Range{time(range->p10), time(range->p50), time(range->p90)};
 }
 
-json::value estimate_view(const Logic& logic, JobIndex index, Instant now) {
+std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex index, Instant now) {
   const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
   const Job& job = logic.core().job(index);
-  if (!prospects || is_finished(job.state)) return nullptr;
+  if (!prospects || is_finished(job.state)) return std::nullopt;
   const forecast::JobForecast* known = prospects->forecast.find(job.request.id);
   const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
-  json::object view;
-  view["start"] = waits && known ? range_view(known->start, now) : json::value(nullptr);
-  view["finish"] = known ? range_view(known->finish, now) : json::value(nullptr);
-  json::array basis;
-  if (known && known->basis.kind != BasisKind::none) basis.push_back(json::value(to_string(known->basis)));
-  if (waits && known && known->start) basis.push_back("queue");
-  view["basis"] = std::move(basis);
-  view["basis_text"] = known && known->finish ? json::value(basis_text(known->basis)) : json::value(nullptr);
-  view["confidence"] = known && known->finish ? confidence_of(known->basis) : "unknown";
+  answers::Estimate view;
+  if (waits && known) view.start = range_view(known->start, now);
+  if (known) view.finish = range_view(known->finish, now);
+  if (known && known->basis.kind != BasisKind::none) view.basis.emplace_back(to_string(known->basis));
+  if (waits && known && known->start) view.basis.emplace_back("queue");
+  if (known && known->finish) view.basis_text = basis_text(known->basis);
+  view.confidence = known && known->finish ? confidence_of(known->basis) : "unknown";
   const bool has_place = waits && known && known->server.valid() && known->server.value < prospects->servers.size();
-  view["server"] = has_place ? json::value(prospects->servers[known->server.value]) : json::value(nullptr);
+  if (has_place) view.server = prospects->servers[known->server.value];
   const bool is_missing = !known || !known->finish || (waits && !known->start);
-  view["text"] = is_missing ? json::value(missing_text(logic, job, *prospects, known)) : json::value(nullptr);
-  view["evaluated_at"] = rfc3339(prospects->forecast.at.us);
-  view["draws"] = prospects->forecast.draws;
+  if (is_missing) view.text = missing_text(logic, job, *prospects, known);
+  view.evaluated_at = {prospects->forecast.at.us};
+  view.draws = prospects->forecast.draws;
   return view;
 }
 
-json::array frees_view(const Logic& logic, ServerIndex server, Instant now) {
+std::vector<answers::Frees> frees_view(const Logic& logic, ServerIndex server, Instant now) {
   constexpr std::size_t most = 64;
   const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
   const Core& core = logic.core();
@@ -118,45 +115,32 @@ json::array frees_view(const Logic& logic, ServerIndex server, Instant now) {
       ++frees[{known && known->finish ? std::max(known->finish->p50, now) : Instant::never(), job}];
     });
   }
-  json::array views;
+  std::vector<answers::Frees> views;
   for (const auto& [when, count] : frees) {
     if (views.size() == most) break;
-    views.push_back(
-        json::object{{"job_id", when.second.value},
-                     {"gpus", count},
-                     {"at", when.first.is_never() ? json::value(nullptr) : json::value(rfc3339(when.first.us))}});
+    const auto at = when.first.is_never() ? std::nullopt : std::optional(wire::Time{when.first.us});
+    views.push_back({when.second.value, count, at});
   }
   return views;
 }
 
-json::object record_view(const Prospects& prospects) {
-  json::array items;
-  for (const forecast::HitRate& rate : prospects.record)
-    items.push_back(json::object{{"policy", rate.policy},
-                                 {"target", to_string(rate.target)},
-                                 {"horizon", to_string(rate.horizon)},
-                                 {"ranges", rate.ranges},
-                                 {"held", rate.held},
-                                 {"held_pct", 100.0 * static_cast<double>(rate.held) /
-                                                  static_cast<double>(std::max<std::size_t>(1, rate.ranges))},
-                                 {"early", rate.early},
-                                 {"late", rate.late},
-                                 {"width_s", rate.width_s}});
-  json::array corrections;
-  for (const auto& [name, correction] : prospects.corrections) {
-    if (correction.ranges == 0) continue;
-    corrections.push_back(
-        json::object{{"of", name}, {"low", correction.low}, {"high", correction.high}, {"ranges", correction.ranges}});
+answers::Record record_view(const Prospects& prospects) {
+  answers::Record record;
+  for (const forecast::HitRate& rate : prospects.record) {
+    const double held_pct =
+        100.0 * static_cast<double>(rate.held) / static_cast<double>(std::max<std::size_t>(1, rate.ranges));
+    record.items.push_back({rate.policy, to_string(rate.target), to_string(rate.horizon), rate.ranges, rate.held,
+                            held_pct, rate.early, rate.late, rate.width_s});
   }
-  const std::size_t total = items.size();
-  return {{"items", std::move(items)},
-          {"next_cursor", nullptr},
-          {"total", total},
-          {"open", prospects.open},
-          {"corrections", std::move(corrections)},
-          {"evaluated_at", rfc3339(prospects.forecast.at.us)},
-          {"draws", prospects.forecast.draws},
-          {"took_s", prospects.took.to_seconds()}};
+  for (const auto& [name, correction] : prospects.corrections) {
+    if (correction.ranges > 0) record.corrections.push_back({name, correction.low, correction.high, correction.ranges});
+  }
+  record.total = record.items.size();
+  record.open = prospects.open;
+  record.evaluated_at = {prospects.forecast.at.us};
+  record.draws = prospects.forecast.draws;
+  record.took_s = prospects.took.to_seconds();
+  return record;
 }
 
 }  // namespace sl::controller

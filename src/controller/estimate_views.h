@@ -1,23 +1,21 @@
-// What is expected of jobs, and how such expectations held, as JSON documents.
+// What is expected of jobs, and how such expectations held.
 #pragma once
-
-#include <boost/json.hpp>
 
 #include "controller/outlook.h"
 #include "controller/views.h"
 
 namespace sl::controller {
 
-// When an unfinished job starts and ends; null before the first forecast. If nothing is known, `text` says why and what
+// When an unfinished job starts and ends; nothing before the first forecast. If nothing is known, `text` says why and what
 // would give an estimate.
-boost::json::value estimate_view(const Logic& logic, JobIndex job, Instant now);
-boost::json::value range_view(const std::optional<forecast::Range>& range, Instant now);
+std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex job, Instant now);
+std::optional<answers::Range> range_view(const std::optional<forecast::Range>& range, Instant now);
 
 // The jobs that hold GPUs of a server, those that end first first: which job frees how many, and when about. Jobs whose end
 // is unknown come last.
-boost::json::array frees_view(const Logic& logic, ServerIndex server, Instant now);
+std::vector<answers::Frees> frees_view(const Logic& logic, ServerIndex server, Instant now);
 
 // The document of GET /estimates.
-boost::json::object record_view(const Prospects& prospects);
+answers::Record record_view(const Prospects& prospects);
 
 }  // namespace sl::controller

@@ -92,8 +92,8 @@ std::string move_text(const Core& core, const Job& job) {
 
 namespace {
 
-json::object server_verdict(const Logic& logic, const Server& server, ServerIndex index, const JobRequest& request,
-                            Instant now) {
+answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, ServerIndex index,
+                                      const JobRequest& request, Instant now) {
   const Core& core = logic.core();
   const Quarantine* quarantine = logic.health().find(server.description.name);
   const bool is_quarantined = server.state == ServerState::quarantined && quarantine;
@@ -101,38 +101,35 @@ json::object server_verdict(const Logic& logic, const Server& server, ServerInde
   const bool up = server.state == ServerState::up;
   const bool is_right = is_eligible(server, request);
   const bool fits = up && is_right && free_for(core.ledger().free(), core.servers(), request, index).count() >= needed;
-  return {{"server", server.description.name},
-          {"free", free},
-          {"needed", needed},
-          {"fits", fits},
-          {"frees", frees_view(logic, index, now)},
-          {"text", fits             ? "has room"
-                   : is_quarantined ? quarantine_text(*quarantine, now)
-                   : !up            ? to_string(server.state)
-                   : free < needed  ? fmt::format("{} short", needed - free)
-                   : is_right       ? "frozen jobs hold too much of the memory"
-                                    : "not what it asks for"}};
+  return {server.description.name,
+          free,
+          needed,
+          fits,
+          frees_view(logic, index, now),
+          fits             ? "has room"
+          : is_quarantined ? quarantine_text(*quarantine, now)
+          : !up            ? to_string(server.state)
+          : free < needed  ? fmt::format("{} short", needed - free)
+                           : "not what it asks for"};
 }
 
-json::object reservation_view(const Core& core, const Reservation& reservation) {
-  json::array on;
+answers::Kept reservation_view(const Core& core, const Reservation& reservation) {
+  answers::Kept kept{core.job(reservation.job).request.id.value, {reservation.at.us}, {}};
   for (const ServerCount& part : reservation.on)
-    on.push_back(json::object{{"server", core.servers()[part.server].description.name}, {"gpus", part.gpus}});
-  return {{"job_id", core.job(reservation.job).request.id.value},
-          {"at", rfc3339(reservation.at.us)},
-          {"on", std::move(on)}};
+    kept.on.push_back({core.servers()[part.server].description.name, part.gpus});
+  return kept;
 }
 
 // What is kept for this job and, if it waits behind others, for those.
-json::array reservations_view(const Core& core, JobIndex job, ReasonCode reason, Instant now) {
-  json::array views;
+std::vector<answers::Kept> reservations_view(const Core& core, JobIndex job, ReasonCode reason, Instant now) {
+  std::vector<answers::Kept> views;
   for (const Reservation& kept : core.reservations(now)) {
     if (kept.job == job || reason == ReasonCode::behind_others) views.push_back(reservation_view(core, kept));
   }
   return views;
 }
 
-void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::object& view) {
+void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::Explanation& view) {
   const Core& core = logic.core();
   const Job& job = core.job(index);
   const std::int64_t id = job.request.id.value;
@@ -142,27 +139,24 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, json::obje
   const ReasonCode reason = core.explain(index);
   const std::string text = reason_text(logic, job, reason, &line, now);
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
-  json::array reservations = reservations_view(core, index, reason, now);
   const bool held = job.on_hold || job.state == JobState::held;
-  view["verdict"] = !possible                                          ? "cannot_run"
-                    : held                                             ? "held"
-                    : own                                              ? "policy_decides"
-                    : position > 1 || reason == ReasonCode::dependency ? "will_run_after"
-                                                                       : "will_run";
+  view.verdict = !possible                                          ? "cannot_run"
+                 : held                                             ? "held"
+                 : own                                              ? "policy_decides"
+                 : position > 1 || reason == ReasonCode::dependency ? "will_run_after"
+                                                                    : "will_run";
   const std::int64_t waiting = job.group ? job.group->to_come.count() + job.group->in(JobState::pending) : 0;
-  view["summary"] = job.group
-                        ? fmt::format("{} of the {} members of group {} wait: {}", waiting, job.group->size, id, text)
-                        : fmt::format("job {} waits: {}", id, text);
-  view["reasons"] = json::array{json::object{{"code", to_string(reason)}, {"text", text}, {"blocking", true}}};
-  view["position"] = position == 0 ? json::value(nullptr) : json::value(position);
-  view["queue_length"] = line.length();
-  view["reservations"] = std::move(reservations);
-  json::array servers;
+  view.summary = job.group
+                     ? fmt::format("{} of the {} members of group {} wait: {}", waiting, job.group->size, id, text)
+                     : fmt::format("job {} waits: {}", id, text);
+  view.reasons = {{to_string(reason), text}};
+  if (position > 0) view.position = position;
+  view.queue_length = line.length();
+  view.reservations = reservations_view(core, index, reason, now);
   if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
-    servers.push_back(server_verdict(logic, server, at_server, job.request, now));
+    view.servers.push_back(server_verdict(logic, server, at_server, job.request, now));
   });
-  view["servers"] = std::move(servers);
 }
 
 }  // namespace
@@ -431,34 +425,28 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   return line + needs;
 }
 
-json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
+answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Instant now) {
   const JobIndex index = logic.core().find(JobId(entry.row.id));
   const Job* job = index.valid() ? &logic.core().job(index) : nullptr;
-  json::object view;
-  view["policy"] = logic.policies().in_force().name;
-  view["evaluated_at"] = rfc3339(now.us);
-  view["estimate"] = job ? estimate_view(logic, index, now) : json::value(nullptr);
-  view["suggestions"] = json::array{};
-  view["servers"] = json::array{};
-  view["reservations"] = json::array{};
+  answers::Explanation view;
+  view.verdict = "running_here_because";
+  view.policy = logic.policies().in_force().name;
+  view.evaluated_at = {now.us};
+  if (job) view.estimate = estimate_view(logic, index, now);
   const std::string standing = job && !is_finished(job->state) ? logic.core().standing(index, now) : "";
-  view["standing"] = standing.empty() ? json::value(nullptr) : json::value(standing);
+  if (!standing.empty()) view.standing = standing;
   const bool waits = job && (job->is_queued() || job->state == JobState::held);
   if (waits && job->group && logic.core().explain(index) == ReasonCode::none) {
-    view["verdict"] = "running_here_because";
-    view["summary"] = fmt::format("all members of group {} that have not ended run", entry.row.id);
-    view["reasons"] = json::array{};
+    view.summary = fmt::format("all members of group {} that have not ended run", entry.row.id);
   } else if (waits) {
     explain_waiting(logic, index, now, view);
   } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {
     const std::string text = to_come_text(logic, JobId(entry.row.id), now);
-    view["verdict"] = "will_run_after";
-    view["summary"] = fmt::format("job {} {}", entry.row.id, text);
-    view["reasons"] = json::array{json::object{{"code", "group"}, {"text", text}, {"blocking", true}}};
+    view.verdict = "will_run_after";
+    view.summary = fmt::format("job {} {}", entry.row.id, text);
+    view.reasons = {{"group", text}};
   } else {
-    view["verdict"] = "running_here_because";
-    view["summary"] = summary_of_placed(logic, entry, job);
-    view["reasons"] = json::array{};
+    view.summary = summary_of_placed(logic, entry, job);
   }
   return view;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "controller/answers.h"
 #include "controller/logic.h"
 
 namespace sl::controller {
@@ -37,7 +38,7 @@ std::string to_come_text(const Logic& logic, JobId member, Instant now);
 std::string move_text(const Core& core, const Job& job);
 // Completes "rejected by the policy: ".
 const char* rejection_text(ReasonCode reason);
-// The document of GET /jobs/{id}/explain (docs/guide/rest.md).
-boost::json::object explain_view(const Logic& logic, const JobEntry& entry, Instant now);
+// The document of GET /jobs/{id}/explain (docs/guide/rest.md), without suggestions.
+answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Instant now);
 
 }  // namespace sl::controller

@@ -10,14 +10,12 @@ namespace {
 class Explain : public test::LogicTest {
  protected:
   Explain() { hello(); }
-  boost::json::object why(std::int64_t id) { return explain_view(*logic, *logic->book().find(JobId(id)), now); }
+  boost::json::object why(std::int64_t id) {
+    return wire::to_value(explain_view(*logic, *logic->book().find(JobId(id)), now)).get_object();
+  }
   std::string summary(std::int64_t id) { return why(id).at("summary").as_string().c_str(); }
   std::string shown(std::int64_t id) {
-    return job_details_view(*logic, *logic->book().find(JobId(id)), now, true)
-        .at("reason")
-        .at("text")
-        .as_string()
-        .c_str();
+    return job_details_view(*logic, *logic->book().find(JobId(id)), now, true).reason.value().text;
   }
   std::string listed(std::int64_t id) {
     const Line line(*logic, now);

@@ -60,7 +60,7 @@ class ForecastsTest : public LogicTest {
   }
   boost::json::value estimate(std::int64_t job) {
     const JobIndex index = logic->core().find(JobId(job));
-    return estimate_view(*logic, index, now);
+    return wire::to_value(estimate_view(*logic, index, now));
   }
   void submit_limited(int gpus, double limit_s) {
     Logic::Submission submission;

@@ -15,7 +15,8 @@ constexpr std::string_view spec_prefix = "spec.";
 
 std::vector<std::string> known_fields() {
   std::vector<std::string> fields;
-  for (const auto& [key, value] : job_frame_of_none()) fields.emplace_back(key);
+  const json::value job = wire::to_value(answers::Job());
+  for (const auto& [key, value] : job.get_object()) fields.emplace_back(key);
   const json::value spec = wire::full_spec("{}");
   for (const auto& [key, value] : spec.as_object()) fields.push_back(std::string(spec_prefix) + std::string(key));
   return fields;

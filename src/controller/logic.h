@@ -78,6 +78,7 @@ class Logic {
   using Told = std::function<void(const Status&)>;
   void submit(Submission submission, Instant now, Done done);
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const { return submissions_.check(spec, past); }
+  Status check(const Submission& submission, std::size_t others) { return submissions_.check(submission, others); }
   void cancel(JobId job, const std::string& by, Instant now, Done done);
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
   // See interventions.h.

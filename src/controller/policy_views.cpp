@@ -14,10 +14,6 @@ json::object given_parameters(const store::PolicyRow& row) {
   return error || !given.is_object() ? json::object() : std::move(given.get_object());
 }
 
-json::object policy_failure_view(const PolicyFailure& failure) {
-  return {{"name", failure.name}, {"text", failure.text}, {"at", rfc3339(failure.at_us)}};
-}
-
 }  // namespace
 
 std::string parameter_text(const json::value& value) {
@@ -34,32 +30,28 @@ MissingFacts missing_facts(const Core& core) {
   return missing;
 }
 
-json::object policy_view(const Logic& logic) {
+answers::Policy policy_view(const Logic& logic) {
   const store::PolicyRow& policy = logic.policies().in_force();
   const auto& history = logic.policies().history();
   const Instant undo_until = logic.policies().undo_until();
   const PolicyInfo& info = logic.policies().info();
-  const auto& failure = logic.policies().failure();
-  json::object parameters;
-  for (const ParameterInfo& p : info.parameters) parameters[p.name] = p.default_value;
-  for (const auto& [name, value] : given_parameters(policy)) parameters[name] = value;
-  return {{"name", policy.name},
-          {"parameters", std::move(parameters)},
-          {"since", rfc3339(policy.since_us)},
-          {"by", policy.by},
-          {"previous", history.size() > 1 ? json::value(history[history.size() - 2].name) : json::value(nullptr)},
-          {"undo_until", undo_until.is_never() ? json::value(nullptr) : json::value(rfc3339(undo_until.us))},
-          {"source", policy.source.empty() ? json::value(nullptr) : json::value(policy.source)},
-          {"failure", failure ? json::value(policy_failure_view(*failure)) : json::value(nullptr)},
-          {"notes", notes_of(info, missing_facts(logic.core()))}};
+  answers::Policy view;
+  view.name = policy.name;
+  for (const ParameterInfo& p : info.parameters) view.parameters.members[p.name] = p.default_value;
+  for (const auto& [name, value] : given_parameters(policy)) view.parameters.members[name] = value;
+  view.since = {policy.since_us};
+  view.by = policy.by;
+  if (history.size() > 1) view.previous = history[history.size() - 2].name;
+  if (!undo_until.is_never()) view.undo_until = wire::Time{undo_until.us};
+  if (!policy.source.empty()) view.source = policy.source;
+  if (const auto& failure = logic.policies().failure()) view.failure = {failure->name, failure->text, {failure->at_us}};
+  view.notes = missing_facts(logic.core()).sentences(info.needs, "waiting");
+  return view;
 }
 
-json::object policy_change_view(const store::PolicyRow& row) {
-  return {{"name", row.name},
-          {"parameters", given_parameters(row)},
-          {"since", rfc3339(row.since_us)},
-          {"by", row.by},
-          {"reason", row.reason.empty() ? json::value(nullptr) : json::value(row.reason)}};
+answers::EarlierPolicy policy_change_view(const store::PolicyRow& row) {
+  const auto reason = row.reason.empty() ? std::nullopt : std::optional(row.reason);
+  return {row.name, {given_parameters(row)}, {row.since_us}, row.by, reason};
 }
 
 }  // namespace sl::controller

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "controller/answers.h"
 #include "controller/logic.h"
 
 namespace sl::controller {
@@ -13,7 +14,7 @@ MissingFacts missing_facts(const Core& core);
 // A parameter's value in the form in which it would be typed: [3250, 7200] is "3250,7200".
 std::string parameter_text(const boost::json::value& value);
 
-boost::json::object policy_view(const Logic& logic);
-boost::json::object policy_change_view(const store::PolicyRow& row);
+answers::Policy policy_view(const Logic& logic);
+answers::EarlierPolicy policy_change_view(const store::PolicyRow& row);
 
 }  // namespace sl::controller

@@ -19,7 +19,7 @@ std::vector<store::EventRow> ProfileBook::restore(const std::vector<store::Profi
 
 store::ProfileRow ProfileBook::put(wire::TrainingProfile profile, std::int64_t at_us) {
   store::ProfileRow row{profile.family, wire::profile_text(profile), at_us};
-  entries_[profile.family] = {std::move(profile), at_us};
+  entries_[row.family] = {std::move(profile), at_us};
   return row;
 }
 

@@ -61,7 +61,7 @@ TEST_F(StoppingTest, what_can_resume_goes_back_to_the_queue_and_the_rest_is_canc
   EXPECT_EQ(state(2), "cancelled");
   EXPECT_EQ(state(3), "pending");
   EXPECT_EQ(world.jobs[1].preemptions, 1);
-  const auto view = job_view(*logic, *logic->book().find(JobId(2)), now, true);
+  const auto view = wire::to_value(job_view(*logic, *logic->book().find(JobId(2)), now, true)).as_object();
   EXPECT_EQ(view.at("reason").at("text"), "up was stopped");
   EXPECT_TRUE(view.at("failure").is_null());
 }

@@ -123,14 +123,19 @@ std::optional<Result<JobId>> Submissions::answer_known(const Submission& submiss
   return known->job;
 }
 
+Status Submissions::check(const Submission& submission, std::size_t others) {
+  if (const auto known = answer_known(submission)) return known->ok() ? Status() : Status(known->error());
+  if (Status checked = check(submission.spec, submission.past); !checked.ok()) return checked;
+  if (recorder_.is_refusing()) return recorder_.failure();
+  if (core_.unfinished() + others >= queue_max_)
+    return unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_));
+  return {};
+}
+
 void Submissions::submit(Submission submission, Instant now, Done done) {
   expire_keys(now);
   if (const auto known = answer_known(submission)) return done(*known);
-  if (Status checked = check(submission.spec, submission.past); !checked.ok()) return done(checked.error());
-  if (recorder_.is_refusing()) return done(recorder_.failure());
-  if (core_.unfinished() >= queue_max_)
-    return done(
-        unavailable("queue-full", fmt::format("{} jobs are waiting or running; no more are accepted", queue_max_)));
+  if (Status checked = check(submission, 0); !checked.ok()) return done(checked.error());
   const std::int64_t members = wire::member_count(submission.spec);
   const JobId id = numbers_.take(1 + members), last(id.value + members);
   if (members > 0) recorder_.write(store::SettingRow{last_job_key, std::to_string(last.value)});

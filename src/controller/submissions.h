@@ -47,6 +47,8 @@ class Submissions {
   void submit(Submission submission, Instant now, Done done);
   // What submit would answer, without doing it.
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const;
+  // The same, after `others` new jobs have been accepted; with the key of the submission.
+  Status check(const Submission& submission, std::size_t others);
   // Why nothing can be done with a job that the book does not have. Errors: "job-not-found", "member-to-come".
   Error no_job(JobId job) const;
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.

@@ -10,7 +10,6 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
 using forecast::Change;
 using forecast::Remedy;
 
@@ -25,42 +24,42 @@ std::string what_of(const Change& change) {
   return "on any type of GPU";
 }
 
-json::value patch_of(const Change& change) {
-  json::object patch;
-  if (change.gpus && change.gpus_min == change.gpus) patch["gpus"] = *change.gpus;
+std::optional<wire::Object> patch_of(const Change& change) {
+  wire::Object patch;
+  if (change.gpus && change.gpus_min == change.gpus) patch.members["gpus"] = *change.gpus;
   if (change.gpus && change.gpus_min != change.gpus)
-    patch["gpus"] = fmt::format("{}..{}", change.gpus_min.value_or(1), *change.gpus);
-  if (change.time_limit) patch["time_limit_s"] = change.time_limit->us / 1'000'000;
-  return patch.empty() ? json::value(nullptr) : json::value(patch);
+    patch.members["gpus"] = fmt::format("{}..{}", change.gpus_min.value_or(1), *change.gpus);
+  if (change.time_limit) patch.members["time_limit_s"] = change.time_limit->us / 1'000'000;
+  return patch.members.empty() ? std::nullopt : std::optional(std::move(patch));
 }
 
-json::value command_of(const Change& change, JobId job) {
+std::optional<std::string> command_of(const Change& change, JobId job) {
   std::string flags;
   if (change.gpus && change.gpus_min == change.gpus) flags += fmt::format(" --gpus {}", *change.gpus);
   if (change.gpus && change.gpus_min != change.gpus)
     flags += fmt::format(" --gpus {}..{}", change.gpus_min.value_or(1), *change.gpus);
   if (change.time_limit) flags += fmt::format(" --time-limit {:.0f}m", change.time_limit->to_seconds() / 60);
-  if (flags.empty()) return nullptr;  // only another submission changes it
-  return json::value(fmt::format("schedulearn set {}{}", job.value, flags));
+  if (flags.empty()) return std::nullopt;  // only another submission changes it
+  return fmt::format("schedulearn set {}{}", job.value, flags);
 }
 
-json::object view_of(const Remedy& remedy, const Told& told, JobId job) {
-  const std::string server =
-      remedy.server.valid() ? told.present.servers[remedy.server.value].description.name : std::string();
+answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
+  const Instant now = told.present.now;
   const auto time = [](Instant at) { return rfc3339(at.us).substr(0, 16) + "Z"; };
-  const bool at_once = remedy.start.p90 <= told.present.now + Duration::whole_seconds(1);
-  return {
-      {"what", what_of(remedy.change)},
-      {"text", fmt::format("{} it starts {}{} and ends about {} instead of {}", what_of(remedy.change),
-                           at_once ? "now" : "about " + time(remedy.start.p50), server.empty() ? "" : " on " + server,
-                           time(remedy.finish.p50), time(remedy.finish_before.p50))},
-      {"patch", patch_of(remedy.change)},
-      {"command", command_of(remedy.change, job)},
-      {"server", server.empty() ? json::value(nullptr) : json::value(server)},
-      {"predicted_start", range_view(remedy.start, told.present.now)},
-      {"predicted_finish", range_view(remedy.finish, told.present.now)},
-      {"start_as_it_is", range_view(remedy.start_before, told.present.now)},
-      {"finish_as_it_is", range_view(remedy.finish_before, told.present.now)}};
+  const bool at_once = remedy.start.p90 <= now + Duration::whole_seconds(1);
+  answers::Suggestion view;
+  view.what = what_of(remedy.change);
+  if (remedy.server.valid()) view.server = told.present.servers[remedy.server.value].description.name;
+  view.text = fmt::format("{} it starts {}{} and ends about {} instead of {}", view.what,
+                          at_once ? "now" : "about " + time(remedy.start.p50), view.server ? " on " + *view.server : "",
+                          time(remedy.finish.p50), time(remedy.finish_before.p50));
+  view.patch = patch_of(remedy.change);
+  view.command = command_of(remedy.change, job);
+  view.predicted_start = range_view(remedy.start, now);
+  view.predicted_finish = range_view(remedy.finish, now);
+  view.start_as_it_is = range_view(remedy.start_before, now);
+  view.finish_as_it_is = range_view(remedy.finish_before, now);
+  return view;
 }
 
 // On the forecast's thread.

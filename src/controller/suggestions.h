@@ -1,16 +1,17 @@
 // What would make a waiting job start sooner, tried on the present (forecast/remedies.h) before it is suggested.
 #pragma once
 
-#include <boost/json.hpp>
 #include <functional>
+#include <vector>
 
+#include "controller/answers.h"
 #include "controller/forecasts.h"
 #include "forecast/remedies.h"
 
 namespace sl::controller {
 
 struct Suggestions {
-  boost::json::array items;
+  std::vector<answers::Suggestion> items;
   std::string note;  // why nothing was tried; empty: it was
 };
 

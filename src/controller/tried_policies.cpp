@@ -7,8 +7,6 @@
 namespace sl::controller {
 namespace {
 
-namespace json = boost::json;
-
 constexpr Duration trial_time = Duration::milliseconds(1'300);  // then the futures drawn so far have to do
 constexpr Duration trial_time_most = Duration::whole_seconds(15);
 constexpr std::size_t jobs_shown_most = 100;
@@ -41,8 +39,8 @@ Result<TriedPolicies> try_now(Forecasts& forecasts, const Told& told, const std:
   return tried;
 }
 
-json::value median(const std::optional<forecast::Range>& range) {
-  return range ? json::value(rfc3339(range->p50.us)) : json::value(nullptr);
+std::optional<wire::Time> median(const std::optional<forecast::Range>& range) {
+  return range ? std::optional(wire::Time{range->p50.us}) : std::nullopt;
 }
 
 }  // namespace
@@ -60,45 +58,36 @@ void try_on_present(Forecasts& forecasts, std::vector<PolicyChange> policies, In
   });
 }
 
-json::object tried_view(const TriedPolicies& tried, const std::string& user) {
-  json::array policies;
+answers::Tried tried_view(const TriedPolicies& tried, const std::string& user) {
+  answers::Tried view;
   for (std::size_t i = 0; i < tried.trials.size(); ++i) {
     const forecast::Trial& trial = tried.trials[i];
-    const auto figure = [&](double value) {
-      return trial.failure || trial.draws == 0 ? json::value(nullptr) : json::value(value);
-    };
-    policies.push_back(
-        json::object{{"name", trial.name},
-                     {"in_force", i == 0},
-                     {"avg_wait_s", figure(trial.wait_s)},
-                     {"avg_jct_s", figure(trial.jct_s)},
-                     {"p95_jct_s", figure(trial.jct_p95_s)},
-                     {"makespan_s", figure(trial.makespan_s)},
-                     {"gpu_allocation_pct", figure(trial.utilization * 100)},
-                     {"jobs", trial.jobs},
-                     {"draws", trial.draws},
-                     {"failure", trial.failure ? json::value(trial.failure->message) : json::value(nullptr)}});
+    answers::TriedPolicy& policy = view.policies.emplace_back();
+    policy.name = trial.name;
+    policy.in_force = i == 0;
+    policy.jobs = trial.jobs;
+    policy.draws = trial.draws;
+    if (trial.failure) policy.failure = trial.failure->message;
+    if (trial.failure || trial.draws == 0) continue;
+    policy.avg_wait_s = trial.wait_s;
+    policy.avg_jct_s = trial.jct_s;
+    policy.p95_jct_s = trial.jct_p95_s;
+    policy.makespan_s = trial.makespan_s;
+    policy.gpu_allocation_pct = trial.utilization * 100;
   }
-  json::array jobs;
-  for (std::size_t at = 0; at < tried.jobs.size() && jobs.size() < jobs_shown_most; ++at) {
+  for (std::size_t at = 0; at < tried.jobs.size() && view.jobs.size() < jobs_shown_most; ++at) {
     if (tried.users[at] != user) continue;
-    json::array expected;
+    answers::TriedJob& job = view.jobs.emplace_back(answers::TriedJob{tried.jobs[at].value, {}});
     for (const forecast::Trial& trial : tried.trials) {
-      const bool is_known = at < trial.forecasts.size();
-      expected.push_back(
-          json::object{{"policy", trial.name},
-                       {"start", is_known ? median(trial.forecasts[at].start) : json::value(nullptr)},
-                       {"finish", is_known ? median(trial.forecasts[at].finish) : json::value(nullptr)}});
+      const forecast::JobForecast* known = at < trial.forecasts.size() ? &trial.forecasts[at] : nullptr;
+      job.expected.push_back(
+          {trial.name, known ? median(known->start) : std::nullopt, known ? median(known->finish) : std::nullopt});
     }
-    jobs.push_back(json::object{{"job_id", tried.jobs[at].value}, {"expected", std::move(expected)}});
   }
-  json::array unknown;
-  for (const JobId job : tried.unknown) unknown.push_back(job.value);
-  return {{"policies", std::move(policies)},
-          {"jobs", std::move(jobs)},
-          {"left_out", std::move(unknown)},
-          {"evaluated_at", rfc3339(tried.at.us)},
-          {"took_s", tried.took.to_seconds()}};
+  for (const JobId job : tried.unknown) view.left_out.push_back(job.value);
+  view.evaluated_at = {tried.at.us};
+  view.took_s = tried.took.to_seconds();
+  return view;
 }
 
 }  // namespace sl::controller

@@ -1,10 +1,10 @@
 // Other policies continued from the live present, each in the same futures as the one in force (forecast/what_if.h).
 #pragma once
 
-#include <boost/json.hpp>
 #include <functional>
 #include <vector>
 
+#include "controller/answers.h"
 #include "controller/forecasts.h"
 #include "forecast/what_if.h"
 
@@ -24,6 +24,6 @@ void try_on_present(Forecasts& forecasts, std::vector<PolicyChange> policies, In
                     std::function<void(Result<TriedPolicies>)> done);
 
 // `user`: whose jobs are listed one by one.
-boost::json::object tried_view(const TriedPolicies& tried, const std::string& user);
+answers::Tried tried_view(const TriedPolicies& tried, const std::string& user);
 
 }  // namespace sl::controller

@@ -16,14 +16,15 @@ namespace sl::controller {
 namespace {
 
 namespace json = boost::json;
+using wire::Time;
 
-json::value time_view(const std::optional<std::int64_t>& us) {
-  return us ? json::value(rfc3339(*us)) : json::value(nullptr);
+std::optional<Time> time_view(const std::optional<std::int64_t>& us) {
+  return us ? std::optional(Time{*us}) : std::nullopt;
 }
 
-template <typename T>
-json::value maybe(const std::optional<T>& value) {
-  return value ? json::value(*value) : json::value(nullptr);
+// Nothing if it is empty.
+std::optional<std::string> text_view(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 json::value parsed(const std::string& text) {
@@ -32,101 +33,92 @@ json::value parsed(const std::string& text) {
   return error ? json::value(nullptr) : value;
 }
 
-json::array gpu_names(const std::string& server, const std::string& gpus) {
-  json::array names;
-  parse_gpu_list(gpus).for_each([&](int gpu) { names.push_back(json::string(fmt::format("{}-{}", server, gpu))); });
+std::vector<std::string> gpu_names(const std::string& server, const std::string& gpus) {
+  std::vector<std::string> names;
+  parse_gpu_list(gpus).for_each([&](int gpu) { names.push_back(fmt::format("{}-{}", server, gpu)); });
   return names;
 }
 
-json::object part_view(const JobEntry& entry, const std::string& server, const std::string& gpus, int rank) {
-  const std::int64_t pid = rank == 0 ? entry.pid : 0;
-  const store::PlacementRow* placement = entry.image.empty() ? nullptr : latest_placement(entry);
-  return {{"server", server},
-          {"gpus", gpu_names(server, gpus)},
-          {"rank", rank},
-          {"pid", pid ? json::value(pid) : json::value(nullptr)},
-          {"image", placement ? json::value(entry.image) : json::value(nullptr)},
-          {"container_id",
-           placement ? json::value(wire::container_name(incarnation_of(*placement), rank)) : json::value(nullptr)}};
+answers::Place place_view(const JobEntry& entry, const std::string& server, const std::string& gpus, int rank) {
+  answers::Place place{server, gpu_names(server, gpus), rank, {}, {}, {}};
+  if (const std::int64_t pid = rank == 0 ? entry.pid : 0) place.pid = pid;
+  if (const store::PlacementRow* placement = entry.image.empty() ? nullptr : latest_placement(entry)) {
+    place.image = entry.image;
+    place.container_id = wire::container_name(incarnation_of(*placement), rank);
+  }
+  return place;
 }
 
-json::array placement_view(const JobEntry& entry) {
+std::vector<answers::Place> placement_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   if (row.server.empty()) return {};
-  if (!entry.gang) return {part_view(entry, row.server, row.gpus, 0)};
-  json::array parts;
+  if (!entry.gang) return {place_view(entry, row.server, row.gpus, 0)};
+  std::vector<answers::Place> places;
   for (const store::PlacementRow& part : latest_placements(entry))
-    parts.push_back(part_view(entry, part.server, part.gpus, part.rank));
-  return parts;
+    places.push_back(place_view(entry, part.server, part.gpus, part.rank));
+  return places;
 }
 
 // One run of the job on one server.
-json::object attempt_view(const store::PlacementRow& row) {
-  json::array uuids;
+answers::Attempt attempt_view(const store::PlacementRow& row) {
+  answers::Attempt attempt{row.attempt, row.server, row.rank, gpu_names(row.server, row.gpus), {}, {}, {}};
   std::istringstream list(row.gpu_uuids);
-  for (std::string uuid; std::getline(list, uuid, ',');) uuids.push_back(json::string(uuid));
-  return {{"attempt", row.attempt},
-          {"server", row.server},
-          {"rank", row.rank},
-          {"gpus", gpu_names(row.server, row.gpus)},
-          {"gpu_uuids", std::move(uuids)},
-          {"began_at", row.incarnation ? json::value(rfc3339(row.incarnation)) : json::value(nullptr)},
-          {"ended_at", row.ended_us ? json::value(rfc3339(*row.ended_us)) : json::value(nullptr)}};
+  for (std::string uuid; std::getline(list, uuid, ',');) attempt.gpu_uuids.push_back(uuid);
+  if (row.incarnation) attempt.began_at = Time{row.incarnation};
+  attempt.ended_at = time_view(row.ended_us);
+  return attempt;
 }
 
-json::value progress_view(const store::JobRow& row) {
-  if (row.progress_json.empty()) return nullptr;
-  json::value value = parsed(row.progress_json);
-  if (!value.is_object()) return nullptr;
-  json::object& progress = value.get_object();
-  progress["rate_per_s"] = nullptr;
-  const auto* done = progress.if_contains("done");
-  if (done && done->is_number() && row.run_us > 0)
-    progress["rate_per_s"] = done->to_number<double>() / (static_cast<double>(row.run_us) * 1e-6);
-  const auto* updated = progress.if_contains("updated_us");
-  progress["updated_at"] =
-      updated && updated->is_int64() ? json::value(rfc3339(updated->get_int64())) : json::value(nullptr);
-  progress.erase("updated_us");
-  return value;
+std::optional<answers::Progress> progress_view(const store::JobRow& row) {
+  const json::value value = row.progress_json.empty() ? json::value() : parsed(row.progress_json);
+  if (!value.is_object()) return std::nullopt;
+  const auto number = [&](const char* key) {
+    const json::value* found = value.get_object().if_contains(key);
+    return found && found->is_number() ? std::optional(found->to_number<double>()) : std::nullopt;
+  };
+  answers::Progress progress;
+  progress.done = number("done"), progress.total = number("total");
+  if (const json::value* unit = value.get_object().if_contains("unit"); unit && unit->is_string())
+    progress.unit = unit->get_string();
+  progress.epoch = number("epoch"), progress.epochs = number("epochs");
+  progress.step = number("step"), progress.steps = number("steps");
+  progress.loss = number("loss"), progress.accuracy = number("accuracy");
+  if (progress.done && row.run_us > 0) progress.rate_per_s = *progress.done / (static_cast<double>(row.run_us) * 1e-6);
+  if (const auto updated = number("updated_us")) progress.updated_at = Time{static_cast<std::int64_t>(*updated)};
+  return progress;
 }
 
-json::value failure_view(const store::JobRow& row) {
-  if (row.failure_kind.empty()) return nullptr;
-  return json::object{{"kind", row.failure_kind},
-                      {"message", row.failure_message},
-                      {"exit_code", maybe(row.exit_code)},
-                      {"signal", maybe(row.signal)},
-                      {"label", nullptr},
-                      {"log_line", nullptr},
-                      {"last_lines", nullptr}};
+std::optional<answers::Failure> failure_view(const store::JobRow& row) {
+  if (row.failure_kind.empty()) return std::nullopt;
+  return answers::Failure{row.failure_kind, row.failure_message, row.exit_code, row.signal, {}, {}, {}};
 }
 
 // Why a job was cancelled, if it was not a user's wish.
-json::value reason_of_end(const store::JobRow& row) {
-  if (row.state != to_string(JobState::cancelled) || row.failure_message.empty()) return nullptr;
-  return json::object{{"code", "stopped"}, {"text", row.failure_message}};
+std::optional<answers::Reason> reason_of_end(const store::JobRow& row) {
+  if (row.state != to_string(JobState::cancelled) || row.failure_message.empty()) return std::nullopt;
+  return answers::Reason{"stopped", row.failure_message};
 }
 
-// How a group's members are; null for a job that is no group.
-json::value members_view(const store::JobRow& row) {
-  if (!is_group(row)) return nullptr;
+// How a group's members are; nothing for a job that is no group.
+std::optional<answers::Members> members_view(const store::JobRow& row) {
+  if (!is_group(row)) return std::nullopt;
   Group group;
-  if (!read_members_text(row.extra_json, group)) return nullptr;
-  const std::int64_t total = std::accumulate(group.by_state.begin(), group.by_state.end(), group.to_come.count());
+  if (!read_members_text(row.extra_json, group)) return std::nullopt;
   using enum JobState;
-  const std::int64_t waiting = group.to_come.count() + group.in(pending) + group.in(held);
-  return json::object{{"total", total},
-                      {"waiting", waiting},
-                      {"running", group.unfinished() - group.in(pending)-group.in(held)},
-                      {"succeeded", group.in(succeeded)},
-                      {"failed", group.in(failed)},
-                      {"cancelled", group.in(cancelled)},
-                      {"to_come", group.to_come.text()}};
+  answers::Members members;
+  members.total = std::accumulate(group.by_state.begin(), group.by_state.end(), group.to_come.count());
+  members.waiting = group.to_come.count() + group.in(pending) + group.in(held);
+  members.running = group.unfinished() - group.in(pending)-group.in(held);
+  members.succeeded = group.in(succeeded);
+  members.failed = group.in(failed);
+  members.cancelled = group.in(cancelled);
+  members.to_come = group.to_come.text();
+  return members;
 }
 
-json::value exit_view(const store::JobRow& row) {
-  if (!row.finished_us || (!row.exit_code && !row.signal)) return nullptr;
-  return json::object{{"code", maybe(row.exit_code)}, {"signal", maybe(row.signal)}};
+std::optional<answers::Exit> exit_view(const store::JobRow& row) {
+  if (!row.finished_us || (!row.exit_code && !row.signal)) return std::nullopt;
+  return answers::Exit{row.exit_code, row.signal};
 }
 
 }  // namespace
@@ -136,94 +128,91 @@ std::string rfc3339(std::int64_t us) { return wire::time_text(us); }
 namespace {
 
 // Everything but the specification, whose place is kept. `core`: null for a job that has ended.
-json::object job_frame(const Core* core, const JobEntry& entry, Instant now) {
+answers::Job job_frame(const Core* core, const JobEntry& entry, Instant now) {
   const store::JobRow& row = entry.row;
   const JobIndex index = core ? core->find(JobId(row.id)) : JobIndex();
   const Job* live = index.valid() ? &core->job(index) : nullptr;
-  const double run_s = static_cast<double>(live ? live->run_at(now).us : row.run_us) * 1e-6;
   const std::int64_t waited_until = row.first_start_us.value_or(row.finished_us.value_or(now.us));
-  json::object job;
-  job["id"] = row.id;
-  job["name"] = row.name;
-  job["user"] = row.user;
-  job["state"] = row.state;
-  job["state_since"] = rfc3339(row.state_since_us);
-  job["reason"] = reason_of_end(row);
-  job["group_id"] = row.group_id > 0 ? json::value(row.group_id) : json::value(nullptr);
-  job["index"] = row.group_id > 0 ? json::value(row.member_index) : json::value(nullptr);
-  job["members"] = members_view(row);
-  job["labels"] = json::object{};
-  job["priority"] = row.priority;
-  job["spec"] = nullptr;
-  job["snapshot"] = nullptr;
-  job["placement"] = placement_view(entry);
-  job["created_at"] = rfc3339(row.submitted_us);
-  job["started_at"] = time_view(row.first_start_us);
-  job["finished_at"] = time_view(row.finished_us);
-  job["wait_s"] = static_cast<double>(waited_until - row.submitted_us) * 1e-6;
-  job["run_s"] = run_s;
-  job["gpu_seconds"] = static_cast<double>(live ? live->attained_at(now) : row.attained_gpu_us) * 1e-6;
-  job["attempt"] = row.attempt;
-  job["migrations"] = row.migrations;
-  job["preemptions"] = row.preemptions;
-  job["resizes"] = row.resizes;
-  job["progress"] = progress_view(row);
-  job["estimate"] = nullptr;
-  job["exit"] = exit_view(row);
-  job["failure"] = failure_view(row);
+  const auto seconds = [](std::int64_t us) { return static_cast<double>(us) * 1e-6; };
+  answers::Job job;
+  job.id = row.id;
+  job.name = row.name;
+  job.user = row.user;
+  job.state = row.state;
+  job.state_since = {row.state_since_us};
+  job.reason = reason_of_end(row);
+  if (row.group_id > 0) job.group_id = row.group_id, job.index = row.member_index;
+  job.members = members_view(row);
+  job.priority = row.priority;
+  job.placement = placement_view(entry);
+  job.created_at = {row.submitted_us};
+  job.started_at = time_view(row.first_start_us);
+  job.finished_at = time_view(row.finished_us);
+  job.wait_s = seconds(waited_until - row.submitted_us);
+  job.run_s = live ? live->run_at(now).to_seconds() : seconds(row.run_us);
+  job.gpu_seconds = seconds(live ? live->attained_at(now) : row.attained_gpu_us);
+  job.attempt = row.attempt;
+  job.migrations = row.migrations;
+  job.preemptions = row.preemptions;
+  job.resizes = row.resizes;
+  job.progress = progress_view(row);
+  job.exit = exit_view(row);
+  job.failure = failure_view(row);
   return job;
 }
 
-json::object live_frame(const Logic& logic, const JobEntry& entry, Instant now, const Line* line) {
-  json::object job = job_frame(&logic.core(), entry, now);
+answers::Job live_frame(const Logic& logic, const JobEntry& entry, Instant now, const Line* line) {
+  answers::Job job = job_frame(&logic.core(), entry, now);
   const JobIndex index = logic.core().find(JobId(entry.row.id));
   const Job* live = index.valid() ? &logic.core().job(index) : nullptr;
   const bool waits = live && (live->is_queued() || live->state == JobState::held);
   const ReasonCode reason = waits ? logic.core().explain(index) : ReasonCode::none;
-  if (waits && !(live->group && reason == ReasonCode::none)) {
-    job["reason"] = json::object{{"code", to_string(reason)}, {"text", reason_text(logic, *live, reason, line, now)}};
-  }
+  if (waits && !(live->group && reason == ReasonCode::none))
+    job.reason = {to_string(reason), reason_text(logic, *live, reason, line, now)};
   if (!live && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid())
-    job["reason"] = json::object{{"code", "group"}, {"text", to_come_text(logic, JobId(entry.row.id), now)}};
-  if (live && is_moving(live->state))
-    job["reason"] = json::object{{"code", to_string(live->state)}, {"text", move_text(logic.core(), *live)}};
-  if (live) job["estimate"] = estimate_view(logic, index, now);
+    job.reason = {"group", to_come_text(logic, JobId(entry.row.id), now)};
+  if (live && is_moving(live->state)) job.reason = {to_string(live->state), move_text(logic.core(), *live)};
+  if (live) job.estimate = estimate_view(logic, index, now);
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry)) {
-    job["reason"] = json::object{{"code", "checkpoint"}, {"text", logic.checkpoints().text_of(*transfer)}};
-    job["checkpoint_copy"] = json::object{{"from", transfer->from},
-                                          {"bytes_done", transfer->bytes_done},
-                                          {"bytes", transfer->bytes},
-                                          {"through_controller", transfer->through_controller}};
+    job.reason = {"checkpoint", logic.checkpoints().text_of(*transfer)};
+    job.checkpoint_copy = {transfer->from, transfer->bytes_done, transfer->bytes, transfer->through_controller};
   }
-  if (const std::string pull = logic.images().text_of(entry); !pull.empty())
-    job["reason"] = json::object{{"code", "image_pull"}, {"text", pull}};
+  if (const std::string pull = logic.images().text_of(entry); !pull.empty()) job.reason = {"image_pull", pull};
   return job;
 }
 
-json::object with_spec(json::object job, const JobEntry& entry, bool may_see_env) {
+template <typename JobView>
+JobView with_spec(JobView job, const JobEntry& entry, bool may_see_env) {
   json::value spec = wire::full_spec(entry.row.spec_json);
-  if (spec.is_object()) job["labels"] = spec.get_object()["labels"];
-  job["deadline_at"] = nullptr;
-  if (const json::value& deadline = spec.is_object() ? spec.at("deadline_s") : spec; deadline.is_number())
-    job["deadline_at"] =
-        rfc3339(entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6));
-  if (spec.is_object() && !may_see_env) spec.get_object()["env"] = nullptr;
-  if (spec.is_object()) job["snapshot"] = spec.at("snapshot");
-  job["spec"] = std::move(spec);
+  if (json::object* keys = spec.if_object()) {
+    for (const auto& [name, value] : (*keys)["labels"].get_object()) job.labels[name] = value.get_string();
+    if (const json::value& deadline = (*keys)["deadline_s"]; deadline.is_number())
+      job.deadline_at = {entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6)};
+    if (!may_see_env) (*keys)["env"] = nullptr;
+    job.snapshot = (*keys)["snapshot"];
+  }
+  job.spec.value = std::move(spec);
   return job;
 }
 
 }  // namespace
 
-json::object job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line) {
+json::object answers::Spec::schema() {
+  json::object schema = wire::schema_of<wire::JobSpec>(wire::KeysOf::partial);
+  json::value& env = schema["properties"].get_object()["env"];
+  env = wire::detail::or_null(std::move(env.get_object()));
+  return schema;
+}
+
+answers::Job job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line) {
   return with_spec(live_frame(logic, entry, now, line), entry, may_see_env);
 }
 
 namespace {
 
-std::string fields_text(json::object job, const JobEntry& entry, bool may_see_env, const JobFields& fields) {
+std::string fields_text(answers::Job job, const JobEntry& entry, bool may_see_env, const JobFields& fields) {
   if (fields.need_spec()) job = with_spec(std::move(job), entry, may_see_env);
-  return wire::json_text(fields.of(std::move(job)));
+  return wire::json_text(fields.of(std::move(wire::to_value(job).get_object())));
 }
 
 }  // namespace
@@ -237,192 +226,161 @@ std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFiel
   return fields_text(job_frame(nullptr, entry, {}), entry, may_see_env, fields);
 }
 
-json::object job_frame_of_none() { return job_frame(nullptr, {}, {}); }
-
-json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env) {
+answers::JobDetails job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env) {
   const Line line(logic, now);
-  json::object job = job_view(logic, entry, now, may_see_env, &line);
-  json::array attempts;
-  for (const store::PlacementRow& placement : entry.placements) attempts.push_back(attempt_view(placement));
-  job["attempts"] = std::move(attempts);
-  job["telemetry"] = entry.row.telemetry_json.empty() ? json::value(nullptr) : parsed(entry.row.telemetry_json);
+  answers::JobDetails job{job_view(logic, entry, now, may_see_env, &line), {}, {}};
+  for (const store::PlacementRow& placement : entry.placements) job.attempts.push_back(attempt_view(placement));
+  if (!entry.row.telemetry_json.empty()) job.telemetry = {parsed(entry.row.telemetry_json)};
   return job;
 }
 
-json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu) {
+answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu) {
   const Agent* agent = logic.agents().by_server(server.description.name);
-  const wire::GpuReport* report = nullptr;
-  if (agent) {
-    for (const wire::GpuReport& candidate : agent->hello.gpus) report = candidate.index == gpu ? &candidate : report;
-  }
-  json::value job = nullptr;
+  answers::Gpu view;
+  view.identifier = fmt::format("{}-{}", server.description.name, gpu);
+  view.server = server.description.name;
+  view.index = gpu;
+  view.simulated = server.description.simulated;
   for (const JobIndex tenant : logic.core().ledger().tenants()[index][static_cast<std::size_t>(gpu)].jobs.items())
-    job = logic.core().job(tenant).request.id.value;
-  const char* condition = !job.is_null()                                                     ? "allocated"
-                          : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
-                          : server.outside.has(gpu)                                          ? "outside"
-                          : server.state == ServerState::quarantined                         ? "quarantined"
-                                                                                             : "free";
-  json::object view;
-  view["identifier"] = fmt::format("{}-{}", server.description.name, gpu);
-  view["server"] = server.description.name;
-  view["index"] = gpu;
-  view["uuid"] = report ? json::value(report->uuid) : json::value(nullptr);
-  view["name"] = report ? json::value(report->name) : json::value(nullptr);
-  view["simulated"] = server.description.simulated;
-  view["condition"] = condition;
-  view["job_id"] = job;
-  view["utilization_pct"] = report ? maybe(report->utilization_pct) : json::value(nullptr);
-  view["memory_used_bytes"] = report ? json::value(report->memory_used_bytes) : json::value(nullptr);
-  view["memory_total_bytes"] = report ? json::value(report->memory_total_bytes) : json::value(nullptr);
-  view["temperature_celsius"] = report ? maybe(report->temperature_celsius) : json::value(nullptr);
-  view["power_watts"] = report ? maybe(report->power_watts) : json::value(nullptr);
-  view["sm_clock_mhz"] = nullptr;
-  json::array processes;
-  if (report) {
-    for (const wire::GpuProcess& process : report->outside) processes.push_back(wire::to_value(process));
+    view.job_id = logic.core().job(tenant).request.id.value;
+  view.condition = view.job_id                                                        ? "allocated"
+                   : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
+                   : server.outside.has(gpu)                                          ? "outside"
+                   : server.state == ServerState::quarantined                         ? "quarantined"
+                                                                                      : "free";
+  if (!agent) return view;
+  if (agent->last_contact.happened()) view.sampled_at = Time{agent->last_contact.us};
+  for (const wire::GpuReport& report : agent->hello.gpus) {
+    if (report.index != gpu) continue;
+    view.uuid = report.uuid;
+    view.name = report.name;
+    view.utilization_pct = report.utilization_pct;
+    view.memory_used_bytes = report.memory_used_bytes;
+    view.memory_total_bytes = report.memory_total_bytes;
+    view.temperature_celsius = report.temperature_celsius;
+    view.power_watts = report.power_watts;
+    view.processes = report.outside;
   }
-  view["processes"] = std::move(processes);
-  view["sampled_at"] =
-      agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
   return view;
 }
 
 namespace {
 
-// Why it is not simply up; null when it is.
-json::value state_reason(const Logic& logic, const Server& server, Instant now) {
+// Why it is not simply up; nothing when it is.
+std::optional<std::string> state_reason(const Logic& logic, const Server& server, Instant now) {
   const ServerIndex index = logic.core().find_server(server.description.name);
   if (const Drain* drain = logic.drains().find(server.description.name))
-    return json::value(drain_text(logic.core(), server, index, *drain));
+    return drain_text(logic.core(), server, index, *drain);
   if (server.state == ServerState::down) return "its agent is not connected";
   const Quarantine* quarantine = logic.health().find(server.description.name);
-  return quarantine ? json::value(quarantine_text(*quarantine, now)) : json::value(nullptr);
+  return quarantine ? std::optional(quarantine_text(*quarantine, now)) : std::nullopt;
 }
 
-json::value quarantine_view(const Quarantine* quarantine) {
-  if (!quarantine) return nullptr;
-  return json::object{{"reason", quarantine->reason},
-                      {"since", rfc3339(quarantine->since_us)},
-                      {"until", rfc3339(quarantine->until_us)},
-                      {"times", quarantine->times}};
+void show_agent(const Agent& agent, answers::Server& view) {
+  view.cpus = agent.hello.cpus;
+  view.memory_total_bytes = agent.hello.memory_total_bytes;
+  view.memory_used_bytes = agent.memory_used_bytes;
+  view.job_files_bytes = agent.job_files_bytes;
+  view.cpu_utilization_pct = agent.cpu_utilization_pct;
+  view.agent_version = agent.hello.agent_version;
+  view.driver_version = text_view(agent.hello.driver_version);
+  view.container_engine = text_view(agent.hello.container_engine);
+  if (view.container_engine) view.runtimes.push_back("container");
+  if (agent.last_contact.happened()) view.last_contact_at = Time{agent.last_contact.us};
+  view.keep = agent.hello.keep;
 }
 
 }  // namespace
 
-json::object server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now) {
-  const Agent* agent = logic.agents().by_server(server.description.name);
-  json::object view;
-  view["name"] = server.description.name;
-  view["state"] = to_string(server.state);
-  view["state_reason"] = state_reason(logic, server, now);
-  view["quarantine"] = quarantine_view(logic.health().find(server.description.name));
-  view["simulated"] = server.description.simulated;
-  view["cpus"] = agent ? json::value(agent->hello.cpus) : json::value(nullptr);
-  view["memory_total_bytes"] = agent ? json::value(agent->hello.memory_total_bytes) : json::value(nullptr);
-  view["memory_used_bytes"] = agent ? maybe(agent->memory_used_bytes) : json::value(nullptr);
-  view["job_files_bytes"] = agent ? maybe(agent->job_files_bytes) : json::value(nullptr);
-  view["cpu_utilization_pct"] = agent ? maybe(agent->cpu_utilization_pct) : json::value(nullptr);
-  view["agent_version"] = agent ? json::value(agent->hello.agent_version) : json::value(nullptr);
-  view["driver_version"] =
-      agent && !agent->hello.driver_version.empty() ? json::value(agent->hello.driver_version) : json::value(nullptr);
-  const std::string engine = agent ? agent->hello.container_engine : "";
-  view["runtimes"] = engine.empty() ? json::array{"process"} : json::array{"process", "container"};
-  view["container_engine"] = engine.empty() ? json::value(nullptr) : json::value(engine);
-  view["clock_skew_s"] = nullptr;
-  view["last_contact_at"] =
-      agent && agent->last_contact.happened() ? json::value(rfc3339(agent->last_contact.us)) : json::value(nullptr);
-  view["labels"] = json::object{};
-  view["keep"] = agent ? wire::to_value(agent->hello.keep) : json::value(nullptr);
-  json::array gpus;
-  for (int gpu = 0; gpu < server.description.gpus; ++gpu) gpus.push_back(gpu_view(logic, server, index, gpu));
-  view["gpus"] = std::move(gpus);
+answers::Server server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now) {
+  answers::Server view;
+  view.name = server.description.name;
+  view.state = to_string(server.state);
+  view.state_reason = state_reason(logic, server, now);
+  if (const Quarantine* quarantine = logic.health().find(view.name))
+    view.quarantine = {quarantine->reason, {quarantine->since_us}, {quarantine->until_us}, quarantine->times};
+  view.simulated = server.description.simulated;
+  view.runtimes = {"process"};
+  if (const Agent* agent = logic.agents().by_server(view.name)) show_agent(*agent, view);
+  for (int gpu = 0; gpu < server.description.gpus; ++gpu) view.gpus.push_back(gpu_view(logic, server, index, gpu));
   return view;
 }
 
-json::object cluster_view(const Logic& logic, Instant now) {
+answers::Cluster cluster_view(const Logic& logic, Instant now) {
   const Core& core = logic.core();
-  int total = 0, up = 0;
+  answers::Cluster view;
   for_each_server(core, [&](const Server& server, ServerIndex) {
-    total += server.description.gpus;
-    up += server.state == ServerState::up;
+    view.gpus.total += server.description.gpus;
+    view.servers_up += server.state == ServerState::up;
   });
-  json::object jobs;
+  view.gpus.allocated = core.ledger().gpus_in_use();
+  view.gpus.free = core.ledger().free().total();
   for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s)
-    jobs[to_string(static_cast<JobState>(s))] = logic.book().count(static_cast<JobState>(s));
-  json::object view;
-  view["version"] = logic.settings().version;
-  view["cluster_id"] = logic.incarnations().cluster();
-  view["started_at"] = rfc3339(logic.started().us);
-  view["now"] = rfc3339(now.us);
-  view["policy"] = logic.policies().in_force().name;
-  view["jobs"] = std::move(jobs);
-  view["gpus"] = json::object{
-      {"total", total}, {"allocated", core.ledger().gpus_in_use()}, {"free", core.ledger().free().total()}};
+    view.jobs[to_string(static_cast<JobState>(s))] = logic.book().count(static_cast<JobState>(s));
+  view.version = logic.settings().version;
+  view.cluster_id = logic.incarnations().cluster();
+  view.started_at = {logic.started().us};
+  view.now = {now.us};
+  view.policy = logic.policies().in_force().name;
   const auto milliseconds = [](Duration time) { return static_cast<double>(time.us) * 1e-3; };
   const TurnTimes& times = logic.turn_times();
-  view["decisions"] = json::object{{"count", times.count()},
-                                   {"p50_ms", milliseconds(times.quantile(0.5))},
-                                   {"p99_ms", milliseconds(times.quantile(0.99))},
-                                   {"max_ms", milliseconds(times.max())}};
-  view["servers_up"] = up;
+  view.decisions = {times.count(), milliseconds(times.quantile(0.5)), milliseconds(times.quantile(0.99)),
+                    milliseconds(times.max())};
   const JobTotals& totals = logic.recorder().totals();
-  view["since_start"] = json::object{{"preemptions", totals.preemptions},
-                                     {"migrations", totals.migrations},
-                                     {"resizes", totals.resizes},
-                                     {"deadlines_met", totals.deadlines_met},
-                                     {"deadlines_missed", totals.deadlines_missed}};
+  view.since_start = {totals.preemptions, totals.migrations, totals.resizes, totals.deadlines_met,
+                      totals.deadlines_missed};
   return view;
 }
 
-json::object event_view(const store::EventRow& row) {
-  return {{"seq", row.seq},
-          {"at", rfc3339(row.at_us)},
-          {"kind", row.kind},
-          {"job_id", maybe(row.job_id)},
-          {"server", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
-          {"actor", json::object{{"type", row.actor_type}, {"name", row.actor_name}}},
-          {"from", row.from.empty() ? json::value(nullptr) : json::value(row.from)},
-          {"to", row.to.empty() ? json::value(nullptr) : json::value(row.to)},
-          {"text", row.text},
-          {"data", row.data_json.empty() ? json::value(nullptr) : parsed(row.data_json)}};
+answers::Event event_view(const store::EventRow& row) {
+  return {row.seq,
+          {row.at_us},
+          row.kind,
+          row.job_id,
+          text_view(row.server),
+          {row.actor_type, row.actor_name},
+          text_view(row.from),
+          text_view(row.to),
+          row.text,
+          row.data_json.empty() ? json::value(nullptr) : parsed(row.data_json)};
 }
 
-json::object legacy_job_view(const JobEntry& entry) {
+namespace {
+
+const char* original_status(std::string_view state) {
+  return state == "pending" || state == "held"       ? "Pending"
+         : state == "starting" || state == "running" ? "Running"
+         : state == "succeeded"                      ? "Completed"
+         : state == "failed" || state == "cancelled" ? "Error"
+         : state == "migrating"                      ? "Migrating"
+         : state == "resizing"                       ? "ScalingOut"
+                                                     : "Suspended";
+}
+
+}  // namespace
+
+answers::OriginalJob original_job_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
-  const json::value spec = wire::full_spec(row.spec_json);
-  const auto from_spec = [&](const char* key) {
-    return spec.is_object() && spec.get_object().contains(key) ? spec.get_object().at(key) : json::value(nullptr);
-  };
-  const auto& s = row.state;
-  const char* status = s == "pending" || s == "held"       ? "Pending"
-                       : s == "starting" || s == "running" ? "Running"
-                       : s == "succeeded"                  ? "Completed"
-                       : s == "failed" || s == "cancelled" ? "Error"
-                       : s == "migrating"                  ? "Migrating"
-                       : s == "resizing"                   ? "ScalingOut"
-                                                           : "Suspended";
-  const json::value gpus = from_spec("gpus");
-  json::array at_gpus;
-  parse_gpu_list(row.gpus).for_each([&](int gpu) { at_gpus.push_back(gpu); });
-  return {{"id", row.id},
-          {"name", row.name},
-          {"type", from_spec("framework")},
-          {"container_name", entry.image.empty() || !latest_placement(entry)
-                                 ? json::value(nullptr)
-                                 : json::value(wire::container_name(incarnation_of(*latest_placement(entry)), 0))},
-          {"container_image", from_spec("image")},
-          {"command", from_spec("command")},
-          {"created_at", rfc3339(row.submitted_us)},
-          {"started_at", time_view(row.first_start_us)},
-          {"completed_at", time_view(row.finished_us)},
-          {"estimated_completion_time", nullptr},
-          {"required_gpus", gpus.is_object() ? gpus.get_object().at("max") : json::value(1)},
-          {"no_of_migrations", row.migrations},
-          {"trained_at", row.server.empty() ? json::value(nullptr) : json::value(row.server)},
-          {"status", status},
-          {"at_gpus", std::move(at_gpus)},
-          {"error", row.failure_message.empty() ? json::value(nullptr) : json::value(row.failure_message)}};
+  answers::OriginalJob job;
+  job.id = row.id;
+  job.name = row.name;
+  if (const auto spec = wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore); spec.ok()) {
+    job.type = spec->framework;
+    job.container_image = spec->image;
+    job.command = spec->command;
+    job.required_gpus = spec->gpus.max;
+  }
+  if (!entry.image.empty() && latest_placement(entry))
+    job.container_name = wire::container_name(incarnation_of(*latest_placement(entry)), 0);
+  job.created_at = {row.submitted_us};
+  job.started_at = time_view(row.first_start_us);
+  job.completed_at = time_view(row.finished_us);
+  job.no_of_migrations = row.migrations;
+  job.trained_at = text_view(row.server);
+  job.status = original_status(row.state);
+  parse_gpu_list(row.gpus).for_each([&](int gpu) { job.at_gpus.push_back(gpu); });
+  job.error = text_view(row.failure_message);
+  return job;
 }
 
 std::string list_opening() { return "{\"items\":["; }

@@ -1,9 +1,10 @@
-// What REST shows of jobs, servers, GPUs and events as JSON documents. Policies: policy_views.h; why a job waits or runs
+// What REST shows of jobs, servers, GPUs and events. Policies: policy_views.h; why a job waits or runs
 // where it does: explain.h.
 #pragma once
 
 #include <boost/json.hpp>
 
+#include "controller/answers.h"
 #include "controller/job_fields.h"
 #include "controller/logic.h"
 
@@ -15,17 +16,15 @@ std::string rfc3339(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03
 
 // `may_see_env`: the reader is the owner or an admin; for others `spec.env` is null. `line`: null if the reason for which
 // it waits need not tell its place in line.
-boost::json::object job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env,
-                             const Line* line = nullptr);
+answers::Job job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env,
+                      const Line* line = nullptr);
 // With the measurements of its training (telemetry.h), which lists leave out.
-boost::json::object job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env);
+answers::JobDetails job_details_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env);
 // Of job_view these fields, as text.
 std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line,
                      const JobFields& fields = {});
 // The same of a job that has ended; any thread may ask.
 std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFields& fields = {});
-// A job about which nothing is known: it has the keys that every job has.
-boost::json::object job_frame_of_none();
 // visit(server, index) for every server that is part of the cluster.
 template <typename Visit>
 void for_each_server(const Core& core, Visit visit) {
@@ -34,13 +33,13 @@ void for_each_server(const Core& core, Visit visit) {
     if (server.state != ServerState::removed) visit(server, ServerIndex(s));
   }
 }
-boost::json::object server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now);
-boost::json::object gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
-// Without its servers.
-boost::json::object cluster_view(const Logic& logic, Instant now);
-boost::json::object event_view(const store::EventRow& row);
+answers::Server server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now);
+answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
+// Without its servers, url and history.
+answers::Cluster cluster_view(const Logic& logic, Instant now);
+answers::Event event_view(const store::EventRow& row);
 // The rows of the original API.
-boost::json::object legacy_job_view(const JobEntry& entry);
+answers::OriginalJob original_job_view(const JobEntry& entry);
 
 // What stands around the items of a list. `total`: how many there are in all; null when that is not known.
 std::string list_opening();

@@ -3,49 +3,30 @@
 namespace sl {
 namespace {
 
-namespace json = boost::json;
-
-json::array strings(const std::vector<std::string>& from) {
-  json::array array;
-  for (const std::string& word : from) array.push_back(json::string(word));
-  return array;
-}
-
-json::object parameter_view(const ParameterInfo& p) {
-  const bool bounded = p.min < p.max;
-  return {{"name", p.name},
-          {"type", to_string(p.type)},
-          {"unit", p.unit},
-          {"default", p.default_value},
-          {"min", bounded ? json::value(p.min) : json::value(nullptr)},
-          {"max", bounded ? json::value(p.max) : json::value(nullptr)},
-          {"choices", strings(p.choices)},
-          {"help", p.help}};
+ParameterDescription describe(const ParameterInfo& p) {
+  ParameterDescription described{p.name, to_string(p.type), p.unit, p.default_value, {}, {}, p.choices, p.help};
+  if (p.min < p.max) described.min = p.min, described.max = p.max;
+  return described;
 }
 
 }  // namespace
 
-json::array notes_of(const PolicyInfo& info, const MissingFacts& missing) {
-  return strings(missing.sentences(info.needs, "waiting"));
-}
-
-json::object to_json(const PolicyInfo& info, const MissingFacts& missing) {
-  json::array needs, parameters;
-  for (const Need& need : info.needs) needs.push_back(json::string(to_string(need)));
-  for (const ParameterInfo& p : info.parameters) parameters.push_back(parameter_view(p));
-  return {{"name", info.name},
-          {"title", info.title},
-          {"summary", info.summary},
-          {"good_for", info.good_for},
-          {"weak_for", info.weak_for},
-          {"placement", info.placement},
-          {"needs", std::move(needs)},
-          {"aliases", strings(info.aliases)},
-          {"preemptive", info.preemptive},
-          {"elastic", info.elastic},
-          {"work_conserving", info.work_conserving},
-          {"parameters", std::move(parameters)},
-          {"notes", notes_of(info, missing)}};
+PolicyDescription describe(const PolicyInfo& info, const MissingFacts& missing) {
+  PolicyDescription described;
+  described.name = info.name;
+  described.title = info.title;
+  described.summary = info.summary;
+  described.good_for = info.good_for;
+  described.weak_for = info.weak_for;
+  described.placement = info.placement;
+  for (const Need& need : info.needs) described.needs.emplace_back(to_string(need));
+  described.aliases = info.aliases;
+  described.preemptive = info.preemptive;
+  described.elastic = info.elastic;
+  described.work_conserving = info.work_conserving;
+  for (const ParameterInfo& p : info.parameters) described.parameters.push_back(describe(p));
+  described.notes = missing.sentences(info.needs, "waiting");
+  return described;
 }
 
 }  // namespace sl

@@ -133,7 +133,7 @@ std::int64_t select_number(soci::session& sql, const std::string& query, std::in
   return select.next() ? select.number(0).value_or(other) : other;
 }
 
-std::string quoted(std::string_view text) {
+std::string sql_literal(std::string_view text) {
   std::string sql = "'";
   for (const char c : text) {
     if (c == '\'') sql += c;

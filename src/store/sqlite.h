@@ -67,7 +67,7 @@ class Select {
 std::int64_t select_number(soci::session& sql, const std::string& query, std::int64_t other = 0);
 
 // a text as an SQL literal
-std::string quoted(std::string_view text);
+std::string sql_literal(std::string_view text);
 
 // ---- jobs ----
 extern const std::string job_columns;  // "id, …": numbers, then texts

@@ -19,11 +19,11 @@ std::string conditions(const JobQuery& query) {
   if (query.group > 0)  // its members have the numbers after its own
     sql += " AND id > " + std::to_string(query.group) + " AND group_id = " + std::to_string(query.group);
   std::string states;
-  for (const std::string& state : query.states) states += (states.empty() ? "" : ", ") + quoted(state);
+  for (const std::string& state : query.states) states += (states.empty() ? "" : ", ") + sql_literal(state);
   if (query.states.size() == 1) sql += " AND state = " + states;
   if (query.states.size() > 1) sql += " AND state IN (" + states + ")";
-  if (!query.user.empty()) sql += " AND user_name = " + quoted(query.user);
-  if (!query.word.empty()) sql += " AND instr(name, " + quoted(query.word) + ") > 0";
+  if (!query.user.empty()) sql += " AND user_name = " + sql_literal(query.user);
+  if (!query.word.empty()) sql += " AND instr(name, " + sql_literal(query.word) + ") > 0";
   return sql;
 }
 

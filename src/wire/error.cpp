@@ -2,7 +2,9 @@
 
 #include <boost/describe.hpp>
 
-#include "wire/json.h"
+#include "wire/error_codes.h"
+#include "wire/request_schemas.h"
+#include "wire/schema.h"
 
 namespace sl::wire {
 
@@ -19,7 +21,7 @@ int http_status(const Error& error) {
     case ErrorKind::denied:
       return error.code == "token-required" ? 401 : 403;
     case ErrorKind::conflict:
-      return 409;
+      return error.code == "stale-etag" ? 412 : 409;
     case ErrorKind::unavailable:
       return 503;
     case ErrorKind::too_large:
@@ -79,15 +81,23 @@ BOOST_DESCRIBE_STRUCT(Problem, (), (type, title, status, detail, instance, code,
 
 }  // namespace
 
-std::string problem_json(const Error& error, std::string_view instance) {
+std::vector<std::string> hints_of(const Error& error) {
+  const ErrorCode* known = error.hints.empty() ? find_error_code(error.code) : nullptr;
+  return known ? std::vector{std::string(known->remedy)} : error.hints;
+}
+
+boost::json::object problem_schema() { return schema_of<Problem>(KeysOf::written); }
+
+std::string problem_json(const Error& error, std::string_view instance, const std::string& request_id) {
   Problem problem;
   problem.type = "about:blank#" + error.code;
   problem.title = problem.code = error.code;
   problem.status = http_status(error);
   problem.detail = error.message;
   problem.instance = instance;
+  if (!request_id.empty()) problem.request_id = request_id;
   problem.notes = error.notes;
-  for (const std::string& hint : error.hints) problem.hints.push_back({hint, nullptr});
+  for (const std::string& hint : hints_of(error)) problem.hints.push_back({hint, nullptr});
   if (!error.pointer.empty()) problem.errors.push_back({error.pointer, error.message});
   return write_json(problem);
 }
@@ -128,6 +138,7 @@ Error error_from_problem(int status, std::string_view body) {
   if (!problem->code.empty()) error.code = problem->code;
   if (!problem->detail.empty()) error.message = problem->detail;
   error.notes = problem->notes;
+  if (problem->request_id && status >= 500) error.notes.push_back("request " + *problem->request_id);
   for (const ProblemHint& hint : problem->hints) error.hints.push_back(hint.text);
   if (!problem->errors.empty()) error.pointer = problem->errors.front().pointer;
   return error;
@@ -136,7 +147,7 @@ Error error_from_problem(int status, std::string_view body) {
 std::string error_text(const Error& error) {
   std::string text = "error: " + error.message + " [" + error.code + "]\n";
   for (const std::string& note : error.notes) text += "  note: " + note + "\n";
-  for (const std::string& hint : error.hints) text += "  hint: " + hint + "\n";
+  for (const std::string& hint : hints_of(error)) text += "  hint: " + hint + "\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -11,8 +12,12 @@ namespace sl::wire {
 int http_status(const Error& error);
 int exit_status(const Error& error);
 
+// What to do: the hints of the error or, if it has none, the remedy of its code (error_codes.h).
+std::vector<std::string> hints_of(const Error& error);
+
 // application/problem+json (docs/guide/rest.md).
-std::string problem_json(const Error& error, std::string_view instance = "");
+// `request_id`: of the request that failed; empty: unknown.
+std::string problem_json(const Error& error, std::string_view instance = "", const std::string& request_id = "");
 // The error in a controller's answer. Text that is not a problem document gets the code "http-STATUS".
 Error error_from_problem(int status, std::string_view body);
 

@@ -14,6 +14,7 @@
 #include "wire/json.h"
 #include "wire/keys.h"
 #include "wire/members.h"
+#include "wire/request_schemas.h"
 
 namespace sl::wire {
 namespace {
@@ -146,11 +147,12 @@ void read_job(Keys& keys, JobSpec& into) {
   read_interruptions(keys, into);
 }
 
-// The five keys of the original API under their current names.
+// Keys of the original API, and what they are called now.
+constexpr std::pair<const char*, const char*> original_names[] = {
+    {"type", "framework"}, {"container_image", "image"}, {"required_gpus", "gpus"}};
+
 void translate_original(json::object& object) {
-  constexpr std::pair<const char*, const char*> names[] = {
-      {"type", "framework"}, {"container_image", "image"}, {"required_gpus", "gpus"}};
-  for (const auto& [old_name, name] : names) {
+  for (const auto& [old_name, name] : original_names) {
     const auto found = object.find(old_name);
     if (found == object.end() || object.contains(name)) continue;
     json::value value = std::move(found->value());
@@ -195,12 +197,9 @@ Result<JobSpec> job_from_json(json::object object, const std::string& base_dir) 
   return spec;
 }
 
-Result<JobChange> parse_job_change(std::string_view text) {
-  Result<json::value> value = parse_json(text);
-  if (!value.ok()) return value.error();
-  if (!value->is_object()) return detail::wrong_type("", "an object");
-  JobChange change;
-  Keys keys(std::move(value->get_object()), "");
+namespace {
+
+void read_change(Keys& keys, JobChange& change) {
   keys.take("priority", change.priority);
   keys.with("gpus", [&](const json::value& v, const std::string& at) {
     return v.is_null() ? Status() : read_gpus(v, at, change.gpus.emplace());
@@ -217,6 +216,47 @@ Result<JobChange> parse_job_change(std::string_view text) {
     }
     return {};
   });
+}
+
+void read_intervention(Keys& keys, Intervention& wanted) {
+  if (wanted.verb == "migrate") keys.take("to", wanted.to);
+  if (wanted.verb == "scale") {
+    keys.with("gpus",
+              [&](const json::value& v, const std::string& at) { return read_gpus(v, at, wanted.gpus.emplace()); });
+  }
+}
+
+// Of the keys that `read` reads into `into`.
+template <typename T>
+json::object schema_of_keys(void (*read)(Keys&, T&), T into) {
+  json::object properties;
+  Keys keys(properties);
+  read(keys, into);
+  return detail::object_of(std::move(properties), KeysOf::read);
+}
+
+}  // namespace
+
+json::object job_schema() {
+  json::object schema = schema_of_keys(read_job, JobSpec());
+  json::object& properties = schema["properties"].get_object();
+  for (const auto& [old_name, name] : original_names) properties[old_name] = properties[name];
+  return schema;
+}
+
+json::object job_change_schema() { return schema_of_keys(read_change, JobChange()); }
+
+json::object intervention_schema(const std::string& verb) {
+  return schema_of_keys(read_intervention, Intervention{verb, {}, {}});
+}
+
+Result<JobChange> parse_job_change(std::string_view text) {
+  Result<json::value> value = parse_json(text);
+  if (!value.ok()) return value.error();
+  if (!value->is_object()) return detail::wrong_type("", "an object");
+  JobChange change;
+  Keys keys(std::move(value->get_object()), "");
+  read_change(keys, change);
   if (Status status = keys.finish(); !status.ok()) return status.error();
   if (change.name && change.name->empty()) return invalid("bad-name", "a job cannot be without a name").at("/name");
   if (change.first && change.priority)
@@ -230,11 +270,7 @@ Result<Intervention> parse_intervention(const std::string& verb, std::string_vie
   if (!value->is_object()) return detail::wrong_type("", "an object");
   Intervention wanted{verb, {}, {}};
   Keys keys(std::move(value->get_object()), "");
-  if (verb == "migrate") keys.take("to", wanted.to);
-  if (verb == "scale") {
-    keys.with("gpus",
-              [&](const json::value& v, const std::string& at) { return read_gpus(v, at, wanted.gpus.emplace()); });
-  }
+  read_intervention(keys, wanted);
   if (Status status = keys.finish(); !status.ok()) return status.error();
   if (verb == "scale" && !wanted.gpus)
     return invalid("gpus-missing", "say how many GPUs the job shall have").hint("schedulearn scale 5 2").at("/gpus");

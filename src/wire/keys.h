@@ -1,4 +1,5 @@
-// Reads the keys of a job document, one after the other, each by what it means.
+// Reads the keys of a job document, one after the other, each by what it means; or, without a document, notes which keys
+// there are and what they hold. So the schema of what users send comes from the code that reads it.
 #pragma once
 
 #include <cmath>
@@ -8,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "wire/json.h"
+#include "wire/schema.h"
 
 namespace sl::wire {
 
@@ -21,21 +22,27 @@ Status refuse_unsupported(const std::string& pointer, const boost::json::value& 
 class Keys {
  public:
   Keys(boost::json::object object, std::string at) : object_(std::move(object)), at_(std::move(at)) {}
+  // Notes the schema of each key in `properties`.
+  explicit Keys(boost::json::object& properties) : properties_(&properties) {}
 
   template <typename T>
   Keys& take(const char* key, T& into) {
-    return with(key, [&](const boost::json::value& v, const std::string& at) {
+    const auto read = [&](const boost::json::value& v, const std::string& at) {
       return detail::read(v, into, Unknown::reject, at);
-    });
+    };
+    return properties_ ? note(key, schema_of<T>(KeysOf::read)) : with(key, read);
   }
   // A quantity: a number, or text that `parse` understands.
   template <typename T, typename Parse>
   Keys& take(const char* key, T& into, Parse parse) {
+    if (properties_) return note(key, detail::quantity());
     return with(key,
                 [&](const boost::json::value& v, const std::string& at) { return read_quantity(v, into, parse, at); });
   }
+  // Whatever `use` makes of the value.
   template <typename Use>
   Keys& with(std::string_view key, Use use) {
+    if (properties_) return note(key, {});
     known_.push_back(key);
     const auto found = object_.find(key);
     if (found == object_.end()) return *this;
@@ -47,6 +54,12 @@ class Keys {
   // The object at `key`, with its own keys.
   template <typename Fill>
   Keys& section(const char* key, Fill fill) {
+    if (properties_) {
+      boost::json::object properties;
+      Keys keys(properties);
+      fill(keys);
+      return note(key, detail::or_null(detail::object_of(std::move(properties), KeysOf::read)));
+    }
     return with(key, [&](const boost::json::value& v, const std::string& at) -> Status {
       if (v.is_null()) return {};
       if (!v.is_object()) return detail::wrong_type(at, "a table");
@@ -66,6 +79,10 @@ class Keys {
   }
 
  private:
+  Keys& note(std::string_view key, boost::json::object schema) {
+    (*properties_)[key] = std::move(schema);
+    return *this;
+  }
   template <typename T, typename Parse>
   static Status read_quantity(const boost::json::value& v, T& into, Parse parse, const std::string& at) {
     using Number = std::decay_t<decltype(*parse(""))>;
@@ -83,6 +100,7 @@ class Keys {
     return {};
   }
 
+  boost::json::object* properties_ = nullptr;
   boost::json::object object_;
   std::string at_;
   std::vector<std::string_view> known_;

@@ -101,8 +101,8 @@ class OldJobs(LabTest):
         self.lab.start_controller()
         self.assertEqual(self.lab.get("/api/v1/events?since=0&limit=10000")["items"][: len(before)], before)
         latest = self.lab.get("/api/v1/events?limit=3")
-        self.assertEqual(latest["next_cursor"], str(latest["items"][-1]["seq"]))
-        self.assertEqual(self.lab.get(f"/api/v1/events?since={latest['next_cursor']}")["items"], [])
+        self.assertEqual(latest["next_cursor"], f"events:{latest['items'][-1]['seq']}")
+        self.assertEqual(self.lab.get(f"/api/v1/events?cursor={latest['next_cursor']}")["items"], [])
 
 
 class Retention(LabTest):

@@ -100,7 +100,7 @@ export class JobList implements Loaded<JobRows> {
       for (let request = this.next(); request; request = this.next()) {
         const { above, limit, isRefresh } = request;
         const answer = await get<List<Job>>(
-          `jobs?${this.query}&limit=${limit}${above === null ? '' : `&cursor=${above}`}`,
+          `jobs?${this.query}&limit=${limit}${above === null ? '' : `&before=${above}`}`,
           stop.signal
         );
         if (this.stop !== stop) return;

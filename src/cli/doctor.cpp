@@ -1,0 +1,157 @@
+#include "cli/doctor.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/render.h"
+#include "wire/error.h"
+
+namespace sl::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_on_path(const std::string& program) {
+  const char* path = ::getenv("PATH");
+  std::string_view folders = path ? path : "";
+  while (!folders.empty()) {
+    const std::string folder(folders.substr(0, folders.find(':')));
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    folders.remove_prefix(std::min(folders.size(), folder.size() + 1));
+  }
+  return false;
+}
+
+// A note is nothing that must be mended.
+std::string sign_of(const Context& context, const std::string& verdict) {
+  if (verdict == "ok") return context.unicode ? "✓" : "+";
+  return verdict == "note" ? "-" : context.unicode ? "✗" : "x";
+}
+
+}  // namespace
+
+void Doctor::add_to(CLI::App& app) {
+  command_(app, "doctor", "Say what is right and wrong with this installation, and what to do.",
+           "  schedulearn doctor\n  schedulearn doctor --json=subject,verdict\n", [this] { return examine(); });
+}
+
+void Doctor::add(const char* verdict, std::string subject, std::string text, std::string remedy) {
+  findings_.push_back({verdict, std::move(subject), std::move(text), std::move(remedy)});
+}
+
+void Doctor::look_at_controller(const Context& context) {
+  const auto cluster = context.get("/api/v1/cluster");
+  if (!cluster.ok()) {
+    const auto hints = wire::hints_of(cluster.error());
+    return add("wrong", "controller", cluster.error().message, hints.empty() ? "" : hints.front());
+  }
+  const std::string theirs = text_at(*cluster, "version");
+  add("ok", "controller", fmt::format("answers at {}", context.socket.empty() ? context.url : context.socket));
+  if (theirs != version_)
+    add("wrong", "version", fmt::format("the controller is version {}, this program {}", theirs, version_),
+        "install the same version of both");
+  else
+    add("ok", "version", "this program and the controller are version " + theirs);
+  const auto ready = context.get("/readyz");
+  if (ready.ok())
+    add("ok", "submissions", "are accepted");
+  else
+    add("wrong", "submissions", ready.error().message, "make room on the controller's disk");
+  if (const auto self = context.get("/api/v1/whoami"); self.ok())
+    add("ok", "you", fmt::format("are {} ({}) to it", text_at(*self, "user"), text_at(*self, "role")));
+  look_at_servers(context);
+}
+
+void Doctor::look_at_servers(const Context& context) {
+  const auto servers = context.get("/api/v1/servers");
+  if (!servers.ok()) return;
+  const auto& items = value_at(*servers, "items").as_array();
+  if (items.empty())
+    add("wrong", "servers", "none has joined", "start an agent on each: schedulearn agent run --join " + context.url);
+  for (const json::value& server : items) {
+    const std::string name = text_at(server, "name"), state = text_at(server, "state"),
+                      version = text_at(server, "agent_version");
+    const std::size_t gpus = value_at(server, "gpus").as_array().size();
+    if (state != "up")
+      add("wrong", "server " + name,
+          fmt::format("is {}: {}", state, text_at(server, "state_reason", "no reason is given")),
+          state == "quarantined" ? "schedulearn servers release " + name
+          : state == "draining"  ? "schedulearn servers undrain " + name
+                                 : "start its agent, or: schedulearn servers lost " + name);
+    else if (version != version_)
+      add("note", "server " + name, fmt::format("is up with version {} of the agent", version), "install " + version_);
+    else
+      add("ok", "server " + name, fmt::format("is up with {}", plural(gpus, "GPU")));
+    for (const json::value& gpu : value_at(server, "gpus").as_array()) {
+      const std::string condition = text_at(gpu, "condition");
+      if (state == "up" && (condition == "unavailable" || condition == "outside"))
+        add("note", "GPU " + text_at(gpu, "identifier"),
+            condition == "outside" ? "is used by a process that was not started here" : "is gone from its server",
+            "schedulearn gpus");
+    }
+  }
+}
+
+void Doctor::look_at_this_machine(const Context& context) {
+  if (!context.recorded.empty()) {
+    struct stat facts {};
+    if (::stat(context.recorded.c_str(), &facts) == 0 && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+      add("wrong", "data folder", "others may write to " + context.recorded, "chmod go-w " + context.recorded);
+    std::error_code unknown;
+    const auto space = fs::space(context.recorded, unknown);
+    constexpr std::uintmax_t little = 1ULL << 30U;
+    if (!unknown && space.available < little)
+      add("wrong", "disk",
+          fmt::format("{:.1f} GB are free for {}", static_cast<double>(space.available) * 1e-9, context.recorded),
+          "make room");
+    else if (!unknown)
+      add("ok", "disk",
+          fmt::format("{:.0f} GB are free for {}", static_cast<double>(space.available) * 1e-9, context.recorded));
+  }
+  const auto program = [&](const char* name, const char* use) {
+    is_on_path(name) ? add("ok", name, std::string("is here: ") + use)
+                     : add("note", name, std::string("is not here: ") + use, std::string("apt-get install ") + name);
+  };
+  program("python3", "for policies of your own and most trainings");
+  if (is_on_path("podman") || is_on_path("docker"))
+    add("ok", "containers", is_on_path("podman") ? "podman is here" : "docker is here");
+  else
+    add("note", "containers", "there is no engine on this machine, so that jobs with an image do not run here",
+        "apt-get install podman");
+  is_on_path("nvidia-smi")
+      ? add("ok", "GPUs", "NVIDIA's driver is here")
+      : add("note", "GPUs", "there is no NVIDIA driver on this machine", "schedulearn up --simulate 4");
+}
+
+int Doctor::examine() {
+  const Context context = context_();
+  look_at_controller(context);
+  look_at_this_machine(context);
+  const auto wrong = std::ranges::count(findings_, "wrong", &Finding::verdict);
+  if (context.as_json) {
+    json::array items;
+    for (const Finding& each : findings_)
+      items.push_back(json::object{{"verdict", each.verdict},
+                                   {"subject", each.subject},
+                                   {"text", each.text},
+                                   {"remedy", each.remedy.empty() ? json::value() : json::value(each.remedy)}});
+    const std::size_t total = items.size();
+    context.print_json(json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}});
+    return wrong > 0 ? 1 : 0;
+  }
+  for (const Finding& each : findings_) {
+    std::printf("%s %s %s\n", sign_of(context, each.verdict).c_str(), each.subject.c_str(), each.text.c_str());
+    if (!each.remedy.empty()) std::printf("    %s\n", each.remedy.c_str());
+  }
+  if (!context.plain)
+    std::printf("\n%s\n", wrong == 0 ? "Nothing is wrong."
+                                     : (plural(static_cast<std::size_t>(wrong), "thing") + " to mend.").c_str());
+  return wrong > 0 ? 1 : 0;
+}
+
+}  // namespace sl::cli

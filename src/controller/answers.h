@@ -1,0 +1,569 @@
+// The documents that REST answers with. Their keys are the names of these members, in this order, and all of them are
+// always there (null: unknown, or nothing of this kind); the OpenAPI document describes them from these structs.
+// docs/guide/rest.md says what they mean. Made by views.h and its neighbours.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/telemetry.h"
+#include "wire/agent_protocol.h"
+#include "wire/profile.h"
+#include "wire/schema.h"
+
+namespace sl::controller::answers {
+
+using wire::Document;
+using wire::Object;
+using wire::Time;
+using Number = std::int64_t;
+using Text = std::string;
+
+// What was specified, with env null for those who may not see it.
+struct Spec {
+  boost::json::value value;
+  static boost::json::object schema();
+};
+inline boost::json::value to_value(const Spec& spec) { return spec.value; }
+
+// ---- jobs ----
+
+struct Reason {
+  Text code, text;
+};
+BOOST_DESCRIBE_STRUCT(Reason, (), (code, text))
+
+struct Members {
+  Number total = 0, waiting = 0, running = 0, succeeded = 0, failed = 0, cancelled = 0;
+  Text to_come;
+};
+BOOST_DESCRIBE_STRUCT(Members, (), (total, waiting, running, succeeded, failed, cancelled, to_come))
+
+struct Place {
+  Text server;
+  std::vector<Text> gpus;
+  int rank = 0;
+  std::optional<Number> pid;
+  std::optional<Text> image, container_id;
+};
+BOOST_DESCRIBE_STRUCT(Place, (), (server, gpus, rank, pid, image, container_id))
+
+struct Attempt {
+  int attempt = 0;
+  Text server;
+  int rank = 0;
+  std::vector<Text> gpus, gpu_uuids;
+  std::optional<Time> began_at, ended_at;
+};
+BOOST_DESCRIBE_STRUCT(Attempt, (), (attempt, server, rank, gpus, gpu_uuids, began_at, ended_at))
+
+struct Progress {
+  std::optional<double> done, total;
+  Text unit;
+  std::optional<double> epoch, epochs, step, steps, loss, accuracy, rate_per_s;
+  std::optional<Time> updated_at;
+};
+BOOST_DESCRIBE_STRUCT(Progress, (),
+                      (done, total, unit, epoch, epochs, step, steps, loss, accuracy, rate_per_s, updated_at))
+
+struct Range {
+  Time p10, p50, p90;
+};
+BOOST_DESCRIBE_STRUCT(Range, (), (p10, p50, p90))
+
+struct Estimate {
+  std::optional<Range> start, finish;
+  std::vector<Text> basis;
+  std::optional<Text> basis_text;
+  Text confidence;
+  std::optional<Text> server, text;
+  Time evaluated_at;
+  std::size_t draws = 0;
+};
+BOOST_DESCRIBE_STRUCT(Estimate, (), (start, finish, basis, basis_text, confidence, server, text, evaluated_at, draws))
+
+struct Exit {
+  std::optional<int> code, signal;
+};
+BOOST_DESCRIBE_STRUCT(Exit, (), (code, signal))
+
+struct Failure {
+  Text kind, message;
+  std::optional<int> exit_code, signal;
+  std::optional<Text> label;
+  std::optional<Number> log_line;
+  std::optional<std::vector<Text>> last_lines;
+};
+BOOST_DESCRIBE_STRUCT(Failure, (), (kind, message, exit_code, signal, label, log_line, last_lines))
+
+struct CheckpointCopy {
+  Text from;
+  Number bytes_done = 0, bytes = 0;
+  bool through_controller = false;
+};
+BOOST_DESCRIBE_STRUCT(CheckpointCopy, (), (from, bytes_done, bytes, through_controller))
+
+struct Job {
+  Number id = 0;
+  Text name, user, state;
+  Time state_since;
+  std::optional<Reason> reason;
+  std::optional<Number> group_id, index;
+  std::optional<Members> members;
+  std::map<Text, Text> labels;
+  int priority = 0;
+  Spec spec;
+  boost::json::value snapshot;
+  std::vector<Place> placement;
+  Time created_at;
+  std::optional<Time> started_at, finished_at, deadline_at;
+  double wait_s = 0, run_s = 0, gpu_seconds = 0;
+  int attempt = 0, migrations = 0, preemptions = 0, resizes = 0;
+  std::optional<Progress> progress;
+  std::optional<Estimate> estimate;
+  std::optional<Exit> exit;
+  std::optional<Failure> failure;
+  std::optional<CheckpointCopy> checkpoint_copy;
+};
+BOOST_DESCRIBE_STRUCT(Job, (),
+                      (id, name, user, state, state_since, reason, group_id, index, members, labels, priority, spec,
+                       snapshot, placement, created_at, started_at, finished_at, deadline_at, wait_s, run_s,
+                       gpu_seconds, attempt, migrations, preemptions, resizes, progress, estimate, exit, failure,
+                       checkpoint_copy))
+
+struct JobDetails : Job {
+  std::vector<Attempt> attempts;
+  std::optional<Document<TelemetryDocument>> telemetry;
+};
+BOOST_DESCRIBE_STRUCT(JobDetails, (Job), (attempts, telemetry))
+
+struct Effect {
+  Text text;
+  std::optional<double> cost_s;
+};
+BOOST_DESCRIBE_STRUCT(Effect, (), (text, cost_s))
+
+struct ChangedJob : Job {
+  std::optional<Effect> effect;
+};
+BOOST_DESCRIBE_STRUCT(ChangedJob, (Job), (effect))
+
+struct Preview {
+  Number id = 0;
+  Text name;
+  Effect effect;
+};
+BOOST_DESCRIBE_STRUCT(Preview, (), (id, name, effect))
+
+struct CheckedJob {
+  Document<wire::JobSpec> spec;
+  bool would_start = true;
+};
+BOOST_DESCRIBE_STRUCT(CheckedJob, (), (spec, would_start))
+
+// ---- why ----
+
+struct BlockingReason {
+  Text code, text;
+  bool blocking = true;
+};
+BOOST_DESCRIBE_STRUCT(BlockingReason, (), (code, text, blocking))
+
+struct Frees {
+  Number job_id = 0;
+  int gpus = 0;
+  std::optional<Time> at;
+};
+BOOST_DESCRIBE_STRUCT(Frees, (), (job_id, gpus, at))
+
+struct ServerVerdict {
+  Text server;
+  int free = 0, needed = 0;
+  bool fits = false;
+  std::vector<Frees> frees;
+  Text text;
+};
+BOOST_DESCRIBE_STRUCT(ServerVerdict, (), (server, free, needed, fits, frees, text))
+
+struct GpusOf {
+  Text server;
+  int gpus = 0;
+};
+BOOST_DESCRIBE_STRUCT(GpusOf, (), (server, gpus))
+
+struct Kept {
+  Number job_id = 0;
+  Time at;
+  std::vector<GpusOf> on;
+};
+BOOST_DESCRIBE_STRUCT(Kept, (), (job_id, at, on))
+
+struct Suggestion {
+  Text what, text;
+  std::optional<Object> patch;
+  std::optional<Text> command, server;
+  std::optional<Range> predicted_start, predicted_finish, start_as_it_is, finish_as_it_is;
+};
+BOOST_DESCRIBE_STRUCT(Suggestion, (),
+                      (what, text, patch, command, server, predicted_start, predicted_finish, start_as_it_is,
+                       finish_as_it_is))
+
+struct Explanation {
+  Text verdict, summary;
+  std::vector<BlockingReason> reasons;
+  std::optional<std::size_t> position, queue_length;
+  std::optional<Text> standing;
+  std::vector<Kept> reservations;
+  std::vector<ServerVerdict> servers;
+  std::optional<Estimate> estimate;
+  std::vector<Suggestion> suggestions;
+  std::optional<Text> suggestions_note;
+  Text policy;
+  Time evaluated_at;
+};
+BOOST_DESCRIBE_STRUCT(Explanation, (),
+                      (verdict, summary, reasons, position, queue_length, standing, reservations, servers, estimate,
+                       suggestions, suggestions_note, policy, evaluated_at))
+
+// ---- events ----
+
+struct Actor {
+  Text type, name;
+};
+BOOST_DESCRIBE_STRUCT(Actor, (), (type, name))
+
+struct Event {
+  Number seq = 0;
+  Time at;
+  Text kind;
+  std::optional<Number> job_id;
+  std::optional<Text> server;
+  Actor actor;
+  std::optional<Text> from, to;
+  Text text;
+  boost::json::value data;
+};
+BOOST_DESCRIBE_STRUCT(Event, (), (seq, at, kind, job_id, server, actor, from, to, text, data))
+
+// ---- the cluster ----
+
+struct Gpu {
+  Text identifier, server;
+  int index = 0;
+  std::optional<Text> uuid, name;
+  bool simulated = false;
+  Text condition;
+  std::optional<Number> job_id;
+  std::optional<double> utilization_pct;
+  std::optional<Number> memory_used_bytes, memory_total_bytes;
+  std::optional<double> temperature_celsius, power_watts, sm_clock_mhz;
+  std::vector<wire::GpuProcess> processes;
+  std::optional<Time> sampled_at;
+};
+BOOST_DESCRIBE_STRUCT(Gpu, (),
+                      (identifier, server, index, uuid, name, simulated, condition, job_id, utilization_pct,
+                       memory_used_bytes, memory_total_bytes, temperature_celsius, power_watts, sm_clock_mhz, processes,
+                       sampled_at))
+
+struct QuarantineOf {
+  Text reason;
+  Time since, until;
+  int times = 0;
+};
+BOOST_DESCRIBE_STRUCT(QuarantineOf, (), (reason, since, until, times))
+
+struct Server {
+  Text name, state;
+  std::optional<Text> state_reason;
+  std::optional<QuarantineOf> quarantine;
+  bool simulated = false;
+  std::optional<int> cpus;
+  std::optional<Number> memory_total_bytes, memory_used_bytes, job_files_bytes;
+  std::optional<double> cpu_utilization_pct;
+  std::optional<Text> agent_version, driver_version;
+  std::vector<Text> runtimes;
+  std::optional<Text> container_engine;
+  std::optional<double> clock_skew_s;
+  std::optional<Time> last_contact_at;
+  std::map<Text, Text> labels;
+  std::optional<wire::RetentionRule> keep;
+  std::vector<Gpu> gpus;
+};
+BOOST_DESCRIBE_STRUCT(Server, (),
+                      (name, state, state_reason, quarantine, simulated, cpus, memory_total_bytes, memory_used_bytes,
+                       job_files_bytes, cpu_utilization_pct, agent_version, driver_version, runtimes, container_engine,
+                       clock_skew_s, last_contact_at, labels, keep, gpus))
+
+struct GpuCounts {
+  int total = 0, allocated = 0, free = 0;
+};
+BOOST_DESCRIBE_STRUCT(GpuCounts, (), (total, allocated, free))
+
+struct Decisions {
+  std::size_t count = 0;
+  double p50_ms = 0, p99_ms = 0, max_ms = 0;
+};
+BOOST_DESCRIBE_STRUCT(Decisions, (), (count, p50_ms, p99_ms, max_ms))
+
+struct SinceStart {
+  Number preemptions = 0, migrations = 0, resizes = 0, deadlines_met = 0, deadlines_missed = 0;
+};
+BOOST_DESCRIBE_STRUCT(SinceStart, (), (preemptions, migrations, resizes, deadlines_met, deadlines_missed))
+
+struct KeptHistory {
+  std::optional<Number> bytes;
+  wire::RetentionRule keep;
+};
+BOOST_DESCRIBE_STRUCT(KeptHistory, (), (bytes, keep))
+
+struct Cluster {
+  Text version, cluster_id;
+  Time started_at, now;
+  Text policy;
+  std::map<Text, Number> jobs;  // by state
+  GpuCounts gpus;
+  Decisions decisions;
+  int servers_up = 0;
+  SinceStart since_start;
+  Text url;
+  KeptHistory history;
+  std::vector<Server> servers;
+};
+BOOST_DESCRIBE_STRUCT(Cluster, (),
+                      (version, cluster_id, started_at, now, policy, jobs, gpus, decisions, servers_up, since_start,
+                       url, history, servers))
+
+struct DrainedJob {
+  Number id = 0;
+  Text name, user, then;
+};
+BOOST_DESCRIBE_STRUCT(DrainedJob, (), (id, name, user, then))
+
+struct DrainPreview {
+  Text name;
+  std::vector<DrainedJob> jobs;
+};
+BOOST_DESCRIBE_STRUCT(DrainPreview, (), (name, jobs))
+
+struct RemovedServer {
+  Text name, state = "removed";
+};
+BOOST_DESCRIBE_STRUCT(RemovedServer, (), (name, state))
+
+// ---- policies ----
+
+struct PolicyFailed {
+  Text name, text;
+  Time at;
+};
+BOOST_DESCRIBE_STRUCT(PolicyFailed, (), (name, text, at))
+
+struct Policy {
+  Text name;
+  Object parameters;
+  Time since;
+  Text by;
+  std::optional<Text> previous;
+  std::optional<Time> undo_until;
+  std::optional<Text> source;
+  std::optional<PolicyFailed> failure;
+  std::vector<Text> notes;
+};
+BOOST_DESCRIBE_STRUCT(Policy, (), (name, parameters, since, by, previous, undo_until, source, failure, notes))
+
+struct ChosenPolicy : Policy {
+  bool changed = true;
+};
+BOOST_DESCRIBE_STRUCT(ChosenPolicy, (Policy), (changed))
+
+struct EarlierPolicy {
+  Text name;
+  Object parameters;
+  Time since;
+  Text by;
+  std::optional<Text> reason;
+};
+BOOST_DESCRIBE_STRUCT(EarlierPolicy, (), (name, parameters, since, by, reason))
+
+struct TriedPolicy {
+  Text name;
+  bool in_force = false;
+  std::optional<double> avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct;
+  std::size_t jobs = 0, draws = 0;
+  std::optional<Text> failure;
+};
+BOOST_DESCRIBE_STRUCT(TriedPolicy, (),
+                      (name, in_force, avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, jobs, draws,
+                       failure))
+
+struct Expected {
+  Text policy;
+  std::optional<Time> start, finish;
+};
+BOOST_DESCRIBE_STRUCT(Expected, (), (policy, start, finish))
+
+struct TriedJob {
+  Number job_id = 0;
+  std::vector<Expected> expected;
+};
+BOOST_DESCRIBE_STRUCT(TriedJob, (), (job_id, expected))
+
+struct Tried {
+  std::vector<TriedPolicy> policies;
+  std::vector<TriedJob> jobs;
+  std::vector<Number> left_out;
+  Time evaluated_at;
+  double took_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, left_out, evaluated_at, took_s))
+
+// ---- forecasts ----
+
+struct HitRate {
+  Text policy, target, horizon;
+  std::size_t ranges = 0, held = 0;
+  double held_pct = 0;
+  std::size_t early = 0, late = 0;
+  double width_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(HitRate, (), (policy, target, horizon, ranges, held, held_pct, early, late, width_s))
+
+struct Correction {
+  Text of;
+  double low = 0, high = 0;
+  std::size_t ranges = 0;
+};
+BOOST_DESCRIBE_STRUCT(Correction, (), (of, low, high, ranges))
+
+struct Record {
+  std::vector<HitRate> items;
+  std::optional<Text> next_cursor;
+  std::size_t total = 0, open = 0;
+  std::vector<Correction> corrections;
+  Time evaluated_at;
+  std::size_t draws = 0;
+  double took_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(Record, (), (items, next_cursor, total, open, corrections, evaluated_at, draws, took_s))
+
+// ---- who, and how ----
+
+struct Health {
+  Text status = "ok", version;
+};
+BOOST_DESCRIBE_STRUCT(Health, (), (status, version))
+
+struct Me {
+  Text user, role;
+};
+BOOST_DESCRIBE_STRUCT(Me, (), (user, role))
+
+struct Session : Me {
+  Text key;
+  Time expires_at;
+};
+BOOST_DESCRIBE_STRUCT(Session, (Me), (key, expires_at))
+
+struct SignedOut {
+  bool signed_out = true;
+};
+BOOST_DESCRIBE_STRUCT(SignedOut, (), (signed_out))
+
+struct Link {
+  Text code, fragment;
+  Time expires_at;
+};
+BOOST_DESCRIBE_STRUCT(Link, (), (code, fragment, expires_at))
+
+struct Operation {
+  Text method, path, summary;
+  std::vector<Text> parameters;
+};
+BOOST_DESCRIBE_STRUCT(Operation, (), (method, path, summary, parameters))
+
+struct StoredProfile : wire::TrainingProfile {
+  Time since;
+};
+BOOST_DESCRIBE_STRUCT(StoredProfile, (wire::TrainingProfile), (since))
+
+struct RemovedProfile {
+  Text family;
+};
+BOOST_DESCRIBE_STRUCT(RemovedProfile, (), (family))
+
+// ---- what jobs leave, and what they are given ----
+
+struct LeftFile {
+  Text name, path, kind;
+  std::optional<Number> bytes;
+  Time changed_at;
+};
+BOOST_DESCRIBE_STRUCT(LeftFile, (), (name, path, kind, bytes, changed_at))
+
+// A folder has items, a file bytes.
+struct LeftFiles {
+  Text path, kind;
+  std::optional<std::vector<LeftFile>> items;
+  std::optional<Number> total, bytes;
+};
+BOOST_DESCRIBE_STRUCT(LeftFiles, (), (path, kind, items, total, bytes))
+
+struct Secret {
+  Text name;
+  Time changed_at;
+};
+BOOST_DESCRIBE_STRUCT(Secret, (), (name, changed_at))
+
+struct RemovedSecret {
+  Text name;
+  bool removed = true;
+};
+BOOST_DESCRIBE_STRUCT(RemovedSecret, (), (name, removed))
+
+struct KeptSnapshots {
+  Number limit_bytes = 0;
+  std::size_t count = 0;
+  Number bytes = 0;
+  double keep_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(KeptSnapshots, (), (limit_bytes, count, bytes, keep_s))
+
+struct StoredSnapshot {
+  Text id;
+  Number bytes = 0, bytes_here = 0;
+};
+BOOST_DESCRIBE_STRUCT(StoredSnapshot, (), (id, bytes, bytes_here))
+
+// ---- the original API ----
+
+struct OriginalJob {
+  Number id = 0;
+  Text name;
+  std::optional<Text> type, container_name, container_image;
+  std::optional<wire::CommandLine> command;
+  Time created_at;
+  std::optional<Time> started_at, completed_at, estimated_completion_time;
+  int required_gpus = 1, no_of_migrations = 0;
+  std::optional<Text> trained_at;
+  Text status;
+  std::vector<int> at_gpus;
+  std::optional<Text> error;
+};
+BOOST_DESCRIBE_STRUCT(OriginalJob, (),
+                      (id, name, type, container_name, container_image, command, created_at, started_at, completed_at,
+                       estimated_completion_time, required_gpus, no_of_migrations, trained_at, status, at_gpus, error))
+
+struct CreatedOriginalJob : OriginalJob {
+  Text message = "Job created successfully";
+};
+BOOST_DESCRIBE_STRUCT(CreatedOriginalJob, (OriginalJob), (message))
+
+struct Message {
+  Text message;
+};
+BOOST_DESCRIBE_STRUCT(Message, (), (message))
+
+}  // namespace sl::controller::answers

@@ -1,0 +1,30 @@
+// The documents that REST reads, other than those of wire/ (submissions, changes of jobs, profiles).
+#pragma once
+
+#include <boost/describe.hpp>
+#include <boost/json.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sl::controller {
+
+struct PolicyBody {
+  std::string name;
+  std::optional<std::map<std::string, boost::json::value>> parameters;
+  std::optional<std::string> source;  // in Python; none: a built-in one
+};
+BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
+
+struct TryBody {
+  std::vector<PolicyBody> policies;
+};
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies))
+
+struct JobBatch {
+  std::vector<boost::json::value> jobs;  // each as in POST /jobs
+};
+BOOST_DESCRIBE_STRUCT(JobBatch, (), (jobs))
+
+}  // namespace sl::controller

@@ -1,0 +1,80 @@
+#include "controller/route_info.h"
+
+#include <algorithm>
+
+#include "base/suggest.h"
+#include "base/whole_number.h"
+
+namespace sl::controller {
+namespace {
+
+using enum ParameterKind;
+
+// A name means the same wherever it is taken.
+constexpr RequestParameter query_parameters[] = {
+    {"attempt", number, "which attempt's output; without it the latest's"},
+    {"before", number, "only jobs with a lower number"},
+    {"cursor", text, "next_cursor of the previous page of this list"},
+    {"deadline", text, "a duration, 2h: after it all that is left is stopped"},
+    {"dry_run", truth, "true: check, and say what would happen; nothing changes"},
+    {"fields", text, "keys of a job, id,name,spec.gpus: nothing else is shown of each"},
+    {"fresh_ms", number, "wait at most this long for a forecast of the present"},
+    {"group", number, "only the members of this array that have come up"},
+    {"limit", number, "at most this many items"},
+    {"look", truth, "true: what a file is, without its content"},
+    {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},
+    {"offset", number, "begin at this byte"},
+    {"path", text, "of a file or a folder, from the folder of the job's files"},
+    {"q", text, "a part of the job's name"},
+    {"rank", number, "which of the job's servers, from 0"},
+    {"reason", text, "is shown as the server's state_reason"},
+    {"since", number, "the number of an event: only later ones; 0: from the first one"},
+    {"size", number, "bytes of the whole"},
+    {"state", text, "states of jobs: failed,cancelled"},
+    {"tail", number, "only this many lines, the last ones"},
+    {"tail_bytes", number, "only this many bytes, the last ones"},
+    {"user", text, "only jobs of this user"},
+};
+
+constexpr RequestParameter request_headers[] = {
+    {"Idempotency-Key", text, "the same key means the same job, for 24 hours"},
+    {"If-Match", text, "the ETag of what is to be changed: refused (412 stale-etag) if it has changed since"},
+    {"Last-Event-ID", text, "the id of the last event received: the stream continues after it"},
+    {"Range", text, "bytes=0-99: only these bytes"},
+    {"X-Schedulearn-Code", text, "a code from POST /api/v1/sessions/link: signs a browser in once"},
+};
+
+template <std::size_t Count>
+const RequestParameter* find(const RequestParameter (&parameters)[Count], std::string_view name) {
+  const auto* found = std::ranges::find(parameters, name, &RequestParameter::name);
+  return found == std::end(parameters) ? nullptr : found;
+}
+
+Error unknown_parameter(const RouteInfo& route, const std::string& name) {
+  Error error = invalid("unknown-parameter", "there is no query parameter " + name + " here");
+  const std::vector<std::string_view> known(route.parameters.begin(), route.parameters.end());
+  if (const auto near = did_you_mean(name, known)) error.hints.push_back("did you mean " + *near + "?");
+  std::string all;
+  for (const std::string& parameter : route.parameters) all += (all.empty() ? "" : ", ") + parameter;
+  error.notes.push_back(all.empty() ? "this path takes none" : "it takes: " + all);
+  return error;
+}
+
+}  // namespace
+
+const RequestParameter* find_query_parameter(std::string_view name) { return find(query_parameters, name); }
+const RequestParameter* find_request_header(std::string_view name) { return find(request_headers, name); }
+
+Status check_parameters(const RouteInfo& route, const net::Request& request) {
+  for (const auto& [name, value] : request.query) {
+    if (std::ranges::find(route.parameters, name) == route.parameters.end()) return unknown_parameter(route, name);
+    const RequestParameter* known = find_query_parameter(name);
+    if (known && known->kind == truth && value != "true" && value != "false")
+      return invalid("bad-parameter", name + " is true or false, not " + value).hint(name + "=true");
+    if (known && known->kind == number && !parse_whole_number(value))
+      return invalid("bad-parameter", name + " is a whole number, not " + value);
+  }
+  return {};
+}
+
+}  // namespace sl::controller

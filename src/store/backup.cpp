@@ -1,0 +1,161 @@
+#include "store/backup.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "store/migrations.h"
+#include "store/sqlite.h"
+
+namespace sl::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error cannot_write(const std::string& file, const std::string& why) {
+  return unavailable("cannot-write", "cannot write " + file + ": " + why);
+}
+
+// What SQLite finds wrong; empty: nothing.
+std::string faults_of(soci::session& sql) {
+  Select rows(sql, "SELECT integrity_check FROM pragma_integrity_check(3)", 0, 1);
+  std::string faults;
+  while (rows.next()) faults += (faults.empty() ? "" : "; ") + rows.text(0);
+  return faults == "ok" ? "" : faults;
+}
+
+Status sync(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool is_synced = file >= 0 && ::fsync(file) == 0;
+  const Status status = is_synced ? Status() : Status(cannot_write(path, std::strerror(errno)));
+  if (file >= 0) ::close(file);
+  return status;
+}
+
+Status copy(const std::string& from, const std::string& to) {
+  std::error_code failed;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, failed);
+  if (!failed) fs::permissions(to, fs::perms::owner_read | fs::perms::owner_write, failed);
+  if (failed) return cannot_write(to, failed.message());
+  return sync(to);
+}
+
+// As long as it lives, no controller runs on the folder.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& data_dir)
+      : file_(::open((data_dir + "/controller.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {}
+  ~FolderLock() {
+    if (file_ >= 0) ::close(file_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  Status take(const std::string& data_dir) const {
+    if (file_ < 0)
+      return denied("data-directory-not-writable",
+                    "cannot write to the data directory " + data_dir + ": " + std::strerror(errno));
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return {};
+    return conflict("data-directory-in-use", "a controller uses the data directory " + data_dir)
+        .hint("stop it first: its database can only be replaced while it does not run");
+  }
+
+ private:
+  int file_;
+};
+
+// All of it in one file, without those that SQLite keeps beside it.
+Status set_aside(const std::string& database, const std::string& kept) {
+  try {
+    soci::session(soci::sqlite3, "db=" + database + " timeout=10") << "PRAGMA wal_checkpoint(TRUNCATE)";
+  } catch (const std::exception&) {
+    // damaged, which may be why it is replaced: its files are kept as they are
+  }
+  std::error_code failed;
+  for (const char* part : {"", "-wal", "-shm"}) {
+    if (!fs::exists(database + part, failed)) continue;
+    fs::rename(database + part, kept + part, failed);
+    if (failed) return cannot_write(kept + part, failed.message());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string database_of(const std::string& data_dir) { return database_path(data_dir); }
+
+Result<DatabaseReport> check_database(const std::string& file) {
+  if (::access(file.c_str(), R_OK) != 0)
+    return not_found("no-database", "there is no database " + file + ": " + std::strerror(errno));
+  const auto damaged = [&](const std::string& why) {
+    return invalid("database-damaged", file + " is no whole database of schedulearn: " + why);
+  };
+  try {
+    soci::session sql(soci::sqlite3, "db=" + file + " timeout=10");
+    sql << "PRAGMA query_only=1";
+    if (const std::string faults = faults_of(sql); !faults.empty()) return damaged(faults);
+    DatabaseReport report{.file = file};
+    report.schema = select_number(sql, "SELECT MAX(version) FROM schema_version", 0);
+    const auto known = static_cast<std::int64_t>(migrations().size());
+    if (report.schema > known)
+      return conflict("newer-schema", file + " was written by a newer version of schedulearn")
+          .note("its schema is version " + std::to_string(report.schema) + ", this program knows " +
+                std::to_string(known));
+    report.jobs = select_number(sql, "SELECT COUNT(*) FROM jobs");
+    report.events = select_number(sql, "SELECT COUNT(*) FROM events");
+    std::error_code unknown;
+    report.bytes = static_cast<std::int64_t>(fs::file_size(file, unknown));
+    return report;
+  } catch (const std::exception& e) {
+    return damaged(e.what());
+  }
+}
+
+Result<DatabaseReport> back_up(const std::string& data_dir, const std::string& file) {
+  const std::string database = database_of(data_dir);
+  if (::access(database.c_str(), R_OK) != 0)
+    return not_found("no-database", "there is no database " + database + ": " + std::strerror(errno));
+  if (std::error_code ignored; fs::exists(file, ignored)) return conflict("file-exists", file + " exists already");
+  const std::string part = file + ".part";
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  const int made = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) return cannot_write(part, std::strerror(errno));
+  ::close(made);
+  try {
+    soci::session sql(soci::sqlite3, "db=" + database + " timeout=10");
+    sql << "VACUUM INTO " + sql_literal(part);
+  } catch (const std::exception& e) {
+    fs::remove(part, ignored);
+    return translate(e);
+  }
+  auto report = check_database(part);
+  const Status written = report.ok() ? sync(part) : Status(report.error());
+  if (written.ok() && ::rename(part.c_str(), file.c_str()) == 0) return report->file = file, report;
+  fs::remove(part, ignored);
+  return written.ok() ? cannot_write(file, std::strerror(errno)) : written.error();
+}
+
+Result<DatabaseReport> restore(const std::string& data_dir, const std::string& file, std::int64_t now_us) {
+  auto report = check_database(file);
+  if (!report.ok()) return report;
+  const FolderLock lock(data_dir);
+  if (const Status taken = lock.take(data_dir); !taken.ok()) return taken.error();
+  const std::string database = database_of(data_dir), part = database + ".part";
+  if (const Status copied = copy(file, part); !copied.ok()) return copied.error();
+  std::error_code ignored;
+  if (fs::exists(database, ignored)) {
+    report->kept = database + ".before-" + std::to_string(now_us / 1'000'000);
+    if (const Status kept = set_aside(database, report->kept); !kept.ok()) return kept.error();
+  }
+  if (::rename(part.c_str(), database.c_str()) != 0) return cannot_write(database, std::strerror(errno));
+  if (const Status synced = sync(data_dir); !synced.ok()) return synced.error();
+  report->file = database;
+  return report;
+}
+
+}  // namespace sl::store
