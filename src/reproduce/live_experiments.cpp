@@ -150,12 +150,18 @@ Result<LiveResult> run_resnet(const LiveSetup& setup) {
 
 // ---- servers over time ----
 
-Result<std::vector<plot::Panel>> held_panels(const std::string& policy, const plot::History& simulated,
+// One panel per server, in the colour of the policy.
+Result<std::vector<plot::Panel>> held_panels(const std::string& policy, int style, const plot::History& simulated,
                                              const plot::History& real) {
   if (real.servers.size() > plot::server_panels_max) return std::vector<plot::Panel>{};
-  auto figure = plot::utilization_figure({{"simulated", simulated}, {"real", real}}, plot::By::server, {});
+  auto figure =
+      plot::utilization_figure({{policy + ", simulated", simulated}, {policy + ", real", real}}, plot::By::server, {});
   if (!figure.ok()) return figure.error();
-  for (plot::Panel& panel : figure->panels) panel.y.name = policy + ", " + panel.y.name;
+  for (plot::Panel& panel : figure->panels) {
+    panel.y.name = policy + ", " + panel.y.name;
+    for (plot::Series& series : panel.series) series.style = style;
+    panel.series.front().tone = plot::Tone::pale;
+  }
   return std::move(figure->panels);
 }
 
@@ -167,6 +173,7 @@ Result<LiveResult> run_utilization(const LiveSetup& setup) {
   const int count = setup.gpus_total() / setup.gpus.min;
   const plot::Range beginning = {0, count * interval_s};
   LiveResult result{"Policy", "Server"};
+  int style = 0;
   for (const std::string policy : thesis_policies) {
     const auto pair = run_both(setup, *lengths, {policy, gpus_under(policy, setup), count, interval_s});
     if (!pair.ok()) return pair.error();
@@ -176,7 +183,7 @@ Result<LiveResult> run_utilization(const LiveSetup& setup) {
     for (std::size_t s = 0; s < setup.servers.size(); ++s)
       result.rows.push_back(
           {policy, setup.servers[s].name, held_metric, 100 * simulated_shares[s], 100 * real_shares[s]});
-    auto panels = held_panels(policy, simulated, real);
+    auto panels = held_panels(policy, style++, simulated, real);
     if (!panels.ok()) return panels.error();
     result.panels.insert(result.panels.end(), panels->begin(), panels->end());
   }

@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "reproduce/live_experiments.h"
@@ -105,6 +107,30 @@ TEST_F(Live, a_cluster_that_does_what_the_simulator_says_has_no_gap_in_any_exper
     EXPECT_FALSE(result.rows.empty());
     for (const LiveRow& row : result.rows) EXPECT_NEAR(row.gap_pct(), 0, 1e-3) << row.series << ' ' << row.metric.name;
     EXPECT_FALSE(live_figure(result).panels.empty());
+  }
+}
+
+// The hue says whose line or bar it is, the shade whether it is simulated.
+TEST_F(Live, pictures_have_one_hue_for_what_is_compared_and_simulated_is_its_paler_shade) {
+  for (const LiveExperiment& experiment : live_experiments()) {
+    SCOPED_TRACE(experiment.name);
+    const bool needs_four = experiment.name == std::string("schedulearn-scalability");
+    std::map<std::string, int> hues;  // of what is compared
+    const auto check = [&](const auto& marks) {
+      for (const auto& mark : marks) {
+        if (mark.name == "ideal") continue;
+        const std::string compared = mark.name.substr(0, mark.name.rfind(' ') + 1);  // "fifo, "
+        EXPECT_EQ(hues.emplace(compared, mark.style).first->second, mark.style) << mark.name;
+        EXPECT_EQ(mark.tone, mark.name.ends_with("simulated") ? plot::Tone::pale : plot::Tone::full) << mark.name;
+      }
+    };
+    const LiveSetup cluster = needs_four ? setup({1, 4}, {{"a", 4, 0}}) : setup({1, 2});
+    for (const plot::Panel& panel : live_figure(run(experiment.name, cluster)).panels)
+      check(panel.bars), check(panel.series);
+    std::set<int> different;
+    for (const auto& [compared, hue] : hues) different.insert(hue);
+    EXPECT_EQ(different.size(), hues.size());
+    EXPECT_FALSE(hues.empty());
   }
 }
 

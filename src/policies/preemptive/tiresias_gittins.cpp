@@ -1,7 +1,9 @@
 #include "policies/preemptive/tiresias_gittins.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <span>
 
 #include "policies/preemptive/tiresias.h"
 #include "policy/history_reader.h"
@@ -34,6 +36,10 @@ double GittinsSample::work_out(double attained, double delta) const {
   const auto ending = static_cast<double>(soon - from);
   const double spent = sums_[soon] - sums_[from] - ending * attained + static_cast<double>(end - soon) * delta;
   return spent > 0 ? ending / spent : 0;  // the number of survivors divides both and cancels
+}
+
+std::size_t gittins_sample_size(std::size_t finished) {
+  return finished - finished % std::max<std::size_t>(1, std::bit_floor(finished) / 64);
 }
 
 namespace {
@@ -89,8 +95,9 @@ class TiresiasGittins : public PreemptivePolicy {
 
  private:
   void learn(const Snapshot& snapshot) {
+    const std::span history = snapshot.history;
     reader_.read(
-        snapshot.history,
+        history.first(gittins_sample_size(history.size())),
         [this] {
           sample_.clear();
           sample_differs_ = true;

@@ -3,6 +3,8 @@
 //
 //   1 index(a) = P / E over past jobs that took more than a: P is the share of them that end within the next `delta`
 //     GPU-seconds, E the mean GPU time they take of it; 0 if no past job took more
+//     (of those that the core remembers, the oldest n, where n grows in steps of 1/128 to 1/64 of it: another sample is
+//     another index for every job that waits, and a job more among thousands tells nothing new)
 //   2 order: queue (not with `pure`), then higher index, then earlier first start, then (submission, id)
 //   3 jobs run in that order, preempting those behind them, and are placed as by tiresias
 //
@@ -10,6 +12,7 @@
 // GPU time, whether running or waiting. Ranks are computed anew at every decision and at least every `gittins_tick_s`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -36,6 +39,9 @@ class GittinsSample {
   mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; computed when needed
   std::vector<double> totals_;
 };
+
+// How many of `finished` jobs are the sample.
+std::size_t gittins_sample_size(std::size_t finished);
 
 PolicyEntry tiresias_gittins_entry();
 

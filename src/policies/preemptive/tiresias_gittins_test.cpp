@@ -68,5 +68,16 @@ TEST(TiresiasGittins, every_job_that_ends_ranks_those_that_wait_anew) {
   EXPECT_EQ(cluster.state(4), JobState::pending);
 }
 
+TEST(TiresiasGittins, the_sample_holds_nearly_all_jobs_and_changes_seldom) {
+  std::size_t changes = 0;
+  for (std::size_t finished = 1; finished <= 16384; ++finished) {
+    const std::size_t size = gittins_sample_size(finished);
+    EXPECT_LE(size, finished);
+    EXPECT_GE(size, finished < 128 ? finished : finished - finished / 64) << finished;
+    changes += size == gittins_sample_size(finished - 1) ? 0 : 1;
+  }
+  EXPECT_EQ(changes, 128 + 64 * 7);  // up to 128 at each, then 64 times until there are twice as many
+}
+
 }  // namespace
 }  // namespace sl
