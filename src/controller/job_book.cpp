@@ -110,7 +110,7 @@ const wire::JobSpec& spec_of(JobEntry& entry) {
 namespace {
 
 // in the order of the enumerators
-constexpr const char* stop_reasons[] = {"none", "cancelled", "preempted", "time_limit"};
+constexpr const char* stop_reasons[] = {"none", "cancelled", "preempted", "time_limit", "target_met"};
 
 }  // namespace
 

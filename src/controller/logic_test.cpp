@@ -422,13 +422,14 @@ TEST_F(LogicTest, a_missing_report_ends_the_session_and_one_that_came_twice_does
 class TrainingTest : public LogicTest {
  protected:
   // A running job on the two GPUs of server "s".
-  void start(const wire::TrainingSpec& training = {}) {
+  void start(const wire::TrainingSpec& training = {}, const std::string& checkpoints = "") {
     hello();
     Logic::Submission submission;
     submission.spec.command = "true";
     submission.spec.workdir = "/";
     submission.spec.gpus = {2, 2};
     submission.spec.training = training;
+    submission.spec.checkpoint.dir = checkpoints;
     logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
     settle();
     wire::AttemptReport running = report(1, 1, "running");
@@ -493,6 +494,35 @@ TEST_F(TrainingTest, ten_thousand_reports_in_a_second_are_no_events_rows_or_wake
   EXPECT_EQ(world.events.size(), events);
   EXPECT_FALSE(telemetry());
   EXPECT_NE(logic->book().find(JobId(1))->row.progress_json.find("\"step\":1E4"), std::string::npos);
+}
+
+TEST_F(TrainingTest, it_has_succeeded_once_its_loss_met_the_target_in_three_epochs_in_a_row) {
+  wire::TrainingSpec training;
+  training.target_loss = 0.5;
+  start(training, "/checkpoints");
+  progress(1'010, epoch(10, 0.4));  // those before it are not known
+  progress(1'020, epoch(11, 0.6));
+  progress(1'030, epoch(12, 0.5));
+  progress(1'040, epoch(13, 0.4));
+  progress(1'041, epoch(13, 0.4));
+  EXPECT_EQ(state(1), "running");
+  progress(1'050, epoch(14, 0.4));
+  EXPECT_EQ(state(1), "stopping");
+  restart();
+  hello({report(1, 1, "running")});
+  EXPECT_EQ(state(1), "stopping");
+  wire::AttemptReport end = report(1, 1, "exited", 75);
+  end.stopped_by = "order";
+  tell(end);
+  EXPECT_EQ(state(1), "succeeded");
+}
+
+TEST_F(TrainingTest, without_a_checkpoint_it_goes_on_beyond_its_target) {
+  wire::TrainingSpec training;
+  training.target_loss = 0.5;
+  start(training);
+  for (int i = 1; i <= 4; ++i) progress(1'000 + 10 * i, epoch(i, 0.4));
+  EXPECT_EQ(state(1), "running");
 }
 
 TEST_F(TrainingTest, what_it_told_survives_a_restart_of_the_controller) {

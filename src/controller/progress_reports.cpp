@@ -207,8 +207,25 @@ void ProgressReports::feed_measured(JobEntry& entry, AttemptProgressed event, st
     }
   }
   if (!event.loss && !event.speed && !event.gpu_utilization_pct && !event.gpu_memory_used_bytes) return;
+  const bool ends_epoch = event.loss.has_value();
   engine_.feed(std::move(event), now);
   write_telemetry(core_, &core_.job(index), entry);
+  if (ends_epoch) end_at_target(entry, core_.job(index), now);
+}
+
+// Coach's rule: three epochs in a row. Only a job that can save its model when it is stopped.
+void ProgressReports::end_at_target(const JobEntry& entry, const Job& job, Instant now) {
+  constexpr int epochs_needed = 3;
+  if (job.state != JobState::running || job.request.capability != Capability::checkpoint) return;
+  if (job.telemetry->epochs_at_target < epochs_needed) return;
+  recorder_.write_event(
+      {.at_us = now.us,
+       .kind = "job.target_met",
+       .job_id = entry.row.id,
+       .actor_type = "system",
+       .text = fmt::format("its loss was at most {:g} in {} epochs in a row: it has done what it was to do",
+                           *job.request.model->target_loss, epochs_needed)});
+  engine_.feed(JobTargetMet{job.request.id}, now);
 }
 
 }  // namespace sl::controller

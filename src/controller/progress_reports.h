@@ -24,6 +24,7 @@ class ProgressReports {
   void note_continuation(JobEntry& entry, const Job& job, Instant now);
   void note_gone(ServerIndex server, int gpu, Instant now);
   void sample_jobs(const Agent& agent, std::int64_t at_us, Instant now);
+  void end_at_target(const JobEntry& entry, const Job& job, Instant now);
   void feed_measured(JobEntry& entry, AttemptProgressed event, std::int64_t at_us, Instant now);
 
   Core& core_;

@@ -265,6 +265,9 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
   // An attempt that ended by itself has ended, even if a stop was on its way.
   const bool stopped = job.state == JobState::stopping && was_interrupted(report);
   if (stopped && entry.stopping == StopReason::time_limit) exit.failure = FailureKind::time_limit;
+  // One that was lost may not have saved its model: it starts again.
+  const bool is_done = stopped && report.stopped_by && entry.stopping == StopReason::target_met;
+  if (is_done) exit.failure = FailureKind::none;
   if (is_server_fault(exit.failure)) {
     note_server_fault(entry, job, server, exit, report, now);
   } else {
@@ -280,7 +283,7 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
   // Stopped because of a part that had ended, and how is not known any more.
   const bool taken_along = entry.gang && report.stopped_by == "order" && !is_being_ended(job.state);
   const bool goes_on = fenced || preempted || moved || taken_along;
-  const std::optional<Instant> again = goes_on ? now : next_start(entry, job, exit, now);
+  const std::optional<Instant> again = is_done ? std::nullopt : goes_on ? now : next_start(entry, job, exit, now);
   if (again) {
     engine_.feed(AttemptReleased{id, job.attempt}, now);
     if (*again > now) hold_until(id, *again, now);

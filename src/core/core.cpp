@@ -88,7 +88,7 @@ Status Core::restore(Job&& job, Instant now) {
   if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, had_started ? kept.last_start : now);
   const bool may_be_freezing = kept.state == JobState::stopping && would_freeze(kept);
   if (kept.frozen_on || may_be_freezing)
-    ledger_.hold_memory(index, kept.frozen_on ? *kept.frozen_on : kept.allocation, gpu_memory_of(kept).value_or(0));
+    ledger_.hold_memory(index, kept.frozen_on ? *kept.frozen_on : kept.allocation, memory_if_frozen(kept));
   if (kept.state == JobState::running) limits_.set(kept, now);
   if (kept.is_waiting()) jobs_.enter_queue(index);
   if (is_active(kept.state) && kept.state != JobState::suspended) jobs_.enter_active(index);

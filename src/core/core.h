@@ -114,6 +114,7 @@ class Core {
   void on(const JobHeld& event);
   void on(const JobForgotten& event) { lifecycle_.forgotten(event.job, event.member_of); }
   void on(const JobPreempted& event);
+  void on(const JobTargetMet& event);
   void on(const JobMoved& event);
   void on(const JobEdited& event);
   void on(const AttemptStarted& event);

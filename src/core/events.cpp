@@ -116,6 +116,11 @@ void Core::on(const JobPreempted& event) {
   if (is_active(job.state) && job.state != JobState::stopping) lifecycle_.preempt(index);
 }
 
+void Core::on(const JobTargetMet& event) {
+  const JobIndex index = find(event.job);
+  if (index.valid() && jobs_[index].state == JobState::running) lifecycle_.stop(index, StopReason::target_met);
+}
+
 void Core::on(const JobMoved& event) {
   const JobIndex index = find(event.job);
   if (!index.valid()) return;
@@ -179,7 +184,14 @@ void Core::on(AttemptProgressed& event) {
     return;
   if (!job->telemetry) job->telemetry = std::make_unique<JobTelemetry>();
   JobTelemetry& known = *job->telemetry;
-  if (event.loss) known.loss_by_epoch = with_loss(std::move(known.loss_by_epoch), event.epoch, *event.loss);
+  if (event.loss) {
+    const JobModel* model = job->request.model.get();
+    const bool is_new = event.epoch == 0 || std::cmp_greater(event.epoch, known.loss_by_epoch.size());
+    const bool is_met = model && model->target_loss && *event.loss <= *model->target_loss;
+    known.epochs_at_target = is_met ? (is_new ? known.epochs_at_target : 0) + 1 : 0;
+    known.loss_by_epoch = with_loss(std::move(known.loss_by_epoch), event.epoch, *event.loss);
+    known.epoch_ended = snapshot_.now;
+  }
   if (event.accuracy) known.accuracy = event.accuracy;
   if (event.speed) known.speeds.push_back(*event.speed);
   if (event.gpu_utilization_pct) known.gpu_utilization_pct = event.gpu_utilization_pct;

@@ -113,12 +113,16 @@ TEST_F(FrozenMemory, every_policy_starts_what_waited_for_memory_when_the_frozen_
   }
 }
 
-TEST_F(FrozenMemory, what_was_measured_counts_rather_than_what_was_asked_for) {
-  cluster.submit(1, needs(6, freezable(1)));
-  AttemptProgressed told{JobId(1), 1};
-  told.gpu_memory_used_bytes = 9;
-  cluster.feed(told).feed(JobHeld{JobId(1)});
-  EXPECT_EQ(frozen(), Bytes{9});
+TEST_F(FrozenMemory, it_is_what_was_measured_or_asked_for_whichever_is_more) {
+  for (const std::int64_t measured : {9, 2}) {
+    const std::int64_t id = 100 + measured;
+    cluster.submit(id, needs(6, freezable(1)));
+    AttemptProgressed told{JobId(id), 1};
+    told.gpu_memory_used_bytes = measured;
+    cluster.feed(told).feed(JobHeld{JobId(id)});
+    EXPECT_EQ(frozen(), Bytes{std::max<std::int64_t>(measured, 6)});
+    cluster.feed(JobCancelled{JobId(id)});
+  }
 }
 
 TEST_F(FrozenMemory, a_copy_of_the_core_knows_it_too) {

@@ -265,7 +265,7 @@ void Lifecycle::suspend(JobIndex index) {
   set_state(index, JobState::stopping);
   const Job& job = jobs_[index];
   // From now on, because the job that takes its GPUs may be chosen in the same decision.
-  if (would_freeze(job)) ledger_.hold_memory(index, job.allocation, gpu_memory_of(job).value_or(0));
+  if (would_freeze(job)) ledger_.hold_memory(index, job.allocation, memory_if_frozen(job));
   ++jobs_[index].preemptions;
   command(CommandKind::suspend, index, {});
   notice(NoticeKind::stopping, index);

@@ -19,7 +19,7 @@ enum class CommandKind : std::uint8_t {
   resize,   // continue on another number of GPUs, `gpus`. Answered like migrate
 };
 
-enum class StopReason : std::uint8_t { none, cancelled, preempted, time_limit };
+enum class StopReason : std::uint8_t { none, cancelled, preempted, time_limit, target_met };
 
 struct Command {
   CommandKind kind = CommandKind::start;

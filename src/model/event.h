@@ -64,6 +64,10 @@ struct JobForgotten {
 struct JobPreempted {
   JobId job;
 };
+// Its loss is where its target was: the job is stopped at a checkpoint and has succeeded. Ignored unless it runs.
+struct JobTargetMet {
+  JobId job;
+};
 // The job's user moves it: it goes on on these GPUs, of which there may be more or fewer than it has. From now on it
 // asks for `gpus_min` to `gpus_max`, where these are set. Ignored unless a policy might do the same.
 struct JobMoved {
@@ -151,8 +155,8 @@ struct TelemetrySampled {
 };
 
 using Event =
-    std::variant<JobSubmitted, JobCancelled, JobHeld, JobForgotten, JobPreempted, JobMoved, JobEdited, AttemptStarted,
-                 AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined, ServerSilent,
-                 ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
+    std::variant<JobSubmitted, JobCancelled, JobHeld, JobForgotten, JobPreempted, JobTargetMet, JobMoved, JobEdited,
+                 AttemptStarted, AttemptProgressed, AttemptSuspended, AttemptReleased, AttemptExited, ServerJoined,
+                 ServerSilent, ServerLost, ServerDrained, ServerQuarantined, ServerRemoved, TelemetrySampled>;
 
 }  // namespace sl

@@ -161,6 +161,9 @@ struct SpeedSample {  // measured while it ran in one configuration
 // What a running job has reported. Null until the first report.
 struct JobTelemetry {
   std::vector<double> loss_by_epoch;  // one mean loss per finished epoch; a gap is filled evenly
+  // Neither is kept when the controller restarts.
+  Instant epoch_ended;       // when the last of them was reported; never: unknown
+  int epochs_at_target = 0;  // reported one after the other with a loss of at most the target
   std::vector<SpeedSample> speeds;
   std::optional<double> gpu_utilization_pct;          // mean over its GPUs
   std::optional<std::int64_t> gpu_memory_used_bytes;  // on the fullest of them

@@ -109,7 +109,7 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
   int gpus = snapshot.free.total();
   for (const JobIndex index : snapshot.active) {
     const Job& job = snapshot.job(index);
-    if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job)) continue;
+    if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job) || !may_change(snapshot, job)) continue;
     const int has = job.allocation.count();
     shares_.push_back({index, key_of(snapshot, job), job.request.gpus_min, job.request.gpus_max, has});
     gpus += has;

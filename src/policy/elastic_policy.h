@@ -56,6 +56,8 @@ class ElasticPolicy : public ResizingPolicy {
   // Whether a running job may be spread over several servers by growing to a count that fits on one. A policy that chose
   // the count by the speed on one server says no; the job then grows as far as one server goes.
   virtual bool may_spread() const { return true; }
+  // Whether the division may change a running job now, which is settled and may be interrupted; else it keeps its GPUs.
+  virtual bool may_change(const Snapshot&, const Job&) const { return true; }
   // Called before anything is decided.
   virtual void prepare(const Snapshot&, Plan&) {}
 

@@ -1,6 +1,7 @@
 // Turns a count of GPUs into GPUs (policies.md 0.4). Pure: it looks at the free GPUs and changes nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -56,6 +57,10 @@ std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable
 bool may_be_suspended(const Job& job);
 // Whether this running job, suspended, would be frozen in place: its processes stay in the memory of its GPUs.
 inline bool would_freeze(const Job& job) { return job.request.freezable && job.allocation.parts().size() == 1; }
+// The bytes of them there, on each GPU: what was measured or asked for, whichever is more; 0: unknown.
+inline std::int64_t memory_if_frozen(const Job& job) {
+  return std::max(gpu_memory_of(job).value_or(0), job.request.gpu_memory_bytes.value_or(0));
+}
 // Whether this waiting job is suspended with its processes: it can only continue on the GPUs that it had.
 inline bool is_frozen(const Job& job) { return job.state == JobState::suspended && job.frozen_on; }
 

@@ -49,7 +49,7 @@ class ResizingPolicy : public QueuePolicy<RankKey> {
   bool is_settled(const Snapshot& snapshot, const Job& job) const {
     return snapshot.now >= job.last_start + settings_.resize_min_run;
   }
-  bool worth_resizing(const Snapshot& snapshot, JobIndex index, int gpus);
+  virtual bool worth_resizing(const Snapshot& snapshot, JobIndex index, int gpus);
   // Asks to be woken when the next job is settled, if any job could use GPUs then, and at wake_besides().
   void wake(const Snapshot& snapshot, Plan& plan);
 

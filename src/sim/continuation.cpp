@@ -220,7 +220,7 @@ class Continuation {
       case CommandKind::stop:
       case CommandKind::suspend:
         running.is_suspended = command.kind == CommandKind::suspend;
-        running.is_stopped_for_good = command.why == StopReason::time_limit || command.why == StopReason::cancelled;
+        running.is_stopped_for_good = command.why != StopReason::none && command.why != StopReason::preempted;
         return push({now_ + stop_takes, Happening::gone, position(at), command.attempt});
       case CommandKind::start:
         return start(at, command, command.resume ? restart_takes(at) : Duration{});

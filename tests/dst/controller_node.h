@@ -44,7 +44,7 @@ class ControllerNode : private controller::Outside {
   struct Disk {
     std::map<std::int64_t, store::JobRow> jobs;
     std::map<std::tuple<std::int64_t, std::int64_t, int>, store::PlacementRow> placements;  // by rank
-    std::map<std::int64_t, store::IdempotencyRow> keys;  // by job
+    std::map<std::int64_t, store::IdempotencyRow> keys;                                     // by job
     std::vector<store::ServerRow> servers;
     std::map<std::string, std::string> settings = {{"cluster_id", "c"}};
     std::vector<store::PolicyRow> policies;

@@ -65,6 +65,24 @@ void Judge::check_gpus(const Running& running) const {
   }
 }
 
+// What starts has on each of its GPUs the memory that it asked for, beside the jobs that stand still there.
+void Judge::check_memory(const Running& running) const {
+  const auto needs = [&](AttemptKey key) {
+    const Life* life = find(key.job);
+    return life && key.attempt == life->attempt ? life->spec.resources.gpu_memory_bytes.value_or(0) : 0;
+  };
+  for (const int gpu : running.gpus) {
+    std::int64_t used = needs(running.key);
+    if (used == 0) return;
+    for (const auto& [pid, other] : truth_.running) {
+      const bool is_there = std::find(other.gpus.begin(), other.gpus.end(), gpu) != other.gpus.end();
+      if (other.frozen && other.server == running.server && is_there) used += needs(other.key);
+    }
+    require(used <= gpu_memory_bytes, "{} needs memory of GPU {} of {} that frozen jobs hold: {} bytes in all",
+            to_string(running.key), gpu, running.server, used);
+  }
+}
+
 void Judge::frozen(std::int64_t leader, bool frozen) {
   Running& running = truth_.running.at(leader);
   running.frozen = frozen;
@@ -84,6 +102,7 @@ void Judge::started(std::int64_t leader, Running running) {
             other.server, attempt, running.server);
   }
   check_gpus(running);
+  check_memory(running);
   const Life* life = find(job);
   require(life != nullptr, "job {} runs and is not in the database", job);
   require(!life->row.finished_us, "job {} runs again though it is {}", job, life->row.state);

@@ -43,6 +43,7 @@ class Judge {
   void started(std::int64_t leader, Running running);
   void frozen(std::int64_t leader, bool frozen);
   void check_gpus(const Running& running) const;
+  void check_memory(const Running& running) const;
   void ended(std::int64_t leader) { truth_.running.erase(leader); }  // with everything it has started
   // It finds the checkpoint that this attempt has written, if any.
   void continues(AttemptKey key, std::optional<AttemptKey> from) const;

@@ -140,6 +140,7 @@ std::vector<wire::GpuReport> ServerNode::look_at_gpus() const {
     wire::GpuReport& gpu = gpus.emplace_back();
     gpu.index = static_cast<int>(gpus.size()) - 1;
     gpu.uuid = uuid_of(place, number_);
+    gpu.memory_total_bytes = gpu_memory_bytes;
   }
   return gpus;
 }

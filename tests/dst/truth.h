@@ -58,6 +58,8 @@ struct ServerTruth {
   std::map<int, Instant> missing_gpus;  // those the controller has been told of, and from when on it knows
 };
 
+constexpr std::int64_t gpu_memory_bytes = std::int64_t{24} << 30;  // of each GPU of every server
+
 struct Running {
   AttemptKey key;
   std::string server;

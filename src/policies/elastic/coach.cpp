@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <utility>
 
 #include "policy/elastic_policy.h"
 #include "policy/marginal_gain.h"
@@ -16,10 +18,27 @@ std::string amount_text(double amount) {
   return text;
 }
 
+struct CoachSettings {
+  double gpu_price = 0;  // per GPU-second
+  bool at_epoch_ends = true;
+  Duration epoch_wait_max;
+  int probes = 0;  // numbers of GPUs that each training is tried on
+};
+
+// The numbers of GPUs on which the training has reported its speed, alone.
+std::set<int> measured_on(const Job& job) {
+  std::set<int> counts;
+  if (!job.telemetry) return counts;
+  for (const SpeedSample& sample : job.telemetry->speeds) {
+    if (!sample.neighbour.valid()) counts.insert(sample.workers);
+  }
+  return counts;
+}
+
 class Coach : public ElasticPolicy {
  public:
-  Coach(const ElasticSettings& settings, double gpu_price)
-      : ElasticPolicy(settings), training_(run_times_), gpu_price_(gpu_price) {}
+  Coach(const ElasticSettings& settings, const CoachSettings& coach)
+      : ElasticPolicy(settings), training_(run_times_), coach_(coach) {}
 
  protected:
   Rank rank_of(const Snapshot&, const Job&) override { return {}; }
@@ -53,20 +72,42 @@ class Coach : public ElasticPolicy {
       admitted.push_back(&share);
       trainees.push_back(trainee(snapshot, share));
     }
+    for (std::size_t i = 0; i < admitted.size(); ++i) {
+      const int probe = admitted[i]->has > 0 ? next_probe(snapshot, admitted[i]->job) : 0;
+      const int more = probe - admitted[i]->least;
+      if (probe == 0 || probe > admitted[i]->most || more > gpus) continue;
+      gpus -= more;
+      trainees[i].workers = trainees[i].workers_max = probe;
+    }
     share_by_marginal_gain(trainees, gpus, false, false);
     for (std::size_t i = 0; i < admitted.size(); ++i) admitted[i]->gpus = trainees[i].workers;
   }
 
-  // The time when the next job will have spent its budget.
+  bool may_change(const Snapshot& snapshot, const Job& job) const override {
+    if (!waits_for_epoch(job) || next_probe(snapshot, job) > 0) return true;
+    const Duration passed = snapshot.now - job.telemetry->epoch_ended;
+    return passed <= epoch_end_lasts || passed >= coach_.epoch_wait_max;
+  }
+
+  bool worth_resizing(const Snapshot& snapshot, JobIndex index, int gpus) override {
+    return next_probe(snapshot, index) == gpus || ElasticPolicy::worth_resizing(snapshot, index, gpus);
+  }
+
+  // The time when the next job will have spent its budget, or need not wait for the end of its epoch any longer.
   Instant wake_besides(const Snapshot& snapshot) override {
     Instant next = Instant::never();
+    for (const JobIndex index : snapshot.active) {
+      const Job& job = snapshot.job(index);
+      const Instant latest = waits_for_epoch(job) ? job.telemetry->epoch_ended + coach_.epoch_wait_max : next;
+      if (job.request.is_elastic() && latest > snapshot.now) next = std::min(next, latest);
+    }
     const auto consider = [&](JobIndex index) {
       const Job& job = snapshot.job(index);
       const double left = budget_left(snapshot, job);
-      if (left == unlimited || left <= 0 || gpu_price_ <= 0) return;
+      if (left == unlimited || left <= 0 || coach_.gpu_price <= 0) return;
       // A job that is about to run may run on all the GPUs it accepts.
       const int gpus = job.state == JobState::running ? job.allocation.count() : job.request.gpus_max;
-      const double seconds = left / gpu_price_ / gpus;
+      const double seconds = left / coach_.gpu_price / gpus;
       if (seconds < 1e9) next = std::min(next, snapshot.now + Duration::seconds(seconds) + Duration{1});
     };
     for (const JobIndex index : snapshot.active) consider(index);
@@ -92,7 +133,7 @@ class Coach : public ElasticPolicy {
 
   double budget_left(const View& view, const Job& job) const {
     if (!job.request.model || !job.request.model->budget) return unlimited;
-    return *job.request.model->budget - gpu_price_ * static_cast<double>(job.attained_at(view.now)) * 1e-6;
+    return *job.request.model->budget - coach_.gpu_price * static_cast<double>(job.attained_at(view.now)) * 1e-6;
   }
 
   Trainee trainee(const Snapshot& snapshot, const Share& share) {
@@ -106,7 +147,7 @@ class Coach : public ElasticPolicy {
     for (int g = share.least; g <= share.most; ++g) {
       const double speedup = training_.speedup(snapshot, share.job, g);
       progress.push_back(met_target ? 0 : training_.progress_per_s(snapshot, share.job, g));
-      cost.push_back(gpu_price_ * g * work_s / speedup);
+      cost.push_back(coach_.gpu_price * g * work_s / speedup);
     }
     const auto at = [least = share.least](int workers) { return static_cast<std::size_t>(workers - least); };
     made.value = [progress = std::move(progress), at](int workers, int) { return progress[at(workers)]; };
@@ -114,8 +155,38 @@ class Coach : public ElasticPolicy {
     return made;
   }
 
+  // Its epochs end in reports, and the last one ended at a known time.
+  bool waits_for_epoch(const Job& job) const {
+    return coach_.at_epoch_ends && job.state == JobState::running && job.telemetry &&
+           job.telemetry->epoch_ended.happened();
+  }
+
+  // The number of GPUs that a running training is to be tried on next, perhaps the one it has; 0: none.
+  int next_probe(const Snapshot& snapshot, JobIndex index) const { return next_probe(snapshot, snapshot.job(index)); }
+  int next_probe(const Snapshot& snapshot, const Job& job) const {
+    const int least = job.request.gpus_min, most = std::min(job.request.gpus_max, least + gpus_beyond(snapshot, job));
+    const int probes = std::min(coach_.probes, most - least + 1);
+    if (probes < 2 || job.state != JobState::running || snapshot.estimates.speed_curve(job).is_measured()) return 0;
+    const std::set<int> measured = measured_on(job);
+    if (std::cmp_greater_equal(measured.size(), probes)) return 0;
+    if (!measured.contains(job.allocation.count())) return job.allocation.count();
+    for (int i = 0; i < probes; ++i) {
+      const int gpus = allowed_gpus(job.request, least + (most - least) * i / (probes - 1));
+      if (gpus > job.allocation.count() && !measured.contains(gpus)) return gpus;
+    }
+    return 0;
+  }
+
+  // How many more GPUs than its minimum the largest server, or several, could give it.
+  static int gpus_beyond(const Snapshot& snapshot, const Job& job) {
+    const double room = static_cast<double>(snapshot.free.gpus_per_server_max()) * job.request.servers_max;
+    return static_cast<int>(std::clamp(room - job.request.gpus_min, 0.0, 1e6));
+  }
+
+  static constexpr Duration epoch_end_lasts = Duration::whole_seconds(1);
+
   TrainingEstimates training_;
-  double gpu_price_;
+  CoachSettings coach_;
 };
 
 }  // namespace
@@ -143,8 +214,35 @@ PolicyEntry coach_entry() {
                              1e6,
                              {},
                              "what a GPU costs a job's budget"});
+  info.parameters.push_back({"at_epoch_ends",
+                             ParameterType::boolean,
+                             "",
+                             "true",
+                             0,
+                             0,
+                             {},
+                             "whether trainings that report epochs are resized only when one has ended"});
+  info.parameters.push_back({"epoch_wait_max_s",
+                             ParameterType::number,
+                             "s",
+                             "600",
+                             0,
+                             1e6,
+                             {},
+                             "a training whose last epoch ended longer ago is resized all the same"});
+  info.parameters.push_back({"probes",
+                             ParameterType::integer,
+                             "",
+                             "3",
+                             0,
+                             16,
+                             {},
+                             "numbers of GPUs on which a training of unknown speed is tried first; 0 or 1: none"});
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
-            return std::make_unique<Coach>(ElasticPolicy::settings(given), given.number("gpu_price"));
+            const CoachSettings coach{given.number("gpu_price"), given.boolean("at_epoch_ends"),
+                                      Duration::seconds(given.number("epoch_wait_max_s")),
+                                      static_cast<int>(given.number("probes"))};
+            return std::make_unique<Coach>(ElasticPolicy::settings(given), coach);
           }};
 }
 

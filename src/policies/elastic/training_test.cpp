@@ -152,6 +152,56 @@ TEST(Coach, a_job_whose_loss_has_met_its_target_gets_no_more_than_its_minimum) {
   }
 }
 
+const GivenParameters at_once = {{"resize_min_run_s", "0"}, {"resize_min_rem_s", "0"}, {"restart_cost_s", "0"}};
+
+void report_speed(Cluster& cluster, double steps_per_s) {
+  AttemptProgressed told{JobId(1), cluster.job(1).attempt, {}, {}, SpeedSample{}};
+  told.speed->workers = cluster.job(1).allocation.count();
+  told.speed->steps_per_s = steps_per_s;
+  cluster.feed(told).turn();
+}
+
+TEST(Coach, a_training_that_reports_epochs_makes_room_when_one_has_ended) {
+  Cluster cluster({4}, "coach", at_once);
+  cluster.submit(1, known({1, 1.9, 2.7, 3.4}, 1000)).at(10);
+  report_losses(cluster, 1, [](int) { return .8; });
+  EXPECT_EQ(cluster.job(1).allocation.count(), 4);
+  cluster.at(20).submit(2, known({1, 1.9, 2.7, 3.4}, 1000));
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+  cluster.at(30);
+  report_losses(cluster, 2, [](int) { return .7; });
+  EXPECT_EQ(cluster.job(1).allocation.count(), 2);
+  EXPECT_EQ(cluster.job(2).allocation.count(), 2);
+}
+
+TEST(Coach, nobody_waits_for_ever_for_the_end_of_an_epoch) {
+  Cluster cluster({4}, "coach", at_once);
+  cluster.submit(1, known({1, 1.9, 2.7, 3.4}, 10000)).at(10);
+  report_losses(cluster, 1, [](int) { return .8; });
+  cluster.at(20).submit(2, known({1, 1.9, 2.7, 3.4}, 1000));
+  EXPECT_EQ(cluster.core.next_wake(), Instant::at_seconds(610));
+  cluster.at(609).turn();
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+  cluster.at(610).turn();
+  EXPECT_EQ(cluster.state(2), JobState::running);
+}
+
+TEST(Coach, a_training_of_unknown_speed_is_tried_on_three_numbers_of_gpus) {
+  Cluster cluster({4}, "coach", at_once);
+  JobRequest request = elastic(1, 4);
+  request.gpus = 1;
+  request.estimate = Duration::whole_seconds(10000);
+  cluster.submit(1, request).at(10).turn();
+  std::vector<int> tried;
+  for (int i = 0; i < 3; ++i) {
+    tried.push_back(cluster.job(1).allocation.count());
+    report_speed(cluster, 10);  // more GPUs gain nothing
+  }
+  EXPECT_EQ(tried, (std::vector<int>{1, 2, 4}));
+  cluster.submit(2, test::gpus(3));
+  EXPECT_EQ(cluster.state(2), JobState::running) << "they go where they gain something";
+}
+
 // Spending is counted (erratum 21): at 0.01 per GPU-second a budget of 2 lasts 200 s.
 TEST(Coach, a_job_that_has_spent_its_budget_is_stopped) {
   JobRequest request = known({1}, 1000);
@@ -193,7 +243,7 @@ double example_loss(int k) { return 1 / (.1 * k + .5) + .2; }
 // (`default_est_s`).
 TEST(TrainingEstimates, a_job_grows_by_what_its_losses_and_speeds_say_is_left) {
   for (const char* policy : {"optimus", "coach"}) {
-    Cluster cluster({4}, policy);
+    Cluster cluster({4}, policy, policy == std::string("coach") ? GivenParameters{{"probes", "0"}} : GivenParameters{});
     JobRequest request = elastic(1, 4);
     request.gpus = 1;
     cluster.submit(1, with_model(request, [](JobModel& model) { model.target_loss = .25; })).at(700);

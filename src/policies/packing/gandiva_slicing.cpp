@@ -94,7 +94,7 @@ bool GandivaTurn::leaves_memory_if_frozen(const Job& next, const Job& victim) co
   if (is_frozen(next) || !next.request.gpu_memory_bytes || !would_freeze(victim)) return true;
   if (has_tenants_besides(snapshot_, victim)) return false;  // they may be frozen too
   const ServerGpus& part = victim.allocation.parts().front();
-  const std::int64_t both = *next.request.gpu_memory_bytes + gpu_memory_of(victim).value_or(0);
+  const std::int64_t both = *next.request.gpu_memory_bytes + memory_if_frozen(victim);
   return roomy(snapshot_.servers[part.server], part.gpus, both) == part.gpus &&
          both <= snapshot_.servers[part.server].description.gpu_memory_bytes.value_or(0);
 }
@@ -108,7 +108,7 @@ void GandivaTurn::make_way(const std::vector<JobIndex>& victims, const Job& next
   for (const JobIndex victim : victims) {
     displace(victim, next);
     const Job& job = snapshot_.job(victim);
-    if (would_freeze(job) && gpu_memory_of(job)) trial_.take(difference(job.allocation, gpus));
+    if (would_freeze(job) && memory_if_frozen(job) > 0) trial_.take(difference(job.allocation, gpus));
   }
 }
 
