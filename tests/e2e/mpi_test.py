@@ -79,7 +79,7 @@ class MpiTest(LabTest):
         job = self.lab.submit(self.script(RANKS), gpus=3, launch="mpi")
         ended = self.lab.finished(job, limit_s=60)
         self.assertEqual(ended["state"], "succeeded", self.output(job))
-        self.assertEqual(sorted(self.output(job).splitlines()), [f"rank {rank} local {rank} sum 3 of server 0" for rank in range(3)])
+        self.assertEqual(ranks_in(self.output(job)), [f"rank {rank} local {rank} sum 3 of server 0" for rank in range(3)])
 
     def test_ranks_on_two_servers_compute_together_and_each_server_has_its_output(self):
         self.lab.start_another_agent("b", 4)
