@@ -44,6 +44,11 @@ def has_mpi():
     return shutil.which("mpirun") and subprocess.run(["/usr/bin/python3", "-c", "import mpi4py"], capture_output=True).returncode == 0
 
 
+def ranks_in(output):
+    """What the ranks said, without what Open MPI notes about the machine, such as that shared memory may not be read directly."""
+    return sorted(line for line in output.splitlines() if line.startswith("rank "))
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -74,7 +79,7 @@ class MpiTest(LabTest):
         job = self.lab.submit(self.script(RANKS), gpus=3, launch="mpi")
         ended = self.lab.finished(job, limit_s=60)
         self.assertEqual(ended["state"], "succeeded", self.output(job))
-        self.assertEqual(sorted(self.output(job).splitlines()), [f"rank {rank} local {rank} sum 3 of server 0" for rank in range(3)])
+        self.assertEqual(ranks_in(self.output(job)), [f"rank {rank} local {rank} sum 3 of server 0" for rank in range(3)])
 
     def test_ranks_on_two_servers_compute_together_and_each_server_has_its_output(self):
         self.lab.start_another_agent("b", 4)
@@ -82,8 +87,8 @@ class MpiTest(LabTest):
         ended = self.lab.finished(job, limit_s=60)
         outputs = [self.output(job, rank) for rank in (0, 1)]
         self.assertEqual(ended["state"], "succeeded", "\n".join(outputs))
-        self.assertEqual(sorted(outputs[0].splitlines()), [f"rank {rank} local {rank} sum 15 of server 0" for rank in range(4)])
-        self.assertEqual(sorted(outputs[1].splitlines()), [f"rank {rank} local {rank - 4} sum 15 of server 1" for rank in (4, 5)])
+        self.assertEqual(ranks_in(outputs[0]), [f"rank {rank} local {rank} sum 15 of server 0" for rank in range(4)])
+        self.assertEqual(ranks_in(outputs[1]), [f"rank {rank} local {rank - 4} sum 15 of server 1" for rank in (4, 5)])
         self.nothing_is_left()
 
     def test_the_exit_code_of_a_rank_on_another_server_is_the_job_s(self):
