@@ -1,13 +1,11 @@
 // Every command with its options, examples and action. The commands of researchers are in research.cpp.
 #include "cli/cli.h"
 
-#include <pwd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "base/whole_number.h"
@@ -25,6 +23,7 @@
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/set.h"
+#include "cli/surroundings.h"
 #include "cli/usage.h"
 #include "cli/watch.h"
 #include "net/url.h"
@@ -42,8 +41,8 @@ constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU
   schedulearn submit --gpus 1 -- python train.py submit a training
   schedulearn ls                                 see what runs and what waits
 
-Jobs      submit run ls show logs why wait set cancel suspend resume migrate scale retry
-Cluster   status gpus events web whoami servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
+Jobs      submit run ls show logs files why wait set cancel suspend resume migrate scale retry
+Cluster   status gpus events web whoami secret (set ls rm) servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
 Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
           estimates (losses run-times ranges speeds)  reproduce
 System    up controller (run replay) agent (run) db (backup check restore) init doctor completion man version help
@@ -53,31 +52,6 @@ schedulearn COMMAND --help shows examples and every option.
 Environment  SCHEDULEARN_URL (address of the controller)  SCHEDULEARN_TOKEN_FILE, SCHEDULEARN_TOKEN (who you are)
              SCHEDULEARN_DATA (data directory of up)  NO_COLOR, CLICOLOR_FORCE (colours)
 )";
-
-std::string user_name() {
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry && entry->pw_name ? entry->pw_name : std::to_string(::getuid());
-}
-
-std::string read_secret(const std::string& path) {
-  std::ifstream file(path);
-  std::string secret;
-  std::getline(file, secret);
-  return secret;
-}
-
-std::string variable(const char* name) {
-  const char* value = ::getenv(name);
-  return value ? value : "";
-}
-
-// Where `up` keeps its data unless told otherwise.
-std::string own_data_directory() {
-  if (const std::string chosen = variable("SCHEDULEARN_DATA"); !chosen.empty()) return chosen;
-  if (const std::string xdg = variable("XDG_DATA_HOME"); !xdg.empty()) return xdg + "/schedulearn";
-  const std::string home = variable("HOME");
-  return (home.empty() ? "/tmp" : home) + "/.local/share/schedulearn";
-}
 
 class CommandLine {
  public:
@@ -144,18 +118,17 @@ class CommandLine {
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
-  SetCommand set_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  Interventions interventions_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  FilesCommand files_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  SecretCommands secrets_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  PageCommands page_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  DatabaseCommands database_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, roles_,
-                             own_data_directory};
-  Doctor doctor_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, version};
-  Init init_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
-  Explaining explaining_{
-      [this](auto&&... of) { return command(of...); }, [this] { return context(); }, app_, help_, usage, version};
-  Research research_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }, typed_};
+  const CommandFrame frame_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  SetCommand set_{frame_};
+  Interventions interventions_{frame_};
+  FilesCommand files_{frame_};
+  SecretCommands secrets_{frame_};
+  PageCommands page_{frame_};
+  DatabaseCommands database_{frame_, roles_};
+  Doctor doctor_{frame_, version};
+  Init init_{frame_};
+  Explaining explaining_{frame_, app_, help_, usage, version};
+  Research research_{frame_, typed_};
 };
 
 void CommandLine::add_global_flags() {

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "cli/surroundings.h"
+
 namespace sl::cli {
 
 void DatabaseCommands::add_to(CLI::App& app) {
@@ -45,7 +47,7 @@ Status DatabaseCommands::confirm_restore(const Context& context) const {
 int DatabaseCommands::run(const char* verb) {
   const Context context = context_();
   options_.verb = verb;
-  if (options_.data.empty()) options_.data = own_data_();
+  if (options_.data.empty()) options_.data = own_data_directory();
   if (options_.verb == "restore") {
     if (const Status confirmed = confirm_restore(context); !confirmed.ok()) return fail(confirmed.error());
   }

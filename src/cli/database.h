@@ -11,21 +11,16 @@
 
 namespace sl::cli {
 
-class DatabaseCommands {
+class DatabaseCommands : CommandGroup {
  public:
-  DatabaseCommands(AddCommand command, std::function<Context()> context, const Roles& roles,
-                   std::function<std::string()> own_data)
-      : command_(std::move(command)), context_(std::move(context)), roles_(roles), own_data_(std::move(own_data)) {}
+  DatabaseCommands(CommandFrame frame, const Roles& roles) : CommandGroup(std::move(frame)), roles_(roles) {}
   void add_to(CLI::App& app);
 
  private:
   int run(const char* verb);
   Status confirm_restore(const Context& context) const;
 
-  AddCommand command_;
-  std::function<Context()> context_;
   const Roles& roles_;
-  std::function<std::string()> own_data_;
   DatabaseOptions options_;
   std::string confirmed_;
 };

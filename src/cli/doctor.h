@@ -10,10 +10,9 @@
 
 namespace sl::cli {
 
-class Doctor {
+class Doctor : CommandGroup {
  public:
-  Doctor(AddCommand command, std::function<Context()> context, std::string version)
-      : command_(std::move(command)), context_(std::move(context)), version_(std::move(version)) {}
+  Doctor(CommandFrame frame, std::string version) : CommandGroup(std::move(frame)), version_(std::move(version)) {}
   void add_to(CLI::App& app);
 
  private:
@@ -27,8 +26,6 @@ class Doctor {
   void look_at_this_machine(const Context& context);
   void add(const char* verdict, std::string subject, std::string text, std::string remedy = "");
 
-  AddCommand command_;
-  std::function<Context()> context_;
   std::string version_;
   std::vector<Finding> findings_;
 };

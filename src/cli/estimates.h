@@ -10,9 +10,9 @@
 namespace sl::cli {
 
 struct EstimatesCommand {
-  std::string source;                  // losses: CSV; run-times: trace or workload
-  std::string half = "judge";          // losses: fit, judge or all
-  std::vector<double> seen{0.4, 0.6};  // losses: the parts of a training that are known
+  std::string source;                             // losses: CSV; run-times: trace or workload
+  std::string half = "judge";                     // losses: fit, judge or all
+  std::vector<double> seen{0.4, 0.6};             // losses: the parts of a training that are known
   std::string servers = "32x8", policy = "fifo";  // ranges: where the trace is replayed
   std::size_t moments = 400;                      // ranges: at which it is asked
   std::size_t jobs = 0;                           // ranges: only the first of the trace; 0: all

@@ -12,17 +12,11 @@
 
 namespace sl::cli {
 
-class Explaining {
+class Explaining : CommandGroup {
  public:
   // `usage`: what `schedulearn help` prints.
-  Explaining(AddCommand command, std::function<Context()> context, CLI::App& root, std::shared_ptr<Help> help,
-             const char* usage, const char* version)
-      : command_(std::move(command)),
-        context_(std::move(context)),
-        root_(root),
-        help_(std::move(help)),
-        usage_(usage),
-        version_(version) {}
+  Explaining(CommandFrame frame, CLI::App& root, std::shared_ptr<Help> help, const char* usage, const char* version)
+      : CommandGroup(std::move(frame)), root_(root), help_(std::move(help)), usage_(usage), version_(version) {}
   void add();
 
  private:
@@ -32,8 +26,6 @@ class Explaining {
   // The command that the words name. Error "unknown-command".
   Result<const CLI::App*> named() const;
 
-  AddCommand command_;
-  std::function<Context()> context_;
   CLI::App& root_;
   std::shared_ptr<Help> help_;
   const char* usage_;

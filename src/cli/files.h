@@ -20,15 +20,12 @@ struct FilesOptions {
   bool force = false;              // overwrite
 };
 
-class FilesCommand {
+class FilesCommand : CommandGroup {
  public:
-  FilesCommand(AddCommand command, std::function<Context()> context)
-      : command_(std::move(command)), context_(std::move(context)) {}
+  using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
 
  private:
-  AddCommand command_;
-  std::function<Context()> context_;
   FilesOptions options_;
 };
 

@@ -11,10 +11,9 @@
 
 namespace sl::cli {
 
-class Interventions {
+class Interventions : CommandGroup {
  public:
-  Interventions(AddCommand command, std::function<Context()> context)
-      : command_(std::move(command)), context_(std::move(context)) {}
+  using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
 
  private:
@@ -22,8 +21,6 @@ class Interventions {
   // Asks for each of the jobs; `say` prints the answer.
   int ask(const std::string& verb, const std::function<void(const Context&, std::int64_t, const json::value&)>& say);
 
-  AddCommand command_;
-  std::function<Context()> context_;
   std::vector<std::string> selectors_;
   std::map<std::string, std::string> body_;
   bool dry_run_ = false;

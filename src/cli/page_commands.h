@@ -10,18 +10,15 @@
 
 namespace sl::cli {
 
-class PageCommands {
+class PageCommands : CommandGroup {
  public:
-  PageCommands(AddCommand command, std::function<Context()> context)
-      : command_(std::move(command)), context_(std::move(context)) {}
+  using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
 
  private:
   int print(const Context& context) const;
   static int who(const Context& context);
 
-  AddCommand command_;
-  std::function<Context()> context_;
   std::vector<std::string> selectors_;
   bool no_open_ = false, signs_in_ = false;
 };

@@ -20,11 +20,10 @@ namespace sl::cli {
 // Reads a policy from a file, "./mine.py", for simulations.
 Result<PolicyEntry> read_policy_file(const std::string& path);
 
-class Research {
+class Research : CommandGroup {
  public:
   // `typed` is the whole command line once it has been parsed.
-  Research(AddCommand command, std::function<Context()> context, const std::string& typed)
-      : command_(std::move(command)), context_(std::move(context)), typed_(typed) {}
+  Research(CommandFrame frame, const std::string& typed) : CommandGroup(std::move(frame)), typed_(typed) {}
   void add_to(CLI::App& app);
 
  private:
@@ -41,8 +40,6 @@ class Research {
                       Status (*action)(const TraceCommand&, const Outputs&));
   void add_trace_filters(CLI::App& command);
 
-  AddCommand command_;
-  std::function<Context()> context_;
   const std::string& typed_;
   SimulationOptions simulation_;
   TraceCommand trace_;

@@ -9,15 +9,12 @@
 
 namespace sl::cli {
 
-class SecretCommands {
+class SecretCommands : CommandGroup {
  public:
-  SecretCommands(AddCommand command, std::function<Context()> context)
-      : command_(std::move(command)), context_(std::move(context)) {}
+  using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
 
  private:
-  AddCommand command_;
-  std::function<Context()> context_;
   std::string name_, file_;
 };
 

@@ -11,10 +11,9 @@
 
 namespace sl::cli {
 
-class SetCommand {
+class SetCommand : CommandGroup {
  public:
-  SetCommand(AddCommand command, std::function<Context()> context)
-      : command_(std::move(command)), context_(std::move(context)) {}
+  using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
 
  private:
@@ -26,8 +25,6 @@ class SetCommand {
   Result<Request> request() const;
   int set() const;
 
-  AddCommand command_;
-  std::function<Context()> context_;
   std::vector<std::string> selectors_, labels_;
   std::map<std::string, std::string> values_;  // keys of a job file and what was typed for them
   std::map<std::string, bool> flags_;

@@ -1,0 +1,35 @@
+#include "cli/surroundings.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace sl::cli {
+
+std::string user_name() {
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry && entry->pw_name ? entry->pw_name : std::to_string(::getuid());
+}
+
+std::string read_secret(const std::string& path) {
+  std::ifstream file(path);
+  std::string secret;
+  std::getline(file, secret);
+  return secret;
+}
+
+std::string variable(const char* name) {
+  const char* value = ::getenv(name);
+  return value ? value : "";
+}
+
+std::string own_data_directory() {
+  if (const std::string chosen = variable("SCHEDULEARN_DATA"); !chosen.empty()) return chosen;
+  if (const std::string xdg = variable("XDG_DATA_HOME"); !xdg.empty()) return xdg + "/schedulearn";
+  const std::string home = variable("HOME");
+  return (home.empty() ? "/tmp" : home) + "/.local/share/schedulearn";
+}
+
+}  // namespace sl::cli

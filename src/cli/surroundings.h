@@ -1,0 +1,13 @@
+// What the command line finds where it is started.
+#pragma once
+
+#include <string>
+
+namespace sl::cli {
+
+std::string variable(const char* name);  // of the environment; empty: it is not set
+std::string user_name();
+std::string own_data_directory();                  // where `up` keeps its data unless told otherwise
+std::string read_secret(const std::string& path);  // the first line of a file; empty: it cannot be read
+
+}  // namespace sl::cli
