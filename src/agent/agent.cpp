@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "agent/agent_logic.h"
@@ -237,7 +239,8 @@ class LiveAgent : public Agent, private AgentPorts {
   void take_look_at_job_files(Instant now);
   bool remove_job_files(const JobFolders& folders);
   void send_telemetry();
-  bool is_ours(std::int64_t pid) const;
+  std::optional<std::string> attempt_of(std::int64_t pid) const;
+  void note_gpu_use(const std::string& key, int gpu, std::int64_t pid);
   static bool runs(const HeldAttempt& attempt) { return attempt.report.state != "exited" && !attempt.waiting; }
   void finish_if_ended();
 
@@ -257,8 +260,9 @@ class LiveAgent : public Agent, private AgentPorts {
   SecretFiles secrets_;
   JobFilesWatch job_files_;
   FileRetention retention_;
-  std::optional<std::int64_t> job_files_bytes_;         // at the last look
-  std::map<std::string, ReservedPort> reserved_ports_;  // of attempts that are prepared
+  std::optional<std::int64_t> job_files_bytes_;                        // at the last look
+  std::set<std::tuple<std::string, int, std::int64_t>> foreign_uses_;  // that were told: attempt, GPU, process
+  std::map<std::string, ReservedPort> reserved_ports_;                 // of attempts that are prepared
   LauncherLink launcher_;
   ControllerSession controller_;
   std::shared_ptr<net::EventLoop::Timer> tick_;
@@ -401,7 +405,12 @@ void LiveAgent::look_at_attempts() {
 }
 
 void LiveAgent::send_telemetry() {
-  wire::Telemetry telemetry = telemetry_.sample([this](std::int64_t pid) { return is_ours(pid); });
+  std::erase_if(foreign_uses_, [this](const auto& use) { return !logic_.attempts().contains(std::get<0>(use)); });
+  wire::Telemetry telemetry = telemetry_.sample([this](std::int64_t pid, int gpu) {
+    const auto key = attempt_of(pid);
+    if (key) note_gpu_use(*key, gpu, pid);
+    return key.has_value();
+  });
   telemetry.job_files_bytes = job_files_bytes_;
   send(telemetry);
 }
@@ -439,17 +448,29 @@ bool LiveAgent::remove_job_files(const JobFolders& folders) {
 
 // ---- attempts ----
 
-// Whether this is an attempt's process or a descendant of one.
-bool LiveAgent::is_ours(std::int64_t pid) const {
+// Whose process this is, or a descendant of.
+std::optional<std::string> LiveAgent::attempt_of(std::int64_t pid) const {
   const std::string mark = started_with(static_cast<pid_t>(pid), tree_variable);
-  if (!mark.empty() && mark.starts_with(settings_.data_dir + "/attempts/")) return true;  // it may be in a container
+  const std::string attempts = settings_.data_dir + "/attempts/";
+  if (mark.starts_with(attempts)) return mark.substr(attempts.size());  // it may be in a container
   constexpr int generations_max = 64;
   for (int generation = 0; pid > 1 && generation < generations_max; ++generation, pid = parent_of(pid)) {
     for (const auto& [key, attempt] : logic_.attempts()) {
-      if (attempt.report.pid == pid && attempt.report.state != "exited") return true;
+      if (attempt.report.pid == pid && attempt.report.state != "exited") return key;
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+// Visible devices are a request: a process that does not respect them takes a GPU from another job.
+void LiveAgent::note_gpu_use(const std::string& key, int gpu, std::int64_t pid) {
+  const auto at = logic_.attempts().find(key);
+  if (at == logic_.attempts().end() || !controller_.is_open()) return;
+  const wire::AttemptReport& attempt = at->second.report;
+  if (std::ranges::find(attempt.gpus, gpu) != attempt.gpus.end() || !foreign_uses_.insert({key, gpu, pid}).second)
+    return;
+  const auto owner = find_owner(static_cast<pid_t>(pid));
+  send(wire::ForeignGpuUse{attempt.incarnation, gpu, pid, owner ? owner->program : ""});
 }
 
 // ---- the end ----

@@ -51,8 +51,8 @@ Status SecretFiles::prepare() const {
 
 Result<SecretFiles::Given> SecretFiles::give(const std::string& key, const std::vector<std::string>& wanted,
                                              const std::map<std::string, std::string>& values) const {
-  if (Status ready = prepare(); !ready.ok()) return ready.error();
   remove(key);
+  if (Status ready = prepare(); !ready.ok()) return ready.error();
   Given given{folder_of(key), {}};
   if (::mkdir(given.folder.c_str(), 0700) != 0) return no_place(given.folder, std::strerror(errno));
   std::set<std::string> names;
@@ -82,6 +82,7 @@ Result<SecretFiles::Given> SecretFiles::give(const std::string& key, const std::
 void SecretFiles::remove(const std::string& key) const {
   std::error_code ignored;
   fs::remove_all(folder_of(key), ignored);
+  ::rmdir(folder_.c_str());  // if nothing else is in it
 }
 
 void SecretFiles::keep_only(const std::function<bool(const std::string& key)>& runs) const {

@@ -64,6 +64,7 @@ TEST_F(SecretFilesTest, a_missing_one_leaves_nothing_behind) {
 TEST_F(SecretFilesTest, a_place_that_others_have_prepared_is_refused) {
   fs::create_directory(folder());
   fs::permissions(folder(), fs::perms(0777));
+  std::ofstream(folder() / "theirs") << "x";
   EXPECT_EQ(files.give("5.1", {"b"}, values).error().code, "server_setup");
   fs::remove_all(folder());
   fs::create_directory_symlink("/tmp", folder());

@@ -10,7 +10,7 @@ namespace sl::agent {
 
 TelemetrySampler::TelemetrySampler(GpuWatch& gpus) : gpus_(gpus), cpu_before_(cpu_ticks()) {}
 
-wire::Telemetry TelemetrySampler::sample(const std::function<bool(std::int64_t pid)>& is_ours) {
+wire::Telemetry TelemetrySampler::sample(const IsOurs& is_ours) {
   wire::Telemetry telemetry;
   telemetry.at_us = wall_now().us;
   const auto now = cpu_ticks();
@@ -22,14 +22,14 @@ wire::Telemetry TelemetrySampler::sample(const std::function<bool(std::int64_t p
   return telemetry;
 }
 
-std::vector<wire::GpuReport> TelemetrySampler::sample_gpus(const std::function<bool(std::int64_t pid)>& is_ours) {
+std::vector<wire::GpuReport> TelemetrySampler::sample_gpus(const IsOurs& is_ours) {
   const bool answered = gpus_.answers();
   std::vector<wire::GpuReport> gpus = gpus_.look();
   if (gpus_.answers() != answered)
     std::fprintf(stderr, "schedulearn agent: the NVIDIA library %s\n",
                  answered ? "does not answer; the GPUs count as unavailable until it does" : "answers again");
   for (wire::GpuReport& gpu : gpus) {
-    std::erase_if(gpu.outside, [&](const wire::GpuProcess& process) { return is_ours(process.pid); });
+    std::erase_if(gpu.outside, [&](const wire::GpuProcess& process) { return is_ours(process.pid, gpu.index); });
     for (wire::GpuProcess& process : gpu.outside) {
       const auto owner = find_owner(static_cast<pid_t>(process.pid));
       if (owner) process.user = owner->user, process.program = owner->program;

@@ -10,15 +10,17 @@
 
 namespace sl::agent {
 
+using IsOurs = std::function<bool(std::int64_t pid, int gpu)>;
+
 class TelemetrySampler {
  public:
   // `gpus` must outlive it.
   explicit TelemetrySampler(GpuWatch& gpus);
-  // `is_ours`: whether an attempt has started the process. Prints to stderr when the GPUs stop or resume answering.
-  wire::Telemetry sample(const std::function<bool(std::int64_t pid)>& is_ours);
+  // `is_ours`: whether an attempt has started the process, which uses the GPU with this index. Prints to stderr when the GPUs stop or resume answering.
+  wire::Telemetry sample(const IsOurs& is_ours);
 
  private:
-  std::vector<wire::GpuReport> sample_gpus(const std::function<bool(std::int64_t pid)>& is_ours);
+  std::vector<wire::GpuReport> sample_gpus(const IsOurs& is_ours);
 
   GpuWatch& gpus_;
   std::pair<double, double> cpu_before_;  // as from cpu_ticks()

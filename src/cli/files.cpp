@@ -197,7 +197,7 @@ void FilesCommand::add_to(CLI::App& app) {
                              "  schedulearn files 5 get output/model.pt -o models\n",
                              [this] { return files_of_job(context_(), options_); });
   files->add_option("job", options_.job, "5, 12_3 (of an array), last or a name")->required();
-  files->add_option("action", options_.action, "ls or get")->check(CLI::IsMember({"ls", "get"}));
+  files->add_option("action", options_.action, "ls or get")->check(one_of({"ls", "get"}));
   files->add_option("path", options_.paths, "of ls: folders (the top); of get: files or folders (output)");
   files->add_option("-o,--into", options_.into, "folder for what is fetched (job-ID)");
   files->add_option("--attempt", options_.attempt, "of an earlier attempt")->check(above_zero());

@@ -69,6 +69,18 @@ void count(JobEntry& entry, const Job& job, const wire::Progress& progress) {
 
 }  // namespace
 
+void ProgressReports::on_foreign_gpu_use(const std::string& server, const wire::ForeignGpuUse& use, Instant now) {
+  const JobEntry* entry = book_.find(JobId(use.incarnation.job));
+  if (!entry || !knows(*entry, use.incarnation)) return;
+  const std::string program = use.program.empty() ? "" : " (" + use.program + ")";
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job.foreign_gpu",
+                         .job_id = entry->row.id,
+                         .server = server,
+                         .text = fmt::format("process {}{} of the job uses {}-{}, which the job does not hold", use.pid,
+                                             program, server, use.gpu)});
+}
+
 void ProgressReports::on_progress(const std::string& server, const wire::Progress& progress, Instant now) {
   const JobId id(progress.incarnation.job);
   JobEntry* entry = book_.find(id);

@@ -17,6 +17,8 @@ class ProgressReports {
   void on_progress(const std::string& server, const wire::Progress& progress, Instant now);
   // Also updates what is known about the agent's GPUs.
   void on_telemetry(Agent& agent, const wire::Telemetry& telemetry, Instant now);
+  // A process of a job is on a GPU of the server that the job does not hold.
+  void on_foreign_gpu_use(const std::string& server, const wire::ForeignGpuUse& use, Instant now);
   // What the server's agent says of its GPUs. Those that are new to be missing get an event.
   void on_gpus(const std::string& server, const std::vector<wire::GpuReport>& gpus, Instant now);
 

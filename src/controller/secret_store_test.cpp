@@ -56,7 +56,7 @@ TEST_F(SecretStoreTest, a_secret_is_given_to_jobs_of_its_user_and_outlives_the_c
     EXPECT_EQ(given("mei", "wandb"), value);
     EXPECT_EQ(given("mei", "WANDB_API_KEY=wandb"), value);
     EXPECT_EQ(given("bella", "wandb"), "nothing");
-    EXPECT_EQ(open(), "");
+    ASSERT_EQ(open(), "");
   }
   ASSERT_EQ(store->list("mei").size(), 1U);
   EXPECT_EQ(store->list("mei")[0].changed_us, 5);
@@ -83,7 +83,7 @@ TEST_F(SecretStoreTest, a_key_that_others_may_read_and_files_of_another_key_are_
   fs::permissions(top / "secrets.key", fs::perms(0640));
   EXPECT_EQ(open(), "secrets-unreadable");
   fs::permissions(top / "secrets.key", fs::perms(0600));
-  EXPECT_EQ(open(), "");
+  ASSERT_EQ(open(), "");
   std::ofstream(top / "secrets.key", std::ios::binary) << std::string(32, 'x');
   EXPECT_EQ(open(), "secrets-unreadable");
 }
@@ -106,7 +106,7 @@ TEST_F(SecretStoreTest, a_removed_secret_is_gone_and_jobs_that_name_it_are_refus
   EXPECT_EQ(code(store->remove("bella", "wandb")), "no-such-secret");
   EXPECT_TRUE(store->remove("mei", "wandb").ok());
   EXPECT_EQ(code(store->check(spec)), "no-such-secret");
-  EXPECT_EQ(open(), "");
+  ASSERT_EQ(open(), "");
   EXPECT_EQ(given("mei", "wandb"), "nothing");
 }
 

@@ -145,6 +145,11 @@ void Sessions::on(SessionId session, const wire::Telemetry& telemetry, Instant n
 
 void Sessions::on(SessionId session, const wire::LogChunk& chunk, Instant) { logs_.on_chunk(session, chunk); }
 
+void Sessions::on(SessionId session, const wire::ForeignGpuUse& use, Instant now) {
+  if (const Agent* agent = agents_.by_session(session))
+    progress_reports_.on_foreign_gpu_use(agent->hello.server, use, now);
+}
+
 void Sessions::on(SessionId session, const wire::Ping& ping, Instant now) {
   Agent* agent = agents_.by_session(session);
   if (!agent) return outside_.close(session, "hello-expected");

@@ -53,6 +53,8 @@ constexpr const char* type_name<CheckpointRead> = "checkpoint_read";
 template <>
 constexpr const char* type_name<CheckpointPiece> = "checkpoint_piece";
 template <>
+constexpr const char* type_name<ForeignGpuUse> = "foreign_gpu_use";
+template <>
 constexpr const char* type_name<SnapshotRead> = "snapshot_read";
 template <>
 constexpr const char* type_name<SnapshotPiece> = "snapshot_piece";

@@ -151,6 +151,15 @@ struct Telemetry {
 };
 BOOST_DESCRIBE_STRUCT(Telemetry, (), (at_us, cpu_utilization_pct, memory_used_bytes, job_files_bytes, gpus))
 
+// A process of an attempt uses a GPU of its server that the attempt does not hold. Told once; a lost one does not matter.
+struct ForeignGpuUse {
+  Incarnation incarnation;
+  int gpu = 0;  // index
+  std::int64_t pid = 0;
+  std::string program;  // empty: it has ended
+};
+BOOST_DESCRIBE_STRUCT(ForeignGpuUse, (), (incarnation, gpu, pid, program))
+
 struct LogChunk {  // answer to LogRead of the same request
   std::int64_t request = 0;
   std::int64_t offset = 0;           // of the first byte of data
@@ -406,7 +415,7 @@ BOOST_DESCRIBE_STRUCT(SnapshotPiece, (), (id, offset, size, data, error))
 
 using AgentMessage =
     std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
-                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, Ping>;
+                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, ForeignGpuUse, Ping>;
 using ControllerMessage =
     std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
                  LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;

@@ -1,5 +1,5 @@
 /* Stands for the NVIDIA management library in tests: two GPUs, the second with a process of somebody else (pid 1). The
- * file that NVML_DOUBLE_STATE names makes the first fall off the bus ("gone"), or every call hang while it says "hang".
+ * file that NVML_DOUBLE_STATE names makes the first fall off the bus ("gone"), or every call hang while it says "hang"; "uses PID" has that process on the second.
  * With NVML_DOUBLE_MIXED set the second is of another type, and nobody uses it. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +14,15 @@ static int state_is(const char *word) {
   if (!fgets(text, sizeof text, file)) text[0] = 0;
   fclose(file);
   return strncmp(text, word, strlen(word)) == 0;
+}
+/* "uses PID": that process, instead of pid 1. */
+static unsigned user_of_second(void) {
+  unsigned pid = 1;
+  const char *path = getenv("NVML_DOUBLE_STATE");
+  FILE *file = path ? fopen(path, "r") : NULL;
+  if (file && fscanf(file, "uses %u", &pid) != 1) pid = 1;
+  if (file) fclose(file);
+  return pid;
 }
 static int gone(void) {
   while (state_is("hang")) usleep(10000);
@@ -36,7 +45,7 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius) { (voi
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts) { (void)device; *milliwatts = 123000; return 0; }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *count, struct process *list) {
   *count = index_of(device) == 1 && !getenv("NVML_DOUBLE_MIXED") ? 1 : 0;
-  if (*count) list[0].pid = 1, list[0].used = 3ULL << 30;
+  if (*count) list[0].pid = user_of_second(), list[0].used = 3ULL << 30;
   return 0;
 }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { return snprintf(text, size, "550.0") < 0; }
