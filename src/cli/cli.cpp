@@ -19,6 +19,7 @@
 #include "cli/flags.h"
 #include "cli/init.h"
 #include "cli/interventions.h"
+#include "cli/overview.h"
 #include "cli/page_commands.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
@@ -34,24 +35,6 @@ namespace sl::cli {
 namespace {
 
 constexpr const char* version = SCHEDULEARN_VERSION;
-
-constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs on GPU servers.
-
-  schedulearn up                                 start everything on this machine
-  schedulearn submit --gpus 1 -- python train.py submit a training
-  schedulearn ls                                 see what runs and what waits
-
-Jobs      submit run ls show logs files why wait set cancel suspend resume migrate scale retry
-Cluster   status gpus events web whoami secret (set ls rm) servers (ls drain undrain lost release rm) profile (run ls show costs import rm) policy (ls show set try check history undo)
-Research  sim (run compare)  plot (cdf gantt util lines bars)  trace (info import export gen ls)
-          estimates (losses run-times ranges speeds)  reproduce
-System    up controller (run replay) agent (run) db (backup check restore) init doctor completion man version help
-
-schedulearn COMMAND --help shows examples and every option.
-
-Environment  SCHEDULEARN_URL (address of the controller)  SCHEDULEARN_TOKEN_FILE, SCHEDULEARN_TOKEN (who you are)
-             SCHEDULEARN_DATA (data directory of up)  NO_COLOR, CLICOLOR_FORCE (colours)
-)";
 
 class CommandLine {
  public:
