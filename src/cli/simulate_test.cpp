@@ -116,6 +116,24 @@ TEST_F(Experiments, write_what_happened_in_order) {
             "0.5,submit,b,2,\n0.5,start,b,2,gpu1:2-3\n10,finish,a,6,\n10.5,finish,b,2,\n");
 }
 
+// Two jobs take turns of a minute: three changes, each a stop of 2 s and, for the one that comes back, a start of 3 s.
+TEST_F(Experiments, what_is_suspended_costs_a_stop_and_a_start_where_nothing_was_ever_frozen) {
+  std::ofstream(folder_ / "two.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,1,100\nb,0,1,100\n";
+  std::ofstream(folder_ / "costs.json") << R"({"schedulearn_costs": 1, "families": [{"family": "other", "stops": 3,
+      "stop_s": 2, "starts": 3, "start_s": 3, "repeated_s": 0, "freezes": 0, "freeze_s": 0, "thaws": 0, "thaw_s": 0}]})";
+  SimulationOptions o = options();
+  o.trace = (folder_ / "two.csv").string();
+  o.servers = "1x1";
+  o.policies = {"gandiva"};
+  o.json = true;
+  const auto makespan = [&] {
+    return boost::json::parse(compared(o)).at("results").at(0).at("makespan_s").to_number<double>();
+  };
+  const double free_of_charge = makespan();
+  o.costs = (folder_ / "costs.json").string();
+  EXPECT_GE(makespan(), free_of_charge + 2 + 2 + 3);
+}
+
 TEST_F(Experiments, keep_what_is_finished_when_interrupted) {
   SimulationOptions o = options();
   o.policies = {"all"};
