@@ -429,7 +429,7 @@ class TrainingTest : public LogicTest {
     submission.spec.workdir = "/";
     submission.spec.gpus = {2, 2};
     submission.spec.training = training;
-    submission.spec.checkpoint.dir = checkpoints;
+    if (!checkpoints.empty()) submission.spec.checkpoint.dir = checkpoints;
     logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
     settle();
     wire::AttemptReport running = report(1, 1, "running");

@@ -44,6 +44,7 @@ void Core::apply(Event&& event, Instant now, Effects& effects) {
   begin_step(now, effects);
   std::visit([this](auto& e) { on(e); }, event);
   lifecycle_.settle_ends();
+  lifecycle_.settle_memory();
 }
 
 void Core::schedule(Instant now, Effects& effects) {
@@ -53,6 +54,7 @@ void Core::schedule(Instant now, Effects& effects) {
   groups_.bring_up(now);
   if (const Plan* plan = policy_.ask(snapshot_)) carry_out(*plan);
   lifecycle_.settle_ends();
+  lifecycle_.settle_memory();
 }
 
 Instant Core::next_wake() const {
@@ -88,7 +90,7 @@ Status Core::restore(Job&& job, Instant now) {
   if (!kept.allocation.empty()) ledger_.take(index, kept.allocation, kept.request, had_started ? kept.last_start : now);
   const bool may_be_freezing = kept.state == JobState::stopping && would_freeze(kept);
   if (kept.frozen_on || may_be_freezing)
-    ledger_.hold_memory(index, kept.frozen_on ? *kept.frozen_on : kept.allocation, memory_if_frozen(kept));
+    lifecycle_.hold_memory(index, kept.frozen_on ? *kept.frozen_on : kept.allocation);
   if (kept.state == JobState::running) limits_.set(kept, now);
   if (kept.is_waiting()) jobs_.enter_queue(index);
   if (is_active(kept.state) && kept.state != JobState::suspended) jobs_.enter_active(index);

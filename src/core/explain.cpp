@@ -54,6 +54,8 @@ ReasonCode Core::explain(JobIndex index) const {
   const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
   if (group.valid() && jobs_[group].on_hold) return ReasonCode::held;
   if (job.set_aside) {
+    if (!is_frozen(job) && awaits_frozen_memory(servers(), job.request, gpus_least(index)))
+      return ReasonCode::frozen_memory;
     const bool ever = is_frozen(job) || is_satisfiable(servers(), job.request, gpus_least(index));
     return ever ? ReasonCode::server_away : ReasonCode::unsatisfiable;
   }

@@ -113,6 +113,22 @@ TEST_F(FrozenMemory, every_policy_starts_what_waited_for_memory_when_the_frozen_
   }
 }
 
+// The first in line needs the memory of the second, which may continue only when it is its turn.
+TEST_F(FrozenMemory, who_waits_for_the_memory_of_a_frozen_job_does_not_stand_before_it) {
+  for (const std::string& policy : test::policy_names()) {
+    Cluster one({2}, Cluster::make(policy), as_on_real_servers());
+    give_memory(one, 1);
+    JobRequest wide = needs(10, gpus(2));
+    wide.priority = 1;
+    one.submit(1, needs(6, freezable(1))).feed(JobHeld{JobId(1)});
+    one.submit(2, wide).feed(JobHeld{JobId(1), false}).at(100).turn();
+    EXPECT_EQ(one.where(1), "0:0") << policy;
+    EXPECT_EQ(one.state(2), JobState::pending) << policy;
+    one.finish(1).at(200).turn();
+    EXPECT_EQ(one.where(2), "0:0,1") << policy;
+  }
+}
+
 TEST_F(FrozenMemory, it_is_what_was_measured_or_asked_for_whichever_is_more) {
   for (const std::int64_t measured : {9, 2}) {
     const std::int64_t id = 100 + measured;

@@ -1,6 +1,7 @@
 #include "core/lifecycle.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sl {
 
@@ -265,7 +266,7 @@ void Lifecycle::suspend(JobIndex index) {
   set_state(index, JobState::stopping);
   const Job& job = jobs_[index];
   // From now on, because the job that takes its GPUs may be chosen in the same decision.
-  if (would_freeze(job)) ledger_.hold_memory(index, job.allocation, memory_if_frozen(job));
+  if (would_freeze(job)) hold_memory(index, job.allocation);
   ++jobs_[index].preemptions;
   command(CommandKind::suspend, index, {});
   notice(NoticeKind::stopping, index);
@@ -332,8 +333,21 @@ void Lifecycle::thaw(JobIndex index) {
   free_memory(index);
 }
 
-void Lifecycle::free_memory(JobIndex index) {
-  if (ledger_.free_memory(index)) policy_.wake(Trigger::ending);
+void Lifecycle::hold_memory(JobIndex index, const Allocation& gpus) {
+  const std::int64_t bytes = memory_if_frozen(jobs_[index]);
+  ledger_.hold_memory(index, gpus, bytes);
+  memory_changed_ = memory_changed_ || bytes > 0;
+}
+
+void Lifecycle::free_memory(JobIndex index) { memory_changed_ = ledger_.free_memory(index) || memory_changed_; }
+
+// Jobs that nothing but the memory of frozen jobs keeps from running stand aside: at the head of the line they would
+// wait for those jobs, and those behind them in turn.
+void Lifecycle::settle_memory() {
+  if (!std::exchange(memory_changed_, false)) return;
+  gate_.refresh();
+  review_line();
+  policy_.wake(Trigger::ending);
 }
 
 void Lifecycle::stop(JobIndex index, StopReason why) {

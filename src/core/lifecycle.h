@@ -54,6 +54,10 @@ class Lifecycle {
   // An unfinished job that could not be restored has ended badly.
   void forgotten(JobId job, JobId member_of) { ends_.push_back({job, member_of, false}); }
   void end_group_if_over(JobIndex group);
+  // Its processes stand still on these GPUs, or soon will.
+  void hold_memory(JobIndex index, const Allocation& gpus);
+  // Frozen jobs hold more or less memory than at the last call: who waits for it is reviewed.
+  void settle_memory();
   // The members of a group that have not come up never will: they count as cancelled.
   void drop_members_to_come(JobIndex group);
   const Awaited& awaited() const { return awaited_; }
@@ -109,6 +113,7 @@ class Lifecycle {
   const Snapshot& snapshot_;
   Awaited awaited_;
   std::vector<End> ends_;  // for which others may wait
+  bool memory_changed_ = false;
   Effects* effects_ = nullptr;
 };
 

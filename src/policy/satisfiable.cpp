@@ -30,10 +30,13 @@ Capacities all_of(const ServerTable& servers) {
 
 bool takes_jobs(const Server& server) { return server.state == ServerState::up; }
 
-Capacities now_of(const ServerTable& servers) {
+Capacities now_of(const ServerTable& servers, std::optional<std::int64_t> gpu_memory) {
   Capacities capacities = all_of(servers);
   std::erase_if(capacities, [&](const Capacity& capacity) { return !takes_jobs(servers[capacity.server]); });
-  for (Capacity& capacity : capacities) capacity.gpus -= servers[capacity.server].unavailable;
+  for (Capacity& capacity : capacities) {
+    const Server& server = servers[capacity.server];
+    capacity.gpus = roomy(server, capacity.gpus - server.unavailable, gpu_memory);
+  }
   return capacities;
 }
 
@@ -146,7 +149,13 @@ Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, in
 }
 
 Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus) {
-  return judge(now_of(servers), servers, request, gpus);
+  return judge(now_of(servers, request.gpu_memory_bytes), servers, request, gpus);
+}
+
+bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus) {
+  ServerTable bare = servers;
+  for (Server& server : bare) server.frozen_bytes.clear();
+  return !could_run_now(servers, request, gpus).possible() && could_run_now(bare, request, gpus).possible();
 }
 
 std::string lack_text(const Verdict& verdict) {
@@ -191,7 +200,7 @@ std::vector<ServerIndex> awaited_servers(const ServerTable& servers, const JobRe
   for (const Capacity& whole : all_of(servers)) {
     const Server& server = servers[whole.server];
     if (takes_jobs(server) && server.unavailable.empty()) continue;
-    Capacities with = now_of(servers);
+    Capacities with = now_of(servers, request.gpu_memory_bytes);
     std::erase_if(with, [&](const Capacity& capacity) { return capacity.server == whole.server; });
     with.push_back(whole);
     if (judge(std::move(with), servers, request, gpus).possible()) awaited.push_back(whole.server);

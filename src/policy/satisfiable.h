@@ -41,8 +41,11 @@ Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, in
 inline bool is_satisfiable(const ServerTable& servers, const JobRequest& request, int gpus) {
   return could_ever_run(servers, request, gpus).possible();
 }
-// On the servers that take jobs now, with those of their GPUs that are not broken.
+// On the servers that take jobs now, with those of their GPUs that are not broken and where frozen jobs leave enough
+// memory.
 Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus);
+// Whether that memory is all it lacks.
+bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus);
 
 // What the job lacks, for its user: "needs 120 CPUs, the largest server has 96".
 std::string lack_text(const Verdict& verdict);

@@ -20,7 +20,7 @@ std::string amount_text(double amount) {
 
 struct CoachSettings {
   double gpu_price = 0;  // per GPU-second
-  bool at_epoch_ends = true;
+  bool at_epoch_ends = false;
   Duration epoch_wait_max;
   int probes = 0;  // numbers of GPUs that each training is tried on
 };
@@ -217,7 +217,7 @@ PolicyEntry coach_entry() {
   info.parameters.push_back({"at_epoch_ends",
                              ParameterType::boolean,
                              "",
-                             "true",
+                             "false",
                              0,
                              0,
                              {},
@@ -233,7 +233,7 @@ PolicyEntry coach_entry() {
   info.parameters.push_back({"probes",
                              ParameterType::integer,
                              "",
-                             "3",
+                             "0",
                              0,
                              16,
                              {},
