@@ -255,9 +255,12 @@ std::string any_of(const Core& core, const std::vector<ServerIndex>& servers) {
 std::string frozen_jobs_text(const Core& core) {
   std::string ids;
   int count = 0;
-  for (const JobIndex index : core.waiting()) {
-    const Job& job = core.job(index);
-    if (is_frozen(job) && gpu_memory_of(job)) ids += fmt::format("{}{}", count++ > 0 ? ", " : "", job.request.id.value);
+  for (const auto* jobs : {&core.waiting(), &core.aside()}) {  // one that a user has suspended stands aside
+    for (const JobIndex index : *jobs) {
+      const Job& job = core.job(index);
+      if (is_frozen(job) && memory_if_frozen(job) > 0)
+        ids += fmt::format("{}{}", count++ > 0 ? ", " : "", job.request.id.value);
+    }
   }
   return count == 0 ? "" : fmt::format(" (job{} {})", count == 1 ? "" : "s", ids);
 }

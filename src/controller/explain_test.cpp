@@ -123,5 +123,35 @@ TEST_F(Explain, a_job_that_a_policy_rejects_fails_with_the_reason) {
             "rejected by the policy: what it asks for, its deadline included, can no longer be met");
 }
 
+using FrozenMemory = test::LogicTest;
+
+TEST_F(FrozenMemory, is_explained_by_the_job_that_holds_it_also_if_its_user_has_suspended_it) {
+  wire::Hello one_gpu;
+  one_gpu.server = "s", one_gpu.agent_id = "a", one_gpu.call = ++calls;
+  one_gpu.gpus.resize(1);
+  one_gpu.gpus[0].memory_total_bytes = 10;
+  logic->on_agent_message(1, one_gpu, now);
+  settle();
+  const auto submit_using = [&](std::int64_t bytes) {
+    Logic::Submission submission;
+    submission.spec.command = "true", submission.spec.workdir = "/";
+    submission.spec.freeze = true;
+    submission.spec.resources.gpu_memory_bytes = bytes;
+    logic->submit(std::move(submission), now, [](const Result<JobId>& job) { ASSERT_TRUE(job.ok()); });
+    settle();
+  };
+  submit_using(6);
+  tell(report(1, 1, "running"));
+  logic->intervene(JobId(1), *wire::parse_intervention("suspend", ""), "mei", now,
+                   [](const auto& done) { ASSERT_TRUE(done.ok()); });
+  settle();
+  tell(report(1, 1, "frozen"));
+  ASSERT_EQ(state(1), "suspended");
+  submit_using(5);
+  const auto why = wire::to_value(explain_view(*logic, *logic->book().find(JobId(2)), now)).get_object();
+  EXPECT_NE(why.at("summary").as_string().find("frozen jobs hold too much of their memory (job 1)"), std::string::npos)
+      << why.at("summary").as_string();
+}
+
 }  // namespace
 }  // namespace sl::controller
