@@ -24,19 +24,8 @@ JobRequest needs(std::int64_t bytes, JobRequest request = gpus(1)) {
   return request;
 }
 
-// So many servers of two GPUs with 10 bytes each.
-void give_memory(Cluster& cluster, int servers) {
-  for (int i = 0; i < servers; ++i) {
-    ServerDescription server;
-    server.name = std::to_string(i);
-    server.gpus = 2;
-    server.gpu_memory_bytes = 10;
-    cluster.feed(ServerJoined{server});
-  }
-}
-
 struct FrozenMemory : testing::Test {
-  FrozenMemory() { give_memory(cluster, 2); }
+  FrozenMemory() { cluster.with_gpu_memory(10); }
   // Job 1 stands still on the first GPU of the first server, and holds 6 bytes there.
   void freeze_one() {
     cluster.submit(1, needs(6, freezable(1))).feed(JobHeld{JobId(1)});
@@ -102,7 +91,7 @@ TEST_F(FrozenMemory, it_is_free_again_when_the_job_goes_on_or_is_lost) {
 TEST_F(FrozenMemory, every_policy_starts_what_waited_for_memory_when_the_frozen_job_ends) {
   for (const std::string& policy : test::policy_names()) {
     Cluster one({2}, Cluster::make(policy), as_on_real_servers());
-    give_memory(one, 1);
+    one.with_gpu_memory(10);
     one.submit(1, needs(6, freezable(1))).feed(JobHeld{JobId(1)});
     one.submit(2, needs(10, gpus(2)));
     EXPECT_EQ(one.state(2), JobState::pending) << policy;
@@ -117,7 +106,7 @@ TEST_F(FrozenMemory, every_policy_starts_what_waited_for_memory_when_the_frozen_
 TEST_F(FrozenMemory, who_waits_for_the_memory_of_a_frozen_job_does_not_stand_before_it) {
   for (const std::string& policy : test::policy_names()) {
     Cluster one({2}, Cluster::make(policy), as_on_real_servers());
-    give_memory(one, 1);
+    one.with_gpu_memory(10);
     JobRequest wide = needs(10, gpus(2));
     wide.priority = 1;
     one.submit(1, needs(6, freezable(1))).feed(JobHeld{JobId(1)});

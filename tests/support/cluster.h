@@ -75,6 +75,15 @@ class Cluster : public Journal, public Fleet {
     return std::move(*policy);
   }
 
+  // The servers, known again with memory on each GPU.
+  Cluster& with_gpu_memory(std::int64_t bytes) {
+    for (std::uint32_t i = 0; i < core.servers().size(); ++i) {
+      ServerDescription server = core.servers()[ServerIndex(i)].description;
+      server.gpu_memory_bytes = bytes;
+      feed(ServerJoined{std::move(server)});
+    }
+    return *this;
+  }
   Cluster& at(double seconds) {
     now = Instant::at_seconds(seconds);
     return *this;

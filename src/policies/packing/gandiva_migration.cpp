@@ -4,12 +4,12 @@
 
 namespace sl {
 
-// The servers with the most free GPUs need the fewest moves.
 // Whichever of its GPUs become free.
 static bool has_memory_everywhere(const Server& server, const JobRequest& request) {
   return roomy(server, server.all(), request.gpu_memory_bytes) == server.all();
 }
 
+// The servers with the most free GPUs need the fewest moves.
 bool GandivaTurn::start_by_migrating(JobIndex index, const Job& job) {
   constexpr int servers_tried_max = 4;
   const JobRequest& request = job.request;

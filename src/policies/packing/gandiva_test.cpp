@@ -96,11 +96,7 @@ void tell_speed(Cluster& cluster, std::int64_t id, std::int64_t neighbour, doubl
 
 TEST(GandivaPacking, packs_where_memory_suffices_and_takes_a_slow_pair_apart_for_good) {
   Cluster cluster({1}, "gandiva");
-  ServerDescription server;
-  server.name = "0";
-  server.gpus = 1;
-  server.gpu_memory_bytes = 10;
-  cluster.feed(ServerJoined{server});
+  cluster.with_gpu_memory(10);
   cluster.submit(1, packable(4)).submit(2, packable(7));
   EXPECT_EQ(cluster.state(2), JobState::pending);  // 11 of 10
   cluster.submit(3, packable(5));
@@ -121,11 +117,7 @@ TEST(GandivaPacking, packs_where_memory_suffices_and_takes_a_slow_pair_apart_for
 TEST(Gandiva, a_job_whose_memory_the_next_one_needs_is_stopped_at_a_checkpoint_and_not_frozen) {
   for (const bool has_checkpoints : {true, false}) {
     Cluster cluster({1}, "gandiva");
-    ServerDescription server;
-    server.name = "0";
-    server.gpus = 1;
-    server.gpu_memory_bytes = 10;
-    cluster.feed(ServerJoined{server});
+    cluster.with_gpu_memory(10);
     for (const int id : {1, 2}) {
       JobRequest request = has_checkpoints ? elastic(1, 1) : test::freezable(1);
       request.freezable = true;
@@ -141,11 +133,7 @@ TEST(Gandiva, a_job_whose_memory_the_next_one_needs_is_stopped_at_a_checkpoint_a
 
 TEST(GandivaPacking, a_pair_separates_as_soon_as_there_are_gpus_that_nobody_waits_for) {
   Cluster cluster({2}, "gandiva");
-  ServerDescription server;
-  server.name = "0";
-  server.gpus = 2;
-  server.gpu_memory_bytes = 10;
-  cluster.feed(ServerJoined{server});
+  cluster.with_gpu_memory(10);
   cluster.submit(1, packable(4)).submit(2, packable(9)).submit(3, packable(4));
   EXPECT_EQ(cluster.where(3), "0:0");
   cluster.finish(2);
