@@ -209,10 +209,11 @@ void Judge::check_stop(const Step& step, const std::string& from) {
   } else {
     require(event.text == "preempted", "job {} is stopped and nobody says why: '{}'", row.id, event.text);
     const bool begins = from == "starting" && truth_.holds.count(row.id) != 0;  // it has lost nothing yet
+    // The row may be written so late that it names the server of the next attempt, or none.
+    const std::string& on = truth_of({row.id, life.attempt}).server;
     const bool is_driven_out =
         std::ranges::any_of(truth_.servers, [&](const auto& item) {  // by a drain with a deadline
-          // a row that is written late does not name the server any more
-          return item.second.emptied && (item.first == row.server || row.server.empty() || life.spec.servers > 1);
+          return item.second.emptied && (item.first == on || on.empty() || life.spec.servers > 1);
         });
     require(life.spec.checkpoint.dir || begins || is_driven_out, "job {} cannot be preempted and is", row.id);
     life.preempted_in = life.attempt;
