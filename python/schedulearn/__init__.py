@@ -42,6 +42,7 @@ from typing import Any
 
 __all__ = [
     "REQUEUE", "Job", "job", "checkpoint_folder", "report", "catch_stop", "should_checkpoint", "requeue",
+    "Resize", "resize_request", "resized",
     "Client", "ApiError", "Unreachable",
 ]
 
@@ -150,6 +151,35 @@ def requeue() -> None:
     for one in _caught:
         signal.signal(one, signal.SIG_IGN)
     sys.exit(REQUEUE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Resize:
+    """The GPUs that a job with `resize = "in_place"` is asked to go over to."""
+
+    gpus: int
+    visible_devices: str  # CUDA_VISIBLE_DEVICES of the workers it starts for them
+
+
+def resize_request() -> Resize | None:
+    """The GPUs this job is asked to go over to; None if there is no such request.
+
+    Cheap enough to call before every step. A program that waits is woken by SIGWINCH, which others ignore. Once the job
+    uses these GPUs and no others, it says so with resized(); without an answer within its grace time it is stopped.
+    """
+    path = os.environ.get("SCHEDULEARN_RESIZE_FILE")
+    if not path:
+        return None
+    try:
+        return Resize(**json.loads(Path(path).read_text()))
+    except FileNotFoundError:
+        return None
+
+
+def resized() -> None:
+    """Answers resize_request(): from now on this job uses the GPUs it was asked to use, and no others."""
+    path = os.environ["SCHEDULEARN_RESIZE_FILE"]
+    os.replace(path, path + ".done")
 
 
 # ---- from elsewhere ----

@@ -32,6 +32,7 @@
 #include "agent/meeting.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
+#include "agent/resize_request.h"
 #include "agent/secret_files.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
@@ -186,6 +187,21 @@ class LiveAgent : public Agent, private AgentPorts {
   }
   void abandon(const std::string& key) override { reserved_ports_.erase(key); }
   void freeze(const std::string& key, bool frozen) override { launcher_.send({frozen ? "freeze" : "thaw", key}); }
+  Status ask_to_resize(const std::string& key, const wire::ResizeAttempt& order) override {
+    const Status asked = write_resize_request(files_.folders().of_attempt(key), order.placement);
+    const std::int64_t leader = logic_.attempts().at(key).report.pid;
+    if (asked.ok() && leader > 0) ::kill(-static_cast<pid_t>(leader), SIGWINCH);  // ignored by whoever does not know it
+    return asked;
+  }
+  Status keep_gpus(const std::string& key, const ResizedGpus& gpus) override {
+    return write_gpus(files_.folders().of_attempt(key), gpus);
+  }
+  std::optional<ResizedGpus> kept_gpus(const std::string& key) override {
+    const std::string folder = files_.folders().of_attempt(key);
+    const auto kept = read_gpus(folder);
+    const bool has_answered = kept && !kept->asked.empty() && is_resize_done(folder);
+    return has_answered ? ResizedGpus{kept->asked, {}} : kept;
+  }
   void fetch(const std::string& key, const wire::StartAttempt& ordered) override {
     const wire::StartAttempt order = files_.in_its_code(key, ordered);
     const auto place = files_.checkpoint_place(key, order);
@@ -234,6 +250,7 @@ class LiveAgent : public Agent, private AgentPorts {
   void on_requester_gone();
   void call_again();
   void tick();
+  void look_at_resizes();
   void look_at_attempts();
   void look_at_job_files();
   void take_look_at_job_files(Instant now);
@@ -275,6 +292,8 @@ class LiveAgent : public Agent, private AgentPorts {
 void LiveAgent::on_launcher_message(const Fields& message) {
   auto state = to_state(message);
   if (state) state = containers_.explain(std::move(*state));
+  if (state) look_at_resizes();  // before its end is explained by a GPU that it has left
+  if (state) state->gpus = join_gpus(logic_.gpus_of(*state));
   if (state && !logic_.launcher_ready()) {
     on_state(failed_ends_.explain(*state));
   } else if (state && !(may_be_a_gpu_s_fault(*state) && failed_ends_.hold(*state, boot_now()))) {
@@ -340,7 +359,7 @@ void LiveAgent::say_hello() {
   hello.driver_version = gpus_->driver_version();
   hello.gpus = gpus_->known_now();
   hello.keep = settings_.keep;
-  hello.copies_checkpoints = true;
+  hello.copies_checkpoints = hello.resizes_in_place = true;
   hello.container_engine = containers_.engine();
   if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());
@@ -383,6 +402,7 @@ void LiveAgent::tick() {
   launcher_.flush();
   logic_.tick(now);
   failed_ends_.tick(now);
+  look_at_resizes();
   look_at_attempts();
   take_look_at_job_files(now);
   retention_.tick(now);
@@ -402,6 +422,14 @@ void LiveAgent::look_at_attempts() {
     files_.bound(key);
   }
   files_.keep_only(logic_.attempts());
+}
+
+void LiveAgent::look_at_resizes() {
+  std::vector<std::string> done;
+  for (const auto& [key, attempt] : logic_.attempts()) {
+    if (attempt.resizing && is_resize_done(files_.folders().of_attempt(key))) done.push_back(key);
+  }
+  for (const std::string& key : done) logic_.on_resized(key);
 }
 
 void LiveAgent::send_telemetry() {
@@ -467,8 +495,9 @@ void LiveAgent::note_gpu_use(const std::string& key, int gpu, std::int64_t pid) 
   const auto at = logic_.attempts().find(key);
   if (at == logic_.attempts().end() || !controller_.is_open()) return;
   const wire::AttemptReport& attempt = at->second.report;
-  if (std::ranges::find(attempt.gpus, gpu) != attempt.gpus.end() || !foreign_uses_.insert({key, gpu, pid}).second)
-    return;
+  const bool may_use = std::ranges::find(attempt.gpus, gpu) != attempt.gpus.end() ||
+                       std::ranges::find(at->second.asked, gpu) != at->second.asked.end();
+  if (may_use || !foreign_uses_.insert({key, gpu, pid}).second) return;
   const auto owner = find_owner(static_cast<pid_t>(pid));
   send(wire::ForeignGpuUse{attempt.incarnation, gpu, pid, owner ? owner->program : ""});
 }

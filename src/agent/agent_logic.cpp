@@ -61,6 +61,7 @@ void AgentLogic::drop_waiting() {
     end_bringing(key, attempt, false);
     if (is_prepared(attempt)) ports_.abandon(key);
     attempt.waiting_to_thaw.reset();
+    if (attempt.resized_by.is_never()) attempt.resizing.reset();
   }
   std::erase_if(attempts_, [](const auto& item) { return item.second.waiting.has_value(); });
 }
@@ -121,6 +122,8 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
     if (is_next(launch_order->seq)) launch(*launch_order);
   } else if (const auto* stop_order = std::get_if<wire::StopAttempt>(&message)) {
     if (is_next(stop_order->seq)) stop(*stop_order, now);
+  } else if (const auto* resize_order = std::get_if<wire::ResizeAttempt>(&message)) {
+    if (is_next(resize_order->seq)) resize(*resize_order, now);
   } else if (const auto* freeze_order = std::get_if<wire::FreezeAttempt>(&message)) {
     if (is_next(freeze_order->seq)) freeze(*freeze_order);
   } else if (const auto* thaw_order = std::get_if<wire::ThawAttempt>(&message)) {
@@ -139,6 +142,7 @@ void AgentLogic::tick(Instant now) {
     ports_.send(wire::Ping{now.us, reports_sent_});
   }
   for (auto& [key, attempt] : attempts_) {
+    if (attempt.resizing && in_session_) ask_to_resize(key, attempt, now);
     if (now < attempt.kill_at) continue;
     ports_.signal(key, SIGKILL);
     attempt.kill_at = now + Duration::whole_seconds(5);  // repeated, in case the first was lost
@@ -271,11 +275,13 @@ bool AgentLogic::are_free(const std::vector<int>& gpus, const Incarnation& self,
                           const std::vector<Incarnation>& neighbours) const {
   return std::none_of(attempts_.begin(), attempts_.end(), [&](const auto& item) {
     const wire::AttemptReport& other = item.second.report;
+    const std::vector<int>& asked = item.second.asked;
     if (other.incarnation == self ||
         std::find(neighbours.begin(), neighbours.end(), other.incarnation) != neighbours.end())
       return false;
     return other.state != "exited" && other.state != "frozen" && std::any_of(gpus.begin(), gpus.end(), [&](int gpu) {
-             return std::find(other.gpus.begin(), other.gpus.end(), gpu) != other.gpus.end();
+             return std::find(other.gpus.begin(), other.gpus.end(), gpu) != other.gpus.end() ||
+                    std::find(asked.begin(), asked.end(), gpu) != asked.end();
            });
   });
 }
@@ -309,10 +315,15 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
   }
   if (attempt.report.state == "exited") return report(attempt.report);
   if (!attempt.kill_at.is_never()) return;  // already being ended
+  end(key, attempt, order.signal, now + Duration::seconds(order.grace_s));
+}
+
+void AgentLogic::end(const std::string& key, HeldAttempt& attempt, const std::string& signal, Instant kill_at) {
   attempt.report.state = "stopping";
   attempt.waiting_to_thaw.reset();
-  attempt.kill_at = now + Duration::seconds(order.grace_s);
-  ports_.signal(key, signal_number(order.signal));
+  attempt.resizing.reset();
+  attempt.kill_at = kill_at;
+  ports_.signal(key, signal_number(signal));
 }
 
 void AgentLogic::report_lost(const Incarnation& incarnation) {
@@ -323,6 +334,49 @@ void AgentLogic::report_lost(const Incarnation& incarnation) {
   report(lost);
 }
 
+// One that is being asked goes on being asked: the order was repeated.
+void AgentLogic::resize(const wire::ResizeAttempt& order, Instant now) {
+  const std::string key = key_of(order.incarnation);
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end()) return report_lost(order.incarnation);
+  HeldAttempt& attempt = at->second;
+  if (attempt.report.state != "running" || attempt.report.gpus == order.placement.gpus) return report(attempt.report);
+  if (attempt.resizing && attempt.resizing->placement.gpus != order.placement.gpus)
+    return stop_to_resize(key, attempt, now);
+  if (attempt.resizing) return;
+  attempt.resizing = order;
+  attempt.resized_by = Instant::never();
+  ask_to_resize(key, attempt, now);
+}
+
+// Once its GPUs are free. One that does not answer in time, or cannot be asked, is stopped at a checkpoint.
+void AgentLogic::ask_to_resize(const std::string& key, HeldAttempt& attempt, Instant now) {
+  const wire::ResizeAttempt& order = *attempt.resizing;
+  if (!attempt.resized_by.is_never()) return now >= attempt.resized_by ? stop_to_resize(key, attempt, now) : void();
+  if (!are_free(order.placement.gpus, order.incarnation, order.neighbours)) return;
+  attempt.resized_by = now + Duration::seconds(order.grace_s);
+  attempt.asked = order.placement.gpus;
+  const bool is_asked =
+      ports_.keep_gpus(key, {attempt.report.gpus, attempt.asked}).ok() && ports_.ask_to_resize(key, order).ok();
+  if (!is_asked) stop_to_resize(key, attempt, now);
+}
+
+void AgentLogic::stop_to_resize(const std::string& key, HeldAttempt& attempt, Instant now) {
+  const wire::ResizeAttempt order = *attempt.resizing;
+  end(key, attempt, order.signal, now + Duration::seconds(order.grace_s));
+}
+
+void AgentLogic::on_resized(const std::string& key) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end() || !at->second.resizing || at->second.resized_by.is_never()) return;
+  HeldAttempt& attempt = at->second;
+  if (!ports_.keep_gpus(key, {attempt.asked, {}}).ok()) return;  // tried again, until it is stopped
+  attempt.resizing.reset();
+  attempt.report.gpus = std::exchange(attempt.asked, {});
+  report(attempt.report);
+  launch_waiting();  // others, for the GPUs that it has left
+}
+
 // The launcher answers. What is being stopped goes on being stopped.
 void AgentLogic::freeze(const wire::FreezeAttempt& order) {
   const std::string key = key_of(order.incarnation);
@@ -330,7 +384,7 @@ void AgentLogic::freeze(const wire::FreezeAttempt& order) {
   if (at == attempts_.end()) return report_lost(order.incarnation);
   HeldAttempt& attempt = at->second;
   attempt.waiting_to_thaw.reset();
-  if (attempt.report.state == "running") return ports_.freeze(key, true);
+  if (attempt.report.state == "running" && !attempt.resizing) return ports_.freeze(key, true);
   report(attempt.report);
 }
 
@@ -357,13 +411,17 @@ void AgentLogic::forget(const wire::ForgetAttempt& order) {
 void AgentLogic::on_launcher_state(const LauncherState& state) {
   const auto incarnation = parse_key(state.key);
   if (!incarnation) return;
-  HeldAttempt& attempt = attempts_[state.key];
+  const auto [at, is_new] = attempts_.try_emplace(state.key);
+  HeldAttempt& attempt = at->second;
+  if (is_new) {
+    const auto kept = ports_.kept_gpus(state.key).value_or(ResizedGpus{split_gpus(state.gpus), {}});
+    attempt.report.gpus = kept.held, attempt.asked = kept.asked;
+  }
   const bool stopping = attempt.report.state == "stopping" && state.state == "running";
   wire::AttemptReport& told = attempt.report;
   told.incarnation = *incarnation;
   told.state = stopping ? "stopping" : state.frozen ? "frozen" : state.state;
   told.pid = state.pid;
-  told.gpus = split_gpus(state.gpus);
   if (state.started_us != 0) told.started_us = state.started_us;
   if (state.ended_us != 0) told.ended_us = state.ended_us;
   told.exit_code = state.exit_code;
@@ -375,7 +433,15 @@ void AgentLogic::on_launcher_state(const LauncherState& state) {
   if (state.frozen) launch_waiting();
   if (state.state != "exited") return;
   attempt.kill_at = Instant::never();
+  attempt.resizing.reset();
   launch_waiting();
+}
+
+std::vector<int> AgentLogic::gpus_of(const LauncherState& state) const {
+  const auto known = attempts_.find(state.key);
+  if (known != attempts_.end()) return known->second.report.gpus;
+  const auto kept = ports_.kept_gpus(state.key);
+  return kept ? kept->held : split_gpus(state.gpus);
 }
 
 bool AgentLogic::holds(const wire::StoredJob& job) const {

@@ -27,6 +27,12 @@ struct KnownCluster {
   friend bool operator==(const KnownCluster&, const KnownCluster&) = default;
 };
 
+// The GPUs of an attempt since it was first asked to go over to others.
+struct ResizedGpus {
+  std::vector<int> held;
+  std::vector<int> asked;  // those it was asked to use and may be using by now; empty: it has answered
+};
+
 // What the logic needs from the world.
 class AgentPorts {
  public:
@@ -54,6 +60,12 @@ class AgentPorts {
   virtual void offer(const wire::OfferCheckpoint& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;
   virtual void freeze(const std::string& key, bool frozen) = 0;  // false: thaw
+  // Asks a running attempt to go over to the GPUs of the order; once it has, on_resized() is called. Asked again, what it
+  // has answered counts.
+  virtual Status ask_to_resize(const std::string& key, const wire::ResizeAttempt& order) = 0;
+  // For the next agent. An error: that would not know.
+  virtual Status keep_gpus(const std::string& key, const ResizedGpus& gpus) = 0;
+  virtual std::optional<ResizedGpus> kept_gpus(const std::string& key) = 0;  // empty: those that it began with
   virtual void forget(const std::string& key) = 0;
   virtual void renew(Instant until) = 0;                   // tells the launcher how long fenced attempts may run
   virtual void disconnect() = 0;                           // gives up the session; the world opens another one later
@@ -69,6 +81,9 @@ struct HeldAttempt {
   bool awaits_image = false;                         // of its container
   bool awaits_code = false;                          // of its snapshot
   std::optional<wire::ThawAttempt> waiting_to_thaw;  // for its GPUs
+  std::optional<wire::ResizeAttempt> resizing;
+  std::vector<int> asked;                 // as in ResizedGpus
+  Instant resized_by = Instant::never();  // when it is stopped instead; never: it waits for its GPUs and was not asked
 };
 
 class AgentLogic {
@@ -91,6 +106,8 @@ class AgentLogic {
   // Its code is in its folder; or it cannot be had ("setup", "server_setup").
   void on_code(const std::string& key, const Status& found, Instant now);
   void on_offered(wire::CheckpointOffered offered);
+  // It has gone over to the GPUs that it was asked to use.
+  void on_resized(const std::string& key);
   void on_launcher_listed() { launcher_ready_ = true; }
   // The launcher has gone (killed): what it ran is unknown until the next one has checked.
   void on_launcher_lost();
@@ -98,6 +115,8 @@ class AgentLogic {
   void tick(Instant now);  // a few times a second: pings, closes silent sessions, kills what outlived its grace period
 
   const std::map<std::string, HeldAttempt>& attempts() const { return attempts_; }
+  // Those that it has now: the launcher knows which it began with.
+  std::vector<int> gpus_of(const LauncherState& state) const;
   // Whether an attempt of the job is here whose end, if it has ended, the controller has not confirmed. A job without a
   // cluster may be of any.
   bool holds(const wire::StoredJob& job) const;
@@ -114,6 +133,11 @@ class AgentLogic {
   void fail_to_bring(const std::string& key, HeldAttempt& attempt, const Error& error);
   void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
+  // `kill_at`: when it is killed if it has not ended by itself.
+  void end(const std::string& key, HeldAttempt& attempt, const std::string& signal, Instant kill_at);
+  void resize(const wire::ResizeAttempt& order, Instant now);
+  void ask_to_resize(const std::string& key, HeldAttempt& attempt, Instant now);
+  void stop_to_resize(const std::string& key, HeldAttempt& attempt, Instant now);
   void freeze(const wire::FreezeAttempt& order);
   void thaw(const wire::ThawAttempt& order);
   void forget(const wire::ForgetAttempt& order);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,15 @@ class Ports : public AgentPorts {
   void offer(const wire::OfferCheckpoint& order) override { offers.push_back(order); }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
   void freeze(const std::string& key, bool frozen) override { freezes.push_back((frozen ? "freeze " : "thaw ") + key); }
+  Status ask_to_resize(const std::string& key, const wire::ResizeAttempt& order) override {
+    asked.push_back(key + " to " + join_gpus(order.placement.gpus));
+    return cannot_ask;
+  }
+  Status keep_gpus(const std::string& key, const ResizedGpus& gpus) override { return kept[key] = gpus, Status(); }
+  std::optional<ResizedGpus> kept_gpus(const std::string& key) override {
+    const auto at = kept.find(key);
+    return at == kept.end() ? std::nullopt : std::optional(at->second);
+  }
   void forget(const std::string& key) override { forgotten.push_back(key); }
   void renew(Instant until) override { lease_until = until; }
   void disconnect() override { ++disconnects; }
@@ -46,13 +56,15 @@ class Ports : public AgentPorts {
   const wire::AttemptReport& last_report() const { return std::get<wire::AttemptChanged>(sent.back()).report; }
 
   std::vector<wire::AgentMessage> sent;
-  std::vector<std::string> images, code, launched, prepared, abandoned, forgotten, fetched, freezes;
+  std::vector<std::string> images, code, launched, prepared, abandoned, forgotten, fetched, freezes, asked;
+  std::map<std::string, ResizedGpus> kept;
   std::vector<wire::OfferCheckpoint> offers;
   std::vector<std::pair<std::string, int>> signals;
   Instant lease_until;
   int disconnects = 0;
   KnownCluster cluster;
   Status cannot_launch;  // what launch() and prepare() answer
+  Status cannot_ask;     // what ask_to_resize() answers
   std::vector<wire::AttemptPart> launched_with;
 };
 

@@ -25,6 +25,9 @@ class FetchPorts : public AgentPorts {
   void offer(const wire::OfferCheckpoint& order) override { note("offer " + key_of(order.source)); }
   void signal(const std::string&, int) override {}
   void freeze(const std::string&, bool) override {}
+  Status ask_to_resize(const std::string&, const wire::ResizeAttempt&) override { return {}; }
+  Status keep_gpus(const std::string&, const ResizedGpus&) override { return {}; }
+  std::optional<ResizedGpus> kept_gpus(const std::string&) override { return std::nullopt; }
   void forget(const std::string&) override {}
   void renew(Instant) override {}
   void disconnect() override {}

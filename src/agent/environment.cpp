@@ -161,12 +161,6 @@ void pass_on(const std::vector<std::string>& own, Environment& environment) {
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
-std::string visible_devices(const wire::Placement& placement) {
-  std::string text;
-  for (const std::string& device : devices(placement)) text += (text.empty() ? "" : ",") + device;
-  return text;
-}
-
 std::string addresses_of(const Parts& parts) {
   std::string text;
   for (const wire::AttemptPart& part : parts) text += (text.empty() ? "" : ",") + part.address;
@@ -207,6 +201,10 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
   set("OUTPUT_DIR", place.job_dir + "/output");
   set("TMP_DIR", place.attempt_dir + "/tmp");
   set("NOTICE_FILE", place.attempt_dir + "/notice");
+  if (spec.resize == "in_place") {
+    set("RESIZE_FILE", place.attempt_dir + "/resize");
+    set("STOP_SIGNAL", spec.checkpoint.signal);
+  }
   set("METRICS_FILE", place.attempt_dir + "/metrics.jsonl");
   set("ERROR_FILE", place.attempt_dir + "/error");
   set("URL", place.controller_url);
@@ -222,6 +220,12 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
 }
 
 }  // namespace
+
+std::string visible_devices(const wire::Placement& placement) {
+  std::string text;
+  for (const std::string& device : devices(placement)) text += (text.empty() ? "" : ",") + device;
+  return text;
+}
 
 std::string first_program(const std::string& line) {
   static const std::set<std::string> built_in = {

@@ -36,6 +36,9 @@ struct Execution {
   std::string required;  // a program that must exist besides arguments[0]; empty: none
 };
 
+// CUDA_VISIBLE_DEVICES: UUIDs of real GPUs, indexes of simulated ones.
+std::string visible_devices(const wire::Placement& placement);
+
 // Where the job keeps its checkpoints: as in its job file, else in its own folder.
 std::string checkpoint_folder(const wire::StartAttempt& order, const AttemptPlace& place);
 

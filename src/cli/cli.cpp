@@ -196,6 +196,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
       "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");
   c->add_flag_callback(
       "--freeze", [this] { flags_["freeze"] = "true"; }, "it may be stopped where it runs and continued there");
+  key("--resize", "resize", "how it comes to other numbers of GPUs: restart or in_place");
   c->add_flag_callback(
       "--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
   c->add_flag_callback(

@@ -72,7 +72,7 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
   if (job->allocation.empty()) return fmt::format("job {} is {}", row.id, row.state);
   const std::string servers = servers_of(logic.core(), job->allocation);
   if (is_moving(job->state))
-    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, move_text(logic.core(), *job));
+    return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, move_text(logic.core(), entry, *job));
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry))
     return fmt::format("job {} is {} on {}: {}", row.id, row.state, servers, logic.checkpoints().text_of(*transfer));
   if (entry.gang && entry.gang->is_broken())
@@ -83,11 +83,12 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
 
 }  // namespace
 
-std::string move_text(const Core& core, const Job& job) {
+std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
+  const std::string when = job.gpus_awaited > 0 ? " once they are free" : "";
   const int gpus = job.target.count();
-  return fmt::format("{} at a checkpoint, then it continues on {} GPU{} of {}",
-                     job.gpus_awaited > 0 ? "it stops once they are free" : "it stops", gpus, gpus == 1 ? "" : "s",
-                     servers_of(core, job.target));
+  const std::string where = fmt::format("{} GPU{} of {}", gpus, gpus == 1 ? "" : "s", servers_of(core, job.target));
+  if (resizes_in_place(entry, job)) return fmt::format("it is asked{} to go over to {} by itself", when, where);
+  return fmt::format("it stops{} at a checkpoint, then it continues on {}", when, where);
 }
 
 namespace {

@@ -15,6 +15,11 @@ std::vector<store::PlacementRow> Incarnations::follow(const Core& core, const Jo
                                                       JobEntry& entry) const {
   if (!is_active(record.to)) return end_incarnation(entry, record.at);
   std::vector<store::PlacementRow> rows;
+  if (job && record.from == JobState::resizing && record.to == JobState::running) {  // in place
+    store::PlacementRow& row = entry.placements.back();
+    row = at(core, job->allocation.parts().front(), std::move(row));
+    return {row};
+  }
   if (record.to != JobState::starting || record.from == JobState::suspended) return rows;
   if (is_moving(record.from)) rows = end_incarnation(entry, record.at);
   if (job) std::ranges::move(begin(core, *job, record.at, entry), std::back_inserter(rows));
@@ -34,19 +39,22 @@ std::vector<store::PlacementRow> Incarnations::begin(const Core& core, const Job
     row.incarnation = number;
     row.cluster = cluster_;
     row.rank = static_cast<int>(rows.size());
-    row.server = core.servers()[part.server].description.name;
-    row.gpus = gpu_list(part.gpus);
-    row.gpu_uuids = uuids_of(row.server, part.gpus);
-    rows.push_back(std::move(row));
+    rows.push_back(at(core, part, std::move(row)));
   }
   entry.placements.insert(entry.placements.end(), rows.begin(), rows.end());
   follow_gang(entry);
   return rows;
 }
 
-std::string Incarnations::uuids_of(const std::string& server, GpuSet gpus) const {
+store::PlacementRow Incarnations::at(const Core& core, const ServerGpus& part, store::PlacementRow row) const {
+  row.server = core.servers()[part.server].description.name;
+  row.gpus = gpu_list(part.gpus);
+  row.gpu_uuids = uuids_of(agents_.by_server(row.server), part.gpus);
+  return row;
+}
+
+std::string uuids_of(const Agent* agent, GpuSet gpus) {
   std::string text;
-  const Agent* agent = agents_.by_server(server);
   if (!agent) return text;
   for (const wire::GpuReport& report : agent->hello.gpus) {
     if (report.index >= 0 && report.index < GpuSet::capacity && gpus.contains(GpuSet::only(report.index)))

@@ -26,11 +26,14 @@ class Incarnations {
 
  private:
   std::vector<store::PlacementRow> begin(const Core& core, const Job& job, Instant now, JobEntry& entry) const;
-  std::string uuids_of(const std::string& server, GpuSet gpus) const;
+  store::PlacementRow at(const Core& core, const ServerGpus& part, store::PlacementRow row) const;
 
   const Agents& agents_;
   std::string cluster_;
 };
+
+// Of these GPUs of its server, in their order, joined by commas; empty: the controller does not know them.
+std::string uuids_of(const Agent* agent, GpuSet gpus);
 
 // The incarnation's processes have ended, or will end but no longer count. Returns the rows to write.
 std::vector<store::PlacementRow> end_incarnation(JobEntry& entry, Instant now);

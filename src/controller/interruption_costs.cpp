@@ -38,7 +38,9 @@ InterruptionCosts::Row InterruptionCosts::add(const std::string& family, Count c
 
 InterruptionCosts::Row InterruptionCosts::on_state(const std::string& family, JobState from, JobState to,
                                                    double seconds) {
-  if (is_stop(from, to)) return add(family, &wire::FamilyCosts::stops, {{&wire::FamilyCosts::stop_s, seconds}});
+  const bool was_resized_in_place = from == JobState::resizing && to == JobState::running;
+  if (is_stop(from, to) || was_resized_in_place)
+    return add(family, &wire::FamilyCosts::stops, {{&wire::FamilyCosts::stop_s, seconds}});
   if (from == JobState::stopping && to == JobState::suspended)
     return add(family, &wire::FamilyCosts::freezes, {{&wire::FamilyCosts::freeze_s, seconds}});
   return std::nullopt;

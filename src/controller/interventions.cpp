@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/placer.h"
+#include "controller/orders.h"
 #include "policy/resizing_policy.h"
 #include "wire/job_spec_text.h"
 
@@ -102,6 +103,11 @@ Effect Interventions::restart_effect(const Subject& subject, const Allocation& g
   const Measurements* measured = subject.entry.measured.get();
   const JobModel* model = subject.job.request.model.get();
   const wire::FamilyCosts* alike = costs_.find(core_.families().text(subject.job.request.family));
+  if (can_resize_in_place(subject.entry, subject.job.allocation, gpus)) {
+    effect.text = fmt::format("is asked to go over to {} by itself ({})", gpus_text(gpus.count()), where(gpus));
+    if (alike && alike->stops > 0) effect.cost_s = alike->stop_s;
+    return effect;
+  }
   if (measured && measured->checkpoint_s && measured->start_up_s)
     effect.cost_s = *measured->checkpoint_s + *measured->start_up_s;
   else if (alike && alike->has_restart())

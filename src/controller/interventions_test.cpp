@@ -1,5 +1,6 @@
 // What users do to their jobs: suspend, resume, migrate, scale.
 #include "controller/logic_test.h"
+#include "controller/views.h"
 
 namespace sl::controller::test {
 namespace {
@@ -268,6 +269,122 @@ TEST_F(InterventionsTest, its_history_says_who_asked_for_what) {
     if (event.kind == "job.scale_requested") said += event.actor_name + ": " + event.text;
   }
   EXPECT_EQ(said, "mei: 1 → 2 GPUs");
+}
+
+// Job 2 runs on GPU 1 of s and goes over to others by itself.
+class ResizeInPlaceTest : public InterventionsTest {
+ protected:
+  void SetUp() override {
+    InterventionsTest::SetUp();
+    tell(report(1, 1, "exited", 0));
+    submit_job([](wire::JobSpec& spec) {
+      spec.name = "cnn", spec.resize = "in_place", spec.checkpoint = {.dir = "/c", .signal = "USR1", .grace_s = 7};
+    });
+    tell(on({0}));
+  }
+  wire::AttemptReport on(std::vector<int> gpus) const {
+    wire::AttemptReport running = report(2, 1, "running");
+    running.gpus = std::move(gpus);
+    return running;
+  }
+  void hello_with(std::vector<wire::AttemptReport> attempts, bool resizes_in_place = true) {
+    logic->on_agent_closed(1, now);
+    wire::Hello hello;
+    hello.server = "s", hello.agent_id = "a", hello.call = ++calls;
+    hello.gpus.resize(2);
+    hello.gpus[1].index = 1;
+    hello.resizes_in_place = resizes_in_place;
+    hello.attempts = std::move(attempts);
+    logic->on_agent_message(1, hello, now);
+    reports = 0;
+    settle();
+  }
+};
+
+TEST_F(ResizeInPlaceTest, it_is_told_its_gpus_and_runs_on_them_in_the_same_attempt_once_it_says_so) {
+  hello_with({on({0})});
+  EXPECT_EQ(effect(2, "scale", R"({"gpus": 2})"), "is asked to go over to 2 GPUs by itself (s:0,1)");
+  EXPECT_EQ(ask(2, "scale", R"({"gpus": 2})"), "ok");
+  EXPECT_EQ(state(2), "resizing");
+  ASSERT_EQ(world.all<wire::ResizeAttempt>().size(), 1u);
+  const wire::ResizeAttempt order = world.all<wire::ResizeAttempt>()[0];
+  EXPECT_EQ(order.placement.gpus, (std::vector<int>{0, 1}));
+  EXPECT_EQ(order.signal, "USR1");
+  EXPECT_EQ(order.grace_s, 7);
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty());
+  const JobEntry& entry = *logic->book().find(JobId(2));
+  EXPECT_EQ(job_details_view(*logic, entry, now, true).reason.value().text,
+            "it is asked to go over to 2 GPUs of s by itself");
+  tell(on({0}));
+  EXPECT_EQ(state(2), "resizing") << "it has not answered";
+  pass(3);
+  tell(on({0, 1}));
+  EXPECT_EQ(state(2), "running");
+  EXPECT_EQ(world.jobs.at(2).attempt, 1);
+  EXPECT_EQ(world.jobs.at(2).gpus, "0,1");
+  EXPECT_EQ(world.placements.rbegin()->second.gpus, "0,1");
+  ASSERT_TRUE(logic->profiles().costs().find("cnn"));
+  EXPECT_EQ(logic->profiles().costs().find("cnn")->stop_s, 3);
+  restart();
+  hello_with({on({0, 1})});
+  EXPECT_EQ(state(2), "running");
+  EXPECT_EQ(logic->core().ledger().free().total(), 0);
+}
+
+TEST_F(ResizeInPlaceTest, it_leaves_gpus_to_others_only_once_it_says_so) {
+  hello_with({on({0})});
+  ask(2, "scale", R"({"gpus": 2})");
+  tell(on({0, 1}));
+  submit(1);
+  settle();
+  ask(2, "scale", R"({"gpus": 1})");
+  EXPECT_EQ(state(3), "pending");
+  tell(on({0}));
+  EXPECT_EQ(state(3), "starting");
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().placement.gpus, std::vector<int>{1});
+}
+
+TEST_F(ResizeInPlaceTest, one_that_had_to_be_stopped_starts_again_on_the_gpus_it_was_to_have) {
+  hello_with({on({0})});
+  ask(2, "scale", R"({"gpus": 2})");
+  tell(stopped(2, 1));
+  EXPECT_EQ(state(2), "starting");
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().placement.gpus, (std::vector<int>{0, 1}));
+}
+
+TEST_F(ResizeInPlaceTest, an_order_that_was_lost_is_given_again_and_an_answer_in_between_counts) {
+  hello_with({on({0})});
+  ask(2, "scale", R"({"gpus": 2})");
+  hello_with({on({0})});
+  EXPECT_EQ(world.all<wire::ResizeAttempt>().size(), 2u);
+  hello_with({on({0, 1})});
+  EXPECT_EQ(world.all<wire::ResizeAttempt>().size(), 2u);
+  EXPECT_EQ(state(2), "running");
+}
+
+// Where it was to go is forgotten.
+TEST_F(ResizeInPlaceTest, after_a_restart_of_the_controller_it_stops_at_a_checkpoint_whatever_it_has_answered) {
+  hello_with({on({0})});
+  ask(2, "scale", R"({"gpus": 2})");
+  restart();
+  hello_with({on({0, 1})});
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+}
+
+TEST_F(ResizeInPlaceTest, an_older_agent_stops_it_at_a_checkpoint) {
+  hello_with({on({0})}, false);
+  ask(2, "scale", R"({"gpus": 2})");
+  EXPECT_TRUE(world.all<wire::ResizeAttempt>().empty());
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+}
+
+TEST_F(ResizeInPlaceTest, one_that_moves_to_another_server_stops_at_a_checkpoint) {
+  hello_with({on({0})});
+  server_b();
+  ask(2, "migrate");
+  EXPECT_TRUE(world.all<wire::ResizeAttempt>().empty());
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 1u);
 }
 
 }  // namespace

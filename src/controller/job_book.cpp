@@ -98,7 +98,7 @@ bool read_members_text(const std::string& text, Group& group) {
   return true;
 }
 
-const wire::JobSpec& spec_of(JobEntry& entry) {
+const wire::JobSpec& spec_of(const JobEntry& entry) {
   if (!entry.spec) {
     auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
     SL_CHECK(spec.ok(), "stored submissions can be read");

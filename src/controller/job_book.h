@@ -54,9 +54,9 @@ struct JobEntry {
   StopReason stopping = StopReason::none;       // why it is being stopped; durable together with that state
   Refusal refused = Refusal::none;              // the last decision about it that was refused, in its current state
   std::unique_ptr<Measurements> measured;       // null until it runs: most jobs of a long queue have none
-  std::unique_ptr<const wire::JobSpec> spec;    // row.spec_json as it was last read, while the job is not over
-  std::unique_ptr<Gang> gang;                   // of the latest incarnation; null: it has one server
-  bool is_retired = false;                      // its end is durable
+  mutable std::unique_ptr<const wire::JobSpec> spec;  // row.spec_json as it was last read, while the job is not over
+  std::unique_ptr<Gang> gang;                         // of the latest incarnation; null: it has one server
+  bool is_retired = false;                            // its end is durable
 
   Measurements& measuring() {
     if (!measured) measured = std::make_unique<Measurements>();
@@ -115,7 +115,7 @@ bool read_members_text(const std::string& text, Group& group);
 
 // The submission of a job that the core knows, which was readable when the job was accepted. Valid until the job's end
 // is durable.
-const wire::JobSpec& spec_of(JobEntry& entry);
+const wire::JobSpec& spec_of(const JobEntry& entry);
 
 // Why an attempt is being stopped, as orders and rows write it. Unknown text means `none`.
 const char* stop_reason_text(StopReason reason);

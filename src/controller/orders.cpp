@@ -14,6 +14,12 @@ std::vector<std::string> split_at_commas(const std::string& list) {
 
 }  // namespace
 
+std::vector<int> indexes_of(GpuSet gpus) {
+  std::vector<int> indexes;
+  gpus.for_each([&](int gpu) { indexes.push_back(gpu); });
+  return indexes;
+}
+
 wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason) {
   wire::StopAttempt order;
   order.incarnation = incarnation_of(*latest_placement(entry));
@@ -25,6 +31,15 @@ wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason) {
     order.grace_s = spec.checkpoint.grace_s;
   }
   return order;
+}
+
+bool can_resize_in_place(const JobEntry& entry, const Allocation& from, const Allocation& to) {
+  return spec_of(entry).resize == "in_place" && from.parts().size() == 1 && to.parts().size() == 1 &&
+         from.parts().front().server == to.parts().front().server;
+}
+
+bool resizes_in_place(const JobEntry& entry, const Job& job) {
+  return job.state == JobState::resizing && can_resize_in_place(entry, job.allocation, job.target);
 }
 
 bool is_to_be_frozen(const JobEntry& entry, const Job& job) {
@@ -49,7 +64,7 @@ void Orders::carry_out(const Core& core, std::vector<Command>& commands) {
     if (command.kind == CommandKind::suspend && job.state == JobState::stopping) freeze(*entry);
     if (command.kind == CommandKind::stop && job.state == JobState::stopping) stop(*entry, job);
     const bool moves = command.kind == CommandKind::migrate || command.kind == CommandKind::resize;
-    if (moves && is_moving(job.state)) stop(*entry, job);
+    if (moves && is_moving(job.state)) move(*entry, job);
   }
 }
 
@@ -75,6 +90,22 @@ void Orders::freeze(const JobEntry& entry) {
   if (Agent* agent = agent_of(placement.server)) send(*agent, wire::FreezeAttempt{0, incarnation_of(placement)});
 }
 
+// One that resizes in place is told its GPUs. Any other is stopped like one that is preempted, and its next attempt
+// starts when it has ended (reconciler.h).
+void Orders::move(JobEntry& entry, const Job& job) {
+  const store::PlacementRow& placement = *latest_placement(entry);
+  Agent* agent = agent_of(placement.server);
+  if (!agent || !agent->hello.resizes_in_place || !resizes_in_place(entry, job)) return stop(entry, job);
+  const ServerGpus& part = job.target.parts().front();
+  wire::ResizeAttempt order;
+  order.incarnation = incarnation_of(placement);
+  order.placement = {placement.rank, 1, indexes_of(part.gpus), split_at_commas(uuids_of(agent, part.gpus))};
+  order.neighbours = neighbours_of(entry, part);
+  order.signal = spec_of(entry).checkpoint.signal;
+  order.grace_s = spec_of(entry).checkpoint.grace_s;
+  send(*agent, std::move(order));
+}
+
 // One that was frozen continues; any other is started, on several servers only once all are ready (Gang).
 void Orders::start(JobEntry& entry, const Job& job) {
   if (strangers_.hold_back(job.request.id)) return;
@@ -96,7 +127,7 @@ void Orders::start(JobEntry& entry, const Job& job) {
     order.placement.rank = placement.rank;
     order.placement.servers = static_cast<int>(placements.size());
     order.placement.gpu_uuids = split_at_commas(placement.gpu_uuids);
-    part.gpus.for_each([&](int gpu) { order.placement.gpus.push_back(gpu); });
+    order.placement.gpus = indexes_of(part.gpus);
     order.neighbours = neighbours_of(entry, part);
     order.spec = spec_of(entry);
     if (placement.rank == 0 && checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) continue;
@@ -104,7 +135,6 @@ void Orders::start(JobEntry& entry, const Job& job) {
   }
 }
 
-// One that moves is stopped like one that is preempted; its next attempt starts when it has ended (reconciler.h).
 void Orders::stop(JobEntry& entry, const Job& job) {
   const bool moves = is_moving(job.state);
   const bool was_freezing = entry.stopping == StopReason::none && job.cancel_requested;
@@ -171,7 +201,8 @@ void Orders::repeat(JobId id, int attempt, JobState state) {
   when_durable(id, attempt, [this, state](JobEntry& entry, const Job& job) {
     if (job.state != state) return;
     if (is_to_be_frozen(entry, job)) return freeze(entry);
-    state == JobState::stopping || is_moving(state) ? stop(entry, job) : start(entry, job);
+    if (is_moving(state)) return move(entry, job);
+    state == JobState::stopping ? stop(entry, job) : start(entry, job);
   });
 }
 

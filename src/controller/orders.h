@@ -11,8 +11,14 @@
 
 namespace sl::controller {
 
+std::vector<int> indexes_of(GpuSet gpus);
+
 // The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end.
 wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
+
+// Whether the job would go over from some GPUs to others by its own means, without being stopped, and whether it does.
+bool can_resize_in_place(const JobEntry& entry, const Allocation& from, const Allocation& to);
+bool resizes_in_place(const JobEntry& entry, const Job& job);
 
 // Whether its processes are to stand still, instead of running or being ended.
 bool is_to_be_frozen(const JobEntry& entry, const Job& job);
@@ -48,6 +54,7 @@ class Orders : public Fleet {
  private:
   void start(JobEntry& entry, const Job& job);
   void stop(JobEntry& entry, const Job& job);
+  void move(JobEntry& entry, const Job& job);
   void freeze(const JobEntry& entry);
   void stop_parts(const JobEntry& entry, const wire::StopAttempt& order);
   // Null if it is not connected.

@@ -241,6 +241,11 @@ bool Reconciler::apply_report(const std::string& server, const wire::AttemptRepo
   const bool stands_still = report.state == "frozen";
   if (job.state == JobState::starting && has_started(report) && !stands_still)
     engine_.feed(AttemptStarted{id, job.attempt}, now);
+  if (resizes_in_place(*entry, job) && report.state == "running" &&
+      report.gpus == indexes_of(job.target.parts().front().gpus)) {
+    if (entry->measured) entry->measured->meter.begin_again();
+    engine_.feed(AttemptStarted{id, job.attempt}, now);
+  }
   if (job.state == JobState::stopping && stands_still && (is_to_be_frozen(*entry, job) || job.cancel_requested)) {
     if (entry->measured) entry->measured->meter.begin_again();
     engine_.feed(AttemptSuspended{id, job.attempt}, now);

@@ -204,8 +204,9 @@ class Player {
 std::optional<json::object> order_line(SessionId session, const wire::ControllerMessage& message) {
   const bool decides =
       std::holds_alternative<wire::StartAttempt>(message) || std::holds_alternative<wire::LaunchAttempt>(message) ||
-      std::holds_alternative<wire::StopAttempt>(message) || std::holds_alternative<wire::FreezeAttempt>(message) ||
-      std::holds_alternative<wire::ThawAttempt>(message) || std::holds_alternative<wire::ForgetAttempt>(message);
+      std::holds_alternative<wire::StopAttempt>(message) || std::holds_alternative<wire::ResizeAttempt>(message) ||
+      std::holds_alternative<wire::FreezeAttempt>(message) || std::holds_alternative<wire::ThawAttempt>(message) ||
+      std::holds_alternative<wire::ForgetAttempt>(message);
   if (!decides) return std::nullopt;
   return json::object{{"order", json::parse(wire::encode(message))}, {"session", session}};
 }

@@ -112,13 +112,14 @@ struct Hello {  // first frame of a session
   std::int64_t last_job = 0;            // the highest job number of that cluster that it has heard of
   std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
   bool copies_checkpoints = false;      // false: an older agent
+  bool resizes_in_place = false;        // likewise
   std::string container_engine;         // "podman 4.3.1"; empty: it runs no containers
   std::string address;                  // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
-                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, container_engine,
-                       address))
+                       driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, resizes_in_place,
+                       container_engine, address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -320,6 +321,18 @@ struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | mi
 };
 BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, incarnation, reason, signal, grace_s))
 
+// A running attempt is to go over to these GPUs of its server, by its own means. Answered by a report that it runs on
+// them. If its training has not acknowledged within `grace_s`, the agent stops it as by a StopAttempt.
+struct ResizeAttempt {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+  Placement placement;
+  std::vector<Incarnation> neighbours;  // as in StartAttempt
+  std::string signal = "TERM";
+  double grace_s = 30;
+};
+BOOST_DESCRIBE_STRUCT(ResizeAttempt, (), (seq, incarnation, placement, neighbours, signal, grace_s))
+
 // All processes of the attempt stop where they are, and give up their GPUs but not their memory. Answered by a report
 // with the state "frozen".
 struct FreezeAttempt {
@@ -416,9 +429,9 @@ BOOST_DESCRIBE_STRUCT(SnapshotPiece, (), (id, offset, size, data, error))
 using AgentMessage =
     std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
                  CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, ForeignGpuUse, Ping>;
-using ControllerMessage =
-    std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, FreezeAttempt, ThawAttempt, ForgetAttempt,
-                 LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;
+using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, ResizeAttempt,
+                                       FreezeAttempt, ThawAttempt, ForgetAttempt, LogRead, JobFilesAnswer,
+                                       OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

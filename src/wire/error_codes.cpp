@@ -95,6 +95,8 @@ constexpr ErrorCode codes[] = {
      "use the file as the controller wrote it"},
     {"bad-resources", "a resource is negative",
      "leave it out to ask for nothing"},
+    {"bad-resize", "resize is unknown, or not possible for this job",
+     "use restart or in_place; the latter needs [checkpoint] dir and launch none or torchrun, on one server"},
     {"bad-retry", "retry.max or retry.on is not possible",
      "write [retry] max = 3, on = [\"server_lost\", \"exit:75\"]"},
     {"bad-roles", "the roles of a job contradict each other or the rest of the job file",

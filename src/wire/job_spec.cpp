@@ -99,6 +99,7 @@ void read_interruptions(Keys& keys, JobSpec& into) {
       .take("preemptible", into.preemptible)
       .take("preempt", into.preemptible)
       .take("freeze", into.freeze)
+      .take("resize", into.resize)
       .take("migratable", into.migratable)
       .take("migrate", into.migratable)
       .take("on_partition", into.on_partition)

@@ -89,6 +89,8 @@ struct JobSpec {
   bool preemptible = true;
   bool migratable = true;
   bool freeze = false;  // its processes may be stopped where they are, and continued
+  // How it comes to other numbers of GPUs: "restart", or "in_place": it is told, and acknowledges.
+  std::string resize = "restart";
   // If its server is cut off from the controller: "continue" there, or "stop" there and start elsewhere.
   std::string on_partition = "continue";
   std::optional<std::int64_t> output_limit_bytes;  // per attempt; beyond it the middle is dropped. Default: the agent's
@@ -110,8 +112,8 @@ struct JobSpec {
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
-                       migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
-                       array, matrix, max_running, roles, mounts, secrets, snapshot))
+                       migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
+                       not_before, array, matrix, max_running, roles, mounts, secrets, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

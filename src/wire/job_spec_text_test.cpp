@@ -57,7 +57,7 @@ TEST(JobSpecText, defaults_stay_as_they_are) {
       R"("shm_bytes":null,"share":false},"workdir":"","env":{},"labels":{},"priority":0,"weight":1,"hold":false,)"
       R"("time_limit_s":null,"estimate_s":null,"deadline_s":null,"checkpoint":{"dir":null,"signal":"TERM",)"
       R"("grace_s":120},"retry":{"max":0,"on":["server_lost"]},"preemptible":true,"migratable":true,"freeze":false,)"
-      R"("on_partition":"continue","output_limit_bytes":null,"training":{},)"
+      R"("resize":"restart","on_partition":"continue","output_limit_bytes":null,"training":{},)"
       R"("after":[],"after_any":[],"not_before":null,"array":null,"matrix":{},"max_running":0,"snapshot":null,)"
       R"("mounts":[],"secrets":[]})");
 }

@@ -236,6 +236,23 @@ bool is_exit_code(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && code >= 0 && code <= 255;
 }
 
+// The training itself goes over to other GPUs: it must see them, and have started its workers by itself or by torchrun.
+Status validate_resize(const JobSpec& spec) {
+  if (spec.resize != "restart" && spec.resize != "in_place")
+    return with_suggestion(invalid("bad-resize", "unknown resize " + spec.resize).at("/resize"), spec.resize,
+                           {"restart", "in_place"});
+  if (spec.resize == "restart") return {};
+  const char* const lack = !spec.checkpoint.dir  ? "needs [checkpoint] dir, in case the training does not answer"
+                           : spec.image          ? "is not possible in a container, which keeps the GPUs it began with"
+                           : spec.servers > 1    ? "is possible on one server only"
+                           : !spec.roles.empty() ? "is not possible with roles"
+                           : spec.launch != "none" && spec.launch != "torchrun"
+                               ? "needs launch = \"torchrun\", or a command that starts its workers itself"
+                               : nullptr;
+  if (!lack) return {};
+  return invalid("bad-resize", std::string("resize = \"in_place\" ") + lack).at("/resize");
+}
+
 Status validate_interruptions(const JobSpec& spec) {
   std::string_view signal = spec.checkpoint.signal;
   if (signal.starts_with("SIG")) signal.remove_prefix(3);
@@ -248,6 +265,7 @@ Status validate_interruptions(const JobSpec& spec) {
   if (spec.on_partition != "continue" && spec.on_partition != "stop")
     return with_suggestion(invalid("bad-on-partition", "unknown on_partition " + spec.on_partition).at("/on_partition"),
                            spec.on_partition, {"continue", "stop"});
+  if (Status resize = validate_resize(spec); !resize.ok()) return resize;
   if (spec.retry.max < 0 || spec.retry.max > 1000)
     return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
   const std::vector<std::string_view> ends = {"any",       "exit",        "signal", "time_limit", "out_of_memory",

@@ -7,13 +7,10 @@
 #include "wire/json.h"
 
 namespace sl::dst {
-namespace {
-
-std::string list(const std::vector<int>& gpus) { return fmt::format("{}", fmt::join(gpus, ",")); }
-
-}  // namespace
 
 // ---- the truth ----
+
+std::string list(const std::vector<int>& gpus) { return fmt::format("{}", fmt::join(gpus, ",")); }
 
 AttemptKey attempt_of(const std::string& text) {
   return {std::atoll(text.c_str()), std::atoi(text.c_str() + text.find('.') + 1)};
@@ -87,6 +84,14 @@ void Judge::frozen(std::int64_t leader, bool frozen) {
   Running& running = truth_.running.at(leader);
   running.frozen = frozen;
   if (!frozen) check_gpus(running);
+}
+
+// In place: it uses the GPUs that it was asked to use, and has left the others.
+void Judge::resized(std::int64_t leader, const std::vector<int>& gpus) {
+  Running& running = truth_.running.at(leader);
+  running.gpus = truth_.attempts[running.key].gpus = gpus;
+  check_gpus(running);
+  check_memory(running);
 }
 
 void Judge::started(std::int64_t leader, Running running) {
@@ -305,6 +310,13 @@ void Judge::orders(const std::string& server, const wire::ControllerMessage& mes
           "{}.{} is ordered to stop ({}), the database says '{}'", stop->incarnation.job, stop->incarnation.attempt,
           stop->reason, life->row.extra_json);
     }
+  }
+  if (const auto* resize = std::get_if<wire::ResizeAttempt>(&message)) {
+    const Life* life = find(resize->incarnation.job);
+    require(life && life->row.attempt == resize->incarnation.attempt && life->row.server == server &&
+                life->row.state == "resizing" && life->spec.resize == "in_place",
+            "{}.{} is to be resized on {} and the database does not know it", resize->incarnation.job,
+            resize->incarnation.attempt, server);
   }
   if (const auto* freeze = std::get_if<wire::FreezeAttempt>(&message)) {
     const Life* life = find(freeze->incarnation.job);

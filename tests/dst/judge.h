@@ -42,6 +42,7 @@ class Judge {
   // ---- processes ----
   void started(std::int64_t leader, Running running);
   void frozen(std::int64_t leader, bool frozen);
+  void resized(std::int64_t leader, const std::vector<int>& gpus);
   void check_gpus(const Running& running) const;
   void check_memory(const Running& running) const;
   void ended(std::int64_t leader) { truth_.running.erase(leader); }  // with everything it has started

@@ -114,6 +114,11 @@ void Judge::check_step(const Step& step) {
     check_start(step);
   } else if (event.to == "running") {
     require(truth_of(key).started.has_value(), "{} runs in the database and never did", to_string(key));
+    if (from == "resizing") {
+      require(life.spec.resize == "in_place", "{} was resized in place and did not allow it", to_string(key));
+      require(row.state != "running" || list(truth_of(key).gpus) == row.gpus, "{} has the GPUs {} and uses {}",
+              to_string(key), row.gpus, list(truth_of(key).gpus));
+    }
   } else if (event.to == "stopping") {
     check_stop(step, from);
   } else if (is_moving(event.to)) {

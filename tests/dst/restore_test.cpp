@@ -41,6 +41,9 @@ class Server : public agent::AgentPorts {
   void offer(const wire::OfferCheckpoint&) override {}
   void signal(const std::string& key, int number) override { asked_to_stop_[key] = number; }
   void freeze(const std::string&, bool) override {}
+  Status ask_to_resize(const std::string&, const wire::ResizeAttempt&) override { return {}; }
+  Status keep_gpus(const std::string&, const agent::ResizedGpus&) override { return {}; }
+  std::optional<agent::ResizedGpus> kept_gpus(const std::string&) override { return std::nullopt; }
   void forget(const std::string& key) override { ended_.erase(key); }
   void renew(Instant) override {}
   void disconnect() override { session = 0; }

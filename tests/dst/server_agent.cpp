@@ -63,7 +63,11 @@ void ServerNode::to_launcher(const agent::Fields& fields) {
 }
 
 void ServerNode::agent_hears(const agent::Fields& fields) {
-  if (const auto state = agent::to_state(fields)) agent_->on_launcher_state(explain(*state));
+  if (auto state = agent::to_state(fields)) {
+    look_at_answers();
+    state->gpus = agent::join_gpus(agent_->gpus_of(*state));
+    agent_->on_launcher_state(explain(*state));
+  }
   if (fields.front() != "listed" || agent_->launcher_ready()) return;
   agent_->on_launcher_listed();
   say_hello();
@@ -108,13 +112,14 @@ wire::Hello ServerNode::make_hello() {
   wire::Hello hello;
   hello.call = ++disk_.calls;
   hello.server = hello.agent_id = server_name(number_);
-  hello.copies_checkpoints = true;
+  hello.copies_checkpoints = hello.resizes_in_place = true;
   hello.gpus = agent::with_missing_marked(disk_.gpus, agent::with_indexes_of(disk_.gpus, look_at_gpus()));
   return hello;
 }
 
 void ServerNode::tick() {
   agent_->tick(boot_clock());
+  look_at_answers();
   ++ticks_;
   if (ticks_ % 4 == 0) send_progress();
   if (ticks_ % 8 == 0 && context_.faults.missing_gpus) send_telemetry();

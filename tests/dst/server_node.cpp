@@ -201,6 +201,32 @@ void ServerNode::freeze_tree(const std::string& key, bool frozen) {
   if (status) later(context_.between(0.0001, 1), [this, pid = *pid, status] { leader_ends(pid, *status); });
 }
 
+// Sooner or later, or never, it goes over to them, also when it is being stopped meanwhile.
+void ServerNode::ask_to_resize(const std::string& key, const wire::Placement& placement) {
+  if (disk_.answers.contains(key) || context_.random.chance(0.2)) return;
+  later(context_.between(0.001, 8), [this, key, placement] {
+    Tree* tree = find_tree(key);
+    const auto kept = disk_.resized.find(key);
+    const bool is_asked = kept != disk_.resized.end() && kept->second.asked == placement.gpus;
+    if (!tree || !tree->leads || tree->frozen || !is_asked) return;
+    tree->gpus.clear();
+    for (const std::string& uuid : placement.gpu_uuids) tree->gpus.push_back(place_of(uuid));
+    note(fmt::format("{} goes over to other GPUs", key));
+    const auto pid = std::ranges::find_if(trees_, [&](const auto& item) { return &item.second == tree; })->first;
+    context_.judge.resized(pid, tree->gpus);
+    disk_.answers.insert(key);
+  });
+}
+
+// Like the live agent's tick.
+void ServerNode::look_at_answers() {
+  std::vector<std::string> done;
+  for (const auto& [key, attempt] : agent_->attempts()) {
+    if (attempt.resizing && disk_.answers.contains(key)) done.push_back(key);
+  }
+  for (const std::string& key : done) agent_->on_resized(key);
+}
+
 // The launcher signals an attempt whose end it has not seen.
 void ServerNode::note_signal(const std::string& key) {
   const Tree* tree = find_tree(key);

@@ -62,6 +62,8 @@ class ServerNode {
     std::vector<wire::GpuReport> gpus;               // as the last agent numbered them
     std::int64_t calls = 0;                          // of its agents
     std::map<std::int64_t, AttemptKey> checkpoints;  // of jobs: which attempt has written it
+    std::map<std::string, agent::ResizedGpus> resized;
+    std::set<std::string> answers;  // of attempts that were asked to resize
   };
   class AgentWorld;
   class LauncherWorld;
@@ -81,6 +83,8 @@ class ServerNode {
   void signal_leader(const std::string& key, int number);
   void kill_tree(const std::string& key);
   void freeze_tree(const std::string& key, bool frozen);
+  void ask_to_resize(const std::string& key, const wire::Placement& placement);
+  void look_at_answers();
   void leader_ends(std::int64_t pid, int status);
   void stray_ends(std::int64_t pid);
   void drop_if_gone(std::int64_t pid);

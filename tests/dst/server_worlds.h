@@ -120,6 +120,31 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   }
   void abandon(const std::string&) override {}
   void freeze(const std::string& key, bool frozen) override { server_.to_launcher({frozen ? "freeze" : "thaw", key}); }
+  Status ask_to_resize(const std::string& key, const wire::ResizeAttempt& order) override {
+    server_.context_.crash_point();
+    if (!server_.context_.calm && server_.context_.heap.now() < server_.full_until_)
+      return unavailable("server_setup", "no space left");
+    server_.ask_to_resize(key, order.placement);
+    server_.context_.crash_point();
+    return {};
+  }
+  Status keep_gpus(const std::string& key, const agent::ResizedGpus& gpus) override {
+    server_.context_.crash_point();
+    if (!server_.context_.calm && server_.context_.heap.now() < server_.full_until_)
+      return unavailable("server_setup", "no space left");
+    agent::ResizedGpus& kept = server_.disk_.resized[key];
+    if (!gpus.asked.empty() && kept.asked != gpus.asked) server_.disk_.answers.erase(key);
+    server_.context_.crash_point();
+    kept = gpus;
+    server_.context_.crash_point();
+    return {};
+  }
+  std::optional<agent::ResizedGpus> kept_gpus(const std::string& key) override {
+    const auto at = server_.disk_.resized.find(key);
+    if (at == server_.disk_.resized.end()) return std::nullopt;
+    const bool has_answered = !at->second.asked.empty() && server_.disk_.answers.contains(key);
+    return has_answered ? agent::ResizedGpus{at->second.asked, {}} : at->second;
+  }
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     server_.fetch(key, order.checkpoint->server);
   }

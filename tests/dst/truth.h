@@ -26,6 +26,7 @@ struct AttemptKey {
 };
 AttemptKey attempt_of(const std::string& text);  // "job.attempt"
 std::string to_string(AttemptKey key);
+std::string list(const std::vector<int>& gpus);  // "0,1"
 
 struct AttemptTruth {
   std::string server;

@@ -102,6 +102,7 @@ class World {
     if (random.chance(0.5)) job.on_partition = "stop";
     if (random.chance(0.6)) job.checkpoint.dir = "c";
     if (random.chance(0.4) && job.servers == 1) job.freeze = true;
+    if (random.chance(0.5) && job.servers == 1 && job.checkpoint.dir) job.resize = "in_place";
     if (random.chance(0.3)) job.resources.gpu_memory_bytes = random.integer(1, 24) << 30;
     job.checkpoint.grace_s = random.uniform(1, 10);
     if (random.chance(0.5)) job.estimate_s = std::clamp(seconds, 0.1, 1000.0);

@@ -105,5 +105,23 @@ class GoneServerTest(LabTest):
         self.assertEqual((connected.returncode, "is connected" in connected.stderr), (5, True), connected)
 
 
+class ManyServersTest(LabTest):
+    def test_fifty_servers_join_at_once_and_all_of_them_run_jobs(self):
+        names = {f"s{number:02}" for number in range(50)}
+        for name in sorted(names):
+            folder = str(self.lab.folder / name)
+            self.lab.more_agents.append(self.lab._daemon(name, "agent", "run", "--join", self.lab.url, "--data", folder, "--name", name, "--simulate", "2"))
+
+        def up():
+            return {server["name"] for server in self.lab.get("/api/v1/servers")["items"] if server["state"] == "up"}
+
+        until(lambda: up() >= names)
+        self.assertEqual(self.lab.get("/api/v1/cluster")["gpus"]["total"], 2 * 50 + 4)
+        array = self.lab.submit("while [ ! -e all ]; do sleep 0.0607; done", gpus=2, array="1-52")
+        until(lambda: self.lab.get("/api/v1/cluster")["jobs"].get("running") == 52)
+        (self.lab.folder / "all").touch()
+        self.assertEqual(self.lab.finished(array)["state"], "succeeded")
+
+
 if __name__ == "__main__":
     unittest.main()
