@@ -15,6 +15,7 @@ struct SubmitOptions {
   std::map<std::string, std::string> keys;  // flags that stand for keys of the job file: "gpus" -> "2"
   std::vector<std::string> env;
   std::vector<std::string> mounts;
+  std::vector<std::string> notify;   // "team", "failed,preempted=team"
   std::vector<std::string> secrets;  // "wandb", "WANDB_API_KEY=wandb"
   std::vector<std::string> matrix;   // "lr=0.1,0.01"
   bool clean_env = false;            // nothing of the environment it is submitted from
