@@ -19,6 +19,7 @@
 #include "cli/flags.h"
 #include "cli/init.h"
 #include "cli/interventions.h"
+#include "cli/job_order.h"
 #include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"

@@ -30,7 +30,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
 
 struct ListOptions {
   std::string state, user, word;
-  std::string sort;  // one of list_orders(); empty: those that run, those that wait, those that have ended
+  std::string sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
   bool all = false;  // without limit
   int limit = 30;
   std::int64_t group = 0;   // only its members; 0: all jobs
@@ -38,7 +38,6 @@ struct ListOptions {
   std::int64_t before = 0;  // only jobs with smaller numbers; 0: all
 };
 int list_jobs(const Context& context, const ListOptions& options);
-std::vector<std::string> list_orders();
 
 int show_job(const Context& context, const std::vector<std::string>& selectors);
 
