@@ -81,7 +81,8 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .record = options.record,
                                               .snapshot_bytes_max = options.snapshot_bytes_max,
                                               .log_requests = options.log_requests,
-                                              .keep = options.keep});
+                                              .keep = options.keep,
+                                              .notify_allow = options.notify_allow});
 }
 
 }  // namespace sl::app

@@ -176,8 +176,8 @@ int up_role(const cli::UpOptions& options) {
   net::EventLoop loop;
   wire::RetentionRule history = options.keep;
   history.free_bytes = 0;  // removing rows frees none
-  auto controller = start_controller(
-      loop, {options.data, options.listen, options.token_file, options.record, history, options.snapshot_bytes_max});
+  auto controller = start_controller(loop, {options.data, options.listen, options.token_file, options.record, history,
+                                            options.snapshot_bytes_max, options.notify_allow});
   if (!controller.ok()) return fail(controller.error());
   const auto token = options.token_file.empty() ? own_token(options.data) : read_token(options.token_file);
   if (!token.ok()) return fail(token.error());

@@ -19,6 +19,8 @@
 #include "cli/flags.h"
 #include "cli/init.h"
 #include "cli/interventions.h"
+#include "cli/job_order.h"
+#include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"
 #include "cli/research.h"
@@ -106,6 +108,7 @@ class CommandLine {
   Interventions interventions_{frame_};
   FilesCommand files_{frame_};
   SecretCommands secrets_{frame_};
+  NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
   DatabaseCommands database_{frame_, roles_};
   Doctor doctor_{frame_, version};
@@ -186,6 +189,8 @@ void CommandLine::add_submit(const std::string& name, bool run) {
     c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning))->group("Training");
   }
   c->add_option("--secret", submit_.secrets, "a stored secret as a file, or NAME=SECRET as a variable too");
+  c->add_option("--notify", submit_.notify,
+                "a channel to be told through when it ends, or failed,preempted=CHANNEL (schedulearn notify)");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
   c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
@@ -281,6 +286,7 @@ void CommandLine::add_job_commands() {
   interventions_.add_to(app_);
   files_.add_to(app_);
   secrets_.add_to(app_);
+  notify_.add_to(app_);
 }
 
 void CommandLine::add_cluster_commands() {
@@ -417,6 +423,7 @@ void CommandLine::add_system_commands() {
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
   add_containers(*up, up_.containers);
   add_snapshot_limit(*up, up_.snapshot_bytes_max);
+  add_notify_allow(*up, up_.notify_allow);
   add_free_limit(*up, up_.keep);
   add_retention(*up, up_.keep, "the history and the files", "the database, or all files together, are larger");
   CLI::App* controller = app_.add_subcommand("controller", "The daemon with the queue: run, replay.");
@@ -437,6 +444,7 @@ void CommandLine::add_system_commands() {
                   "folder for a recording of all inputs and decisions, for controller replay");
   add_retention(*run, controller_.keep, "the history", "the database is larger");
   add_snapshot_limit(*run, controller_.snapshot_bytes_max);
+  add_notify_allow(*run, controller_.notify_allow);
   command(*controller, "replay", "Feed a recording to this program and compare its decisions.",
           "  schedulearn controller replay recordings/recording-1790000000000000.jsonl\n",
           [this] { return roles_.replay(name_, context().as_json); })

@@ -28,6 +28,7 @@ struct UpOptions {
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
   std::int64_t snapshot_bytes_max = 100 << 20;
+  std::vector<std::string> notify_allow;  // hosts of this machine that may be told of jobs
   ContainerOptions containers = {};
 };
 struct ControllerOptions {
@@ -37,6 +38,7 @@ struct ControllerOptions {
   std::string record;  // folder for recordings; empty: none
   wire::RetentionRule keep = {};
   std::int64_t snapshot_bytes_max = 100 << 20;
+  std::vector<std::string> notify_allow;  // as of `up`
   bool log_requests = false;  // to standard error
 };
 struct AgentOptions {

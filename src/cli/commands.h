@@ -15,6 +15,7 @@ struct SubmitOptions {
   std::map<std::string, std::string> keys;  // flags that stand for keys of the job file: "gpus" -> "2"
   std::vector<std::string> env;
   std::vector<std::string> mounts;
+  std::vector<std::string> notify;   // "team", "failed,preempted=team"
   std::vector<std::string> secrets;  // "wandb", "WANDB_API_KEY=wandb"
   std::vector<std::string> matrix;   // "lr=0.1,0.01"
   bool clean_env = false;            // nothing of the environment it is submitted from
@@ -29,7 +30,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
 
 struct ListOptions {
   std::string state, user, word;
-  std::string sort;  // one of list_orders(); empty: those that run, those that wait, those that have ended
+  std::string sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
   bool all = false;  // without limit
   int limit = 30;
   std::int64_t group = 0;   // only its members; 0: all jobs
@@ -37,7 +38,6 @@ struct ListOptions {
   std::int64_t before = 0;  // only jobs with smaller numbers; 0: all
 };
 int list_jobs(const Context& context, const ListOptions& options);
-std::vector<std::string> list_orders();
 
 int show_job(const Context& context, const std::vector<std::string>& selectors);
 

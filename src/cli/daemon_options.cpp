@@ -45,6 +45,14 @@ void add_snapshot_limit(CLI::App& command, std::int64_t& bytes_max) {
                                            "how large the code may be that a job is submitted with (100MiB)");
 }
 
+void add_notify_allow(CLI::App& command, std::vector<std::string>& hosts) {
+  command
+      .add_option("--notify-allow", hosts,
+                  "host that notifications may be sent to although it is this machine, or on its own link: 127.0.0.1, "
+                  "relay.lab:25; may be given several times")
+      ->type_name("HOST");
+}
+
 void add_containers(CLI::App& command, ContainerOptions& options) {
   command
       .add_option("--container-socket", options.socket,

@@ -6,14 +6,11 @@
 
 #include "cli/commands.h"
 #include "cli/expectation.h"
+#include "cli/job_order.h"
 #include "cli/render.h"
 
 namespace sl::cli {
 namespace {
-
-bool is_over(const std::string& state) { return state == "succeeded" || state == "failed" || state == "cancelled"; }
-
-double gpus_of(const json::value& job) { return number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1); }
 
 std::string server_of(const json::value& job) {
   const std::string where = where_text(job);
@@ -63,31 +60,9 @@ std::vector<std::string> row(const Context& context, const json::value& job, con
           remark(job, absent)};
 }
 
-struct Order {
-  const char* name;
-  bool (*is_before)(const json::value& a, const json::value& b);
-};
-constexpr Order orders[] = {
-    {"id", [](const json::value& a, const json::value& b) { return number_at(a, "id") > number_at(b, "id"); }},
-    {"name", [](const json::value& a, const json::value& b) { return text_at(a, "name") < text_at(b, "name"); }},
-    {"user", [](const json::value& a, const json::value& b) { return text_at(a, "user") < text_at(b, "user"); }},
-    {"gpus", [](const json::value& a, const json::value& b) { return gpus_of(a) > gpus_of(b); }},
-    {"waited",
-     [](const json::value& a, const json::value& b) { return number_at(a, "wait_s") > number_at(b, "wait_s"); }},
-    {"ran", [](const json::value& a, const json::value& b) { return number_at(a, "run_s") > number_at(b, "run_s"); }},
-};
-
-// Those that run, those that wait, those that have ended: each as the controller lists them, the newest first.
-int group_of(const json::value& job) {
-  const std::string state = text_at(job, "state");
-  return is_over(state) ? 2 : state == "pending" || state == "held" || state == "suspended" ? 1 : 0;
-}
-
-void sort(std::vector<json::value>& jobs, const std::string& by) {
-  const auto* order = std::find_if(std::begin(orders), std::end(orders), [&](const Order& o) { return o.name == by; });
-  if (order != std::end(orders)) return std::stable_sort(jobs.begin(), jobs.end(), order->is_before);
+void sort(std::vector<json::value>& jobs, const std::string& order) {
   std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const json::value& a, const json::value& b) { return group_of(a) < group_of(b); });
+                   [&](const json::value& a, const json::value& b) { return is_listed_before(order, a, b); });
 }
 
 bool is_filtered(const ListOptions& options) {
@@ -147,7 +122,8 @@ std::size_t leave_out_members(std::vector<json::value>& jobs, const ListOptions&
 // Servers of running jobs that do not answer.
 std::set<std::string> absent_servers(const Context& context, const std::vector<json::value>& jobs) {
   std::set<std::string> absent;
-  if (std::none_of(jobs.begin(), jobs.end(), [](const json::value& job) { return group_of(job) == 0; })) return absent;
+  if (std::none_of(jobs.begin(), jobs.end(), [](const json::value& job) { return has_gpus(text_at(job, "state")); }))
+    return absent;
   const Result<json::value> servers = context.get("/api/v1/servers");
   if (!servers.ok()) return absent;
   for (const json::value& server : value_at(*servers, "items").as_array())
@@ -179,12 +155,6 @@ void print_footer(const Context& context, const JobList& found) {
 }
 
 }  // namespace
-
-std::vector<std::string> list_orders() {
-  std::vector<std::string> names;
-  for (const Order& order : orders) names.emplace_back(order.name);
-  return names;
-}
 
 int list_jobs(const Context& context, const ListOptions& options) {
   Result<JobList> found = find_jobs(context, options);

@@ -168,6 +168,15 @@ std::string words_text(const json::value& words) {
   return text;
 }
 
+// "team when finished".
+std::string notify_text(const json::value& notify) {
+  std::string text;
+  if (!notify.is_array()) return text;
+  for (const json::value& one : notify.get_array())
+    text += (text.empty() ? "" : "; ") + text_at(one, "to") + " when " + words_text(value_at(one, "on"));
+  return text;
+}
+
 // "5, 7".
 std::string ids_text(const json::value& ids) {
   std::string text;
@@ -206,6 +215,7 @@ void show(const Context& context, const json::value& job) {
   show_snapshot(value_at(job, "snapshot"));
   show_environment(value_at(spec, "env"));
   line("Secrets", words_text(value_at(spec, "secrets")));
+  line("Tells", notify_text(value_at(spec, "notify")));
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");

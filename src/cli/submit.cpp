@@ -224,6 +224,11 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
   }
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
   if (!options.secrets.empty()) object["secrets"] = wire::to_value(options.secrets);
+  if (!options.notify.empty()) {
+    std::vector<wire::NotifySpec> notify;
+    for (const std::string& text : options.notify) notify.push_back(wire::parse_notify_flag(text));
+    object["notify"] = wire::to_value(notify);
+  }
   if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");

@@ -523,6 +523,37 @@ struct RemovedSecret {
 };
 BOOST_DESCRIBE_STRUCT(RemovedSecret, (), (name, removed))
 
+struct Channel {
+  Text name, owner, kind;
+  std::optional<Text> url, secret, login, from, to;
+  std::vector<Text> on;
+  bool shared = false;
+  Time since;
+};
+BOOST_DESCRIBE_STRUCT(Channel, (), (name, owner, kind, url, secret, login, from, to, on, shared, since))
+
+struct RemovedChannel {
+  Text name;
+  bool removed = true;
+};
+BOOST_DESCRIBE_STRUCT(RemovedChannel, (), (name, removed))
+
+struct Delivery {
+  Text id, channel, owner;
+  std::optional<Text> receiver;
+  Text event;
+  std::optional<Number> job_id;
+  Text state;
+  int tries = 0;
+  std::optional<int> status;
+  std::optional<Text> why;
+  Time made_at;
+  std::optional<Time> tried_at, next_at;
+};
+BOOST_DESCRIBE_STRUCT(Delivery, (),
+                      (id, channel, owner, receiver, event, job_id, state, tries, status, why, made_at, tried_at,
+                       next_at))
+
 struct KeptSnapshots {
   Number limit_bytes = 0;
   std::size_t count = 0;

@@ -196,7 +196,8 @@ void Api::submit(Call call, bool legacy) {
 
 Status Api::has_all(const wire::JobSpec& spec) const {
   if (const Status has_code = snapshots_.use(spec); !has_code.ok()) return has_code;
-  return secrets_ ? secrets_->check(spec) : Status();
+  if (const Status has_secrets = secrets_ ? secrets_->check(spec) : Status(); !has_secrets.ok()) return has_secrets;
+  return notifications_ ? notifications_->check(spec.user, spec.notify) : Status();
 }
 
 // `body`: with the same idempotency key, two requests are the same if they agree in it.

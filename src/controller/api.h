@@ -9,6 +9,7 @@
 //   api_forecasts.cpp  what is expected
 //   api_files.cpp  what jobs have left on their servers
 //   api_secrets.cpp  what users have stored for their jobs
+//   api_notifications.cpp  where users want to be told of their jobs, and what was sent there
 //   api_snapshots.cpp  code that jobs were submitted with
 //   api_batch.cpp   several submissions at once
 //   api_documents.cpp  what this API is: OpenAPI and its readable form
@@ -34,6 +35,7 @@
 #include "controller/snapshots.h"
 #include "controller/suggestions.h"
 #include "net/http_server.h"
+#include "notify/notifications.h"
 
 namespace sl::controller {
 
@@ -64,6 +66,8 @@ class Api {
   void handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id = "");
   // Where requests are logged: `log` outlives what it is given to. Before the first request.
   void log_to(std::shared_ptr<RequestLog> log) { log_ = std::move(log); }
+  // Through what users are told of their jobs. Before the first request; without it none can be.
+  void notify_through(notify::Notifications& notifications) { notifications_ = &notifications; }
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -180,6 +184,11 @@ class Api {
   void list_secrets(Call call);
   void put_secret(Call call);
   void remove_secret(Call call);
+  void list_channels(Call call);
+  void put_channel(Call call);
+  void remove_channel(Call call);
+  void test_channel(Call call);
+  void list_deliveries(Call call);
   void describe_snapshots(Call call);
   void get_snapshot(Call call);
   void put_snapshot(Call call);
@@ -190,7 +199,7 @@ class Api {
   void legacy_get(Call call);
   void legacy_algorithm(Call call);
 
-  // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret".
+  // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret", "no-such-channel".
   Status has_all(const wire::JobSpec& spec) const;
   boost::json::object openapi_document() const;
   // Error "media-type" if the body, `what`, is not JSON.
@@ -245,6 +254,7 @@ class Api {
   BrowserSessions& sessions_;
   Snapshots& snapshots_;
   SecretStore* secrets_;  // null: of a past that is only read
+  notify::Notifications* notifications_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

@@ -298,6 +298,25 @@ void Api::add_routes() {
                             .path = "/api/v1/secrets/{name}",
                             .summary = "remove one",
                             .answer = answer<RemovedSecret>("RemovedSecret")});
+  add(&Api::list_channels, get("/api/v1/notifications/channels", "where you can be told of your jobs",
+                               list_of<Channel>("Channel"), {"limit", "cursor"}));
+  add(&Api::put_channel, {.method = "PUT",
+                          .path = "/api/v1/notifications/channels/{name}",
+                          .summary = "add a channel, or change it",
+                          .body = request<notify::ChannelBody>("NewChannel"),
+                          .answer = answer<Channel>("Channel")});
+  add(&Api::remove_channel, {.method = "DELETE",
+                             .path = "/api/v1/notifications/channels/{name}",
+                             .summary = "remove one; what waits for it is not sent",
+                             .answer = answer<RemovedChannel>("RemovedChannel")});
+  add(&Api::test_channel, {.method = "POST",
+                           .path = "/api/v1/notifications/channels/{name}/test",
+                           .summary = "send a message through it, and say how that went",
+                           .body = request<TestBody>("ChannelTest"),
+                           .body_may_be_empty = true,
+                           .answer = answer<Delivery>("Delivery")});
+  add(&Api::list_deliveries, get("/api/v1/notifications/deliveries", "what was sent, or waits to be sent, newest first",
+                                 list_of<Delivery>("Delivery"), {"channel", "limit", "cursor"}));
   add(&Api::describe_snapshots,
       get("/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
           answer<KeptSnapshots>("KeptSnapshots")));

@@ -22,6 +22,7 @@
 #include "controller/snapshots.h"
 #include "net/http_server.h"
 #include "net/url.h"
+#include "notify/notifications.h"
 #include "store/writer.h"
 #include "web/page.h"
 #include "wire/error.h"
@@ -75,6 +76,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     inbox_.stop();
     if (core_thread_.joinable()) core_thread_.join();
     is_ending_ = true;
+    notifications_->stop();
     wishes_.stop();
     if (maker_thread_.joinable()) maker_thread_.join();
     history_.reset();  // its last answers, and what the writer still says, go to an inbox nobody reads
@@ -82,6 +84,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
 
   Status open() {
+    if (Status ready = open_notifications(); !ready.ok()) return ready;
     net::ServerSettings http;
     http.address = settings_.listen_address == "localhost" ? "127.0.0.1" : settings_.listen_address;
     http.port = settings_.listen_port;
@@ -96,6 +99,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     api_.is_served_at(fmt::format("http://{}:{}", host, server_->port()));
     core_thread_ = std::thread([this] { run_core(); });
     maker_thread_ = std::thread([this] { run_maker(); });
+    notifications_->start();
     return {};
   }
   std::uint16_t port() const override { return server_->port(); }
@@ -108,6 +112,23 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
 
  private:
+  Status open_notifications() {
+    auto allowed = courier::AllowedHosts::parse(settings_.notify_allow);
+    if (!allowed.ok()) return allowed.error();
+    auto reader = store::open_reader(settings_.data_dir);
+    if (!reader.ok()) return reader.error();
+    notify::Surroundings around{
+        [this](store::Batch batch, auto done) { writer_->submit(std::move(batch), std::move(done)); },
+        [this](const std::string& user, const std::string& name) { return secrets_->value(user, name); },
+        [this](auto work) { inbox_.put(std::move(work)); }, [this] { return clock_.now(); }};
+    auto made = notify::Notifications::open({std::move(*allowed)}, logic_->incarnations().cluster(), std::move(*reader),
+                                            std::move(around));
+    if (!made.ok()) return made.error();
+    notifications_ = std::move(*made);
+    api_.notify_through(*notifications_);
+    return {};
+  }
+
   // ---- the core thread ----
   void run_core() {
     std::deque<std::function<void()>> inputs;
@@ -123,6 +144,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       snapshots_.on_turn();
       forecasts_.on_turn(clock_.now());
       api_.on_turn();
+      if (const Instant commit = logic_->recorder().committed_at(); commit != std::exchange(commit_seen_, commit))
+        notifications_->on_commit();
     }
   }
   std::chrono::microseconds time_to_next_wake() const {
@@ -277,6 +300,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
   JobFiles job_files_;
   CheckpointRelay checkpoints_;
   AttemptSecrets attempt_secrets_;
+  Instant commit_seen_;  // the last one that notifications were told of
+  std::unique_ptr<notify::Notifications> notifications_;
   Forecasts forecasts_;
   Snapshots snapshots_;
   std::shared_ptr<RequestLog> log_;

@@ -1,7 +1,7 @@
 // The controller as a process: threads, sockets and the clock around Logic. The threads: the network's loop (the
 // caller's thread), the core (one queue of inputs, everything about jobs), the store's writer, two that read the past
-// (history.h), the maker of users' own policies, which starts their processes and waits while they are read, and the
-// forecast's (forecasts.h).
+// (history.h), the maker of users' own policies, which starts their processes and waits while they are read, the
+// forecast's (forecasts.h), and that of notifications (notify/notifications.h).
 #pragma once
 
 #include <functional>
@@ -30,6 +30,7 @@ struct ControllerSettings {
   std::int64_t snapshot_bytes_max = 100 << 20;  // of the code that a job is submitted with
   bool log_requests = false;                    // to standard error (request_log.h)
   wire::RetentionRule keep = {};                // of jobs that ended, with their events
+  std::vector<std::string> notify_allow = {};   // hosts of this machine that notifications may be sent to
 };
 
 class Controller {

@@ -17,6 +17,11 @@ struct PolicyBody {
 };
 BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
+struct TestBody {
+  std::optional<std::string> to;
+};
+BOOST_DESCRIBE_STRUCT(TestBody, (), (to))
+
 struct TryBody {
   std::vector<PolicyBody> policies;
 };

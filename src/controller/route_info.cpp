@@ -14,6 +14,7 @@ using enum ParameterKind;
 constexpr RequestParameter query_parameters[] = {
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},
+    {"channel", text, "only what went through channels of this name"},
     {"cursor", text, "next_cursor of the previous page of this list"},
     {"deadline", text, "a duration, 2h: after it all that is left is stopped"},
     {"dry_run", truth, "true: check, and say what would happen; nothing changes"},

@@ -194,9 +194,9 @@ std::optional<std::string> SecretStore::open_box(const Name& name, const Kept& k
   return wire::decode_base64(inside->value);
 }
 
-std::optional<std::string> SecretStore::value(const Name& name) const {
+std::optional<std::string> SecretStore::value(const std::string& user, const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  const auto at = all_.find(name);
+  const auto at = all_.find({user, name});
   return at == all_.end() ? std::nullopt : open_box(at->first, at->second);
 }
 
@@ -215,7 +215,7 @@ Status SecretStore::check(const wire::JobSpec& spec) const {
 wire::StartAttempt SecretStore::with_values(wire::StartAttempt order) const {
   for (const std::string& text : order.spec.secrets) {
     const std::string name = wire::parse_secret(text).name;
-    if (const auto found = value({order.spec.user, name})) order.secrets[name] = wire::encode_base64(*found);
+    if (const auto found = value(order.spec.user, name)) order.secrets[name] = wire::encode_base64(*found);
   }
   return order;
 }

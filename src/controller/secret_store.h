@@ -2,7 +2,8 @@
 // (libsodium's secretbox) under the key in DATA/secrets.key, a file that only the controller's user may read. So a copy
 // of the database or of secrets.json alone shows none.
 //
-// Values leave it only in orders to start a job that names them; nothing else is told, written or recorded of them.
+// Values leave it only in orders to start a job that names them, and to sign or send notifications of their user;
+// nothing else is told, written or recorded of them.
 // Any thread may call; writing waits for the disk.
 #pragma once
 
@@ -35,6 +36,8 @@ class SecretStore {
   Status remove(const std::string& user, const std::string& name);  // also "no-such-secret"
   // Whether the user has stored all that the job names. Errors: "no-such-secret".
   Status check(const wire::JobSpec& spec) const;
+  // Nothing: the user has stored none of this name.
+  std::optional<std::string> value(const std::string& user, const std::string& name) const;
   // The order with the values of the secrets that its job names, as far as they are stored.
   wire::StartAttempt with_values(wire::StartAttempt order) const;
 
@@ -51,7 +54,6 @@ class SecretStore {
   Status make_key();
   Status write(All all);
   std::optional<std::string> open_box(const Name& name, const Kept& kept) const;
-  std::optional<std::string> value(const Name& name) const;
 
   std::string folder_;
   std::mutex writing_;        // one writes at a time

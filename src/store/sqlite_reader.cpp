@@ -1,5 +1,6 @@
 // Reads of the past. Each is short: a long one would keep the write-ahead log from being emptied.
 #include "store/sqlite.h"
+#include "store/sqlite_notifications.h"
 
 namespace sl::store {
 namespace {
@@ -82,6 +83,26 @@ class SqliteReader : public Reader {
 
   Result<std::vector<EstimateRow>> estimates() override {
     return guarded<std::vector<EstimateRow>>([&] { return select_estimates(sql_); });
+  }
+
+  Result<std::vector<ChannelRow>> channels() override {
+    return guarded<std::vector<ChannelRow>>([&] { return select_channels(sql_); });
+  }
+
+  Result<std::vector<DeliveryRow>> open_deliveries() override {
+    return guarded<std::vector<DeliveryRow>>(
+        [&] { return select_deliveries(sql_, "WHERE next_us > 0 ORDER BY number"); });
+  }
+
+  Result<std::vector<DeliveryRow>> deliveries(const DeliveryQuery& query) override {
+    return guarded<std::vector<DeliveryRow>>([&] { return select_deliveries(sql_, condition_of(query)); });
+  }
+
+  Result<std::string> setting(const std::string& key) override {
+    return guarded<std::string>([&] {
+      Select select(sql_, "SELECT value FROM settings WHERE key = " + sql_literal(key), 0, 1);
+      return select.next() ? select.text(0) : "";
+    });
   }
 
   Result<std::optional<RemovedJob>> removed(std::int64_t job) override {

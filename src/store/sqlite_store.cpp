@@ -15,6 +15,7 @@
 
 #include "store/migrations.h"
 #include "store/sqlite.h"
+#include "store/sqlite_notifications.h"
 
 namespace sl::store {
 namespace {
@@ -42,6 +43,7 @@ class SqliteStore : public Store {
   soci::session sql_;
   std::unique_ptr<Write> write_job_, write_placement_, write_event_, write_policy_, write_key_, write_server_,
       write_setting_, write_profile_, write_removed_, write_estimate_, remove_job_, remove_placements_, remove_events_;
+  std::unique_ptr<WriteNotifications> write_notifications_;
 };
 
 // The version of the schema, which this program must know.
@@ -109,6 +111,7 @@ void SqliteStore::prepare() {
   write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json", 3), 1, 2);
   write_removed_ = prepared(insert_query("REPLACE", "removed_jobs", "first_id, last_id, at_us, rule", 4), 3, 1);
   write_estimate_ = prepared(insert_query("REPLACE", "estimates", estimate_columns, 12), 9, 3);
+  write_notifications_ = std::make_unique<WriteNotifications>(sql_);
   remove_job_ = prepared("DELETE FROM jobs WHERE id = :v0 AND finished_us IS NOT NULL", 1, 0);
   remove_placements_ = prepared("DELETE FROM placements WHERE job_id = :v0", 1, 0);
   remove_events_ = prepared("DELETE FROM events WHERE job_id = :v0", 1, 0);
@@ -154,6 +157,7 @@ void SqliteStore::write(const Batch& batch) {
     texts(*write_profile_, {&row.family, &row.profile_json});
   }
   for (const Removal& removal : batch.removals) remove(removal);
+  write_notifications_->run(batch);
   for (const EstimateRow& row : batch.estimates) fill(*write_estimate_, row), write_estimate_->run();
   if (!batch.estimates.empty())
     sql_ << "DELETE FROM estimates WHERE shown_us < (SELECT shown_us FROM estimates ORDER BY shown_us DESC LIMIT 1 "

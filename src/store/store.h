@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/notification_rows.h"
 
 namespace sl::store {
 
@@ -142,6 +143,8 @@ struct Batch {
   std::vector<ProfileRow> profiles;  // one per family, the last one wins
   std::vector<Removal> removals;
   std::vector<EstimateRow> estimates;  // inserted or replaced, by job, target and time of showing
+  std::vector<ChannelRow> channels;      // likewise, by owner and name
+  std::vector<DeliveryRow> deliveries;   // likewise, by id
 };
 
 struct Loaded {
@@ -208,6 +211,12 @@ class Reader {
   virtual Result<std::optional<RemovedJob>> removed(std::int64_t job) = 0;       // nothing if it has not been removed
 
   virtual Result<std::vector<EstimateRow>> estimates() { return std::vector<EstimateRow>(); }  // oldest first
+
+  // ---- notifications ----
+  virtual Result<std::vector<ChannelRow>> channels() { return std::vector<ChannelRow>(); }
+  virtual Result<std::vector<DeliveryRow>> open_deliveries() { return std::vector<DeliveryRow>(); }  // oldest first
+  virtual Result<std::vector<DeliveryRow>> deliveries(const DeliveryQuery&) { return std::vector<DeliveryRow>(); }
+  virtual Result<std::string> setting(const std::string&) { return std::string(); }  // empty: there is none
 
   // ---- for retention rules ----
   // When these jobs ended; those that the database does not have are missing, unfinished ones have no time.

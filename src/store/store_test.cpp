@@ -394,5 +394,69 @@ TEST_F(StoreTest, the_writer_commits_in_order_and_finishes_what_is_queued) {
   EXPECT_EQ(store->load(0, 10)->unfinished_jobs.size(), 100u);
 }
 
+DeliveryRow delivery(const std::string& id, std::int64_t next_us = 0) {
+  constexpr std::int64_t big = 5'000'000'000;
+  DeliveryRow row{.id = id, .made_us = big, .next_us = next_us, .tried_us = big + 2, .tries = 3, .status = 500};
+  row.job_id = 7, row.owner = "root", row.channel = "lab", row.receiver = "#r", row.user = "mei";
+  row.event = "failed", row.state = "waiting", row.why = "it's 500", row.body = "{}";
+  return row;
+}
+
+TEST_F(StoreTest, channels_and_deliveries_are_kept) {
+  auto store = open();
+  Batch batch;
+  batch.channels = {{"mei", "team", "{\"kind\":\"slack\"}"}, {"mei", "old", "{}"}};
+  batch.deliveries = {delivery("a", 6'000'000'000), delivery("b")};
+  batch.settings = {{"notified_event", "12"}};
+  ASSERT_TRUE(store->commit(batch).ok());
+  Batch later;
+  later.channels = {{"mei", "old", ""}};
+  later.deliveries = {delivery("a", 7'000'000'000)};
+  later.deliveries[0].tries = 4;
+  ASSERT_TRUE(store->commit(later).ok());
+  auto reader = read();
+  EXPECT_EQ(*reader->channels(), (std::vector<ChannelRow>{{"mei", "team", "{\"kind\":\"slack\"}"}}));
+  EXPECT_EQ(*reader->setting("notified_event"), "12");
+  EXPECT_EQ(*reader->setting("nothing"), "");
+  DeliveryRow expected = later.deliveries[0];
+  expected.number = 1;
+  EXPECT_EQ(*reader->open_deliveries(), std::vector<DeliveryRow>{expected});
+}
+
+TEST_F(StoreTest, deliveries_are_shown_to_those_whom_they_concern) {
+  auto store = open();
+  Batch batch;
+  batch.deliveries = {delivery("a"), delivery("b"), delivery("c")};
+  batch.deliveries[1].owner = "bella", batch.deliveries[1].user = "bella", batch.deliveries[1].channel = "own";
+  ASSERT_TRUE(store->commit(batch).ok());
+  auto reader = read();
+  const auto ids = [&](const DeliveryQuery& query) {
+    std::string text;
+    const auto rows = reader->deliveries(query);
+    for (const DeliveryRow& row : *rows) text += row.id;
+    return text;
+  };
+  EXPECT_EQ(ids({}), "cba");
+  EXPECT_EQ(ids({.reader = "mei"}), "ca");
+  EXPECT_EQ(ids({.reader = "root"}), "ca");
+  EXPECT_EQ(ids({.reader = "bella"}), "b");
+  EXPECT_EQ(ids({.reader = "ada' OR 1=1 --"}), "");
+  EXPECT_EQ(ids({.channel = "lab", .before = 3}), "a");
+  EXPECT_EQ(ids({.limit = 2}), "cb");
+}
+
+TEST_F(StoreTest, of_the_deliveries_that_are_over_the_latest_are_kept) {
+  auto store = open();
+  Batch batch;
+  batch.deliveries = {delivery("open", 1), delivery("first"), delivery("second")};
+  for (std::int64_t i = 0; i < deliveries_max - 1; ++i) batch.deliveries.push_back(delivery("x" + std::to_string(i)));
+  ASSERT_TRUE(store->commit(batch).ok());
+  auto reader = read();
+  const auto rows = reader->deliveries({.limit = 20'000});
+  EXPECT_EQ(rows->size(), static_cast<std::size_t>(deliveries_max) + 1);
+  EXPECT_EQ(rows->back().id, "open");
+  EXPECT_EQ((*rows)[rows->size() - 2].id, "second");
+}
+
 }  // namespace
 }  // namespace sl::store

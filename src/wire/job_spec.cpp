@@ -129,6 +129,7 @@ void read_job(Keys& keys, JobSpec& into) {
       .take("image", into.image)
       .take("mounts", into.mounts)
       .take("secrets", into.secrets)
+      .take("notify", into.notify)
       .take("framework", into.framework)
       .take("launch", into.launch)
       .take("servers", into.servers)

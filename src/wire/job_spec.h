@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/notify.h"
 #include "wire/roles.h"
 #include "wire/training.h"
 
@@ -107,6 +108,7 @@ struct JobSpec {
   // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
   std::vector<std::string> mounts;
   std::vector<std::string> secrets;      // stored by its user: "wandb", "WANDB_API_KEY=wandb" (wire/secrets.h)
+  std::vector<NotifySpec> notify;
   std::optional<SnapshotSpec> snapshot;  // absent: it runs in workdir as that is when it starts
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
@@ -114,6 +116,8 @@ BOOST_DESCRIBE_STRUCT(JobSpec, (),
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
                        not_before, array, matrix, max_running, roles, mounts, secrets, snapshot))
+                       migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
+                       array, matrix, max_running, roles, mounts, secrets, notify, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

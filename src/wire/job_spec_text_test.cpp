@@ -59,7 +59,7 @@ TEST(JobSpecText, defaults_stay_as_they_are) {
       R"("grace_s":120},"retry":{"max":0,"on":["server_lost"]},"preemptible":true,"migratable":true,"freeze":false,)"
       R"("resize":"restart","on_partition":"continue","output_limit_bytes":null,"training":{},)"
       R"("after":[],"after_any":[],"not_before":null,"array":null,"matrix":{},"max_running":0,"snapshot":null,)"
-      R"("mounts":[],"secrets":[]})");
+      R"("mounts":[],"secrets":[],"notify":[]})");
 }
 
 TEST(JobSpecText, is_shown_with_its_defaults) {

@@ -13,7 +13,6 @@ struct NotYet {
 };
 constexpr NotYet not_yet[] = {
     {"/setup", "put the set-up into the command"},
-    {"/notify", "use schedulearn wait ID"},
     {"/on_log", "leave on_log out"},
     {"/metrics", "report through $SCHEDULEARN_METRICS_FILE"},
     {"/progress", "report through $SCHEDULEARN_METRICS_FILE"},

@@ -316,6 +316,7 @@ Status validate(const JobSpec& spec) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;
+  if (Status status = validate_notify(spec.notify); !status.ok()) return status;
   if (Status status = validate_roles(spec); !status.ok()) return status;
   return validate_resources(spec.resources);
 }

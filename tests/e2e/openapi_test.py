@@ -106,6 +106,10 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs/{id}/files"): [(done, None)],
             ("PUT", "/api/v1/secrets/{name}"): [("walk", b"another value")],
             ("DELETE", "/api/v1/secrets/{name}"): [("walk", None)],
+            ("PUT", "/api/v1/notifications/channels/{name}"): [("walk", {"kind": "slack", "secret": "walk", "on": ["failed"]})],
+            ("POST", "/api/v1/notifications/channels/{name}/test"): [("walk", None), ("walk", {"to": "#room"})],
+            ("GET", "/api/v1/notifications/deliveries"): [("", None), ("?channel=walk&limit=1", None)],
+            ("DELETE", "/api/v1/notifications/channels/{name}"): [("walk", None)],
             ("GET", "/api/v1/snapshots/{id}"): [],  # need the code of a job: snapshot_test.py
             ("PUT", "/api/v1/snapshots/{id}"): [],
             ("GET", "/api/v1/jobs/{id}/explain"): [(done, None), (running, None), (waiting, None)],

@@ -1,0 +1,52 @@
+// The deliveries that are open: which are due, and what becomes of each after a try. No thread, clock or socket.
+//
+// A delivery that fails is tried again after 5 s, then after twice as long each time, at most an hour; after 24 hours it
+// has failed. Of each channel one is under way at a time, so that a receiver that hangs delays only its own. Tests of a
+// channel go at once and are not repeated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "courier/courier.h"
+#include "store/notification_rows.h"
+
+namespace sl::notify {
+
+inline constexpr std::size_t open_per_channel_max = 1'000;
+inline constexpr std::size_t under_way_max = 32;
+inline constexpr std::string_view test_event = "test";
+
+class DeliveryQueue {
+ public:
+  // `row` is open and in the database.
+  void add(store::DeliveryRow row);
+  // Those that are due, the earliest first; they are under way from now on.
+  std::vector<store::DeliveryRow> take_due(Instant now);
+  // One that was under way has come back. Its row, as it is to be written.
+  store::DeliveryRow settle(const std::string& id, const courier::Outcome& outcome, Instant now);
+  // When take_due() will have one; never, if only the end of others under way can change that.
+  Instant next_due() const;
+  std::size_t open_for(const std::string& owner, const std::string& channel) const;
+
+ private:
+  using ChannelName = std::pair<std::string, std::string>;
+  struct Open {
+    store::DeliveryRow row;
+    bool is_under_way = false;
+  };
+  bool may_go(const store::DeliveryRow& row) const;
+
+  std::map<std::string, Open> open_;                        // by id
+  std::set<std::pair<std::int64_t, std::string>> waiting_;  // due time and id of those that are not under way
+  std::map<ChannelName, std::size_t> per_channel_;          // open ones
+  std::set<ChannelName> busy_;                              // channels with one under way, tests aside
+  std::size_t under_way_ = 0;
+};
+
+}  // namespace sl::notify
