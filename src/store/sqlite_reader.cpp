@@ -83,6 +83,9 @@ class SqliteReader : public Reader {
   Result<std::vector<EstimateRow>> estimates() override {
     return guarded<std::vector<EstimateRow>>([&] { return select_estimates(sql_); });
   }
+  Result<std::vector<RegretRow>> regrets() override {
+    return guarded<std::vector<RegretRow>>([&] { return select_regrets(sql_); });
+  }
 
   Result<std::optional<RemovedJob>> removed(std::int64_t job) override {
     return guarded<std::optional<RemovedJob>>([&]() -> std::optional<RemovedJob> {
