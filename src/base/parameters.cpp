@@ -66,6 +66,22 @@ Result<std::string> check_ascending(const ParameterInfo& info, const std::string
   return value;
 }
 
+Result<std::string> check_choice(const ParameterInfo& info, const std::string& value) {
+  if (std::find(info.choices.begin(), info.choices.end(), value) != info.choices.end()) return value;
+  return invalid("bad-parameter", "parameter " + info.name + " cannot be " + value)
+      .note("choose one of " + list_of(info.choices));
+}
+
+Result<std::string> check_names(const ParameterInfo& info, const std::string& value) {
+  const std::vector<std::string> parts = split(value, ',');
+  for (const std::string& part : parts) {
+    if (const Result<std::string> known = check_choice(info, part); !known.ok()) return known.error();
+    if (std::count(parts.begin(), parts.end(), part) > 1)
+      return invalid("bad-parameter", "parameter " + info.name + " names " + part + " twice");
+  }
+  return value;
+}
+
 Result<std::string> check_value(const ParameterInfo& info, const std::string& value) {
   switch (info.type) {
     case ParameterType::number:
@@ -77,9 +93,9 @@ Result<std::string> check_value(const ParameterInfo& info, const std::string& va
       if (value == "true" || value == "false") return value;
       return invalid("bad-parameter", "parameter " + info.name + " is true or false, not " + value);
     case ParameterType::choice:
-      if (std::find(info.choices.begin(), info.choices.end(), value) != info.choices.end()) return value;
-      return invalid("bad-parameter", "parameter " + info.name + " cannot be " + value)
-          .note("choose one of " + list_of(info.choices));
+      return check_choice(info, value);
+    case ParameterType::names:
+      return check_names(info, value);
   }
   return value;
 }
@@ -108,12 +124,15 @@ const char* to_string(ParameterType type) {
       return "choice";
     case ParameterType::ascending:
       return "ascending numbers";
+    case ParameterType::names:
+      return "names";
   }
   return "";
 }
 
 std::vector<std::string> split_values(const ParameterInfo* info, std::string_view text) {
-  return split(text, info && info->type == ParameterType::ascending ? '/' : ',');
+  const bool is_list = info && (info->type == ParameterType::ascending || info->type == ParameterType::names);
+  return split(text, is_list ? '/' : ',');
 }
 
 const ParameterInfo* find_parameter(const std::vector<ParameterInfo>& infos, std::string_view name) {
@@ -143,6 +162,8 @@ const std::string& Parameters::text(std::string_view name) const {
 }
 
 double Parameters::number(std::string_view name) const { return number_of(text(name)); }
+
+std::vector<std::string> Parameters::names(std::string_view name) const { return split(text(name), ','); }
 
 std::vector<double> Parameters::numbers(std::string_view name) const {
   std::vector<double> list;

@@ -11,8 +11,9 @@
 
 namespace sl {
 
-// `ascending` is a list of numbers, each larger than the one before: "3250,7200".
-enum class ParameterType : std::uint8_t { number, integer, boolean, choice, ascending };
+// `ascending` is a list of numbers, each larger than the one before: "3250,7200"; `names` one of choices, each at most
+// once: "fifo,srtf".
+enum class ParameterType : std::uint8_t { number, integer, boolean, choice, ascending, names };
 const char* to_string(ParameterType type);
 
 struct ParameterInfo {
@@ -46,6 +47,7 @@ class Parameters {
   double number(std::string_view name) const;
   int integer(std::string_view name) const { return static_cast<int>(number(name)); }
   std::vector<double> numbers(std::string_view name) const;
+  std::vector<std::string> names(std::string_view name) const;
   bool boolean(std::string_view name) const { return text(name) == "true"; }
   const std::string& text(std::string_view name) const;
   const GivenParameters& all() const { return values_; }

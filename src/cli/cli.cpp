@@ -97,6 +97,7 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
+  bool shadow_off_ = false;
   std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   DrainOptions drain_;
@@ -330,7 +331,8 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "a server that is down and has no jobs")
       ->required();
 
-  CLI::App* policy = app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, check, history, undo.");
+  CLI::App* policy =
+      app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, shadow, check, history, undo.");
   policy->require_subcommand(1);
   policy->fallthrough();
   command(*policy, "ls", "List the policies.", "  schedulearn policy ls\n",
@@ -355,6 +357,16 @@ void CommandLine::add_cluster_commands() {
           [this] { return try_policies(context(), selectors_); })
       ->add_option("name", selectors_, "up to four policies, or files with policies of your own")
       ->required();
+  CLI::App* shadow = command(
+      *policy, "shadow", "Have a policy follow the live events without deciding; what it would have changed.",
+      "  schedulearn policy shadow srsf\n  schedulearn policy shadow\n  schedulearn policy shadow --off\n", [this] {
+        if (shadow_off_) return end_shadow(context());
+        return name_.empty() ? show_shadow(context()) : follow_policy(context(), name_, parameters_);
+      });
+  CLI::Option* followed =
+      shadow->add_option("name", name_, "see: schedulearn policy ls; default: show the one that follows");
+  shadow->add_option("--param", parameters_, "name=value");
+  shadow->add_flag("--off", shadow_off_, "none follows any more")->excludes(followed);
   command(*policy, "history", "Past policies: since when, and who chose them.", "  schedulearn policy history\n",
           [this] { return policy_history(context()); });
   command(*policy, "undo", "Go back to the previous policy and its parameters, within 10 minutes.",

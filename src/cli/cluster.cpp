@@ -85,6 +85,14 @@ std::string kind_text(const json::value& server) {
   return (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
 }
 
+// "auto (srsf acts), fifo_easy follows"
+std::string policy_text(const json::value& cluster) {
+  std::string text = text_at(cluster, "policy");
+  if (value_at(cluster, "acting").is_string()) text += " (" + text_at(cluster, "acting") + " acts)";
+  if (value_at(cluster, "shadow").is_string()) text += ", " + text_at(cluster, "shadow") + " follows";
+  return text;
+}
+
 }  // namespace
 
 int cluster_status(const Context& context) {
@@ -96,7 +104,7 @@ int cluster_status(const Context& context) {
   }
   const json::value &gpus = value_at(*cluster, "gpus"), &jobs = value_at(*cluster, "jobs");
   std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(),
-              (context.socket.empty() ? context.url : context.socket).c_str(), text_at(*cluster, "policy").c_str());
+              (context.socket.empty() ? context.url : context.socket).c_str(), policy_text(*cluster).c_str());
   std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
               number_at(gpus, "free"));
   std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",

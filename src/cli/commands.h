@@ -101,6 +101,12 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 // Continues up to four policies from the present, to compare.
 int try_policies(const Context& context, const std::vector<std::string>& names);
+// The policy that follows without deciding.
+int show_shadow(const Context& context);
+int follow_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
+int end_shadow(const Context& context);
+// As REST reads it. Errors: "bad-flag" for what is not name=value; those of reading a file with a policy.
+Result<boost::json::object> policy_body(const std::string& name, const std::vector<std::string>& parameters);
 int policy_history(const Context& context);
 int undo_policy(const Context& context);
 

@@ -82,19 +82,22 @@ void print_result(const PlotOptions& options, const Figure& figure, const Destin
 
 }  // namespace
 
-Status run_plot(const PlotOptions& options, std::ostream& out) {
+Status draw(const Figure& figure, const PlotOptions& options, std::ostream& out) {
   if (!(options.width_mm >= plot::width_mm_min && options.width_mm <= plot::width_mm_max))
     return invalid("bad-flag", fmt::format("--width is {} to {} mm", plot::width_mm_min, plot::width_mm_max));
   const Result<plot::Theme> theme = plot::parse_theme(options.theme);
   if (!theme.ok()) return theme.error();
   const Rendering rendering{options.width_mm, *theme};
-  const Result<Figure> figure = plot::make_figure(options);
-  if (!figure.ok()) return figure.error();
-  const Result<Destination> to = destination_of(options, *figure);
+  const Result<Destination> to = destination_of(options, figure);
   if (!to.ok()) return to.error();
-  if (Status written = write_chart(*figure, rendering, *to); !written.ok()) return written;
-  to->is_standard_output ? void(out << plot::render(*figure, rendering)) : print_result(options, *figure, *to, out);
+  if (Status written = write_chart(figure, rendering, *to); !written.ok()) return written;
+  to->is_standard_output ? void(out << plot::render(figure, rendering)) : print_result(options, figure, *to, out);
   return {};
+}
+
+Status run_plot(const PlotOptions& options, std::ostream& out) {
+  const Result<Figure> figure = plot::make_figure(options);
+  return figure.ok() ? draw(*figure, options, out) : Status(figure.error());
 }
 
 }  // namespace sl::cli

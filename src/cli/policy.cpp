@@ -103,13 +103,26 @@ int list_policies(const Context& context) {
   Table table({"", "POLICY", "TITLE", "SUMMARY"});
   table.may_shrink(std::nullopt, {2});
   const char* mark = context.unicode ? "●" : "*";
+  const char* acting_mark = context.unicode ? "▸" : ">";
+  const char* shadow_mark = context.unicode ? "○" : "o";
   if (value_at(*current, "source").is_string())
     table.add({mark, text_at(*current, "name"), "", "Your own policy, the current one: schedulearn policy show"});
   for (const json::value& policy : value_at(*list, "items").as_array()) {
     const bool is_current = text_at(policy, "name") == text_at(*current, "name");
-    table.add({is_current ? mark : " ", text_at(policy, "name"), text_at(policy, "title"), text_at(policy, "summary")});
+    const bool follows = text_at(policy, "name") == text_at(*current, "shadow");
+    const bool acts = text_at(policy, "name") == text_at(*current, "acting");
+    table.add({is_current ? mark
+               : follows  ? shadow_mark
+               : acts     ? acting_mark
+                          : " ",
+               text_at(policy, "name"), text_at(policy, "title"), text_at(policy, "summary")});
   }
   std::fputs(table.text(context).c_str(), stdout);
+  if (!context.plain && value_at(*current, "acting").is_string())
+    std::printf("%s decides for %s:  schedulearn policy history\n", text_at(*current, "acting").c_str(),
+                text_at(*current, "name").c_str());
+  if (!context.plain && value_at(*current, "shadow").is_string())
+    std::printf("%s follows without deciding:  schedulearn policy shadow\n", text_at(*current, "shadow").c_str());
   if (!context.plain)
     std::printf(
         "Needs, strengths, parameters:  schedulearn policy show NAME\n"
@@ -138,29 +151,36 @@ int show_policy(const Context& context, const std::string& name) {
   if (failure.is_object())
     std::printf("  Failed     %s at %s and was replaced\n             %s\n", text_at(failure, "name").c_str(),
                 clock_text(text_at(failure, "at")).c_str(), text_at(failure, "text").c_str());
+  if (in_force && value_at(*current, "acting").is_string())
+    std::printf("  Acting     %s\n", text_at(*current, "acting").c_str());
   if (in_force) std::printf("  Since      %s\n", by_whom(*current).c_str());
   show_notes(*policy);
   show_parameters(context, *policy, in_force ? value_at(*current, "parameters") : json::value());
   return 0;
 }
 
-int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters) {
+Result<json::object> policy_body(const std::string& name, const std::vector<std::string>& parameters) {
   json::object given;
   for (const std::string& parameter : parameters) {
     const std::size_t equals = parameter.find('=');
     if (equals == std::string::npos)
-      return fail(
-          invalid("bad-flag", "--param takes name=value, not " + parameter).hint("schedulearn policy show " + name));
+      return invalid("bad-flag", "--param takes name=value, not " + parameter).hint("schedulearn policy show " + name);
     given[parameter.substr(0, equals)] = parameter.substr(equals + 1);
   }
   json::object body = {{"name", name}, {"parameters", std::move(given)}};
   if (python_policy::is_file_name(name)) {
     const auto script = python_policy::read_script(name);
-    if (!script.ok()) return fail(script.error());
+    if (!script.ok()) return script.error();
     body["name"] = script->file;
     body["source"] = script->source;
   }
-  const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(body));
+  return body;
+}
+
+int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters) {
+  const auto body = policy_body(name, parameters);
+  if (!body.ok()) return fail(body.error());
+  const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(*body));
   if (!policy.ok()) return fail(policy.error());
   print_change(context, *policy, "go back");
   return 0;

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/plot.h"
 #include "cli/usage.h"
+#include "plot/series.h"
 #include "python_policy/loader.h"
 #include "wire/error.h"
 #include "wire/job_spec.h"
@@ -148,14 +150,39 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
     c->add_option("--to", plot_.to, "time since the first submission: 3h");
     list("--servers", plot_.servers, "only these: gpu0,gpu1 or gpu*");
   }
-  c->add_option("-o,--out", plot_.out, "NAME.svg, NAME.png or - (default: the chart's name, here)");
-  c->add_option("--csv", plot_.csv, "file for the numbers (default: next to the picture)");
-  c->add_option("--width", plot_.width_mm, "millimetres");
-  c->add_option("--theme", plot_.theme, "auto (follows the reader's system), light or dark");
+  add_picture_options(*c);
+}
+
+void Research::add_picture_options(CLI::App& c) {
+  c.add_option("-o,--out", plot_.out, "NAME.svg, NAME.png or - (default: the chart's name, here)");
+  c.add_option("--csv", plot_.csv, "file for the numbers (default: next to the picture)");
+  c.add_option("--width", plot_.width_mm, "millimetres");
+  c.add_option("--theme", plot_.theme, "auto (follows the reader's system), light or dark");
+}
+
+// Of the live cluster.
+void Research::add_regret(CLI::App& parent) {
+  CLI::App* c =
+      command_(parent, "regret", "What the policy that follows the live events would have changed, over time.",
+               "  schedulearn plot regret\n  schedulearn plot regret --out regret.png\n", [this] {
+                 const Context context = context_();
+                 plot_.chart = "regret";
+                 plot_.json = context.as_json;
+                 const auto series = context.get("/api/v1/policy/shadow/series");
+                 if (!series.ok()) return fail(series.error());
+                 auto figure = plot::regret_figure(*series);
+                 if (!figure.ok()) return fail(figure.error());
+                 figure->command = typed_;
+                 figure->version = "schedulearn " SCHEDULEARN_VERSION;
+                 const Status done = draw(*figure, plot_, std::cout);
+                 return done.ok() ? 0 : fail(done.error());
+               });
+  add_picture_options(*c);
 }
 
 void Research::add_plots(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("plot", "Draw results of simulations: cdf, gantt, util, lines, bars.");
+  CLI::App* group = app.add_subcommand(
+      "plot", "Draw results of simulations (cdf, gantt, util, lines, bars), and what a shadow found (regret).");
   group->require_subcommand(1);
   group->fallthrough();
   add_plot(*group, "cdf", "The share of jobs that took at most x.",
@@ -168,6 +195,7 @@ void Research::add_plots(CLI::App& app) {
            "  schedulearn plot util --run results\n  schedulearn plot util --run results --policy fifo --by server\n");
   add_plot(*group, "lines", "Numbers of results over jobs, seed or a parameter.",
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
+  add_regret(*group);
   add_plot(*group, "bars", "Numbers of results, one bar per policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
 }

@@ -32,6 +32,8 @@ class Research : CommandGroup {
                       const std::string& examples);
   void add_plots(CLI::App& app);
   void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
+  void add_picture_options(CLI::App& command);
+  void add_regret(CLI::App& group);
   void add_trace_commands(CLI::App& app);
   void add_estimates(CLI::App& app);
   void add_reproduce(CLI::App& app);

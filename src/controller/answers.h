@@ -323,7 +323,8 @@ struct Cluster {
   Text version, cluster_id;
   Time started_at, now;
   Text policy;
-  std::map<Text, Number> jobs;  // by state
+  std::optional<Text> acting, shadow;  // as in Policy
+  std::map<Text, Number> jobs;         // by state
   GpuCounts gpus;
   Decisions decisions;
   int servers_up = 0;
@@ -333,8 +334,8 @@ struct Cluster {
   std::vector<Server> servers;
 };
 BOOST_DESCRIBE_STRUCT(Cluster, (),
-                      (version, cluster_id, started_at, now, policy, jobs, gpus, decisions, servers_up, since_start,
-                       url, history, servers))
+                      (version, cluster_id, started_at, now, policy, acting, shadow, jobs, gpus, decisions, servers_up,
+                       since_start, url, history, servers))
 
 struct DrainedJob {
   Number id = 0;
@@ -366,13 +367,16 @@ struct Policy {
   Object parameters;
   Time since;
   Text by;
+  std::optional<Text> acting;  // under the policy auto: the one that decides
+  std::optional<Text> shadow;  // that follows without deciding
   std::optional<Text> previous;
   std::optional<Time> undo_until;
   std::optional<Text> source;
   std::optional<PolicyFailed> failure;
   std::vector<Text> notes;
 };
-BOOST_DESCRIBE_STRUCT(Policy, (), (name, parameters, since, by, previous, undo_until, source, failure, notes))
+BOOST_DESCRIBE_STRUCT(Policy, (),
+                      (name, parameters, since, by, acting, shadow, previous, undo_until, source, failure, notes))
 
 struct ChosenPolicy : Policy {
   bool changed = true;

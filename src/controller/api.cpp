@@ -8,6 +8,7 @@
 #include "controller/explain.h"
 #include "controller/policy_views.h"
 #include "controller/requests.h"
+#include "controller/shadow_views.h"
 #include "controller/views.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
@@ -358,7 +359,7 @@ void Api::describe_policy(Call call) {
 }
 
 void Api::get_policy(Call call) {
-  call.send(200, wire::to_value(policy_view(logic_)), etag_of(logic_.policies().in_force()));
+  call.send(200, wire::to_value(policy_view(logic_, shadow_name(shadow_))), etag_of(logic_.policies().in_force()));
 }
 
 void Api::put_policy(Call call) {
@@ -367,10 +368,7 @@ void Api::put_policy(Call call) {
   if (!body.ok()) return call.fail(body.error());
   const std::string etag = etag_of(logic_.policies().in_force());
   if (const Status same = call.check_match(etag); !same.ok()) return call.fail(same.error());
-  PolicyChange change{body->name};
-  if (body->parameters) {
-    for (const auto& [name, value] : *body->parameters) change.parameters.emplace_back(name, parameter_text(value));
-  }
+  PolicyChange change = change_of(*body);
   if (body->source) {
     if (body->source->empty())
       return call.fail(invalid("policy-empty", "the source of the policy is empty").at("/source"));
@@ -380,7 +378,7 @@ void Api::put_policy(Call call) {
   const bool changed = !logic_.policies().is_in_force(change);
   logic_.set_policy(std::move(change), call.user(), call.now, [this, call, changed](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    call.send(200, answers::ChosenPolicy{policy_view(logic_), changed});
+    call.send(200, answers::ChosenPolicy{policy_view(logic_, shadow_name(shadow_)), changed});
   });
 }
 
@@ -395,7 +393,7 @@ void Api::policy_history(Call call) {
 void Api::undo_policy(Call call) {
   logic_.undo_policy(call.user(), call.now, [this, call](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
-    call.send(200, answers::ChosenPolicy{policy_view(logic_)});
+    call.send(200, answers::ChosenPolicy{policy_view(logic_, shadow_name(shadow_))});
   });
 }
 

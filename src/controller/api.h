@@ -32,6 +32,7 @@
 #include "controller/retention.h"
 #include "controller/route_info.h"
 #include "controller/secret_store.h"
+#include "controller/shadow.h"
 #include "controller/snapshots.h"
 #include "controller/suggestions.h"
 #include "net/http_server.h"
@@ -49,12 +50,13 @@ class Api {
  public:
   using Post = std::function<void(std::function<void()>)>;
   // `post` runs work on the core's thread later; any thread may call it.
-  Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, BrowserSessions& sessions,
-      Snapshots& snapshots, SecretStore* secrets, std::function<Instant()> clock, Post post)
+  Api(Logic& logic, History& history, const Retention& retention, Forecasts& forecasts, Shadow& shadow,
+      BrowserSessions& sessions, Snapshots& snapshots, SecretStore* secrets, std::function<Instant()> clock, Post post)
       : logic_(logic),
         history_(history),
         retention_(retention),
         forecasts_(forecasts),
+        shadow_(shadow),
         sessions_(sessions),
         snapshots_(snapshots),
         secrets_(secrets),
@@ -176,6 +178,10 @@ class Api {
   void remove_profile(Call call);
   void list_estimates(Call call);
   void try_policies(Call call);
+  void get_shadow(Call call);
+  void put_shadow(Call call);
+  void end_shadow(Call call);
+  void get_shadow_series(Call call);
   void who_am_i(Call call);
   void begin_session(Call call);
   void end_session(Call call);
@@ -251,6 +257,7 @@ class Api {
   History& history_;
   const Retention& retention_;
   Forecasts& forecasts_;
+  Shadow& shadow_;
   BrowserSessions& sessions_;
   Snapshots& snapshots_;
   SecretStore* secrets_;  // null: of a past that is only read

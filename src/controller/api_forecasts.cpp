@@ -7,6 +7,7 @@
 #include "controller/estimate_views.h"
 #include "controller/policy_views.h"
 #include "controller/requests.h"
+#include "controller/shadow_views.h"
 #include "controller/tried_policies.h"
 #include "wire/json.h"
 
@@ -26,10 +27,7 @@ Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
         .at("/policies");
   std::vector<PolicyChange> changes;
   for (const PolicyBody& tried : body->policies) {
-    PolicyChange& change = changes.emplace_back(PolicyChange{.name = tried.name});
-    if (tried.parameters) {
-      for (const auto& [name, value] : *tried.parameters) change.parameters.emplace_back(name, parameter_text(value));
-    }
+    PolicyChange& change = changes.emplace_back(change_of(tried));
     if (tried.source) {
       if (tried.source->empty()) return invalid("policy-empty", "the source of the policy is empty").at("/policies");
       change.source = *tried.source;
@@ -59,6 +57,32 @@ void Api::try_policies(Call call) {
   try_on_present(forecasts_, std::move(*changes), call.now, [call](const Result<TriedPolicies>& tried) {
     tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
   });
+}
+
+// ---- a policy that follows ----
+
+void Api::get_shadow(Call call) { call.send(200, shadow_view(shadow_)); }
+
+void Api::put_shadow(Call call) {
+  if (const Status json = expect_json(call, "a policy"); !json.ok()) return call.fail(json.error());
+  const auto body = wire::read_json<PolicyBody>(call.request.body);
+  if (!body.ok()) return call.fail(body.error());
+  PolicyChange policy = change_of(*body);
+  policy.source = body->source.value_or("");
+  shadow_.follow(std::move(policy), call.user(), call.now,
+                 [this, call](const Status& status) { status.ok() ? get_shadow(call) : call.fail(status.error()); });
+}
+
+void Api::end_shadow(Call call) {
+  if (!shadow_.followed()) return get_shadow(call);
+  shadow_.follow(std::nullopt, call.user(), call.now,
+                 [this, call](const Status& status) { status.ok() ? get_shadow(call) : call.fail(status.error()); });
+}
+
+void Api::get_shadow_series(Call call) {
+  const auto points = call.number("limit", 300, 1, 1'000);
+  if (!points.ok()) return call.fail(points.error());
+  call.send(200, shadow_series(shadow_, static_cast<std::size_t>(*points)));
 }
 
 }  // namespace sl::controller

@@ -318,6 +318,7 @@ void Api::get_cluster(Call call) {
   Items servers = each_server(call.now);
   answers::Cluster cluster = cluster_view(logic_, call.now);
   cluster.url = url_;
+  if (shadow_.followed()) cluster.shadow = shadow_.followed()->policy.name;
   cluster.history = {retention_.bytes_used(), retention_.rule()};
   json::value view = wire::to_value(cluster);
   view.get_object().erase("servers");  // each is added when it is its turn

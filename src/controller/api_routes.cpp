@@ -7,6 +7,7 @@
 #include "controller/answers.h"
 #include "controller/api.h"
 #include "controller/requests.h"
+#include "controller/shadow_answers.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json_text.h"
@@ -249,6 +250,20 @@ void Api::add_routes() {
                            .summary = "continue other policies from the present, to compare",
                            .body = request<TryBody>("PoliciesToTry"),
                            .answer = answer<Tried>("TriedPolicies")});
+  add(&Api::get_shadow,
+      get("/api/v1/policy/shadow", "the policy that follows without deciding, and what it would change",
+          answer<ShadowPolicy>("ShadowPolicy")));
+  add(&Api::put_shadow, {.method = "PUT",
+                         .path = "/api/v1/policy/shadow",
+                         .summary = "have a policy follow the live events without deciding",
+                         .body = request<PolicyBody>("PolicyChoice"),
+                         .answer = answer<ShadowPolicy>("ShadowPolicy")});
+  add(&Api::end_shadow, {.method = "DELETE",
+                         .path = "/api/v1/policy/shadow",
+                         .summary = "have none follow any more",
+                         .answer = answer<ShadowPolicy>("ShadowPolicy")});
+  add(&Api::get_shadow_series, get("/api/v1/policy/shadow/series", "what it would have changed, over time",
+                                   answer<Series>("Series"), {"limit"}));
   add(&Api::undo_policy, {.method = "POST",
                           .path = "/api/v1/policy/undo",
                           .summary = "go back to the previous policy",

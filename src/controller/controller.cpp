@@ -11,6 +11,7 @@
 #include "controller/admission.h"
 #include "controller/api.h"
 #include "controller/attempt_secrets.h"
+#include "controller/auto_policy.h"
 #include "controller/checkpoint_relay.h"
 #include "controller/clock.h"
 #include "controller/forecasts.h"
@@ -19,6 +20,7 @@
 #include "controller/logic.h"
 #include "controller/recording.h"
 #include "controller/secret_store.h"
+#include "controller/shadow.h"
 #include "controller/snapshots.h"
 #include "net/http_server.h"
 #include "net/url.h"
@@ -55,6 +57,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
             *logic_, *history_, [this] { return clock_.now(); },
             [this](SessionId session, const wire::JobFilesAnswer& answer) { send(session, answer); }),
         checkpoints_(*logic_, [this](SessionId session, const auto& message) { send_unrecorded(session, message); }),
+        shadow_(*logic_, forecasts_, loaded.settings),
+        auto_policy_(*logic_, forecasts_),
         forecasts_(
             *logic_, settings_.continue_present, settings_.make_policy, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }),
@@ -63,7 +67,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
         log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
-            *logic_, *history_, retention_, forecasts_, browser_sessions_, snapshots_, secrets_.get(),
+            *logic_, *history_, retention_, forecasts_, shadow_, browser_sessions_, snapshots_, secrets_.get(),
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     api_.log_to(log_);
@@ -134,6 +138,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     std::deque<std::function<void()>> inputs;
     logic_->turn(clock_.now());
     forecasts_.start(*history_);
+    shadow_.start(*history_);
     while (inbox_.take(inputs, time_to_next_wake())) {
       for (auto& input : inputs) input();
       inputs.clear();
@@ -143,6 +148,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       retention_.on_turn();
       snapshots_.on_turn();
       forecasts_.on_turn(clock_.now());
+      shadow_.on_turn(clock_.now());
+      auto_policy_.on_turn(clock_.now());
       api_.on_turn();
       if (const Instant commit = logic_->recorder().committed_at(); commit != std::exchange(commit_seen_, commit))
         notifications_->on_commit();
@@ -179,6 +186,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void commit(store::Batch batch) override {
     if (recording_) recording_->committed(batch);
     batch.estimates = forecasts_.take_rows();
+    batch.regrets = shadow_.take_rows();
     writer_->submit(std::move(batch), [this](Status status) {
       inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_.now()); });
     });
@@ -302,7 +310,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   AttemptSecrets attempt_secrets_;
   Instant commit_seen_;  // the last one that notifications were told of
   std::unique_ptr<notify::Notifications> notifications_;
-  Forecasts forecasts_;
+  Shadow shadow_;
+  AutoPolicy auto_policy_;
+  Forecasts forecasts_;  // its thread ends before the two above, which it may still be working for
   Snapshots snapshots_;
   std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;

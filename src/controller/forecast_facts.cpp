@@ -41,6 +41,13 @@ bool says_how_long_it_takes(const ToldEnd& end) {
   return end.state == "succeeded" || (end.state == "failed" && end.failure_kind != "server_lost");
 }
 
+double ran_s(const ToldEnd& end, const wire::JobSpec& spec) {
+  if (end.run_us <= 0) return 0;
+  const double held = static_cast<double>(end.attained_gpu_us) / static_cast<double>(end.run_us);
+  const double pace = spec.gpus.max > 0 && held > 0 ? std::min(1.0, held / spec.gpus.max) : 1;
+  return static_cast<double>(end.run_us) * 1e-6 * pace;
+}
+
 double number_in(const json::object& object, const char* key) {
   const json::value* value = object.if_contains(key);
   return value && value->is_number() ? value->to_number<double>() : 0;
@@ -116,13 +123,16 @@ void KnownLengths::learn(const Told& told) {
     if (!says_how_long_it_takes(end) || end.run_us <= 0) continue;
     const auto spec = wire::read_json<wire::JobSpec>(end.spec_json, wire::Unknown::ignore);
     if (!spec.ok()) continue;
-    const double held = static_cast<double>(end.attained_gpu_us) / static_cast<double>(end.run_us);
-    const double pace = spec->gpus.max > 0 && held > 0 ? std::min(1.0, held / spec->gpus.max) : 1;
     lengths_.add({.kind = kind_of(*spec),
-                  .run_s = static_cast<double>(end.run_us) * 1e-6 * pace,
+                  .run_s = ran_s(end, *spec),
                   .estimate_s = spec->estimate_s,
                   .limit_s = spec->time_limit_s});
   }
+}
+
+double ran_s(const ToldEnd& end) {
+  const auto spec = wire::read_json<wire::JobSpec>(end.spec_json, wire::Unknown::ignore);
+  return spec.ok() ? ran_s(end, *spec) : 0;
 }
 
 std::vector<forecast::JobFacts> KnownLengths::facts_of(const Told& told) const {

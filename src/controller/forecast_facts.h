@@ -60,6 +60,9 @@ class Teller {
   Instant last_;
 };
 
+// How long it ran, as if on the GPUs that it asked for; 0: it never ran.
+double ran_s(const ToldEnd& end);
+
 // Used by the forecast's thread: what is known of lengths, by all that was told so far.
 class KnownLengths {
  public:

@@ -242,9 +242,11 @@ void Logic::remove_history(store::Removal removal, Instant now, Told done) {
   recorder_.when_durable(std::move(done));
 }
 
-void Logic::note(const std::vector<store::EventRow>& events, Instant now, Told done) {
-  if (tape_) tape_->input(now, "noted", {{"events", wire::to_value(events)}});
+void Logic::note(const std::vector<store::EventRow>& events, Instant now, Told done,
+                 const std::vector<store::SettingRow>& settings) {
+  if (tape_) tape_->input(now, "noted", {{"events", wire::to_value(events)}, {"settings", wire::to_value(settings)}});
   for (const store::EventRow& event : events) recorder_.write_event(event);
+  for (const store::SettingRow& setting : settings) recorder_.write(setting);
   recorder_.when_durable(std::move(done));
 }
 

@@ -101,8 +101,9 @@ class Logic {
   void remove_profile(const std::string& family, Instant now, Told done);
   // For the retention rule: these jobs and events are deleted for good, and an event says so.
   void remove_history(store::Removal removal, Instant now, Told done);
-  // Events that change nothing here; `done` is called when they are durable.
-  void note(const std::vector<store::EventRow>& events, Instant now, Told done);
+  // Events, and settings of others, that change nothing here; `done` is called when they are durable.
+  void note(const std::vector<store::EventRow>& events, Instant now, Told done,
+            const std::vector<store::SettingRow>& settings = {});
 
   // ---- what is shown ----
   const LogicSettings& settings() const { return settings_; }

@@ -65,12 +65,14 @@ class StoredPast : public Past {
         retention_({}, logic_, history_, [this] { return clock_.now(); }),
         forecasts_(
             logic_, {}, {}, [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
+        shadow_(logic_, forecasts_, loaded.settings),
         snapshots_({data_dir + "/snapshots"}, logic_, history_, [this] { return clock_.now(); }),
         sessions_("", [this] { return clock_.now(); }),
         api_(
-            logic_, history_, retention_, forecasts_, sessions_, snapshots_, nullptr, [this] { return clock_.now(); },
-            [this](auto work) { inbox_.put(std::move(work)); }) {
+            logic_, history_, retention_, forecasts_, shadow_, sessions_, snapshots_, nullptr,
+            [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }) {
     logic_.logs().read_from(std::move(read_output));
+    shadow_.start(history_);
   }
 
   net::Response answer(net::Request request, const OnData& on_data) override {
@@ -94,6 +96,7 @@ class StoredPast : public Past {
   History history_;
   Retention retention_;
   Forecasts forecasts_;  // never started: nothing happens any more
+  Shadow shadow_;
   Snapshots snapshots_;
   BrowserSessions sessions_;  // nobody signs in to what has ended
   Api api_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "controller/damaged_rows.h"
+#include "policies/adaptive/auto.h"
 #include "wire/json.h"
 
 namespace sl::controller {
@@ -42,13 +43,17 @@ std::string command_for(const store::PolicyRow& row) {
   return command;
 }
 
+// A change of the policy `auto` to another of its candidates.
+bool is_by_itself(const store::PolicyRow& row) { return row.by == auto_name; }
+
 store::EventRow change_event(const store::PolicyRow& from, const store::PolicyRow& to) {
   return {.at_us = to.since_us,
           .kind = "policy.changed",
-          .actor_type = to.by == "schedulearn" ? "system" : "user",
+          .actor_type = to.by == "schedulearn" || is_by_itself(to) ? "system" : "user",
           .actor_name = to.by,
           .from = from.name,
           .to = to.name,
+          .text = to.reason,
           .data_json = to.parameters_json};
 }
 
@@ -273,15 +278,23 @@ void PolicyLife::replace(const Error& failure, const PolicyChange& change, MadeP
 
 // ---- undo ----
 
+std::size_t PolicyLife::chosen() const {
+  std::size_t at = history_.size() - 1;
+  while (at > 0 && is_by_itself(history_[at])) --at;
+  return at;
+}
+
+PolicyChange PolicyLife::change_in_force() const { return change_back_to(in_force()); }
+
 Instant PolicyLife::undo_until() const {
-  return history_.size() < 2 ? Instant::never() : Instant{in_force().since_us} + undo_life;
+  return previous() ? Instant{history_[chosen()].since_us} + undo_life : Instant::never();
 }
 
 Result<PolicyChange> PolicyLife::undo(Instant now) const {
-  if (history_.size() < 2)
+  if (!previous())
     return conflict("nothing-to-undo", fmt::format("the policy has always been {}", in_force().name))
         .hint("schedulearn policy history");
-  const store::PolicyRow& back = history_[history_.size() - 2];
+  const store::PolicyRow& back = *previous();
   if (now > undo_until())
     return conflict("undo-too-late", fmt::format("{} has been in force for more than 10 min", in_force().name))
         .note(fmt::format("it was {} before", back.name))

@@ -53,6 +53,10 @@ class PolicyLife {
   bool replace_failed(Instant now);
 
   const store::PolicyRow& in_force() const { return history_.back(); }
+  PolicyChange change_in_force() const;  // with its parameters, as they were given
+  // What the policy in force replaced when it was chosen: changes that the policy `auto` made by itself do not count. Null:
+  // nothing.
+  const store::PolicyRow* previous() const { return chosen() > 0 ? &history_[chosen() - 1] : nullptr; }
   const PolicyInfo& info() const { return info_; }  // of the current policy
   // Since a user last chose a policy.
   const std::optional<PolicyFailure>& failure() const { return failure_; }
@@ -73,6 +77,7 @@ class PolicyLife {
   void change_to(MakeOrder order, MadePolicy made, Instant now);
   void replace(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now);
   void adopt(store::PolicyRow row, MadePolicy made, Instant now);
+  std::size_t chosen() const;  // position in history_ of the latest choice
   // These return whether another policy is current now.
   bool on_fault(const Error& fault, Instant now);
   bool give_up(const Error& failure, Instant now);

@@ -1,6 +1,7 @@
 #include "controller/policy_views.h"
 
 #include "controller/views.h"
+#include "policies/adaptive/auto.h"
 #include "policies/catalogue.h"
 
 namespace sl::controller {
@@ -24,15 +25,37 @@ std::string parameter_text(const json::value& value) {
   return list;
 }
 
+std::optional<std::string> acting_policy(const PolicyLife& policies) {
+  const store::PolicyRow& row = policies.in_force();
+  if (row.name != auto_name || !row.source.empty()) return std::nullopt;
+  const auto parameters = parse_parameters(policies.info(), policies.change_in_force().parameters);
+  return parameters.ok() ? std::optional(read_auto(*parameters).acting) : std::nullopt;
+}
+
 MissingFacts missing_facts(const Core& core) {
   MissingFacts missing;
   for (const JobIndex job : core.waiting()) missing.count(core.job(job).request);
   return missing;
 }
 
-answers::Policy policy_view(const Logic& logic) {
+PolicyChange change_of(const PolicyBody& body) {
+  PolicyChange change{.name = body.name};
+  if (!body.parameters) return change;
+  for (const auto& [name, value] : *body.parameters) change.parameters.emplace_back(name, parameter_text(value));
+  return change;
+}
+
+PolicyBody body_of(const PolicyChange& change) {
+  PolicyBody body{.name = change.name, .parameters = {}, .source = {}};
+  if (change.parameters.empty()) return body;
+  body.parameters.emplace();
+  for (const auto& [name, value] : change.parameters) body.parameters->emplace(name, value);
+  return body;
+}
+
+answers::Policy policy_view(const Logic& logic, const std::string& shadow) {
   const store::PolicyRow& policy = logic.policies().in_force();
-  const auto& history = logic.policies().history();
+  const store::PolicyRow* previous = logic.policies().previous();
   const Instant undo_until = logic.policies().undo_until();
   const PolicyInfo& info = logic.policies().info();
   answers::Policy view;
@@ -41,7 +64,9 @@ answers::Policy policy_view(const Logic& logic) {
   for (const auto& [name, value] : given_parameters(policy)) view.parameters.members[name] = value;
   view.since = {policy.since_us};
   view.by = policy.by;
-  if (history.size() > 1) view.previous = history[history.size() - 2].name;
+  if (previous) view.previous = previous->name;
+  view.acting = acting_policy(logic.policies());
+  if (!shadow.empty()) view.shadow = shadow;
   if (!undo_until.is_never()) view.undo_until = wire::Time{undo_until.us};
   if (!policy.source.empty()) view.source = policy.source;
   if (const auto& failure = logic.policies().failure()) view.failure = {failure->name, failure->text, {failure->at_us}};

@@ -151,7 +151,14 @@ class Player {
     } else if (kind == "noted") {
       auto events = wire::from_value<std::vector<store::EventRow>>(line.at("events"), wire::Unknown::ignore);
       if (!events.ok()) return fault("has events this program cannot read: " + events.error().message);
-      logic_->note(*events, at, [](const Status&) {});
+      std::vector<store::SettingRow> settings;
+      if (const json::value* given = line.if_contains("settings")) {
+        auto read = wire::from_value<std::vector<store::SettingRow>>(*given, wire::Unknown::ignore);
+        if (!read.ok()) return fault("has settings this program cannot read: " + read.error().message);
+        settings = std::move(*read);
+      }
+      logic_->note(
+          *events, at, [](const Status&) {}, settings);
     } else if (kind == "policy") {
       GivenParameters parameters;
       for (const auto& [name, value] : line.at("parameters").as_object())

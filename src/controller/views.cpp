@@ -8,6 +8,7 @@
 
 #include "controller/estimate_views.h"
 #include "controller/explain.h"
+#include "controller/policy_views.h"
 #include "wire/job_spec_text.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
@@ -322,6 +323,7 @@ answers::Cluster cluster_view(const Logic& logic, Instant now) {
   view.started_at = {logic.started().us};
   view.now = {now.us};
   view.policy = logic.policies().in_force().name;
+  view.acting = acting_policy(logic.policies());
   const auto milliseconds = [](Duration time) { return static_cast<double>(time.us) * 1e-3; };
   const TurnTimes& times = logic.turn_times();
   view.decisions = {times.count(), milliseconds(times.quantile(0.5)), milliseconds(times.quantile(0.99)),

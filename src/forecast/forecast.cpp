@@ -18,11 +18,13 @@ std::optional<Range> range_of(std::vector<Instant>& times) {
 
 bool waits(const Job& job) { return job.allocation.empty() && !(job.group && job.first_start.happened()); }
 
-// Seconds that a job still runs, if all lengths that are guesses are wrong by the factor `common`.
+// Seconds that a job still runs in a future, if all lengths that are guesses are wrong by the factor `common`.
 double draw_left_s(const Lengths::Prospect& prospect, double common, Random& random) {
   const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
   const double left = draw_left_s(prospect, random);
-  return is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left;
+  const double from_now =
+      is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left;
+  return from_now + prospect.ran_since_s;
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31);
 }
 
+}  // namespace
+
 double passed_s(const Job& job, Instant now) {
   const double run_s = job.run_at(now).to_seconds();
   if (!(run_s > 0)) return 0;
@@ -28,8 +30,6 @@ double passed_s(const Job& job, Instant now) {
   if (held < 1 || held == job.request.gpus) return run_s;
   return run_s * job.request.speed_curve().speed_on(held, job.request.gpus);
 }
-
-}  // namespace
 
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a

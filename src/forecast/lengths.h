@@ -65,6 +65,7 @@ class Lengths {
     double scale = 1;                   // of `prediction`, which is in units of this
     double limit_s = endless;           // it is stopped then
     double reported_s = 0, spread = 0;  // progress
+    double ran_since_s = 0;  // since the moment that the futures begin with: comes on top of what is left now
     LengthDistribution::Prediction prediction = {};
     static constexpr double endless = 1e300;
   };
@@ -79,7 +80,10 @@ class Lengths {
   std::size_t runs_ = 0;
 };
 
-// Seconds it still runs on the GPUs it asks for, in one possible future; endless_s if it has no length.
+// How long it has run by then, as if on the GPUs that it asks for.
+double passed_s(const Job& job, Instant now);
+
+// Seconds it still runs from now on, on the GPUs it asks for, in one possible future; endless_s if it has no length.
 double draw_left_s(const Lengths::Prospect& prospect, Random& random);
 
 }  // namespace sl::forecast

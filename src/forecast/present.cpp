@@ -108,6 +108,23 @@ Present copy_of(const Core& core, Instant now) {
   return present;
 }
 
+Present copy_of(const Present& present) {
+  Present copy{.now = present.now,
+               .next_wake = present.next_wake,
+               .settings = present.settings,
+               .users = present.users,
+               .families = present.families,
+               .gpu_types = present.gpu_types,
+               .servers = present.servers,
+               .returns = present.returns,
+               .jobs = {},
+               .history = present.history,
+               .memory = present.memory};
+  copy.jobs.reserve(present.jobs.size());
+  for (const Job& job : present.jobs) copy.jobs.push_back(copy_of(job));
+  return copy;
+}
+
 void restore(const Present& present, Core& core, Effects& effects) {
   core.users() = present.users;
   core.families() = present.families;

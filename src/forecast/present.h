@@ -37,6 +37,7 @@ struct Present {
 };
 
 Present copy_of(const Core& core, Instant now);
+Present copy_of(const Present& present);
 Job copy_of(const Job& job);
 
 // Makes `core`, which must be new and have the settings of the copy, equal to it, without a policy. Jobs that share GPUs

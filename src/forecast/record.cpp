@@ -27,22 +27,20 @@ Distances distances(const Range& range, Instant shown) {
           std::max(distance_least, log_of(range.p90, shown) - middle)};
 }
 
-// The value that nine tenths of the weight do not exceed, with room for one more step.
-double conformal(std::vector<std::pair<double, double>> weighted, double steps) {
+// The value that so much of the weight does not exceed.
+double weighted_quantile(std::vector<std::pair<double, double>> weighted, double wanted) {
   std::sort(weighted.begin(), weighted.end());
-  const double wanted = std::min((steps + 1) * (1 - tail), steps) - 1e-9;
   double reached = 0, value = 1;
   for (const auto& [score, weight] : weighted) {
     value = score;
-    if ((reached += weight) >= wanted) break;
+    if ((reached += weight) >= wanted - 1e-9) break;
   }
   return std::clamp(value, 0.0, factor_most);
 }
 
-// In which ranges count as shown at about the same time.
-Duration step_of(Horizon horizon) {
-  constexpr std::array<std::int64_t, horizons> seconds = {150, 900, 5'400, 21'600, 86'400};
-  return Duration::whole_seconds(seconds[static_cast<std::size_t>(horizon)]);
+// In which ranges that are so far ahead count as shown at about the same time: 2^n seconds.
+int step_length(Duration ahead) {
+  return static_cast<int>(std::floor(std::log2(std::max(1.0, ahead.to_seconds() / 4))));
 }
 
 }  // namespace
@@ -68,16 +66,17 @@ Horizon horizon_of(Duration ahead) {
 void Record::learn(const Shown& shown, Instant actual) {
   const Distances from = distances(shown.raw, shown.at);
   const double ahead = log_of(actual, shown.at) - from.middle;
-  const Horizon horizon = horizon_of(shown.raw.p50 - shown.at);
   const std::pair<double, double> score(-ahead / from.low, ahead / from.high);
-  const std::int64_t step = shown.at.us / step_of(horizon).us;
-  add(by_horizon_[{shown.target, horizon}], step, shown, score);
-  add(by_target_[shown.target], shown.at.us / step_of(Horizon::hour).us, shown, score);
+  add(by_length_[{shown.target, step_length(shown.raw.p50 - shown.at)}], shown, score);
+  add(by_horizon_[{shown.target, horizon_of(shown.raw.p50 - shown.at)}], shown, score);
+  add(by_target_[shown.target], shown, score);
 }
 
 // Reservoir sampling: every range of a step is as likely to be kept, whenever it is judged.
-void Record::add(Scores& scores, std::int64_t step, const Shown& shown, std::pair<double, double> score) {
-  Step& at = scores[step];
+void Record::add(Learnt& learnt, const Shown& shown, std::pair<double, double> score) {
+  const int length = step_length(shown.raw.p50 - shown.at);
+  const std::int64_t length_us = std::int64_t{1'000'000} << length;
+  Step& at = learnt.steps[{shown.at.us / length_us * length_us, length}];
   ++at.seen;
   if (at.scores.size() < per_step_most) {
     at.scores.push_back(score);
@@ -86,30 +85,40 @@ void Record::add(Scores& scores, std::int64_t step, const Shown& shown, std::pai
                                                       .integer(0, static_cast<std::int64_t>(at.seen) - 1));
     if (place < per_step_most) at.scores[place] = score;
   }
-  if (scores.size() > learnt_from_most) scores.erase(scores.begin());
+  if (learnt.steps.size() > learnt_from_most) learnt.steps.erase(learnt.steps.begin());
+  learnt.has_grown = true;
 }
 
-Correction Record::correction_from(const Scores& scores) {
+void Record::renew(Learnt& learnt) {
+  if (!std::exchange(learnt.has_grown, false)) return;
   std::vector<std::pair<double, double>> low, high;
-  for (const auto& [step, at] : scores) {
-    const double weight = 1 / static_cast<double>(at.scores.size());
-    for (const auto& [below, above] : at.scores) low.emplace_back(below, weight), high.emplace_back(above, weight);
+  std::map<int, std::size_t> by_length;
+  std::size_t independent = 0;
+  for (const auto& [key, step] : learnt.steps) {
+    const double weight = 1 / static_cast<double>(step.scores.size());
+    for (const auto& [below, above] : step.scores) low.emplace_back(below, weight), high.emplace_back(above, weight);
+    independent = std::max(independent, ++by_length[key.second]);
   }
-  const auto steps = static_cast<double>(scores.size());
+  if (independent < learnt_from_least) return;
+  // With room for one more step.
+  const auto n = static_cast<double>(independent);
+  const double wanted = std::min((n + 1) / n * (1 - tail), 1.0) * static_cast<double>(learnt.steps.size());
   const std::size_t ranges = high.size();
-  return {conformal(std::move(low), steps), conformal(std::move(high), steps), ranges};
+  learnt.correction = {weighted_quantile(std::move(low), wanted), weighted_quantile(std::move(high), wanted), ranges};
 }
 
 Correction Record::correction(Target target, Horizon horizon) const {
   const auto near = by_horizon_.find({target, horizon});
-  if (near != by_horizon_.end() && near->second.size() >= learnt_from_least) return correction_from(near->second);
+  if (near != by_horizon_.end() && near->second.correction.ranges > 0) return near->second.correction;
   const auto all = by_target_.find(target);
-  if (all != by_target_.end() && all->second.size() >= learnt_from_least) return correction_from(all->second);
-  return {};
+  return all != by_target_.end() ? all->second.correction : Correction{};
 }
 
 Range Record::corrected(Target target, const Range& raw, Instant now) const {
-  const Correction by = correction(target, horizon_of(raw.p50 - now));
+  const Duration ahead = raw.p50 - now;
+  const auto alike = by_length_.find({target, step_length(ahead)});
+  const bool is_known = alike != by_length_.end() && alike->second.correction.ranges > 0;
+  const Correction by = is_known ? alike->second.correction : correction(target, horizon_of(ahead));
   if (by.ranges == 0) return raw;
   const Distances from = distances(raw, now);
   return {instant_of(from.middle - by.low * from.low, now), std::max(raw.p50, now),
@@ -174,6 +183,9 @@ void Record::judge(Instant now) {
     judged_.push_back(std::move(shown));
     if (judged_.size() > kept_most) judged_.pop_front();
   }
+  for (auto& [key, learnt] : by_length_) renew(learnt);
+  for (auto& [key, learnt] : by_horizon_) renew(learnt);
+  for (auto& [target, learnt] : by_target_) renew(learnt);
 }
 
 std::vector<Shown> Record::take_changed() { return std::exchange(changed_, {}); }

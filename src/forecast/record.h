@@ -6,7 +6,8 @@
 // values did not exceed, 0.9 (n + 1) of n; p10 likewise (Romano, Patterson, Candès 2019, "Conformalized
 // quantile regression", theorem 2: a correction for each side; scaled by the distance from the median as in
 // Kivaranovic, Johnson, Leeb 2020, "Adaptive, distribution-free prediction intervals for deep networks"). It is learnt
-// from the latest ranges of the same horizon, since clusters change, and weighted so that ranges shown at about the same
+// from the latest ranges that were as far ahead (within a factor of two; while there are too few, of the same horizon, or
+// of any), since clusters change, and weighted so that ranges shown at about the same
 // time count as one: their errors are not independent (Barber, Candès, Ramdas, Tibshirani 2023, "Conformal prediction
 // beyond exchangeability", weights).
 //
@@ -65,7 +66,8 @@ struct Correction {
 class Record {
  public:
   static constexpr std::size_t kept_most = 20'000;
-  static constexpr std::size_t learnt_from_most = 60, learnt_from_least = 20;  // steps
+  static constexpr std::size_t learnt_from_most = 120;  // steps
+  static constexpr std::size_t learnt_from_least = 10;  // steps of one length: with fewer, no value has a tenth above it
   static constexpr std::size_t per_step_most = 30;                             // ranges
   static constexpr int per_job_most = 8;                                       // for each target
 
@@ -89,22 +91,29 @@ class Record {
   std::size_t waiting() const { return open_.size(); }  // ranges whose time is not over
 
  private:
-  // By the time of showing, in steps of about a quarter of the horizon. All ranges of one step share their error, since
-  // they are about one queue; so each step counts once, however many ranges it has.
+  // By the time of showing, in steps of about a quarter of the time ahead: 1, 2, 4, ... seconds. All ranges of one step
+  // share their error, since they are about one queue; so each step counts once, however many ranges it has. Steps of
+  // different lengths that begin together share it too, so those of the most frequent length say how many errors were seen.
   struct Step {
     std::uint64_t seen = 0;
     std::vector<std::pair<double, double>> scores;  // low, high: a sample of those seen
   };
-  using Scores = std::map<std::int64_t, Step>;
+  using StepKey = std::pair<std::int64_t, int>;  // its beginning, and its length as a power of two
+  struct Learnt {
+    std::map<StepKey, Step> steps;
+    Correction correction;  // from them, as of the last judge()
+    bool has_grown = false;
+  };
   void learn(const Shown& shown, Instant actual);
-  static void add(Scores& scores, std::int64_t step, const Shown& shown, std::pair<double, double> score);
-  static Correction correction_from(const Scores& scores);
+  static void add(Learnt& learnt, const Shown& shown, std::pair<double, double> score);
+  static void renew(Learnt& learnt);
 
   std::multimap<JobId, Shown> open_;
   std::deque<Shown> judged_;
   std::vector<Shown> changed_;
-  std::map<std::pair<Target, Horizon>, Scores> by_horizon_;
-  std::map<Target, Scores> by_target_;
+  std::map<std::pair<Target, int>, Learnt> by_length_;  // of steps: the narrowest
+  std::map<std::pair<Target, Horizon>, Learnt> by_horizon_;
+  std::map<Target, Learnt> by_target_;
 };
 
 }  // namespace sl::forecast

@@ -15,10 +15,19 @@ int gpus_up(const Present& present) {
   return gpus;
 }
 
+// 1 - Jain's index: 0 if all fare equally, towards 1 if few fare well.
+double unfairness(const std::vector<double>& shares) {
+  double sum = 0, squares = 0;
+  for (const double share : shares) sum += share, squares += share * share;
+  return squares > 0 ? 1 - sum * sum / (static_cast<double>(shares.size()) * squares) : 0;
+}
+
 // Adds one future to the sums in `trial`.
-void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const Future& future, Trial& trial) {
-  std::vector<double> jct_s;
-  double wait_s = 0, jct_sum_s = 0;
+void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const std::vector<double>& left_s,
+         const Future& future, Trial& trial) {
+  std::vector<double> jct_s, shares;
+  Costs costs;
+  double wait_s = 0, jct_sum_s = 0, late_s = 0;
   std::size_t waited = 0;
   Instant last = present.now;
   for (std::size_t at = 0; at < present.jobs.size(); ++at) {
@@ -27,6 +36,9 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
     if (of.finish.is_never() || prospects[at].basis.kind == BasisKind::none) continue;
     jct_s.push_back((of.finish - job.request.submitted).to_seconds());
     jct_sum_s += jct_s.back();
+    costs.jct_s += (of.finish - std::max(job.request.submitted, present.now)).to_seconds();
+    if (!job.group && jct_s.back() > 0) shares.push_back((prospects[at].passed_s + left_s[at]) / jct_s.back());
+    if (of.finish > job.request.deadline) ++costs.late, late_s += (of.finish - job.request.deadline).to_seconds();
     last = std::max(last, of.finish);
     if (of.start.is_never() || !job.allocation.empty()) continue;
     wait_s += (of.start - job.request.submitted).to_seconds();
@@ -34,14 +46,20 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   }
   trial.jobs = std::max(trial.jobs, jct_s.size());
   if (jct_s.empty()) return;
+  const auto n = static_cast<double>(jct_s.size());
   std::sort(jct_s.begin(), jct_s.end());
   trial.wait_s += waited > 0 ? wait_s / static_cast<double>(waited) : 0;
-  trial.jct_s += jct_sum_s / static_cast<double>(jct_s.size());
+  trial.jct_s += jct_sum_s / n;
   trial.jct_p95_s += percentile(jct_s, 0.95);
   const double makespan_s = (last - present.now).to_seconds();
   trial.makespan_s += makespan_s;
   const double available = makespan_s * gpus_up(present);
   trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
+  costs.jct_s /= n;
+  costs.makespan_s = makespan_s;
+  costs.late += late_s / (late_s + 86'400 * n);
+  costs.unfair = unfairness(shares);
+  trial.costs.push_back(costs);
 }
 
 }  // namespace
@@ -69,7 +87,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     if (is_cut) break;  // all contenders have seen the same futures
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       if (trials[i].failure) continue;
-      add(present, prospects, round[i], trials[i]);
+      add(present, prospects, left_s, round[i], trials[i]);
       futures[i].push_back(std::move(round[i]));
     }
     if (settings.is_enough && settings.is_enough(draw + 1)) break;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "forecast/forecast.h"
+#include "forecast/objective.h"
 
 namespace sl::forecast {
 
@@ -20,8 +21,9 @@ struct Trial {
   double wait_s = 0;  // of jobs that wait now, since they were submitted
   double jct_s = 0;   // of all, from submission to end
   double jct_p95_s = 0;
-  double makespan_s = 0;   // from now to the last end
-  double utilization = 0;  // part of the GPUs that are up which jobs hold until then
+  double makespan_s = 0;     // from now to the last end
+  double utilization = 0;    // part of the GPUs that are up which jobs hold until then
+  std::vector<Costs> costs;  // of each future
   std::size_t draws = 0, jobs = 0;
   std::vector<JobForecast> forecasts;  // as Present::jobs
   std::optional<Error> failure;        // of the policy; then the rest is empty

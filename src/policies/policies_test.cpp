@@ -177,7 +177,8 @@ TEST(Registry, every_parameter_has_a_meaning_and_a_default_within_its_range) {
     for (const ParameterInfo& parameter : entry.info.parameters) {
       SCOPED_TRACE(entry.info.name + " " + parameter.name);
       EXPECT_FALSE(parameter.help.empty());
-      EXPECT_EQ(parameter.type == ParameterType::choice, !parameter.choices.empty());
+      const bool has_choices = parameter.type == ParameterType::choice || parameter.type == ParameterType::names;
+      EXPECT_EQ(has_choices, !parameter.choices.empty());
       EXPECT_TRUE(!parameter.name.ends_with("_s") || !parameter.unit.empty());
       const bool has_range = parameter.type == ParameterType::number || parameter.type == ParameterType::integer ||
                              parameter.type == ParameterType::ascending;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/suggest.h"
+#include "policies/adaptive/auto.h"
 #include "policies/elastic/afs_l.h"
 #include "policies/elastic/coach.h"
 #include "policies/elastic/elastic_edf.h"
@@ -37,9 +38,21 @@
 #include "policies/queue/srjf.h"
 
 namespace sl {
+namespace {
+
+// And the one that chooses among them.
+std::vector<PolicyEntry> with_auto(std::vector<PolicyEntry> entries) {
+  std::vector<std::string> names;
+  for (const PolicyEntry& entry : entries) names.push_back(entry.info.name);
+  entries.push_back(auto_entry(names));
+  return entries;
+}
+
+}  // namespace
+
 const std::vector<PolicyEntry>& policies() {
   // clang-format off
-  static const std::vector<PolicyEntry> all = {
+  static const std::vector<PolicyEntry> all = with_auto({
       fifo_entry(),
       fifo_first_fit_entry(),
       fifo_easy_entry(),
@@ -73,7 +86,7 @@ const std::vector<PolicyEntry>& policies() {
       one_gpu_entry(),
       random_gpu_entry(),
       default_pods_entry(),
-  };
+  });
   // clang-format on
   return all;
 }

@@ -72,6 +72,7 @@ class World : private Journal, private Fleet {
       submit_due();
       switch_due();
       turn();
+      if (settings_.advise) heed_advice();
       if (settings_.watch) settings_.watch(core_, now_);
     }
     return sum_up();
@@ -337,10 +338,18 @@ class World : private Journal, private Fleet {
   }
 
   void switch_due() {
-    for (; next_switch_ < switches_.size() && switches_[next_switch_].at <= now_; ++next_switch_) {
-      tell({.kind = WorldEventKind::policy, .at = now_, .name = switches_[next_switch_].name});
-      core_.set_policy(std::move(switches_[next_switch_].policy), now_, engine_.effects());
-    }
+    for (; next_switch_ < switches_.size() && switches_[next_switch_].at <= now_; ++next_switch_)
+      switch_to(switches_[next_switch_]);
+  }
+  void switch_to(PolicySwitch& next) {
+    tell({.kind = WorldEventKind::policy, .at = now_, .name = next.name});
+    core_.set_policy(std::move(next.policy), now_, engine_.effects());
+  }
+  void heed_advice() {
+    auto advised = settings_.advise(core_, now_);
+    if (!advised) return;
+    switch_to(*advised);
+    turn();
   }
 
   // ---- decisions ----

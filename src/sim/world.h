@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,8 @@ struct SimulationSettings {
   WorldObserver* observer = nullptr;
   // Sees the core after each instant. Empty: nobody looks.
   std::function<void(const Core&, Instant)> watch = {};
+  // Asked after each instant; the policy that it returns takes over at once. Empty: nobody advises.
+  std::function<std::optional<PolicySwitch>(const Core&, Instant)> advise = {};
 };
 
 struct Outcome {    // of one trace job, same index

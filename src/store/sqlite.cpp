@@ -65,6 +65,9 @@ const std::string event_columns =
 const std::string estimate_columns =
     "job_id, shown_us, p10_us, p50_us, p90_us, raw_p10_us, raw_p50_us, raw_p90_us, actual_us, target, policy, basis";
 
+const std::string regret_columns =
+    "at_us, since_us, jobs, draws, in_force_us, shadow_us, mean_us, low_us, high_us, in_force, shadow";
+
 Error translate(const std::exception& thrown) {
   const std::string text = thrown.what();
   if (text.find("full") != std::string::npos || text.find("disk I/O") != std::string::npos) {
@@ -260,6 +263,28 @@ std::vector<EstimateRow> select_estimates(soci::session& sql) {
       *number = select.whole(i++);
     row.actual_us = select.number(8);
     row.target = select.text(0), row.policy = select.text(1), row.basis = select.text(2);
+  }
+  return rows;
+}
+
+void fill(Write& write, const RegretRow& row) {
+  std::size_t i = 0;
+  for (const std::int64_t number : {row.at_us, row.since_us, row.jobs, row.draws, row.in_force_us, row.shadow_us,
+                                    row.mean_us, row.low_us, row.high_us})
+    write.number(i++, number);
+  write.text(0, row.in_force), write.text(1, row.shadow);
+}
+
+std::vector<RegretRow> select_regrets(soci::session& sql) {
+  Select select(sql, "SELECT " + regret_columns + " FROM regrets ORDER BY at_us", 9, 2);
+  std::vector<RegretRow> rows;
+  while (select.next()) {
+    RegretRow& row = rows.emplace_back();
+    std::size_t i = 0;
+    for (std::int64_t* number : {&row.at_us, &row.since_us, &row.jobs, &row.draws, &row.in_force_us, &row.shadow_us,
+                                 &row.mean_us, &row.low_us, &row.high_us})
+      *number = select.whole(i++);
+    row.in_force = select.text(0), row.shadow = select.text(1);
   }
   return rows;
 }

@@ -95,4 +95,9 @@ extern const std::string estimate_columns;  // nine numbers, then three texts
 void fill(Write& write, const EstimateRow& row);
 std::vector<EstimateRow> select_estimates(soci::session& sql);
 
+// ---- regrets ----
+extern const std::string regret_columns;  // nine numbers, then two texts
+void fill(Write& write, const RegretRow& row);
+std::vector<RegretRow> select_regrets(soci::session& sql);
+
 }  // namespace sl::store

@@ -84,6 +84,9 @@ class SqliteReader : public Reader {
   Result<std::vector<EstimateRow>> estimates() override {
     return guarded<std::vector<EstimateRow>>([&] { return select_estimates(sql_); });
   }
+  Result<std::vector<RegretRow>> regrets() override {
+    return guarded<std::vector<RegretRow>>([&] { return select_regrets(sql_); });
+  }
 
   Result<std::vector<ChannelRow>> channels() override {
     return guarded<std::vector<ChannelRow>>([&] { return select_channels(sql_); });

@@ -42,7 +42,8 @@ class SqliteStore : public Store {
   int lock_;
   soci::session sql_;
   std::unique_ptr<Write> write_job_, write_placement_, write_event_, write_policy_, write_key_, write_server_,
-      write_setting_, write_profile_, write_removed_, write_estimate_, remove_job_, remove_placements_, remove_events_;
+      write_setting_, write_profile_, write_removed_, write_estimate_, write_regret_, remove_job_, remove_placements_,
+      remove_events_;
   std::unique_ptr<WriteNotifications> write_notifications_;
 };
 
@@ -110,6 +111,7 @@ void SqliteStore::prepare() {
   write_setting_ = prepared(insert_query("REPLACE", "settings", "key, value", 2), 0, 2);
   write_profile_ = prepared(insert_query("REPLACE", "profiles", "at_us, family, profile_json", 3), 1, 2);
   write_removed_ = prepared(insert_query("REPLACE", "removed_jobs", "first_id, last_id, at_us, rule", 4), 3, 1);
+  write_regret_ = prepared(insert_query("REPLACE", "regrets", regret_columns, 11), 9, 2);
   write_estimate_ = prepared(insert_query("REPLACE", "estimates", estimate_columns, 12), 9, 3);
   write_notifications_ = std::make_unique<WriteNotifications>(sql_);
   remove_job_ = prepared("DELETE FROM jobs WHERE id = :v0 AND finished_us IS NOT NULL", 1, 0);
@@ -163,6 +165,10 @@ void SqliteStore::write(const Batch& batch) {
     sql_ << "DELETE FROM estimates WHERE shown_us < (SELECT shown_us FROM estimates ORDER BY shown_us DESC LIMIT 1 "
             "OFFSET " +
                 std::to_string(estimates_max - 1) + ")";
+  for (const RegretRow& row : batch.regrets) fill(*write_regret_, row), write_regret_->run();
+  if (!batch.regrets.empty())
+    sql_ << "DELETE FROM regrets WHERE at_us < (SELECT at_us FROM regrets ORDER BY at_us DESC LIMIT 1 OFFSET " +
+                std::to_string(regrets_max - 1) + ")";
 }
 
 void SqliteStore::remove(const Removal& removal) {

@@ -110,6 +110,18 @@ struct EstimateRow {
 };
 inline constexpr std::int64_t estimates_max = 20'000;  // kept, the latest
 
+// How a shadow would have done instead of the policy in force (forecast/shadow.h), as of one moment. Mean times of a job;
+// `mean_us` is the difference, between `low_us` and `high_us` in 8 of 10 futures.
+struct RegretRow {
+  std::int64_t at_us = 0, since_us = 0;
+  std::int64_t jobs = 0, draws = 0;
+  std::int64_t in_force_us = 0, shadow_us = 0;
+  std::int64_t mean_us = 0, low_us = 0, high_us = 0;
+  std::string in_force, shadow;
+  friend bool operator==(const RegretRow&, const RegretRow&) = default;
+};
+inline constexpr std::int64_t regrets_max = 20'000;  // kept, the latest
+
 // How many jobs have ended in this state and are still kept.
 struct TotalRow {
   std::string state;
@@ -145,6 +157,7 @@ struct Batch {
   std::vector<EstimateRow> estimates;  // inserted or replaced, by job, target and time of showing
   std::vector<ChannelRow> channels;      // likewise, by owner and name
   std::vector<DeliveryRow> deliveries;   // likewise, by id
+  std::vector<RegretRow> regrets;      // inserted or replaced, by time
 };
 
 struct Loaded {
@@ -211,6 +224,7 @@ class Reader {
   virtual Result<std::optional<RemovedJob>> removed(std::int64_t job) = 0;       // nothing if it has not been removed
 
   virtual Result<std::vector<EstimateRow>> estimates() { return std::vector<EstimateRow>(); }  // oldest first
+  virtual Result<std::vector<RegretRow>> regrets() { return std::vector<RegretRow>(); }        // likewise
 
   // ---- notifications ----
   virtual Result<std::vector<ChannelRow>> channels() { return std::vector<ChannelRow>(); }

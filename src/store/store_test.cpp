@@ -65,6 +65,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   batch.placements = {{5'000'000'001, 2, 5'000'000'006, "c", "s", 0, "1", "GPU-a", 5'000'000'007, true},
                       {5'000'000'001, 3, 5'000'000'008, "c", "s", 0, "0,1", "", {}}};
   batch.settings = {{"last_server", "s"}};
+  batch.regrets = {{5'000'000'007, 5'000'000'006, 3, 16, 5'000'000'010, 5'000'000'009, -1, -2, 1, "fifo", "sjf"}};
   batch.profiles = {{"cnn", "{}", 5'000'000'006}, {"gone", "", 5'000'000'006}};
   ASSERT_TRUE(open()->commit(batch).ok());
   auto store = open();
@@ -84,6 +85,7 @@ TEST_F(StoreTest, gives_back_every_value_it_was_given) {
   EXPECT_EQ(loaded->next_job_id, 5'000'000'002);
   const auto reader = read();
   EXPECT_EQ(*reader->events({}), batch.events);
+  EXPECT_EQ(*reader->regrets(), batch.regrets);
   EXPECT_EQ(reader->events({.job = 1})->size(), 0u);
   EXPECT_EQ(**reader->job(5'000'000'001), batch.jobs.front());
   EXPECT_EQ(*reader->placements(5'000'000'001), batch.placements);

@@ -9,7 +9,9 @@
 #include <optional>
 #include <thread>
 
+#include "policies/adaptive/auto.h"
 #include "policy/policy_wrapper.h"
+#include "study/auto_policy.h"
 #include "study/published.h"
 #include "trace/profiles.h"
 #include "trace/summary.h"
@@ -277,6 +279,8 @@ class Runner {
     }
     auto policy = make_watched(row.policy, failure);
     if (!policy.ok()) return policy.error();
+    if (const PolicyEntry& entry = entry_of(row.policy); entry.info.name == auto_name)
+      simulation.advise = auto_adviser(trace, simulation, row.policy.parameters);
     sim::SimulationResult result = sim::simulate(trace, std::move(*policy), simulation, std::move(switches));
     if (!failure.ok()) return failure.error();
     return result;

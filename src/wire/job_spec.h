@@ -115,9 +115,7 @@ BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
-                       not_before, array, matrix, max_running, roles, mounts, secrets, snapshot))
-                       migratable, freeze, on_partition, output_limit_bytes, training, after, after_any, not_before,
-                       array, matrix, max_running, roles, mounts, secrets, notify, snapshot))
+                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

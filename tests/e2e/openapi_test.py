@@ -123,6 +123,7 @@ class Walk(LabTest):
             ("POST", "/api/v1/servers/{name}/release"): [],
             ("GET", "/api/v1/policies/{name}"): [("fifo", None), ("srtf", None)],
             ("PUT", "/api/v1/policy"): [("", {"name": "fifo", "parameters": {}})],
+            ("PUT", "/api/v1/policy/shadow"): [("", {"name": "srtf"})],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]})],
             ("POST", "/api/v1/profiles"): [("", self.profile)],
             ("GET", "/api/v1/profiles/{family}"): [("walk", None)],

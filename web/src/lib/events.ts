@@ -5,6 +5,7 @@ const words: Record<string, string> = {
   'job.submitted': 'submitted',
   'job.progress': 'progress',
   'policy.changed': 'policy changed',
+  'policy.shadow': 'policy follows',
   'policy.failed': 'policy failed',
   'decision.refused': 'a decision of the policy was refused',
   'server.state': 'server'

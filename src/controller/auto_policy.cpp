@@ -1,0 +1,59 @@
+#include "controller/auto_policy.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/check.h"
+#include "base/suggest.h"
+#include "controller/tried_policies.h"
+
+namespace sl::controller {
+
+void AutoPolicy::on_turn(Instant now) {
+  const store::PolicyRow& row = logic_.policies().in_force();
+  if (row.name != auto_name || !row.source.empty() || !forecasts_.continue_present()) return;
+  if (row.since_us != since_us_) read_parameters();
+  if (is_busy_ || now < next_ || logic_.core().waiting().empty()) return;
+  next_ = now + Duration::seconds(parameters_.every_s);
+  ask(now);
+}
+
+void AutoPolicy::read_parameters() {
+  current_ = logic_.policies().change_in_force();
+  since_us_ = logic_.policies().in_force().since_us;
+  const auto read = parse_parameters(logic_.policies().info(), current_.parameters);
+  SL_CHECK(read.ok(), "the parameters of the policy in force were checked");
+  parameters_ = read_auto(*read);
+  rules_ = {.objective = *forecast::parse_objective(parameters_.objective),
+            .hold = Duration::seconds(parameters_.hold_s),
+            .gain = parameters_.gain_pct / 100};
+}
+
+void AutoPolicy::ask(Instant now) {
+  std::vector<PolicyChange> others;
+  for (const std::string& name : parameters_.candidates) {
+    if (name != parameters_.acting) others.push_back({.name = name});
+  }
+  is_busy_ = true;
+  try_on_present(forecasts_, std::move(others), now, [this, since_us = since_us_](Result<TriedPolicies> tried) {
+    is_busy_ = false;
+    if (!tried.ok() || logic_.policies().in_force().since_us != since_us) return;
+    tried->trials.front().name = parameters_.acting;
+    change(tried->trials, forecasts_.now());
+  });
+}
+
+void AutoPolicy::change(const std::vector<forecast::Trial>& trials, Instant now) {
+  // What a user chose need not be held.
+  const bool was_changed = logic_.policies().in_force().by == auto_name;
+  const Instant last = was_changed ? Instant{since_us_} : now - rules_.hold;
+  const auto choice = forecast::choose(trials, rules_, now, last);
+  if (!choice) return;
+  PolicyChange next = current_;
+  std::erase_if(next.parameters, [](const auto& given) { return is_same_name(given.first, "acting"); });
+  next.parameters.emplace_back("acting", choice->policy);
+  next.reason = choice->why;
+  logic_.set_policy(std::move(next), auto_name, now, [](const Status&) {});
+}
+
+}  // namespace sl::controller

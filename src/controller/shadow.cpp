@@ -1,0 +1,178 @@
+#include "controller/shadow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/policy_views.h"
+#include "wire/json.h"
+
+namespace sl::controller {
+namespace {
+
+constexpr const char* setting_key = "shadow";
+constexpr Duration question_pause_least = Duration::whole_seconds(2);
+constexpr std::int64_t questions_per_window = 30;  // the older it is, the less changes
+constexpr std::int64_t pause_per_question = 20;   // a twentieth of one processor at most
+constexpr Duration window_most = Duration::whole_seconds(86'400);
+constexpr std::size_t futures_most = 16, futures_few = 4;
+constexpr Duration futures_time = Duration::milliseconds(500), futures_time_most = Duration::whole_seconds(10);
+
+// As the database keeps it.
+struct Kept {
+  PolicyBody policy;
+  std::string by;
+  std::int64_t since_us = 0;
+};
+BOOST_DESCRIBE_STRUCT(Kept, (), (policy, by, since_us))
+
+store::RegretRow row_of(const forecast::Regret& regret, const std::string& in_force, const std::string& shadow) {
+  const auto us = [](double seconds) { return Duration::seconds(seconds).us; };
+  return {.at_us = regret.at.us,
+          .since_us = regret.since.us,
+          .jobs = static_cast<std::int64_t>(regret.jobs),
+          .draws = static_cast<std::int64_t>(regret.draws),
+          .in_force_us = us(regret.in_force_s),
+          .shadow_us = us(regret.shadow_s),
+          .mean_us = us(regret.mean_s),
+          .low_us = us(regret.p10_s),
+          .high_us = us(regret.p90_s),
+          .in_force = in_force,
+          .shadow = shadow};
+}
+
+}  // namespace
+
+Shadow::Shadow(Logic& logic, Forecasts& forecasts, const std::vector<store::SettingRow>& settings)
+    : logic_(logic), forecasts_(forecasts), teller_(logic) {
+  for (const store::SettingRow& row : settings) {
+    if (row.key != setting_key || row.value.empty()) continue;
+    const auto kept = wire::read_json<Kept>(row.value, wire::Unknown::ignore);
+    if (!kept.ok()) continue;
+    PolicyChange policy = change_of(kept->policy);
+    if (make_policy(policy.name, policy.parameters).ok()) followed_ = {std::move(policy), kept->by, kept->since_us};
+  }
+}
+
+void Shadow::start(History& history) {
+  history.ask<std::vector<store::RegretRow>>([](store::Reader& reader) { return reader.regrets(); },
+                                             [this](Result<std::vector<store::RegretRow>> rows) {
+                                               if (rows.ok()) found_.insert(found_.begin(), rows->begin(), rows->end());
+                                             });
+}
+
+void Shadow::follow(std::optional<PolicyChange> policy, const std::string& by, Instant now, Logic::Told done) {
+  if (policy && !forecasts_.continue_present())
+    return done(unavailable("no-forecasts", "this controller makes no forecasts"));
+  if (policy && !policy->source.empty())
+    return done(invalid("own-shadow", "only built-in policies can be followed, not " + policy->name)
+                    .hint("schedulearn policy try ./" + policy->name + " compares one of your own once"));
+  std::string kept;
+  if (policy) {
+    const auto made = make_policy(policy->name, policy->parameters);
+    if (!made.ok()) return done(made.error());
+    policy->name = find_policy(policy->name)->info.name;
+    kept = wire::write_json(Kept{body_of(*policy), by, now.us});
+  }
+  const std::string before = followed_ ? followed_->policy.name : "", after = policy ? policy->name : "";
+  followed_ = policy ? std::optional(Followed{std::move(*policy), by, now.us}) : std::nullopt;
+  window_.reset();
+  new_jobs_.clear();
+  next_ = now;
+  const store::EventRow event{
+      .at_us = now.us,
+      .kind = "policy.shadow",
+      .actor_type = "user",
+      .actor_name = by,
+      .from = before,
+      .to = after,
+      .text = after.empty() ? "nothing follows any more" : after + " follows, without deciding"};
+  logic_.note({event}, now, std::move(done), {{setting_key, kept}});
+}
+
+// ---- windows ----
+
+void Shadow::on_turn(Instant now) {
+  if (!followed_ || !forecasts_.continue_present()) return;
+  if (window_) note_new_jobs();
+  if (is_busy_ || now < next_) return;
+  const bool is_over = !window_ || circumstances_ != circumstances() || now > window_->since() + window_most ||
+                       window_->jobs() + new_jobs_.size() > jobs_most;
+  if (!is_over && teller_.version() == asked_version_) return;
+  asked_version_ = teller_.version();
+  auto told = std::make_shared<Told>(teller_.tell(now));
+  is_over ? begin_window(*told, now) : ask(std::move(told), now);
+}
+
+// What must stay as it is while a window lasts.
+std::string Shadow::circumstances() const {
+  const store::PolicyRow& policy = logic_.policies().in_force();
+  std::string text = fmt::format("{} {}", policy.since_us, policy.name);
+  for (const Server& server : logic_.core().servers())
+    text += fmt::format(" {} {} {}", server.description.name, to_string(server.state),
+                        (server.all() - server.unavailable - server.outside).count());
+  return text;
+}
+
+void Shadow::begin_window(const Told& told, Instant now) {
+  window_ = std::make_shared<forecast::ShadowWindow>(told.present);
+  circumstances_ = circumstances();
+  ++number_;
+  new_jobs_.clear();
+  const JobEntry* newest = logic_.book().newest_below(JobId(INT64_MAX));
+  newest_ = newest ? JobId(newest->row.id) : JobId(0);
+  next_ = now + question_pause_least;
+}
+
+// As they are submitted: a job may have ended before the next question.
+void Shadow::note_new_jobs() {
+  JobId below(INT64_MAX);
+  const JobId seen = newest_;
+  for (const JobEntry* entry; (entry = logic_.book().newest_below(below)) && JobId(entry->row.id) > seen;) {
+    below = JobId(entry->row.id);
+    newest_ = std::max(newest_, below);
+    const JobIndex index = logic_.core().find(below);
+    if (index.valid() && new_jobs_.size() <= jobs_most)
+      new_jobs_.push_back(std::make_shared<const Job>(forecast::copy_of(logic_.core().job(index))));
+  }
+}
+
+void Shadow::ask(std::shared_ptr<Told> told, Instant now) {
+  is_busy_ = true;
+  next_ = now + std::max(question_pause_least, Duration{(now - window_->since()).us / questions_per_window});
+  auto jobs = std::make_shared<std::vector<std::shared_ptr<const Job>>>(std::exchange(new_jobs_, {}));
+  // On the forecast's thread.
+  forecasts_.ask([this, told, jobs, window = window_, number = number_, policy = followed_->policy](Forecasts& self) {
+    const Instant begin = self.now();
+    const auto passed = [&] { return self.now() - begin; };
+    for (const auto& job : *jobs) window->submitted(*job);
+    for (const ToldEnd& end : told->ends) window->ended(end.id, ran_s(end));
+    std::vector<forecast::Contender> contenders;
+    for (const PolicyChange& change : {told->policy, policy}) {
+      auto maker = self.maker_of(change);
+      if (maker.ok()) contenders.push_back({change.name, std::move(*maker)});
+    }
+    const auto replay = window->replay(told->present, self.known().facts_of(*told), self.known().lengths());
+    const auto trials = forecast::what_if(
+        replay.present, replay.prospects, contenders,
+        {.continue_present = self.continue_present(),
+         .draws = futures_most,
+         .is_enough = [&](std::size_t draws) { return draws >= futures_few && passed() > futures_time; },
+         .stop = [&] { return self.is_ending() || passed() > futures_time_most; }});
+    const auto regret = forecast::regret_of(trials, told->present.now, window->since());
+    self.post([this, regret, number, in_force = told->policy.name, took = passed()] {
+      is_busy_ = false;
+      next_ = std::max(next_, forecasts_.now() + took * pause_per_question);
+      note(regret, number, in_force);
+    });
+  });
+}
+
+void Shadow::note(const std::optional<forecast::Regret>& regret, std::int64_t window, const std::string& in_force) {
+  if (!regret || !followed_ || window != number_ || !window_) return;
+  found_.push_back(row_of(*regret, in_force, followed_->policy.name));
+  rows_.push_back(found_.back());
+  if (std::cmp_greater(found_.size(), store::regrets_max)) found_.pop_front();
+}
+
+}  // namespace sl::controller
