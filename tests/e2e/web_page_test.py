@@ -206,6 +206,31 @@ class JourneyTest(PageTest):
         page.wait_text("4 of 4")
         self.is_clean()
 
+    def test_what_a_job_has_left_is_found_and_saved(self):
+        hostile = "<img src=x onerror=window.hit=1> 100%.txt"
+        job = self.lab.submit(f'cd "$SCHEDULEARN_OUTPUT_DIR"; mkdir -p "runs/ä b"; echo weights > "runs/ä b/model.pt"; echo > "{hostile}"', name="leaves")
+        self.lab.finished(job)
+        page = self.page
+        self.open(f"jobs/{job}")
+        page.click("Files", kind=".tabs a")
+        page.click("output/", kind="td a")
+        page.wait_text(hostile)
+        page.click("runs/", kind="td a")
+        page.click("ä b/", kind="td a")
+        page.wait_text("model.pt")
+        page.wait_text("8 B")
+        saved = page.run("fetch(document.querySelector('td a[download]').href).then(async r => [r.headers.get('content-disposition'), await r.text()])")
+        self.assertEqual(saved, ["attachment", "weights\n"])
+        self.assertEqual(page.run("document.querySelector('td a[download]').download"), "model.pt")
+        page.click("output", kind="nav a")
+        page.wait_text(hostile)
+        page.run("history.back()")
+        page.wait_text("model.pt")
+        self.assertIsNone(page.run("window.hit ?? null"))
+        self.open(f"jobs/{job}?tab=files&path=..%2F..")
+        page.wait_text("[no-such-file]")
+        self.is_clean()
+
     def test_keys_alone(self):
         page = self.page
         job = self.lab.submit("echo hello", name="keyed")

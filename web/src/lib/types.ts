@@ -44,6 +44,7 @@ export interface JobSpec {
   preemptible: boolean;
   migratable: boolean;
   freeze: boolean;
+  resize: string;
   [key: string]: unknown;
 }
 
@@ -291,4 +292,19 @@ export interface Problem {
   hints: { text: string }[];
   errors: { pointer: string; detail: string }[];
   request_id?: string | null;
+}
+
+export interface LeftFile {
+  name: string; // percent-encoded, as is the path
+  path: string;
+  kind: 'file' | 'folder' | 'link' | 'other';
+  bytes: number | null;
+  changed_at: string | null;
+}
+
+export interface LeftFiles {
+  path: string;
+  kind: 'file' | 'folder';
+  items: LeftFile[] | null;
+  total: number | null;
 }
