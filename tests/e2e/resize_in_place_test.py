@@ -111,6 +111,22 @@ class ResizeInPlaceTest(LabTest):
         self.lab.start_controller()
         until(lambda: self.lab.job(job)["attempt"] == 2 and self.lab.job(job)["state"] == "running")
 
+    def test_a_recording_of_it_plays_the_same(self):
+        self.lab.kill(self.lab.controller)
+        records = self.lab.folder / "records"
+        self.lab.start_controller("--record", str(records))
+        until(lambda: any(server["state"] == "up" for server in self.lab.get("/api/v1/servers")["items"]))
+        job, deaf = self.train(5006, 1), self.train(5007, 1, "deaf", grace="1s")
+        until(lambda: "from 0" in self.lab.output(job) and "from 0" in self.lab.output(deaf))
+        for gpus in (2, 1):
+            self.lab.cli("scale", job, gpus)
+            until(lambda: self.lab.job(job)["state"] == "running")
+        self.lab.cli("scale", deaf, 3)
+        until(lambda: self.lab.job(deaf)["attempt"] == 2 and self.lab.job(deaf)["state"] == "running")
+        self.lab.controller.terminate()
+        self.lab.controller.wait(20)
+        self.assertIn("differences  0", self.lab.cli("controller", "replay", next(records.glob("*.jsonl"))).stdout)
+
     def test_torchrun_starts_as_many_trainings_as_there_are_gpus_then(self):
         program = self.lab.folder / "training.py"
         program.write_text(TORCH_TRAINING)

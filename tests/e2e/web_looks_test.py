@@ -45,7 +45,7 @@ def pages_of(jobs):
     """(name, path, what is done there first)."""
     plain = {
         "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{jobs['running']}", "why": f"jobs/{jobs['waiting']}",
-        "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "spec": f"jobs/{jobs['running']}?tab=spec", "submit": "submit",
+        "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "files": f"jobs/{jobs['failed']}?tab=files&path=attempt", "no-files": f"jobs/{jobs['failed']}?tab=files&path=output", "spec": f"jobs/{jobs['running']}?tab=spec", "submit": "submit",
         "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),

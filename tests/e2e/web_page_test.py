@@ -196,7 +196,7 @@ class JourneyTest(PageTest):
         until(lambda: len((self.lab.job(job)["telemetry"] or {}).get("loss_by_epoch", [])) == 4, what="the losses")
         page = self.page
         self.open(f"jobs/{job}")
-        self.assertFalse(any("loss_chart" in url for url in page.requested))  # only where there is something to draw
+        self.assertFalse(any("line_chart" in url for url in page.requested))  # only where there is something to draw
         page.click("Measurements")
         losses = self.lab.job(job)["telemetry"]["loss_by_epoch"]
         page.wait_text(f"The loss went from {losses[0]:.3f} to {losses[-1]:.3f} in 4 epochs.")
@@ -204,6 +204,45 @@ class JourneyTest(PageTest):
         page.click("As a table")
         page.wait_text(f"{losses[2]:.5f}")
         page.wait_text("4 of 4")
+        self.is_clean()
+
+    def test_a_policy_follows_until_it_is_told_not_to(self):
+        page = self.page
+        self.open("policy")
+        page.wait_text("A policy that follows")
+        page.run("(e => { e.value = 'sjf'; e.dispatchEvent(new Event('change', {bubbles: true})) })(document.querySelector('#shadow-wanted'))")
+        page.click("Let it follow")
+        page.wait_text("Shortest Job First follows since")
+        self.assertEqual(self.lab.get("/api/v1/policy/shadow")["name"], "sjf")
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
+        page.click("Stop following")
+        page.wait_text("None. A policy can follow")
+        self.assertIsNone(self.lab.get("/api/v1/policy/shadow")["name"])
+        self.is_clean()
+
+    def test_what_a_job_has_left_is_found_and_saved(self):
+        hostile = "<img src=x onerror=window.hit=1> 100%.txt"
+        job = self.lab.submit(f'cd "$SCHEDULEARN_OUTPUT_DIR"; mkdir -p "runs/ä b"; echo weights > "runs/ä b/model.pt"; echo > "{hostile}"', name="leaves")
+        self.lab.finished(job)
+        page = self.page
+        self.open(f"jobs/{job}")
+        page.click("Files", kind=".tabs a")
+        page.click("output/", kind="td a")
+        page.wait_text(hostile)
+        page.click("runs/", kind="td a")
+        page.click("ä b/", kind="td a")
+        page.wait_text("model.pt")
+        page.wait_text("8 B")
+        saved = page.run("fetch(document.querySelector('td a[download]').href).then(async r => [r.headers.get('content-disposition'), await r.text()])")
+        self.assertEqual(saved, ["attachment", "weights\n"])
+        self.assertEqual(page.run("document.querySelector('td a[download]').download"), "model.pt")
+        page.click("output", kind="nav a")
+        page.wait_text(hostile)
+        page.run("history.back()")
+        page.wait_text("model.pt")
+        self.assertIsNone(page.run("window.hit ?? null"))
+        self.open(f"jobs/{job}?tab=files&path=..%2F..")
+        page.wait_text("[no-such-file]")
         self.is_clean()
 
     def test_keys_alone(self):

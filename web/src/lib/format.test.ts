@@ -9,6 +9,7 @@ import {
   likely,
   plural,
   progressText,
+  percentDecoded,
   quoted,
   ranges,
   times
@@ -49,6 +50,11 @@ test('the day of a time is told unless it is today', () => {
   const now = new Date(2026, 3, 5, 12, 0, 0);
   assert.equal(clock(new Date(2026, 3, 5, 9, 8, 7).toISOString(), now), '09:08:07');
   assert.equal(clock(new Date(2026, 3, 4, 9, 8, 7).toISOString(), now), '2026-04-04 09:08:07');
+});
+
+test('names of files are read as far as they can be', () => {
+  assert.equal(percentDecoded('%C3%A4%20b'), 'ä b');
+  assert.equal(percentDecoded('%FF'), '%FF');
 });
 
 test('words are quoted as a shell needs it', () => {

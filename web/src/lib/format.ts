@@ -114,3 +114,12 @@ export const commandText = (command: string | string[]): string =>
 // As a shell would need it.
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+
+// A file's name, which the API encodes because it need not be UTF-8.
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -44,6 +44,7 @@ export interface JobSpec {
   preemptible: boolean;
   migratable: boolean;
   freeze: boolean;
+  resize: string;
   [key: string]: unknown;
 }
 
@@ -291,4 +292,48 @@ export interface Problem {
   hints: { text: string }[];
   errors: { pointer: string; detail: string }[];
   request_id?: string | null;
+}
+
+export interface LeftFile {
+  name: string; // percent-encoded, as is the path
+  path: string;
+  kind: 'file' | 'folder' | 'link' | 'other';
+  bytes: number | null;
+  changed_at: string | null;
+}
+
+export interface LeftFiles {
+  path: string;
+  kind: 'file' | 'folder';
+  items: LeftFile[] | null;
+  total: number | null;
+}
+
+// By how much the policy in force does worse than the one that follows; above 0: that one does better.
+export interface Regret {
+  at: string;
+  since: string;
+  in_force: string;
+  shadow: string;
+  jobs: number;
+  mean_s: number;
+  p10_s: number;
+  p90_s: number;
+}
+
+export interface ShadowPolicy {
+  name: string | null;
+  since: string | null;
+  by: string | null;
+  latest: Regret | null;
+  total_s: number; // over all windows and jobs
+  windows: number;
+}
+
+// Values at equal steps; null: nothing is known of that step.
+export interface Series {
+  from: string;
+  to: string;
+  step_s: number;
+  series: { name: string; values: (number | null)[] }[];
 }
