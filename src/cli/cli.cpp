@@ -281,6 +281,10 @@ void CommandLine::add_job_commands() {
           [this] { return cancel_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")
       ->required();
+  command(app_, "rm", "Remove jobs that have ended, with their events and their output, for good.",
+          "  schedulearn rm 5\n  schedulearn rm 5,7-9 --yes\n", [this] { return remove_jobs(context(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last or a name")
+      ->required();
   set_.add_to(app_);
   interventions_.add_to(app_);
   files_.add_to(app_);

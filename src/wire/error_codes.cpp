@@ -261,7 +261,7 @@ constexpr ErrorCode codes[] = {
      "submit it again: schedulearn retry ID"},
     {"job-held", "the job is held",
      "release it: schedulearn resume ID"},
-    {"job-not-finished", "only a job that has ended can be submitted again",
+    {"job-not-finished", "only a job that has ended can be submitted again, or removed",
      "wait for it: schedulearn wait ID"},
     {"job-not-found", "there is no job of this number or name",
      "see all jobs: schedulearn ls --all"},
