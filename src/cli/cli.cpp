@@ -27,6 +27,7 @@
 #include "cli/secrets.h"
 #include "cli/set.h"
 #include "cli/surroundings.h"
+#include "cli/top.h"
 #include "cli/usage.h"
 #include "cli/watch.h"
 #include "net/url.h"
@@ -110,6 +111,7 @@ class CommandLine {
   SecretCommands secrets_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
+  TopCommand top_{frame_};
   DatabaseCommands database_{frame_, roles_};
   Doctor doctor_{frame_, version};
   Init init_{frame_};
@@ -293,6 +295,7 @@ void CommandLine::add_job_commands() {
 }
 
 void CommandLine::add_cluster_commands() {
+  top_.add_to(app_);
   command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n",
           [this] { return cluster_status(context()); });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });

@@ -341,6 +341,8 @@ constexpr ErrorCode codes[] = {
      "count from 0"},
     {"no-such-secret", "you have no secret of this name",
      "see yours: schedulearn secret ls"},
+    {"no-terminal", "a full screen needs a terminal that can show one",
+     "use schedulearn ls -w instead"},
     {"not-a-file", "a folder was named where a file is needed",
      "name the file in it"},
     {"not-a-job-file", "this is no job file",
