@@ -28,4 +28,28 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
   return status;
 }
 
+int remove_jobs(const Context& context, const std::vector<std::string>& selectors) {
+  const auto ids = select_jobs(context, selectors);
+  if (!ids.ok()) return fail(ids.error());
+  if (const auto sure = confirm(context, "remove " + plural(ids->size(), "job") + " for good", ids->size() > 1);
+      !sure.ok() || !*sure)
+    return sure.ok() ? 1 : fail(sure.error());
+  int status = 0;
+  for (const std::int64_t id : *ids) {
+    const Result<json::value> removed = context.call("DELETE", "/api/v1/jobs/" + std::to_string(id), "");
+    if (!removed.ok()) {
+      status = fail(removed.error());
+      continue;
+    }
+    if (context.as_json) {
+      context.print_json(*removed);
+    } else if (!context.quiet) {
+      const auto members = static_cast<std::size_t>(number_at(*removed, "removed", 1)) - 1;
+      std::printf("job %lld is removed%s\n", static_cast<long long>(id),
+                  members == 0 ? "" : (" with its " + plural(members, "member")).c_str());
+    }
+  }
+  return status;
+}
+
 }  // namespace sl::cli

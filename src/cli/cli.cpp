@@ -27,6 +27,7 @@
 #include "cli/secrets.h"
 #include "cli/set.h"
 #include "cli/surroundings.h"
+#include "cli/top.h"
 #include "cli/usage.h"
 #include "cli/watch.h"
 #include "net/url.h"
@@ -111,6 +112,7 @@ class CommandLine {
   SecretCommands secrets_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
+  TopCommand top_{frame_};
   DatabaseCommands database_{frame_, roles_};
   Doctor doctor_{frame_, version};
   Init init_{frame_};
@@ -283,6 +285,10 @@ void CommandLine::add_job_commands() {
           [this] { return cancel_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")
       ->required();
+  command(app_, "rm", "Remove jobs that have ended, with their events and their output, for good.",
+          "  schedulearn rm 5\n  schedulearn rm 5,7-9 --yes\n", [this] { return remove_jobs(context(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last or a name")
+      ->required();
   set_.add_to(app_);
   interventions_.add_to(app_);
   files_.add_to(app_);
@@ -291,6 +297,7 @@ void CommandLine::add_job_commands() {
 }
 
 void CommandLine::add_cluster_commands() {
+  top_.add_to(app_);
   command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n",
           [this] { return cluster_status(context()); });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });

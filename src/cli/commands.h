@@ -79,6 +79,7 @@ int profile_costs(const Context& context, const std::string& out);
 int profile_rm(const Context& context, const std::string& family);
 
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
+int remove_jobs(const Context& context, const std::vector<std::string>& selectors);  // that have ended, for good
 int why(const Context& context, const std::string& selector);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);

@@ -20,6 +20,7 @@ constexpr std::pair<std::string_view, const char*> jobs_of_command[] = {
     {"cancel", unfinished_jobs},  {"suspend", unfinished_jobs}, {"resume", "held,suspended"},
     {"migrate", unfinished_jobs}, {"scale", unfinished_jobs},   {"set", unfinished_jobs},
     {"wait", unfinished_jobs},    {"why", unfinished_jobs},     {"retry", finished_jobs},
+    {"rm", finished_jobs},
 };
 
 // Values of flags and arguments that are the same everywhere.

@@ -16,12 +16,12 @@ namespace {
 
 // Words that people know from other schedulers and shells, and the command that does the same here.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 30> known_elsewhere{{
-    {"kill", "cancel"},     {"stop", "cancel"},   {"rm", "cancel"},     {"delete", "cancel"},   {"scancel", "cancel"},
-    {"qdel", "cancel"},     {"list", "ls"},       {"jobs", "ls"},       {"squeue", "ls"},       {"qstat", "ls"},
-    {"get", "ls"},          {"sbatch", "submit"}, {"qsub", "submit"},   {"start", "submit"},    {"srun", "run"},
-    {"info", "show"},       {"describe", "show"}, {"inspect", "show"},  {"log", "logs"},        {"tail", "logs"},
-    {"policies", "policy"}, {"sinfo", "servers"}, {"nodes", "servers"}, {"nvidia-smi", "gpus"}, {"top", "gpus"},
-    {"simulate", "sim"},    {"hist", "cdf"},      {"pause", "suspend"}, {"restart", "retry"},   {"-n", "--tail"},
+    {"kill", "cancel"},   {"stop", "cancel"},   {"delete", "cancel"},   {"scancel", "cancel"}, {"qdel", "cancel"},
+    {"list", "ls"},       {"jobs", "ls"},       {"squeue", "ls"},       {"qstat", "ls"},       {"get", "ls"},
+    {"sbatch", "submit"}, {"qsub", "submit"},   {"start", "submit"},    {"srun", "run"},       {"info", "show"},
+    {"describe", "show"}, {"inspect", "show"},  {"log", "logs"},        {"tail", "logs"},      {"policies", "policy"},
+    {"sinfo", "servers"}, {"nodes", "servers"}, {"nvidia-smi", "gpus"}, {"top", "gpus"},       {"simulate", "sim"},
+    {"hist", "cdf"},      {"pause", "suspend"}, {"restart", "retry"},   {"-n", "--tail"},
 }};
 
 // Whether the command submits a job, whose own command follows "--".

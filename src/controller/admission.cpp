@@ -56,6 +56,16 @@ Result<Identity> Admission::identify(const net::Request& head) {
   return identity;
 }
 
+Result<Identity> Admission::sign_in(const net::Request& head, const std::string& password) {
+  if (Status place = check_place(head); !place.ok()) return place.error();
+  if (token_.empty() || !same_secret(password, token_))
+    return denied("wrong-token", "the password is not the token of this controller");
+  const auto host = net::parse_authority(head.header("host").value_or(""));
+  const auto user = host && net::is_loopback(host->host) ? head.peer_uid : std::nullopt;
+  if (!user) return Identity{name_of(own_user_), true};
+  return Identity{name_of(*user), *user == 0 || *user == own_user_};
+}
+
 Result<Identity> Admission::who(const net::Request& head, bool host_is_loopback) {
   const auto user = host_is_loopback ? head.peer_uid : std::nullopt;
   if (user && (*user == 0 || *user == own_user_)) return Identity{name_of(*user), true};

@@ -29,6 +29,9 @@ class Admission {
 
   // Errors: "wrong-host", "foreign-origin", "token-required", "wrong-token", "not-your-name".
   Result<Identity> identify(const net::Request& head);
+  // Of whom who gives the token as a password, as in the original API. Errors: "wrong-host", "foreign-origin",
+  // "wrong-token".
+  Result<Identity> sign_in(const net::Request& head, const std::string& password);
   // Of `identify`, what does not depend on who sends the request. Errors: "wrong-host", "foreign-origin".
   Status check_place(const net::Request& head) const;
 

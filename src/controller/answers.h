@@ -158,6 +158,12 @@ struct Preview {
 };
 BOOST_DESCRIBE_STRUCT(Preview, (), (id, name, effect))
 
+struct RemovedJob {
+  Number id = 0;
+  std::size_t removed = 1;  // with the members of an array
+};
+BOOST_DESCRIBE_STRUCT(RemovedJob, (), (id, removed))
+
 struct CheckedJob {
   Document<wire::JobSpec> spec;
   bool would_start = true;
@@ -571,34 +577,5 @@ struct StoredSnapshot {
   Number bytes = 0, bytes_here = 0;
 };
 BOOST_DESCRIBE_STRUCT(StoredSnapshot, (), (id, bytes, bytes_here))
-
-// ---- the original API ----
-
-struct OriginalJob {
-  Number id = 0;
-  Text name;
-  std::optional<Text> type, container_name, container_image;
-  std::optional<wire::CommandLine> command;
-  Time created_at;
-  std::optional<Time> started_at, completed_at, estimated_completion_time;
-  int required_gpus = 1, no_of_migrations = 0;
-  std::optional<Text> trained_at;
-  Text status;
-  std::vector<int> at_gpus;
-  std::optional<Text> error;
-};
-BOOST_DESCRIBE_STRUCT(OriginalJob, (),
-                      (id, name, type, container_name, container_image, command, created_at, started_at, completed_at,
-                       estimated_completion_time, required_gpus, no_of_migrations, trained_at, status, at_gpus, error))
-
-struct CreatedOriginalJob : OriginalJob {
-  Text message = "Job created successfully";
-};
-BOOST_DESCRIBE_STRUCT(CreatedOriginalJob, (OriginalJob), (message))
-
-struct Message {
-  Text message;
-};
-BOOST_DESCRIBE_STRUCT(Message, (), (message))
 
 }  // namespace sl::controller::answers

@@ -37,8 +37,12 @@ Error unknown_job(const std::string& id) {
 }
 
 Error removed_job(JobId job, const store::RemovedJob& removed) {
-  return not_found("job-removed", fmt::format("job {} was removed by the retention rule on {}", job.value,
-                                              rfc3339(removed.at_us).substr(0, 10)))
+  const std::string day = rfc3339(removed.at_us).substr(0, 10);
+  if (removed.rule == "request")
+    return not_found("job-removed", fmt::format("job {} was removed by a user on {}", job.value, day))
+        .note("all that is left of it is its number")
+        .hint("schedulearn ls");
+  return not_found("job-removed", fmt::format("job {} was removed by the retention rule on {}", job.value, day))
       .note(removed.rule == "age"      ? "it had ended longer ago than jobs are kept"
             : removed.rule == "number" ? "more jobs had ended than are kept"
                                        : "the database was larger than it may be")
@@ -214,9 +218,6 @@ void Api::submit(Call call, wire::JobSpec spec, const std::string& body, bool le
           json_response(201, legacy ? wire::to_value(answers::CreatedOriginalJob{original_job_view(entry)})
                                     : wire::to_value(job_view(logic_, entry, clock_(), true)));
       response.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", entry.row.id));
-      if (legacy)
-        response.headers.emplace_back("Deprecation", "true"),
-            response.headers.emplace_back("Link", "</api/v1/jobs>; rel=\"successor-version\"");
       asked.reply->send(std::move(response));
     });
   };
@@ -264,6 +265,38 @@ void Api::cancel_job(Call call) {
   with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
+  });
+}
+
+// Of an array, with all its members.
+void Api::remove_job(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    const JobId job(entry.row.id);
+    if (!asked.may_see(entry))
+      return asked.fail(denied("not-your-job", fmt::format("job {} belongs to {}", job.value, entry.row.user)));
+    if (!entry.row.finished_us)
+      return asked.fail(conflict("job-not-finished", fmt::format("job {} has not ended", job.value))
+                            .hint(fmt::format("schedulearn cancel {}", job.value)));
+    store::Removal removal{.at_us = asked.now.us, .rule = "request", .jobs = {{job.value, entry.row.state}}};
+    removal.by = asked.user();
+    const std::size_t members = is_group(entry.row) ? wire::members_max : 0;
+    history_.ask<std::vector<store::FinishedJob>>(
+        [job, members](store::Reader& reader) -> Result<std::vector<store::FinishedJob>> {
+          if (members == 0) return std::vector<store::FinishedJob>();
+          const auto rows = reader.finished_jobs({.group = job.value, .limit = members});
+          if (!rows.ok()) return rows.error();
+          std::vector<store::FinishedJob> jobs;
+          for (const store::JobRow& row : *rows) jobs.push_back({row.id, row.state});
+          return jobs;
+        },
+        [this, asked, job, removal = std::move(removal)](const Result<std::vector<store::FinishedJob>>& more) mutable {
+          if (!more.ok()) return asked.fail(more.error());
+          removal.jobs.insert(removal.jobs.end(), more->begin(), more->end());
+          const std::size_t count = removal.jobs.size();
+          logic_.remove_history(std::move(removal), clock_(), [asked, job, count](const Status& status) {
+            status.ok() ? asked.send(200, answers::RemovedJob{job.value, count}) : asked.fail(status.error());
+          });
+        });
   });
 }
 
@@ -430,24 +463,6 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
             nullptr, rows->empty() ? json::value(nullptr) : json::value(call.next_cursor(rows->back().seq)));
       },
       [call](const Result<std::string>& text) { text.ok() ? call.send(*text) : call.fail(text.error()); });
-}
-
-// ---- the original API ----
-
-void Api::legacy_create(Call call) { submit(std::move(call), true); }
-
-void Api::legacy_get(Call call) {
-  with_job(std::move(call),
-           [](const Call& asked, const JobEntry& entry) { asked.send(200, original_job_view(entry)); });
-}
-
-void Api::legacy_algorithm(Call call) {
-  if (!find_policy(call.captured.front()))
-    return call.send(400, json::value(json::object{{"detail", "Invalid algorithm"}}));
-  logic_.set_policy({call.captured.front()}, call.user(), call.now, [this, call](const Status& status) {
-    if (!status.ok()) return call.fail(status.error());
-    call.send(200, answers::Message{"Algorithm changed to " + logic_.policies().info().title});
-  });
 }
 
 }  // namespace sl::controller

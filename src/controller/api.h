@@ -13,6 +13,7 @@
 //   api_snapshots.cpp  code that jobs were submitted with
 //   api_batch.cpp   several submissions at once
 //   api_documents.cpp  what this API is: OpenAPI and its readable form
+//   api_original.cpp  the original API
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -26,6 +27,7 @@
 #include "controller/browser_sessions.h"
 #include "controller/cursor.h"
 #include "controller/forecasts.h"
+#include "controller/hidden_jobs.h"
 #include "controller/history.h"
 #include "controller/logic.h"
 #include "controller/request_log.h"
@@ -70,6 +72,11 @@ class Api {
   void log_to(std::shared_ptr<RequestLog> log) { log_ = std::move(log); }
   // Through what users are told of their jobs. Before the first request; without it none can be.
   void notify_through(notify::Notifications& notifications) { notifications_ = &notifications; }
+  // Where users of the original API delete jobs. Before the first request; without it none can.
+  void hide_in(HiddenJobs& hidden) { hidden_ = &hidden; }
+  // The output of a job, by the number in its path, as it is written, without anything else, to its end.
+  void follow_as_text(const std::string& job, net::Request request, Identity identity,
+                      std::shared_ptr<net::Reply> reply);
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -148,6 +155,7 @@ class Api {
   void get_job(Call call);
   void edit_job(Call call);
   void cancel_job(Call call);
+  void remove_job(Call call);
   void intervene(Call call);
   void retry_job(Call call);
   void explain_job(Call call);
@@ -155,6 +163,7 @@ class Api {
   void job_events(Call call);
   void get_logs(Call call);
   void stream_logs(Call call);
+  void stream_text(Call call);
   void get_queue(Call call);
   void get_cluster(Call call);
   void list_gpus(Call call);
@@ -203,6 +212,8 @@ class Api {
   void legacy_create(Call call);
   void legacy_list(Call call);
   void legacy_get(Call call);
+  void legacy_delete(Call call);
+  void legacy_sign_in(Call call);
   void legacy_algorithm(Call call);
 
   // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret", "no-such-channel".
@@ -241,7 +252,7 @@ class Api {
   void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
   void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
                   std::shared_ptr<net::Stream> stream);
-  void begin_follow(const Call& call, const JobEntry& entry);
+  void begin_follow(const Call& call, const JobEntry& entry, bool is_text);
   void follow_on(const std::shared_ptr<Follow>& follow);
   void wait_for_reader(const std::shared_ptr<Follow>& follow);
   void give_up_stalled(Instant now);
@@ -262,6 +273,7 @@ class Api {
   Snapshots& snapshots_;
   SecretStore* secrets_;  // null: of a past that is only read
   notify::Notifications* notifications_ = nullptr;
+  HiddenJobs* hidden_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

@@ -14,6 +14,8 @@
 namespace sl::controller {
 namespace {
 
+constexpr std::int64_t estimate_items_max = 100'000;
+
 namespace json = boost::json;
 
 Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
@@ -46,8 +48,17 @@ void Api::with_forecast(const Call& call, Duration limit, std::function<void()> 
 }
 
 void Api::list_estimates(Call call) {
+  const auto limit = call.number("limit", estimate_items_max, 1, estimate_items_max);
+  const auto cursor = call.cursor();
+  if (!limit.ok()) return call.fail(limit.error());
+  if (!cursor.ok()) return call.fail(cursor.error());
   const auto prospects = logic_.outlook() ? logic_.outlook()->latest() : nullptr;
-  call.send(200, record_view(prospects ? *prospects : Prospects{}));
+  answers::Record record = record_view(prospects ? *prospects : Prospects{});
+  const auto count = static_cast<std::int64_t>(record.items.size());
+  const std::int64_t first = std::min(cursor->value_or(0), count), end = std::min(first + *limit, count);
+  record.items = {record.items.begin() + first, record.items.begin() + end};
+  if (end < count) record.next_cursor = call.next_cursor(end);
+  call.send(200, record);
 }
 
 void Api::try_policies(Call call) {

@@ -157,6 +157,7 @@ struct Api::JobPages {
     std::string text;
   };
   JobFilter filter;
+  HiddenJobs::Jobs hidden;                                // left out; null: none
   std::function<std::string(const JobEntry&)> now_text;   // of a job in memory, on the core's thread
   std::function<std::string(const JobEntry&)> past_text;  // of a finished job, on any thread
   std::size_t limit = std::numeric_limits<std::size_t>::max();
@@ -186,7 +187,7 @@ Api::JobPages::Outcome Api::JobPages::make_piece(const JobBook& book) {
     if (!entry && past.empty()) return Outcome::whole;
     const bool is_past = !past.empty() && (!entry || past.front().id > JobId(entry->row.id));
     const JobId id = is_past ? past.front().id : JobId(entry->row.id);
-    const bool is_wanted = is_past || filter.wants(*entry);
+    const bool is_wanted = (is_past || filter.wants(*entry)) && !(hidden && hidden->contains(id));
     if (is_wanted && limit == 0) return Outcome::limit_reached;
     before = id;
     if (!is_wanted) continue;
@@ -278,6 +279,7 @@ void Api::legacy_list(Call call) {
   pages->now_text = pages->past_text = [](const JobEntry& entry) {
     return wire::json_text(wire::to_value(original_job_view(entry)));
   };
+  if (hidden_) pages->hidden = hidden_->jobs();
   send_jobs(call, pages, [](const JobPages&, bool) { return "]\n"; });
 }
 

@@ -77,9 +77,15 @@ struct Api::Follow {
   std::shared_ptr<net::Stream> stream;
   Instant stalled;               // when it began to wait for its reader; not set while it does not wait
   std::optional<JobEntry> past;  // the job, if it is only in the database
+  bool is_text = false;          // the output and nothing else, without events
 
   void send(std::string_view event, std::int64_t id, const json::value& data) const {
+    if (is_text && event != "line") return;
+    if (is_text) return stream->write(std::string(data.at("x").as_string()) + (data.at("nl").as_bool() ? "\n" : ""));
     stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, wire::json_text(data)));
+  }
+  void say_alive() const {
+    if (!is_text) stream->write(": alive\n\n");
   }
 };
 
@@ -209,12 +215,26 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
 
 void Api::stream_logs(Call call) {
   with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
-    is_group(entry.row) ? asked.fail(no_output_of_group(entry)) : begin_follow(asked, entry);
+    is_group(entry.row) ? asked.fail(no_output_of_group(entry)) : begin_follow(asked, entry, false);
   });
 }
 
-void Api::begin_follow(const Call& call, const JobEntry& entry) {
+void Api::follow_as_text(const std::string& job, net::Request request, Identity identity,
+                         std::shared_ptr<net::Reply> reply) {
+  Call call{std::move(request), std::move(identity), std::move(reply), {job}, clock_(), ""};
+  if (job.find('_') != std::string::npos) return resolve_member(std::move(call), &Api::stream_text);
+  stream_text(std::move(call));
+}
+
+void Api::stream_text(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    is_group(entry.row) ? asked.fail(no_output_of_group(entry)) : begin_follow(asked, entry, true);
+  });
+}
+
+void Api::begin_follow(const Call& call, const JobEntry& entry, bool is_text) {
   auto follow = std::make_shared<Follow>();
+  follow->is_text = is_text;
   follow->job = JobId(entry.row.id);
   const auto attempt = call.number("attempt", 0, 0, std::numeric_limits<int>::max());
   const auto offset = call.number("offset", 0, 0, no_limit);
@@ -228,7 +248,8 @@ void Api::begin_follow(const Call& call, const JobEntry& entry) {
   follow->rank = static_cast<int>(*rank);
   follow->attempt = static_cast<int>(*attempt);
   follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
-  follow->stream = call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, ": follow\n\n"});
+  follow->stream =
+      call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, is_text ? "" : ": follow\n\n"});
   follow_on(follow);
 }
 
@@ -311,7 +332,7 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
-  if (stalled) follow->stream->write(": alive\n\n");
+  if (stalled) follow->say_alive();
   follow->stream->unsent_bytes() > 0 ? wait_for_reader(follow) : follow_on(follow);
 }
 

@@ -8,7 +8,7 @@
 namespace sl::controller {
 namespace {
 
-constexpr std::int64_t deliveries_per_page_max = 1'000;
+constexpr std::int64_t deliveries_per_page_max = 10'000;
 
 Error not_sending() { return conflict("not-running", "notifications are sent by a running controller"); }
 

@@ -6,6 +6,7 @@
 #include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
+#include "controller/original_answers.h"
 #include "controller/requests.h"
 #include "controller/shadow_answers.h"
 #include "policies/catalogue.h"
@@ -52,8 +53,11 @@ class NotedReply : public net::Reply {
     std::shared_ptr<RequestLog> log;
     std::string id, user, method, path;
     Instant at;
+    std::string successor = {};  // of the route, if it is the original API's
   };
   NotedReply(std::shared_ptr<net::Reply> reply, Notes notes) : reply_(std::move(reply)), notes_(std::move(notes)) {}
+  // From now on answers say that this route is replaced by another.
+  void deprecate(const std::string& successor) { notes_.successor = successor; }
   void send(net::Response response) override {
     note(response);
     reply_->send(std::move(response));
@@ -70,6 +74,9 @@ class NotedReply : public net::Reply {
     notes_.times->observe(notes_.method, response.status, took);
     notes_.log->write({notes_.at, notes_.id, notes_.user, notes_.method, notes_.path, response, took});
     if (!notes_.id.empty()) response.headers.emplace_back("X-Request-Id", notes_.id);
+    if (notes_.successor.empty()) return;
+    response.headers.emplace_back("Deprecation", "true");
+    response.headers.emplace_back("Link", "<" + notes_.successor + ">; rel=\"successor-version\"");
   }
   std::shared_ptr<net::Reply> reply_;
   Notes notes_;
@@ -112,6 +119,12 @@ RouteInfo stream(RouteInfo route, const char* content_type) {
 
 RouteInfo heeding(RouteInfo route, std::vector<std::string> headers) {
   route.headers = std::move(headers);
+  return route;
+}
+
+// Of the original API; `successor` is what replaces it.
+RouteInfo original(RouteInfo route, const char* successor) {
+  route.successor = successor;
   return route;
 }
 
@@ -181,6 +194,10 @@ void Api::add_routes() {
                          .summary = "stop it, or take it out of the queue",
                          .status = 202,
                          .answer = job});
+  add(&Api::remove_job, {.method = "DELETE",
+                         .path = "/api/v1/jobs/{id}",
+                         .summary = "remove a job that has ended, with its events, for good",
+                         .answer = answer<RemovedJob>("RemovedJob")});
   add(&Api::intervene, job_change("/api/v1/jobs/{id}/suspend",
                                   "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed",
                                   intervention("Suspension", "suspend")));
@@ -284,8 +301,8 @@ void Api::add_routes() {
                              .path = "/api/v1/profiles/{family}",
                              .summary = "delete a profile",
                              .answer = answer<RemovedProfile>("RemovedProfile")});
-  add(&Api::list_estimates,
-      get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record")));
+  add(&Api::list_estimates, get("/api/v1/estimates", "how often the ranges held that were shown",
+                                answer<Record>("Record"), {"limit", "cursor"}));
 
   add(&Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
   add(&Api::begin_session, {.method = "POST",
@@ -347,14 +364,31 @@ void Api::add_routes() {
       heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
               {"Last-Event-ID"}));
 
-  add(&Api::legacy_create,
-      submission("/jobs", "submit a job (original API)", job_body(), answer<CreatedOriginalJob>("CreatedOriginalJob")));
-  add(&Api::legacy_list, get("/jobs", "all jobs (original API)", answer<std::vector<OriginalJob>>("OriginalJobs")));
-  add(&Api::legacy_get, get("/jobs/{id}", "one job (original API)", answer<OriginalJob>("OriginalJob")));
-  add(&Api::legacy_algorithm, {.method = "PUT",
-                               .path = "/algorithm/{name}",
-                               .summary = "choose a policy (original API)",
-                               .answer = answer<Message>("Message")});
+  add(&Api::legacy_create, original(submission("/jobs", "submit a job (original API)", job_body(),
+                                               answer<CreatedOriginalJob>("CreatedOriginalJob")),
+                                    "/api/v1/jobs"));
+  add(&Api::legacy_list,
+      original(get("/jobs", "all jobs (original API)", answer<std::vector<OriginalJob>>("OriginalJobs")),
+               "/api/v1/jobs"));
+  add(&Api::legacy_get,
+      original(get("/jobs/{id}", "one job (original API)", answer<OriginalJob>("OriginalJob")), "/api/v1/jobs"));
+  add(&Api::legacy_delete, original({.method = "DELETE",
+                                     .path = "/jobs/{id}",
+                                     .summary = "cancel it, and leave it out of this list of jobs (original API)",
+                                     .answer = answer<Message>("Message")},
+                                    "/api/v1/jobs"));
+  add(&Api::legacy_algorithm, original({.method = "PUT",
+                                        .path = "/algorithm/{name}",
+                                        .summary = "choose a policy (original API)",
+                                        .answer = answer<Message>("Message")},
+                                       "/api/v1/policy"));
+  add(&Api::legacy_sign_in,
+      original({.method = "POST",
+                .path = "/signin",
+                .summary = "the token, for whoever has it as password (original API); needs no other identity",
+                .body = request<SignInBody>("SignIn"),
+                .answer = answer<OriginalUser>("OriginalUser")},
+               "/api/v1/sessions"));
 }
 
 void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id) {
@@ -362,6 +396,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
   auto noted = std::make_shared<NotedReply>(
       std::move(reply),
       NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
+  NotedReply& noted_reply = *noted;
   Call call{std::move(request), std::move(identity), std::move(noted), {}, now, std::move(request_id)};
   const std::vector<std::string> path = parts_of(call.request.path);
   // "/api/v1/jobs/batch" is no job.
@@ -373,6 +408,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       allowed += (allowed.empty() ? "" : ", ") + route.info.method;
       continue;
     }
+    noted_reply.deprecate(route.info.successor);
     if (const Status known = check_parameters(route.info, call.request); !known.ok()) return call.fail(known.error());
     const bool is_member =
         route.info.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;

@@ -19,15 +19,18 @@
 #include "controller/job_files.h"
 #include "controller/logic.h"
 #include "controller/recording.h"
+#include "controller/requests.h"
 #include "controller/secret_store.h"
 #include "controller/shadow.h"
 #include "controller/snapshots.h"
+#include "controller/socket_stream.h"
 #include "net/http_server.h"
 #include "net/url.h"
 #include "notify/notifications.h"
 #include "store/writer.h"
 #include "web/page.h"
 #include "wire/error.h"
+#include "wire/json.h"
 
 namespace sl::controller {
 namespace {
@@ -52,6 +55,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
         history_(std::make_unique<History>(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); })),
+        hidden_(loaded.settings,
+                [this](store::Batch batch, const std::function<void(const Status&)>& done) {
+                  writer_->submit(std::move(batch),
+                                  [this, done](const Status& status) { inbox_.put([done, status] { done(status); }); });
+                }),
         retention_(settings_.keep, *logic_, *history_, [this] { return clock_.now(); }),
         job_files_(
             *logic_, *history_, [this] { return clock_.now(); },
@@ -71,6 +79,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     api_.log_to(log_);
+    api_.hide_in(hidden_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -216,7 +225,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
 
   // ---- net::Handler (loop thread) ----
   Verdict on_head(const net::Request& head) override {
-    if (is_public(head)) return {};
+    if (is_public(head) || signs_in(head)) return {};
     const auto identity = admission_.identify(head);
     if (identity.ok()) return {{}, true};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
@@ -225,7 +234,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
     const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());
-    const auto identity = is_open ? Identity{} : admission_.identify(request);
+    const auto identity = is_open ? Identity{} : signs_in(request) ? sign_in(request) : admission_.identify(request);
     if (!identity.ok()) return reply->send(refusal(identity.error(), request));
     std::string id = log_->id_of(request);
     inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply),
@@ -242,6 +251,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   // Being alive is no secret.
   static bool is_public(const net::Request& head) { return head.method == "GET" && head.path == "/healthz"; }
+  // The original's way, with a password in the body.
+  static bool signs_in(const net::Request& head) { return head.method == "POST" && head.path == "/signin"; }
+  Result<Identity> sign_in(const net::Request& request) {
+    const auto body = wire::read_json<SignInBody>(request.body);
+    return body.ok() ? admission_.sign_in(request, body->password) : Result<Identity>(body.error());
+  }
   // Nor is what can be asked here, which depends on nothing but the version.
   static bool is_description(const net::Request& head) {
     return head.method == "GET" &&
@@ -258,6 +273,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     return response;
   }
   bool on_websocket(const net::Request& request, std::shared_ptr<net::WebSocket> socket) override {
+    if (const auto job = job_of_output(request.path)) return follow_output(*job, request, std::move(socket));
     if (request.path != "/api/v1/agent") return false;  // admitted by its head
     const SessionId session = next_session_++;
     {
@@ -276,6 +292,21 @@ class LiveController : public Controller, private net::Handler, private Outside 
       inbox_.put([this, session] { logic_->on_agent_closed(session, clock_.now()); });
     };
     socket->set_callbacks(std::move(callbacks));
+    return true;
+  }
+  // "/jobs/5/logs", the output of a job in the original API.
+  static std::optional<std::string> job_of_output(const std::string& path) {
+    constexpr std::string_view before = "/jobs/", after = "/logs";
+    const bool is_long = path.size() > before.size() + after.size();
+    if (!is_long || !path.starts_with(before) || !path.ends_with(after)) return std::nullopt;
+    return path.substr(before.size(), path.size() - before.size() - after.size());
+  }
+  bool follow_output(const std::string& job, const net::Request& request, std::shared_ptr<net::WebSocket> socket) {
+    auto identity = admission_.identify(request);
+    if (!identity.ok()) return false;
+    inbox_.put([this, job, request, identity = *identity, stream = SocketStream::over(loop_, std::move(socket))] {
+      api_.follow_as_text(job, request, identity, stream);
+    });
     return true;
   }
   void on_agent_text(SessionId session, const std::string& peer, const std::string& text) {
@@ -304,6 +335,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::unique_ptr<store::Writer> writer_;
   std::unique_ptr<Logic> logic_;
   std::unique_ptr<History> history_;
+  HiddenJobs hidden_;
   Retention retention_;
   JobFiles job_files_;
   CheckpointRelay checkpoints_;

@@ -37,8 +37,8 @@ store::EventRow event_of(const store::Removal& removal, Instant now) {
   for (const store::FinishedJob& job : removal.jobs) jobs.emplace_back(job.id);
   return {.at_us = now.us,
           .kind = "history.removed",
-          .actor_type = "system",
-          .actor_name = "retention",
+          .actor_type = removal.by.empty() ? "system" : "user",
+          .actor_name = removal.by.empty() ? "retention" : removal.by,
           .text = fmt::format("{} jobs that had ended and their events, by {}", removal.jobs.size(), removal.rule),
           .data_json = boost::json::serialize(boost::json::object{{"rule", removal.rule}, {"jobs", std::move(jobs)}})};
 }

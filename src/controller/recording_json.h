@@ -28,7 +28,7 @@ BOOST_DESCRIBE_STRUCT(SettingRow, (), (key, value))
 BOOST_DESCRIBE_STRUCT(ProfileRow, (), (family, profile_json, at_us))
 BOOST_DESCRIBE_STRUCT(TotalRow, (), (state, jobs))
 BOOST_DESCRIBE_STRUCT(FinishedJob, (), (id, state))
-BOOST_DESCRIBE_STRUCT(Removal, (), (at_us, rule, jobs, events_until_us))
+BOOST_DESCRIBE_STRUCT(Removal, (), (at_us, rule, jobs, events_until_us, by))
 BOOST_DESCRIBE_STRUCT(Loaded, (),
                       (unfinished_jobs, finished_jobs, finished_totals, placements, servers, policies, settings,
                        profiles, keys, last_event_us, next_event_seq, next_job_id))

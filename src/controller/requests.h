@@ -17,6 +17,11 @@ struct PolicyBody {
 };
 BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
+struct SignInBody {
+  std::string email, password;
+};
+BOOST_DESCRIBE_STRUCT(SignInBody, (), (email, password))
+
 struct TestBody {
   std::optional<std::string> to;
 };

@@ -42,6 +42,7 @@ struct RouteInfo {
   DocumentInfo answer = {};
   DocumentInfo preview = {};                      // of success with dry_run=true, whose status is 200
   std::string content_type = "application/json";  // of the answer
+  std::string successor = {};                     // what replaces it; empty: it is not deprecated
 };
 
 enum class ParameterKind { text, number, truth };

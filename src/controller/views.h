@@ -7,6 +7,7 @@
 #include "controller/answers.h"
 #include "controller/job_fields.h"
 #include "controller/logic.h"
+#include "controller/original_answers.h"
 
 namespace sl::controller {
 

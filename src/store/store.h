@@ -138,9 +138,10 @@ struct FinishedJob {
 // remembers which jobs were removed, when and by which rule.
 struct Removal {
   std::int64_t at_us = 0;
-  std::string rule;  // "age", "number" or "size"
+  std::string rule;  // "age", "number" or "size"; "request": of a user
   std::vector<FinishedJob> jobs;
   std::int64_t events_until_us = 0;  // the oldest events of no job from before this time, up to a thousand; 0: none
+  std::string by = {};               // the user who requested it; empty: a rule
 };
 
 struct Batch {

@@ -93,6 +93,7 @@ bool is_for_page(const net::Request& request) {
   if (request.method != "GET" && request.method != "HEAD") return false;
   const std::string& path = request.path;
   if (path == "/" || path == "/ui" || path.starts_with("/ui/")) return true;
+  if (path == "/docs" || path == "/openapi.json") return true;
   return (path == "/jobs" || path == "/dashboard") && wants_html(request);
 }
 
@@ -141,6 +142,8 @@ net::Response Page::answer(const net::Request& request) const {
   if (request.path == "/" || request.path == "/ui") return redirect("ui/");
   if (request.path == "/jobs") return redirect("ui/jobs");
   if (request.path == "/dashboard") return redirect("ui/submit");
+  if (request.path == "/docs") return redirect("api/docs");
+  if (request.path == "/openapi.json") return redirect("api/v1/openapi.json");
   const std::string_view rest = std::string_view(request.path).substr(std::string_view("/ui/").size());
   const File* file = find(rest);
   if (!file || rest == "index.html") {

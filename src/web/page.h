@@ -15,8 +15,9 @@
 
 namespace sl::web {
 
-// Whether this request is for the page and not for the API: GET or HEAD of "/", of "/ui" and everything below, and of
-// the two pages of the original Schedulearn, /jobs and /dashboard, if a browser asks for them.
+// Whether this request is for the page and not for the API: GET or HEAD of "/", of "/ui" and everything below, of the
+// two pages of the original Schedulearn, /jobs and /dashboard, if a browser asks for them, and of its documents, /docs
+// and /openapi.json.
 bool is_for_page(const net::Request& request);
 
 class Page {

@@ -45,8 +45,12 @@ TEST(Page, TheAddressesOfTheOriginalLeadToTheirPages) {
   const std::string pack = small_pack();
   const auto page = Page::unpack(pack);
   ASSERT_TRUE(page.ok());
-  for (const auto& [from, to] :
-       {std::pair("/", "ui/"), {"/ui", "ui/"}, {"/jobs", "ui/jobs"}, {"/dashboard", "ui/submit"}}) {
+  for (const auto& [from, to] : {std::pair("/", "ui/"),
+                                 {"/ui", "ui/"},
+                                 {"/jobs", "ui/jobs"},
+                                 {"/dashboard", "ui/submit"},
+                                 {"/docs", "api/docs"},
+                                 {"/openapi.json", "api/v1/openapi.json"}}) {
     const net::Response response = page->answer(get(from));
     EXPECT_EQ(response.status, 302);
     EXPECT_EQ(header(response, "Location"), to);

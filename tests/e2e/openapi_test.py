@@ -76,6 +76,8 @@ class Walk(LabTest):
         lab.start_another_agent("second", 2)
         self.done = lab.submit("echo hello; echo world", name="walk-done")
         lab.finished(self.done)
+        self.removable = lab.submit("true", name="walk-removable")
+        lab.finished(self.removable)
         self.running = lab.submit("sleep 86.4041", name="walk-running", gpus=4)
         until(lambda: lab.job(self.running)["state"] == "running")
         self.waiting = lab.submit("true", name="walk-waiting", gpus=4, labels={"a": "b"}, env={"K": "V"}, time_limit_s=600, array="0-3")
@@ -130,7 +132,11 @@ class Walk(LabTest):
             ("DELETE", "/api/v1/profiles/{family}"): [("walk", None)],
             ("POST", "/jobs"): [("", {"name": "old", "type": "pytorch", "command": "true", "required_gpus": 1})],
             ("GET", "/jobs/{id}"): [(done, None), (waiting, None)],
+            ("DELETE", "/jobs/{id}"): [(done, None)],
             ("PUT", "/algorithm/{name}"): [("fifo", None)],
+            ("POST", "/signin"): [("", {"email": "mei@lab.example", "password": (self.lab.folder / "controller" / "token").read_text().strip()})],
+            ("GET", "/api/v1/estimates"): [("", None), ("?limit=1", None)],
+            ("DELETE", "/api/v1/jobs/{id}"): [(self.removable, None)],
         }
         removals_last = sorted(self.operations(), key=lambda each: (each[0] == "DELETE", each[0] != "GET"))
         for method, path, operation in removals_last:
@@ -224,6 +230,9 @@ class Pages(LabTest):
             lab.request("POST", "/api/v1/profiles", {"schedulearn_profile": 1, "family": family, "origin": "a test", "speeds": [{"gpus": 1, "steps_per_s": 2}]})
         for name in "abc":
             lab.request("PUT", f"/api/v1/secrets/{name}", b"a value")
+            lab.request("PUT", f"/api/v1/notifications/channels/{name}", {"kind": "slack", "secret": name})
+            lab.request("POST", f"/api/v1/notifications/channels/{name}/test")  # "a value" is no URL: it fails
+        until(lambda: len(lab.get("/api/v1/notifications/deliveries")["items"]) == 3)
         lab.start_another_agent("second", 2)
         document = lab.get("/api/v1/openapi.json")["paths"]
         lists = [path for path, verbs in document.items() if any(p["name"] == "cursor" for p in verbs.get("get", {}).get("parameters", []))]
@@ -233,9 +242,9 @@ class Pages(LabTest):
             path = path.replace("{id}", "1")
             since = "&since=0" if path.endswith("events") else ""
             whole = lab.get(f"{path}?limit=10000{since}")["items"]
-            self.assertTrue(whole or path == "/api/v1/queue", path)
-            if path == "/api/v1/queue":
+            if path in ("/api/v1/queue", "/api/v1/estimates"):  # what waits here is held, and nothing was foreseen of it
                 continue
+            self.assertTrue(whole, path)
             parts, cursor = [], None
             while len(parts) < len(whole):
                 page = lab.get(f"{path}?limit=1{since if cursor is None else ''}" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else ""))
@@ -247,7 +256,7 @@ class Pages(LabTest):
             moving = ("wait_s", "sampled_at", "last_contact_at", "memory_used_bytes", "cpu_utilization_pct", "gpus", "job_files_bytes", "estimate", "reason", "utilization_pct", "power_watts", "temperature_celsius")
             still = lambda items: [{key: value for key, value in item.items() if key not in moving} for item in items]
             self.assertEqual(still(parts), still(whole), path)
-        self.assertEqual(len(cursors), len(lists) - 1, cursors)  # all but the queue: what waits here is held
+        self.assertEqual(len(cursors), len(lists) - 2, cursors)
         for path, cursor in cursors.items():
             for other in cursors:
                 if other == path:
