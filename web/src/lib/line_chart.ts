@@ -1,5 +1,6 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { clock } from './format';
 
 export interface Curve {
   x: number[]; // of times: seconds since 1970
@@ -9,6 +10,9 @@ export interface Curve {
   yLabel: string;
   isTime?: boolean;
 }
+
+const clocks = (_: uPlot, seconds: number[]): string[] =>
+  seconds.map((at) => clock(new Date(at * 1000).toISOString()).replace(/:\d\d( UTC)?$/, ''));
 
 // Draws into an empty element as wide as its container.
 export function draw(element: HTMLElement, curve: Curve): { destroy: () => void } {
@@ -28,7 +32,7 @@ export function draw(element: HTMLElement, curve: Curve): { destroy: () => void 
       height: 280,
       scales: { x: { time: curve.isTime ?? false } },
       legend: { show: false },
-      axes: [axis(curve.xLabel), axis(curve.yLabel)],
+      axes: [{ ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks } : {}) }, axis(curve.yLabel)],
       series: [
         {},
         { stroke: colour('--accent'), width: 2, points: { show: curve.y.length < 60 } },
