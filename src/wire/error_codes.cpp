@@ -357,6 +357,8 @@ constexpr ErrorCode codes[] = {
      "make some: schedulearn sim compare … --out FOLDER"},
     {"not-running", "no controller runs on this data folder, which can only be read",
      "start one: schedulearn up"},
+    {"not-set", "no file sets this",
+     "set it: schedulearn config set KEY VALUE"},
     {"not-supported-yet", "this is described but not carried out yet",
      "see the hint for what does the same"},
     {"not-writable", "a file cannot be written",
