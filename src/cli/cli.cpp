@@ -14,6 +14,7 @@
 #include "cli/config_commands.h"
 #include "cli/daemon_options.h"
 #include "cli/database.h"
+#include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/explaining.h"
 #include "cli/files.h"
@@ -113,6 +114,7 @@ class CommandLine {
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
   TopCommand top_{frame_};
+  DemoCommand demo_{frame_};
   DatabaseCommands database_{frame_, roles_};
   ConfigCommands config_{frame_};
   Doctor doctor_{frame_, version};
@@ -479,6 +481,7 @@ void CommandLine::add_system_commands() {
   add_free_limit(*serve, agent_.keep);
   database_.add_to(app_);
   config_.add_to(app_);
+  demo_.add_to(app_);
   doctor_.add_to(app_);
   init_.add_to(app_);
   explaining_.add();

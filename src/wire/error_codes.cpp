@@ -185,6 +185,8 @@ constexpr ErrorCode codes[] = {
      "choose one that is yours: --data DIR"},
     {"database-damaged", "a file is no whole database of schedulearn",
      "use another copy"},
+    {"demo-failed", "the cluster of the demonstration did not start",
+     "see the note for what it said"},
     {"dependency-failed", "a job to wait for did not succeed, so that this one would never start",
      "retry that one first: schedulearn retry ID"},
     {"dependency-not-found", "there is no job of this number to wait for",
