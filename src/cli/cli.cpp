@@ -11,8 +11,10 @@
 #include "base/whole_number.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/config_commands.h"
 #include "cli/daemon_options.h"
 #include "cli/database.h"
+#include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/explaining.h"
 #include "cli/files.h"
@@ -88,9 +90,9 @@ class CommandLine {
   std::shared_ptr<Help> help_ = std::make_shared<Help>(app_);
   std::function<int()> action_;
   std::shared_ptr<bool> json_failed_ = std::make_shared<bool>(false);
-  std::string url_ = "http://127.0.0.1:5000", json_, color_ = "auto";
+  FlagValues flags_of_all_{.url = "http://127.0.0.1:5000", .color = "auto"};
+  std::string json_;
   bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
-  double timeout_s_ = 30;
   SubmitOptions submit_;
   ProfileOptions profile_;
   std::map<std::string, std::string> flags_;  // of submit
@@ -113,7 +115,9 @@ class CommandLine {
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
   TopCommand top_{frame_};
+  DemoCommand demo_{frame_};
   DatabaseCommands database_{frame_, roles_};
+  ConfigCommands config_{frame_};
   Doctor doctor_{frame_, version};
   Init init_{frame_};
   Explaining explaining_{frame_, app_, help_, usage, version};
@@ -121,7 +125,9 @@ class CommandLine {
 };
 
 void CommandLine::add_global_flags() {
-  app_.add_option("--url", url_, "address of the controller")->envname("SCHEDULEARN_URL")->group("Everywhere");
+  app_.add_option("--url", flags_of_all_.url, "address of the controller")
+      ->envname("SCHEDULEARN_URL")
+      ->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
       ->expected(0, 1)
       ->default_str("*")
@@ -130,7 +136,7 @@ void CommandLine::add_global_flags() {
   app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
   app_.add_flag("-w,--watch", watch_, "show it anew every 2 seconds, until Ctrl-C (commands that only read)")
       ->group("Everywhere");
-  app_.add_option("--color", color_, "auto, always or never")
+  app_.add_option("--color", flags_of_all_.color, "auto, always or never")
       ->check(one_of({"auto", "always", "never"}))
       ->group("Everywhere");
   app_.add_flag("--no-color", no_color_, "the same as --color never")->group("Everywhere");
@@ -140,7 +146,7 @@ void CommandLine::add_global_flags() {
     const auto seconds = wire::parse_duration_s(text);
     if (!seconds.ok()) throw CLI::ValidationError("--timeout", seconds.error().message);
     if (*seconds == 0) throw CLI::ValidationError("--timeout", "must be above zero");
-    timeout_s_ = *seconds;
+    flags_of_all_.timeout_s = *seconds;
   };
   app_.add_option_function<std::string>("--timeout", set_timeout, "how long to wait for an answer (30s)")
       ->group("Everywhere");
@@ -487,6 +493,8 @@ void CommandLine::add_system_commands() {
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   add_free_limit(*serve, agent_.keep);
   database_.add_to(app_);
+  config_.add_to(app_);
+  demo_.add_to(app_);
   doctor_.add_to(app_);
   init_.add_to(app_);
   explaining_.add();
@@ -494,11 +502,11 @@ void CommandLine::add_system_commands() {
 
 Context CommandLine::context() const {
   Context c;
-  c.url = url_;
+  c.url = flags_of_all_.url;
+  c.defaults = flags_of_all_.defaults;
   while (c.url.ends_with('/')) c.url.pop_back();
   const std::string own = own_data_directory();
-  if (const std::string socket = own + "/controller.sock";
-      app_.get_option("--url")->empty() && net::is_listening(socket))
+  if (const std::string socket = own + "/controller.sock"; !flags_of_all_.is_url_chosen && net::is_listening(socket))
     c.socket = socket;
   const auto address = net::parse_url(c.url);
   std::error_code ignored;
@@ -506,8 +514,10 @@ Context CommandLine::context() const {
     c.recorded = own;
   c.user = user_name();
   c.token = variable("SCHEDULEARN_TOKEN");
-  if (const std::string file = variable("SCHEDULEARN_TOKEN_FILE"); !file.empty()) c.token = read_secret(file);
-  c.timeout_s = timeout_s_;
+  std::string token_file = variable("SCHEDULEARN_TOKEN_FILE");
+  if (token_file.empty() && c.token.empty()) token_file = flags_of_all_.token_file;
+  if (!token_file.empty()) c.token = read_secret(token_file);
+  c.timeout_s = flags_of_all_.timeout_s;
   c.json_failed = json_failed_;
   c.as_json = app_.count("--json") > 0;
   if (c.as_json && json_ != "*" && !json_.empty()) {
@@ -520,8 +530,9 @@ Context CommandLine::context() const {
   c.plain = plain_;
   c.quiet = quiet_;
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && variable("TERM") != "dumb";
-  c.color = color_ == "always" || (color_ == "auto" && !no_color_ && terminal && variable("NO_COLOR").empty()) ||
-            (color_ == "auto" && !no_color_ && !variable("CLICOLOR_FORCE").empty());
+  const bool is_auto = flags_of_all_.color == "auto" && !no_color_;
+  c.color = flags_of_all_.color == "always" || (is_auto && terminal && variable("NO_COLOR").empty()) ||
+            (is_auto && !variable("CLICOLOR_FORCE").empty());
   std::string locale;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
   c.unicode = locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
@@ -575,6 +586,7 @@ int CommandLine::run(int argc, char** argv) {
     return fail(usage_error(app_, error, words));
   }
   if (!action_) return std::fputs(usage, stdout), 0;
+  if (const Status filled = fill_from_config(app_, flags_of_all_); !filled.ok()) return fail(filled.error());
   if (watch_) return watch(app_, context(), action_);
   const int status = action_();
   return status == 0 && *json_failed_ ? 2 : status;
@@ -582,7 +594,8 @@ int CommandLine::run(int argc, char** argv) {
 
 // For the shell: one candidate per line, and what it is after a tab.
 int CommandLine::print_candidates(const std::vector<std::string>& words) {
-  if (const std::string url = variable("SCHEDULEARN_URL"); !url.empty()) url_ = url;
+  if (const std::string url = variable("SCHEDULEARN_URL"); !url.empty())
+    flags_of_all_.url = url, flags_of_all_.is_url_chosen = true;
   for (const Candidate& candidate : complete(app_, words, context()))
     std::printf("%s\t%s\n", candidate.word.c_str(), candidate.help.c_str());
   return 0;

@@ -23,6 +23,7 @@ struct Context {
   std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
       past;  // answers instead of a controller when none runs on `data`
   std::string token;
+  json::object defaults;  // keys of a job file, of jobs that do not say otherwise (config.h)
   std::string user;
   double timeout_s = 30;
   bool as_json = false;

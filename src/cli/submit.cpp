@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/config.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/snapshot.h"
@@ -230,6 +231,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     object["notify"] = wire::to_value(notify);
   }
   if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
+  add_missing(object, context.defaults);
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");
   if (!options.clean_env && !has_image) add_submitter_environment(object);

@@ -73,7 +73,7 @@ TEST(Top, fills_the_screen_exactly_whatever_its_size) {
 TEST(Top, shows_the_cluster_its_gpus_and_jobs) {
   const std::string text = whole(data_of(3), {});
   EXPECT_EQ(text.find("Schedulearn  10:00:00  policy srtf  GPUs 2/3 in use  jobs 1 running, 2 pending"), 0U) << text;
-  EXPECT_NE(text.find("gpu4       0 #1       5%   1 #1      99%   2 free"), std::string::npos) << text;
+  EXPECT_NE(text.find("gpu4       0 #1      5%   1 #1     99%   2 free"), std::string::npos) << text;
   const std::size_t running = text.find("● running"), pending = text.find("○ pending");
   EXPECT_LT(running, pending) << "those that run come first\n" << text;
   EXPECT_NE(text.find("q quit"), std::string::npos);

@@ -360,6 +360,20 @@ struct RemovedServer {
 };
 BOOST_DESCRIBE_STRUCT(RemovedServer, (), (name, state))
 
+struct SeriesLine {
+  Text name;
+  std::map<Text, Text> labels;
+  std::vector<std::optional<double>> values;
+};
+BOOST_DESCRIBE_STRUCT(SeriesLine, (), (name, labels, values))
+
+struct SeriesDocument {
+  Time from, to;
+  Number step_s = 60;
+  std::vector<SeriesLine> series;
+};
+BOOST_DESCRIBE_STRUCT(SeriesDocument, (), (from, to, step_s, series))
+
 // ---- policies ----
 
 struct PolicyFailed {

@@ -14,6 +14,7 @@
 //   api_batch.cpp   several submissions at once
 //   api_documents.cpp  what this API is: OpenAPI and its readable form
 //   api_original.cpp  the original API
+//   api_series.cpp  what GPUs did over time
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -34,6 +35,7 @@
 #include "controller/retention.h"
 #include "controller/route_info.h"
 #include "controller/secret_store.h"
+#include "controller/series.h"
 #include "controller/shadow.h"
 #include "controller/snapshots.h"
 #include "controller/suggestions.h"
@@ -77,6 +79,8 @@ class Api {
   // The output of a job, by the number in its path, as it is written, without anything else, to its end.
   void follow_as_text(const std::string& job, net::Request request, Identity identity,
                       std::shared_ptr<net::Reply> reply);
+  // What was measured. Before the first request; without it nothing was.
+  void show_series(const Series& series) { series_ = &series; }
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -164,6 +168,9 @@ class Api {
   void get_logs(Call call);
   void stream_logs(Call call);
   void stream_text(Call call);
+  void cluster_series(Call call);
+  void server_series(Call call);
+  void job_series(Call call);
   void get_queue(Call call);
   void get_cluster(Call call);
   void list_gpus(Call call);
@@ -274,6 +281,7 @@ class Api {
   SecretStore* secrets_;  // null: of a past that is only read
   notify::Notifications* notifications_ = nullptr;
   HiddenJobs* hidden_ = nullptr;
+  const Series* series_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

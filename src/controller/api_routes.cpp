@@ -227,16 +227,22 @@ void Api::add_routes() {
                                             {"attempt", "rank", "offset"}),
                                         "text/event-stream"),
                                  {"Last-Event-ID"}));
+  add(&Api::job_series, get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",
+                            answer<SeriesDocument>("Series"), {"hours"}));
   add(&Api::get_files, get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
                            answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
 
   add(&Api::get_queue, get("/api/v1/queue", "the jobs that wait, in the policy's order",
                            list_of<std::optional<Job>>("QueuedJob"), {"limit", "cursor"}));
   add(&Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
+  add(&Api::cluster_series, get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours",
+                                answer<SeriesDocument>("Series"), {"hours"}));
   add(&Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
   add(&Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));
   add(&Api::get_server, get("/api/v1/servers/{name}", "one server", server));
+  add(&Api::server_series, get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours",
+                               answer<SeriesDocument>("Series"), {"hours"}));
   add(&Api::remove_server, {.method = "DELETE",
                             .path = "/api/v1/servers/{name}",
                             .summary = "take a server that is down out of the cluster",

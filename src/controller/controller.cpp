@@ -80,6 +80,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
         admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
     api_.log_to(log_);
     api_.hide_in(hidden_);
+    api_.show_series(series_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -160,6 +161,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       shadow_.on_turn(clock_.now());
       auto_policy_.on_turn(clock_.now());
       api_.on_turn();
+      series_.sample(*logic_, clock_.now());
       if (const Instant commit = logic_->recorder().committed_at(); commit != std::exchange(commit_seen_, commit))
         notifications_->on_commit();
     }
@@ -255,7 +257,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   static bool signs_in(const net::Request& head) { return head.method == "POST" && head.path == "/signin"; }
   Result<Identity> sign_in(const net::Request& request) {
     const auto body = wire::read_json<SignInBody>(request.body);
-    return body.ok() ? admission_.sign_in(request, body->password) : Result<Identity>(body.error());
+    return body.ok() ? admission_.sign_in(request, body->password) : Identity{};  // the route says what is wrong
   }
   // Nor is what can be asked here, which depends on nothing but the version.
   static bool is_description(const net::Request& head) {
@@ -336,6 +338,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::unique_ptr<Logic> logic_;
   std::unique_ptr<History> history_;
   HiddenJobs hidden_;
+  Series series_;
   Retention retention_;
   JobFiles job_files_;
   CheckpointRelay checkpoints_;

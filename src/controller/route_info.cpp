@@ -21,6 +21,7 @@ constexpr RequestParameter query_parameters[] = {
     {"fields", text, "keys of a job, id,name,spec.gpus: nothing else is shown of each"},
     {"fresh_ms", number, "wait at most this long for a forecast of the present"},
     {"group", number, "only the members of this array that have come up"},
+    {"hours", number, "the last so many hours, 1 to 24"},
     {"limit", number, "at most this many items"},
     {"look", truth, "true: what a file is, without its content"},
     {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},

@@ -119,7 +119,8 @@ store::ChannelRow to_row(const Channel& channel) {
 void Channels::load(const std::vector<store::ChannelRow>& rows) {
   for (const store::ChannelRow& row : rows) {
     auto settings = wire::read_json<ChannelSettings>(row.settings_json, wire::Unknown::ignore);
-    if (settings.ok()) put({row.owner, row.name, std::move(*settings)});
+    const auto kind = settings.ok() ? std::ranges::find(kinds(), settings->kind, &Kind::name) : kinds().end();
+    if (kind != kinds().end() && check_keys(*kind, *settings).ok()) put({row.owner, row.name, std::move(*settings)});
   }
 }
 

@@ -219,7 +219,10 @@ TEST(Channels, are_read_back_as_they_were_written) {
   Channel made = channel("team", {"failed"}, "mei", true);
   made.settings.made_us = 5, made.settings.after_event = 6;
   Channels channels;
-  channels.load({to_row(made), {"mei", "broken", "{"}});
+  channels.load({to_row(made),
+                 {"mei", "broken", "{"},
+                 {"mei", "no_url", R"({"kind": "webhook", "secret": "s"})"},
+                 {"mei", "new_kind", R"({"kind": "pigeon"})"}});
   const auto read = channels.find("mei", "team");
   ASSERT_TRUE(read);
   EXPECT_EQ(to_row(*read), to_row(made));

@@ -106,6 +106,9 @@ class Walk(LabTest):
             ("POST", "/api/v1/jobs/{id}/cancel"): [],   # last
             ("POST", "/api/v1/jobs/{id}/retry"): [(f"{done}?dry_run=true", None), (done, None)],
             ("GET", "/api/v1/jobs/{id}/files"): [(done, None)],
+            ("GET", "/api/v1/jobs/{id}/metrics"): [(done, None), (f"{running}?hours=24", None), (waiting, None)],
+            ("GET", "/api/v1/cluster/metrics"): [("", None), ("?hours=3", None)],
+            ("GET", "/api/v1/servers/{name}/metrics"): [("lab", None)],
             ("PUT", "/api/v1/secrets/{name}"): [("walk", b"another value")],
             ("DELETE", "/api/v1/secrets/{name}"): [("walk", None)],
             ("PUT", "/api/v1/notifications/channels/{name}"): [("walk", {"kind": "slack", "secret": "walk", "on": ["failed"]})],

@@ -16,13 +16,13 @@ from lab import PROGRAM, LabTest, until
 
 
 class Terminal:
-    def __init__(self, url, *arguments, columns=100, lines=30, kind="xterm-256color"):
+    def __init__(self, url, *arguments, columns=100, lines=30, kind="xterm-256color", program=("top",), environment=None):
         self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.before = termios.tcgetattr(theirs)
         self.theirs = theirs
-        environment = {**os.environ, "SCHEDULEARN_URL": url, "LC_ALL": "C.UTF-8", "TERM": kind}
-        self.process = subprocess.Popen([PROGRAM, "top", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+        environment = {**(environment or os.environ), "SCHEDULEARN_URL": url, "LC_ALL": "C.UTF-8", "TERM": kind}
+        self.process = subprocess.Popen([PROGRAM, *program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
                                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))  # so that Ctrl-C reaches what runs on it
         self.said = ""
 

@@ -13,10 +13,10 @@ CREATE VIEW job(id, name, type, container_name, container_image, command, create
        WHERE job_id = jobs.id AND rank = 0 ORDER BY incarnation DESC LIMIT 1) END,
     json_extract(spec_json, '$.image'),
     json_extract(spec_json, '$.command'),
-    strftime('%Y-%m-%d %H:%M:%f', submitted_us / 1000000.0, 'unixepoch'),
-    strftime('%Y-%m-%d %H:%M:%f', first_start_us / 1000000.0, 'unixepoch'),
-    strftime('%Y-%m-%d %H:%M:%f', finished_us / 1000000.0, 'unixepoch'),
-    (SELECT strftime('%Y-%m-%d %H:%M:%f', p50_us / 1000000.0, 'unixepoch') FROM estimates
+    strftime('%Y-%m-%d %H:%M:%S', submitted_us / 1000000, 'unixepoch') || printf('.%03d', submitted_us / 1000 % 1000),
+    strftime('%Y-%m-%d %H:%M:%S', first_start_us / 1000000, 'unixepoch') || printf('.%03d', first_start_us / 1000 % 1000),
+    strftime('%Y-%m-%d %H:%M:%S', finished_us / 1000000, 'unixepoch') || printf('.%03d', finished_us / 1000 % 1000),
+    (SELECT strftime('%Y-%m-%d %H:%M:%S', p50_us / 1000000, 'unixepoch') || printf('.%03d', p50_us / 1000 % 1000) FROM estimates
      WHERE job_id = jobs.id AND target = 'finish' AND jobs.finished_us IS NULL ORDER BY shown_us DESC LIMIT 1),
     coalesce(json_extract(spec_json, '$.gpus.max'), 1),
     migrations, nullif(server, ''),

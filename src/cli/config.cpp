@@ -1,0 +1,222 @@
+#include "cli/config.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/suggest.h"
+#include "cli/surroundings.h"
+#include "wire/job_file.h"
+
+namespace sl::cli {
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+
+constexpr ConfigKey keys[] = {
+    {"url", "address of the controller"},
+    {"token_file", "file with the token of the controller"},
+    {"color", "auto, always or never"},
+    {"timeout", "how long to wait for an answer: 30s"},
+};
+constexpr std::string_view defaults = "defaults";  // the table with keys of a job file
+constexpr const char* project_file = ".schedulearn.toml";
+constexpr const char* machine_file = "/etc/schedulearn/config.toml";
+
+Error in_config(Error error, const std::string& path) {
+  error.notes.push_back("in " + path);
+  return error;
+}
+
+Error unknown_setting(std::string_view key) {
+  Error error = invalid("unknown-key", "there is no setting " + std::string(key));
+  std::vector<std::string_view> known{defaults};
+  for (const ConfigKey& each : keys) known.push_back(each.name);
+  if (const auto near = did_you_mean(key, known)) error.hints.push_back("did you mean " + *near + "?");
+  std::string all;
+  for (const ConfigKey& each : keys) all += std::string(each.name) + ", ";
+  error.notes.push_back("there are: " + all + "and defaults.KEY for each key of a job file");
+  return error;
+}
+
+Status check(const json::object& values, bool is_project) {
+  for (const auto& [key, value] : values) {
+    if (key == defaults) {
+      if (!value.is_object()) return invalid("wrong-type", "defaults is a table: [defaults]");
+      continue;
+    }
+    const bool is_known = std::ranges::find(keys, std::string_view(key), &ConfigKey::name) != std::end(keys);
+    if (!is_known) return unknown_setting(key);
+    if (is_project)
+      return invalid("unknown-key", "a project sets only [defaults], not " + std::string(key))
+          .hint("schedulearn config set " + std::string(key) + " …");
+    if (!value.is_string()) return invalid("wrong-type", std::string(key) + " is a text").hint("write it in quotes");
+  }
+  return {};
+}
+
+// Nothing: it is not there.
+Result<std::optional<ConfigFile>> read(const std::string& path, bool is_project) {
+  std::ifstream stream(path);
+  if (!stream) return std::optional<ConfigFile>();
+  std::stringstream text;
+  text << stream.rdbuf();
+  auto values = wire::toml_to_json(text.str());
+  if (!values.ok()) return in_config(values.error(), path);
+  if (const Status good = check(*values, is_project); !good.ok()) return in_config(good.error(), path);
+  return std::optional(ConfigFile{path, std::move(*values)});
+}
+
+std::string path_of_project() {
+  std::error_code failed;
+  for (fs::path folder = fs::current_path(failed); !failed; folder = folder.parent_path()) {
+    if (fs::exists(folder / project_file, failed)) return (folder / project_file).string();
+    if (folder == folder.parent_path()) break;
+  }
+  return "";
+}
+
+const json::value* find_in(const json::object& values, std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const json::value* found = values.if_contains(key.substr(0, dot));
+  if (!found || dot == std::string_view::npos) return found;
+  return found->is_object() ? find_in(found->get_object(), key.substr(dot + 1)) : nullptr;
+}
+
+void add_keys(const json::object& values, const std::string& before, std::vector<std::string>& into) {
+  for (const auto& [key, value] : values) {
+    const std::string name = before + std::string(key);
+    if (value.is_object()) {
+      add_keys(value.get_object(), name + ".", into);
+    } else {
+      into.push_back(name);
+    }
+  }
+}
+
+std::string quoted(const std::string& text) {
+  std::string made = "\"";
+  for (const char c : text) made += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  return made + "\"";
+}
+
+// "[defaults.time]" -> "defaults.time"; empty: the line begins no table.
+std::string table_of(std::string_view line) {
+  const std::size_t open = line.find_first_not_of(" \t"), close = line.find(']');
+  if (open == std::string_view::npos || line[open] != '[' || close == std::string_view::npos) return "";
+  return std::string(line.substr(open + 1, close - open - 1));
+}
+
+bool sets(std::string_view line, std::string_view name) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos || !line.substr(begin).starts_with(name)) return false;
+  const std::size_t after = line.find_first_not_of(" \t", begin + name.size());
+  return after != std::string_view::npos && line[after] == '=';
+}
+
+}  // namespace
+
+std::span<const ConfigKey> config_keys() { return keys; }
+
+void add_missing(json::object& to, const json::object& from) {
+  for (const auto& [key, value] : from) {
+    json::value* there = to.if_contains(key);
+    if (!there) {
+      to[key] = value;
+    } else if (there->is_object() && value.is_object()) {
+      add_missing(there->get_object(), value.get_object());
+    }
+  }
+}
+
+std::string user_config_path() {
+  const std::string xdg = variable("XDG_CONFIG_HOME");
+  return (xdg.empty() ? variable("HOME") + "/.config" : xdg) + "/schedulearn/config.toml";
+}
+
+Result<Config> Config::load() {
+  std::vector<ConfigFile> files;
+  const std::string project = path_of_project();
+  for (const std::string& path : {project, user_config_path(), std::string(machine_file)}) {
+    auto file =
+        path.empty() ? Result<std::optional<ConfigFile>>(std::optional<ConfigFile>()) : read(path, path == project);
+    if (!file.ok()) return file.error();
+    if (*file) files.push_back(std::move(**file));
+  }
+  return of(std::move(files));
+}
+
+Result<Config> Config::of(std::vector<ConfigFile> files) {
+  Config config;
+  config.files_ = std::move(files);
+  return config;
+}
+
+std::optional<Config::Found> Config::find(std::string_view key) const {
+  for (const ConfigFile& file : files_) {
+    if (const json::value* value = find_in(file.values, key)) return Found{*value, file.path};
+  }
+  return std::nullopt;
+}
+
+std::string Config::text(std::string_view key) const {
+  const auto found = find(key);
+  return found && found->value.is_string() ? std::string(found->value.get_string()) : "";
+}
+
+std::vector<std::pair<std::string, Config::Found>> Config::all() const {
+  std::vector<std::string> names;
+  for (const ConfigFile& file : files_) add_keys(file.values, "", names);
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  std::vector<std::pair<std::string, Found>> all;
+  for (const std::string& name : names) all.emplace_back(name, *find(name));
+  return all;
+}
+
+void Config::add_defaults(json::object& job) const {
+  for (const ConfigFile& file : files_) {
+    const json::value* values = file.values.if_contains(defaults);
+    if (values && values->is_object()) add_missing(job, values->get_object());
+  }
+}
+
+Result<std::string> with_setting(const std::string& text, const std::string& key, const std::string& value) {
+  const std::size_t dot = key.rfind('.');
+  const std::string table = dot == std::string::npos ? "" : key.substr(0, dot),
+                    name = dot == std::string::npos ? key : key.substr(dot + 1);
+  const bool is_default = table == defaults || table.starts_with(std::string(defaults) + ".");
+  if (name.empty() || (!is_default && !table.empty())) return unknown_setting(key);
+  const bool is_toml = is_default && wire::toml_to_json("x = " + value).ok();
+  const std::string wanted = name + " = " + (is_toml ? value : quoted(value));
+
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  std::size_t end = 0;  // of the lines that belong to the table
+  bool is_there = table.empty(), is_set = false;
+  std::string in_table;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (const std::string begun = table_of(lines[i]); !begun.empty()) in_table = begun;
+    if (in_table != table) continue;
+    is_there = true, end = i + 1;
+    if (is_set || !sets(lines[i], name)) continue;
+    is_set = true;
+    value.empty() ? static_cast<void>(lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i--)))
+                  : static_cast<void>(lines[i] = wanted);
+  }
+  if (!is_set && !value.empty()) {
+    if (!is_there) lines.push_back("[" + table + "]"), end = lines.size();
+    lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(end), wanted);
+  }
+  std::string changed;
+  for (const std::string& line : lines) changed += line + "\n";
+  const auto values = wire::toml_to_json(changed);
+  if (!values.ok()) return values.error();
+  if (const Status good = check(*values, false); !good.ok()) return good.error();
+  return changed;
+}
+
+}  // namespace sl::cli

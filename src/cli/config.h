@@ -1,0 +1,62 @@
+// What users and admins have set once instead of giving it as a flag: TOML files of the machine, of the user and of a
+// project. Flags and the environment win over them, the nearer file over the farther one.
+//
+//   .schedulearn.toml                             of the project: in the current folder or one above it; only [defaults]
+//   $XDG_CONFIG_HOME/schedulearn/config.toml      of the user (~/.config/…)
+//   /etc/schedulearn/config.toml                  of the machine
+#pragma once
+
+#include <boost/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sl::cli {
+
+struct ConfigKey {
+  std::string_view name, help;
+};
+std::span<const ConfigKey> config_keys();  // but those of [defaults], which are the keys of a job file
+
+struct ConfigFile {
+  std::string path;
+  boost::json::object values;
+};
+
+class Config {
+ public:
+  // The files that are there, the nearest first. Errors: "malformed-toml", "unknown-key", "wrong-type", each with the
+  // file.
+  static Result<Config> load();
+  static Result<Config> of(std::vector<ConfigFile> files);  // the nearest first
+
+  struct Found {
+    boost::json::value value;
+    std::string path;  // of the file
+  };
+  // "url", "defaults.gpus", "defaults.time.limit". Nothing: no file sets it.
+  std::optional<Found> find(std::string_view key) const;
+  std::string text(std::string_view key) const;  // empty: no file sets it
+  // All that is set, by key.
+  std::vector<std::pair<std::string, Found>> all() const;
+  // Adds to a job what it does not say itself.
+  void add_defaults(boost::json::object& job) const;
+
+ private:
+  std::vector<ConfigFile> files_;
+};
+
+// `to` gets the keys of `from` that it does not have, also inside of tables that both have.
+void add_missing(boost::json::object& to, const boost::json::object& from);
+
+std::string user_config_path();
+
+// The text of a file in which `key` has this value ("": it is not set any more); the rest of it stays as it is, comments
+// too. `value` is written as TOML if it is TOML, else as text. Errors: "unknown-key", "wrong-type", "malformed-toml".
+Result<std::string> with_setting(const std::string& text, const std::string& key, const std::string& value);
+
+}  // namespace sl::cli

@@ -1,0 +1,142 @@
+#include "cli/config_commands.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "cli/config.h"
+#include "cli/render.h"
+#include "cli/surroundings.h"
+#include "wire/job_spec.h"
+
+namespace sl::cli {
+namespace {
+
+std::string shown(const json::value& value) {
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+int show_config(const Context& context) {
+  const auto config = Config::load();
+  if (!config.ok()) return fail(config.error());
+  json::array items;
+  Table table({"KEY", "VALUE", "FROM"});
+  for (const auto& [key, found] : config->all()) {
+    items.push_back(json::object{{"key", key}, {"value", found.value}, {"file", found.path}});
+    table.add({key, shown(found.value), found.path});
+  }
+  if (context.as_json) return context.print_json(json::object{{"items", std::move(items)}}), 0;
+  if (!table.empty() || context.plain) return std::fputs(table.text(context).c_str(), stdout), 0;
+  std::printf("nothing is set. What can be:\n");
+  for (const ConfigKey& key : config_keys())
+    std::printf("  schedulearn config set %-10s VALUE   %s\n", std::string(key.name).c_str(),
+                std::string(key.help).c_str());
+  std::printf("  schedulearn config set defaults.KEY VALUE   of every job, as in a job file: defaults.gpus 2\n");
+  return 0;
+}
+
+int print_path(const Context& context) {
+  if (context.as_json) return context.print_json(json::object{{"path", user_config_path()}}), 0;
+  std::printf("%s\n", user_config_path().c_str());
+  return 0;
+}
+
+int print_setting(const Context& context, const std::string& key) {
+  const auto config = Config::load();
+  if (!config.ok()) return fail(config.error());
+  const auto found = config->find(key);
+  if (!found) return fail(not_found("not-set", key + " is not set").hint("schedulearn config show"));
+  if (context.as_json)
+    return context.print_json(json::object{{"key", key}, {"value", found->value}, {"file", found->path}}), 0;
+  std::printf("%s\n", shown(found->value).c_str());
+  return 0;
+}
+
+Error not_written(const std::string& path) {
+  return unavailable("cannot-write", "cannot write " + path + ": " + std::strerror(errno));
+}
+
+// In one step, so that it is never half there.
+Status replace_file(const std::string& path, const std::string& text) {
+  std::error_code failed;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
+  const std::string made = path + ".new";
+  std::ofstream stream(made, std::ios::trunc);
+  stream << text << std::flush;
+  if (!stream) return not_written(made);
+  stream.close();
+  return ::rename(made.c_str(), path.c_str()) == 0 ? Status() : Status(not_written(path));
+}
+
+int set_setting(const Context& context, const std::string& key, const std::string& value) {
+  const std::string path = user_config_path();
+  std::stringstream text;
+  if (std::ifstream stream(path); stream) text << stream.rdbuf();
+  const auto changed = with_setting(text.str(), key, value);
+  if (!changed.ok()) return fail(changed.error());
+  if (const Status written = replace_file(path, *changed); !written.ok()) return fail(written.error());
+  if (!context.quiet && !context.as_json)
+    std::printf(value.empty() ? "%s is not set any more in %s\n" : "%s is set in %s\n", key.c_str(), path.c_str());
+  if (context.as_json) context.print_json(json::object{{"key", key}, {"value", value}, {"file", path}});
+  return 0;
+}
+
+}  // namespace
+
+Status fill_from_config(const CLI::App& app, FlagValues& flags) {
+  flags.is_url_chosen = !app.get_option("--url")->empty();
+  for (const char* always : {"config", "help", "man", "completion"}) {
+    if (app.got_subcommand(always)) return {};
+  }
+  const auto config = Config::load();
+  if (!config.ok()) return config.error();
+  const auto refuse = [&](const char* key, const std::string& what) {
+    return invalid("bad-flag", std::string(key) + " is " + what + ", not " + config->text(key))
+        .note("in " + config->find(key)->path)
+        .hint(std::string("schedulearn config set ") + key + " …");
+  };
+  if (const std::string url = config->text("url"); !flags.is_url_chosen && !url.empty())
+    flags.url = url, flags.is_url_chosen = true;
+  if (const std::string color = config->text("color"); !color.empty() && app.get_option("--color")->empty()) {
+    if (color != "auto" && color != "always" && color != "never") return refuse("color", "auto, always or never");
+    flags.color = color;
+  }
+  if (const std::string timeout = config->text("timeout"); !timeout.empty() && app.get_option("--timeout")->empty()) {
+    const auto seconds = wire::parse_duration_s(timeout);
+    if (!seconds.ok() || *seconds <= 0) return refuse("timeout", "a duration above zero");
+    flags.timeout_s = *seconds;
+  }
+  flags.token_file = config->text("token_file");
+  if (flags.token_file.starts_with("~/")) flags.token_file = variable("HOME") + flags.token_file.substr(1);
+  config->add_defaults(flags.defaults);
+  return {};
+}
+
+void ConfigCommands::add_to(CLI::App& app) {
+  CLI::App* config = app.add_subcommand("config", "What is set once instead of being a flag: show, path, get, set.");
+  config->require_subcommand(1);
+  config->fallthrough();
+  command_(*config, "show", "All that is set, and in which file.", "  schedulearn config show\n",
+           [this] { return show_config(context_()); });
+  command_(*config, "path", "Where your settings are.", "  schedulearn config path\n",
+           [this] { return print_path(context_()); });
+  command_(*config, "get", "One setting.", "  schedulearn config get url\n",
+           [this] { return print_setting(context_(), key_); })
+      ->add_option("key", key_, "url, defaults.gpus")
+      ->required();
+  CLI::App* set = command_(*config, "set", "Set something for yourself; an empty value takes it back.",
+                           "  schedulearn config set url http://lab:5000\n"
+                           "  schedulearn config set defaults.time.limit 2h\n  schedulearn config set url ''\n",
+                           [this] { return set_setting(context_(), key_, value_); });
+  set->add_option("key", key_, "url, token_file, color, timeout, or defaults.KEY for a key of the job file")
+      ->required();
+  set->add_option("value", value_, "as in TOML, or any text")->required();
+}
+
+}  // namespace sl::cli

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""config: settings in files instead of flags."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from lab import PROGRAM, LabTest
+
+
+class ConfigTest(LabTest):
+    def run_it(self, *words, cwd=None, **variables):
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("SCHEDULEARN_")}
+        environment.update({"XDG_CONFIG_HOME": str(self.lab.folder / "config"), "HOME": str(self.lab.folder), "LC_ALL": "C.UTF-8", **variables})
+        return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, env=environment, cwd=cwd or self.lab.folder, timeout=60)
+
+    def good(self, *words, **how):
+        done = self.run_it(*words, **how)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_setting_stands_for_a_flag(self):
+        path = self.good("config", "path").strip()
+        self.assertEqual(path, f"{self.lab.folder}/config/schedulearn/config.toml")
+        self.assertIn("nothing is set", self.good("config", "show"))
+        self.assertEqual(self.run_it("config", "get", "url").returncode, 3)
+        self.good("config", "set", "url", self.lab.url)
+        self.assertEqual(self.good("config", "get", "url"), self.lab.url + "\n")
+        self.assertIn(self.lab.url, self.good("status"))
+        self.assertEqual(self.run_it("--url", "http://127.0.0.1:9", "status").returncode, 6, "a flag wins")
+        self.assertEqual(self.run_it("status", SCHEDULEARN_URL="http://127.0.0.1:9").returncode, 6, "a variable wins")
+        self.assertEqual(json.loads(self.good("config", "show", "--json"))["items"], [{"key": "url", "value": self.lab.url, "file": path}])
+        self.good("config", "set", "url", "")
+        self.assertIn("nothing is set", self.good("config", "show"))
+
+    def test_defaults_are_of_jobs_that_do_not_say_otherwise(self):
+        self.good("config", "set", "url", self.lab.url)
+        self.good("config", "set", "defaults.gpus", "2")
+        self.good("config", "set", "defaults.time.limit", "2h")
+        project = self.lab.folder / "project"
+        (project / "deep").mkdir(parents=True)
+        (project / ".schedulearn.toml").write_text('[defaults]\nname = "of-project"\ngpus = 3\n')
+        submit = lambda *words, cwd: self.lab.job(int(self.good("submit", "-q", *words, "--", "true", cwd=cwd)))
+        job = submit(cwd=project / "deep")
+        self.assertEqual((job["name"], job["spec"]["gpus"]["max"], job["spec"]["time_limit_s"]), ("of-project", 3, 7200))
+        job = submit("--gpus", "1", "--time-limit", "5m", cwd=project)
+        self.assertEqual((job["spec"]["gpus"]["max"], job["spec"]["time_limit_s"]), (1, 300))
+        self.assertEqual(submit(cwd=self.lab.folder)["spec"]["gpus"]["max"], 2)
+
+    def test_bad_files_are_named_and_can_be_mended(self):
+        folder = self.lab.folder / "config" / "schedulearn"
+        folder.mkdir(parents=True)
+        file = folder / "config.toml"
+        for text, code in (("url = ", "malformed-toml"), ("urls = 'x'", "unknown-key"), ("url = 5", "wrong-type"), ("defaults = 5", "wrong-type"), ("color = 'pink'", "bad-flag"), ("timeout = 'soon'", "bad-flag")):
+            file.write_text(text)
+            said = self.run_it("ls")
+            self.assertEqual(said.returncode, 2, text)
+            self.assertIn(f"[{code}]", said.stderr)
+            self.assertIn(str(file), said.stderr)
+        self.assertEqual(self.run_it("help").returncode, 0)
+        self.assertEqual(self.run_it("config", "set", "defaults.gpus", "1").returncode, 0)
+        self.assertEqual(self.run_it("config", "set", "urls", "x").returncode, 2)
+        file.write_text("url = ")
+        before = file.read_text()
+        self.assertIn("[malformed-toml]", self.run_it("config", "set", "color", "never").stderr)
+        self.assertEqual(file.read_text(), before)
+        project = self.lab.folder / "project"
+        project.mkdir()
+        file.unlink()
+        (project / ".schedulearn.toml").write_text('url = "http://evil.example"\n')
+        said = self.run_it("ls", cwd=project)
+        self.assertIn("a project sets only [defaults]", said.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
