@@ -19,8 +19,9 @@ BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
 struct TryBody {
   std::vector<PolicyBody> policies;
+  std::optional<bool> with_arrivals;  // jobs come as they came in the last day
 };
-BOOST_DESCRIBE_STRUCT(TryBody, (), (policies))
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals))
 
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs
