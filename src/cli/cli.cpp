@@ -100,7 +100,7 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool shadow_off_ = false;
+  bool shadow_off_ = false, with_arrivals_ = false;
   std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   DrainOptions drain_;
@@ -365,11 +365,12 @@ void CommandLine::add_cluster_commands() {
               "  schedulearn policy check mine.py\n", [this] { return check_policy(context(), name_, parameters_); });
   check->add_option("file", name_, "mine.py, or the name of a built-in policy")->required();
   check->add_option("--param", parameters_, "name=value");
-  command(*policy, "try", "What other policies would do with the jobs that wait and run now; changes nothing.",
-          "  schedulearn policy try srtf fifo_easy\n  schedulearn policy try ./mine.py\n",
-          [this] { return try_policies(context(), selectors_); })
-      ->add_option("name", selectors_, "up to four policies, or files with policies of your own")
-      ->required();
+  CLI::App* tried =
+      command(*policy, "try", "What other policies would do with the jobs that wait and run now; changes nothing.",
+              "  schedulearn policy try srtf fifo_easy\n  schedulearn policy try ./mine.py\n",
+              [this] { return try_policies(context(), selectors_, with_arrivals_); });
+  tried->add_option("name", selectors_, "up to four policies, or files with policies of your own")->required();
+  tried->add_flag("--with-arrivals", with_arrivals_, "jobs come as they came in the last day");
   CLI::App* shadow = command(
       *policy, "shadow", "Have a policy follow the live events without deciding; what it would have changed.",
       "  schedulearn policy shadow srsf\n  schedulearn policy shadow\n  schedulearn policy shadow --off\n", [this] {

@@ -101,7 +101,7 @@ int show_policy(const Context& context, const std::string& name);  // empty: the
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 // Continues up to four policies from the present, to compare.
-int try_policies(const Context& context, const std::vector<std::string>& names);
+int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals);
 // The policy that follows without deciding.
 int show_shadow(const Context& context);
 int follow_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);

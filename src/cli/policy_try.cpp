@@ -66,11 +66,12 @@ void print_jobs(const Context& context, const json::value& tried) {
 
 }  // namespace
 
-int try_policies(const Context& context, const std::vector<std::string>& names) {
+int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals) {
   auto policies = policies_named(names);
   if (!policies.ok()) return fail(policies.error());
-  const Result<json::value> tried =
-      context.call("POST", "/api/v1/policy/try", json::serialize(json::object{{"policies", std::move(*policies)}}));
+  json::object body = {{"policies", std::move(*policies)}};
+  if (with_arrivals) body["with_arrivals"] = true;
+  const Result<json::value> tried = context.call("POST", "/api/v1/policy/try", json::serialize(body));
   if (!tried.ok()) return fail(tried.error());
   if (context.as_json) {
     context.print_json(*tried);
@@ -81,8 +82,11 @@ int try_policies(const Context& context, const std::vector<std::string>& names) 
   if (context.plain) return 0;
   print_jobs(context, *tried);
   const std::size_t left_out = value_at(*tried, "left_out").as_array().size();
-  std::printf("\nMeans over %.0f possible futures of %.0f jobs, without jobs that are yet to come (%.1f s).\n",
-              number_at(rows.front(), "draws"), number_at(rows.front(), "jobs"), number_at(*tried, "took_s"));
+  const std::string coming =
+      with_arrivals ? fmt::format("{:.0f} of them yet to come, as in the last day", number_at(*tried, "arrivals"))
+                    : "without jobs that are yet to come";
+  std::printf("\nMeans over %.0f possible futures of %.0f jobs, %s (%.1f s).\n", number_at(rows.front(), "draws"),
+              number_at(rows.front(), "jobs"), coming.c_str(), number_at(*tried, "took_s"));
   if (left_out > 0)
     std::printf("Left out as running for ever: %s of which nothing is known.\n", plural(left_out, "job").c_str());
   return 0;

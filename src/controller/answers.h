@@ -439,10 +439,11 @@ struct Tried {
   std::vector<TriedPolicy> policies;
   std::vector<TriedJob> jobs;
   std::vector<Number> left_out;
+  std::size_t arrivals = 0;  // jobs that came in each future
   Time evaluated_at;
   double took_s = 0;
 };
-BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, left_out, evaluated_at, took_s))
+BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, left_out, arrivals, evaluated_at, took_s))
 
 // ---- forecasts ----
 

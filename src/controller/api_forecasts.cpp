@@ -18,17 +18,17 @@ constexpr std::int64_t estimate_items_max = 100'000;
 
 namespace json = boost::json;
 
-Result<std::vector<PolicyChange>> changes_in(const std::string& text) {
+constexpr Duration arrivals_time = Duration::whole_seconds(86'400);
+
+Result<std::vector<PolicyChange>> changes_in(const TryBody& body) {
   constexpr std::size_t most = 4;
-  const auto body = wire::read_json<TryBody>(text);
-  if (!body.ok()) return body.error();
-  if (body->policies.empty() || body->policies.size() > most)
+  if (body.policies.empty() || body.policies.size() > most)
     return invalid("bad-policies",
-                   fmt::format("one to {} policies can be tried at a time, not {}", most, body->policies.size()))
+                   fmt::format("one to {} policies can be tried at a time, not {}", most, body.policies.size()))
         .hint("schedulearn policy try fifo srtf")
         .at("/policies");
   std::vector<PolicyChange> changes;
-  for (const PolicyBody& tried : body->policies) {
+  for (const PolicyBody& tried : body.policies) {
     PolicyChange& change = changes.emplace_back(change_of(tried));
     if (tried.source) {
       if (tried.source->empty()) return invalid("policy-empty", "the source of the policy is empty").at("/policies");
@@ -63,11 +63,15 @@ void Api::list_estimates(Call call) {
 
 void Api::try_policies(Call call) {
   if (const Status json = expect_json(call, "what to try"); !json.ok()) return call.fail(json.error());
-  auto changes = changes_in(call.request.body);
+  const auto body = wire::read_json<TryBody>(call.request.body);
+  if (!body.ok()) return call.fail(body.error());
+  auto changes = changes_in(*body);
   if (!changes.ok()) return call.fail(changes.error());
-  try_on_present(forecasts_, std::move(*changes), call.now, [call](const Result<TriedPolicies>& tried) {
-    tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
-  });
+  const Duration arrivals = body->with_arrivals.value_or(false) ? arrivals_time : Duration();
+  try_on_present(forecasts_, {.policies = std::move(*changes), .arrivals = arrivals}, call.now,
+                 [call](const Result<TriedPolicies>& tried) {
+                   tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
+                 });
 }
 
 // ---- a policy that follows ----

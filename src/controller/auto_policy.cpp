@@ -35,7 +35,10 @@ void AutoPolicy::ask(Instant now) {
     if (name != parameters_.acting) others.push_back({.name = name});
   }
   is_busy_ = true;
-  try_on_present(forecasts_, std::move(others), now, [this, since_us = since_us_](Result<TriedPolicies> tried) {
+  const Duration ahead = Duration::seconds(parameters_.ahead_s);
+  TrialWishes wishes{.policies = std::move(others), .arrivals = ahead};
+  if (rules_.objective == forecast::Objective::mean_jct) wishes.until = ahead;
+  try_on_present(forecasts_, std::move(wishes), now, [this, since_us = since_us_](Result<TriedPolicies> tried) {
     is_busy_ = false;
     if (!tried.ok() || logic_.policies().in_force().since_us != since_us) return;
     tried->trials.front().name = parameters_.acting;

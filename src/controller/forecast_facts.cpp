@@ -10,6 +10,8 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::size_t ended_known_most = 4'000;
+
 GivenParameters given_in(const std::string& parameters_json) {
   GivenParameters given;
   json::error_code error;
@@ -119,7 +121,8 @@ void KnownLengths::learn(const Told& told) {
     if (spec.ok()) kinds_[job.id.value] = kind_of(*spec);
   }
   for (const ToldEnd& end : told.ends) {
-    kinds_.erase(end.id.value);
+    ended_.push_back(end.id.value);
+    if (ended_.size() > ended_known_most) kinds_.erase(std::exchange(ended_.front(), {})), ended_.pop_front();
     if (!says_how_long_it_takes(end) || end.run_us <= 0) continue;
     const auto spec = wire::read_json<wire::JobSpec>(end.spec_json, wire::Unknown::ignore);
     if (!spec.ok()) continue;
@@ -138,19 +141,20 @@ double ran_s(const ToldEnd& end) {
 std::vector<forecast::JobFacts> KnownLengths::facts_of(const Told& told) const {
   std::vector<forecast::JobFacts> facts(told.present.jobs.size());
   for (std::size_t at = 0; at < facts.size(); ++at) {
-    const Job& job = told.present.jobs[at];
-    auto known = kinds_.find(job.request.id.value);
-    if (known == kinds_.end()) known = kinds_.find(job.request.member_of.value);  // as the other members of its group
-    facts[at].kind =
-        known != kinds_.end()
-            ? known->second
-            : forecast::RunKind{.family = static_cast<std::uint64_t>(job.request.id.value), .gpus = job.request.gpus};
+    facts[at].kind = kind_for(told.present.jobs[at].request);
   }
   for (const ToldProgress& progress : told.progress) {
     const std::size_t at = told.present.find(progress.id);
     if (at < facts.size()) facts[at].progress = read_progress(progress, told.present.jobs[at], told.present.now);
   }
   return facts;
+}
+
+forecast::RunKind KnownLengths::kind_for(const JobRequest& request) const {
+  auto known = kinds_.find(request.id.value);
+  if (known == kinds_.end()) known = kinds_.find(request.member_of.value);  // as the other members of its group
+  if (known != kinds_.end()) return known->second;
+  return {.family = static_cast<std::uint64_t>(request.id.value), .gpus = request.gpus};
 }
 
 std::optional<forecast::ReportedProgress> read_progress(const ToldProgress& told, const Job& job, Instant now) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -68,11 +69,14 @@ class KnownLengths {
  public:
   void learn(const Told& told);
   std::vector<forecast::JobFacts> facts_of(const Told& told) const;
+  forecast::RunKind kind_for(const JobRequest& request) const;
   const forecast::Lengths& lengths() const { return lengths_; }
 
  private:
   forecast::Lengths lengths_;
-  boost::unordered_flat_map<std::int64_t, forecast::RunKind> kinds_;  // of unfinished jobs
+  boost::unordered_flat_map<std::int64_t, forecast::RunKind>
+      kinds_;                       // of unfinished jobs, and of the latest that ended
+  std::deque<std::int64_t> ended_;  // those, oldest first
 };
 
 // What is left according to the report; nothing if it does not say.

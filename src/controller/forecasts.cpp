@@ -66,7 +66,8 @@ Forecasts::Forecasts(const Logic& logic, forecast::Continue continue_present, Ow
       make_policy_(std::move(make_policy)),
       clock_(std::move(clock)),
       post_(std::move(post)),
-      teller_(logic) {}
+      teller_(logic),
+      recent_(logic) {}
 
 Forecasts::~Forecasts() {
   is_ending_ = true;
@@ -102,6 +103,7 @@ bool Forecasts::is_fresh(std::int64_t version) const {
 
 void Forecasts::on_turn(Instant now) {
   if (!is_started_) return;
+  recent_.look();
   serve(now);
   if (is_busy_) return;
   const bool has_changed = teller_.version() != asked_version_;

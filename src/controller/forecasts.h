@@ -13,6 +13,7 @@
 #include "controller/history.h"
 #include "controller/inbox.h"
 #include "controller/outlook.h"
+#include "controller/recent_jobs.h"
 
 namespace sl::controller {
 
@@ -42,7 +43,8 @@ class Forecasts {
   using Work = std::function<void(Forecasts&)>;
   void ask(Work work);
   Told tell_present(Instant now) { return teller_.tell(now); }  // the thread must learn() it
-  std::vector<store::EstimateRow> take_rows();                  // to be written with the next commit
+  const RecentJobs& recent() const { return recent_; }
+  std::vector<store::EstimateRow> take_rows();  // to be written with the next commit
 
   // ---- the forecast's thread ----
   void learn(const Told& told);
@@ -76,6 +78,7 @@ class Forecasts {
 
   // The core's thread.
   Teller teller_;
+  RecentJobs recent_;
   bool is_started_ = false;
   Instant next_at_{0};  // no earlier, unless somebody waits
   std::int64_t asked_version_ = -1;

@@ -29,8 +29,9 @@ BOOST_DESCRIBE_STRUCT(TestBody, (), (to))
 
 struct TryBody {
   std::vector<PolicyBody> policies;
+  std::optional<bool> with_arrivals;  // jobs come as they came in the last day
 };
-BOOST_DESCRIBE_STRUCT(TryBody, (), (policies))
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals))
 
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* setting_key = "shadow";
 constexpr Duration question_pause_least = Duration::whole_seconds(2);
 constexpr std::int64_t questions_per_window = 30;  // the older it is, the less changes
-constexpr std::int64_t pause_per_question = 20;   // a twentieth of one processor at most
+constexpr std::int64_t pause_per_question = 20;    // a twentieth of one processor at most
 constexpr Duration window_most = Duration::whole_seconds(86'400);
 constexpr std::size_t futures_most = 16, futures_few = 4;
 constexpr Duration futures_time = Duration::milliseconds(500), futures_time_most = Duration::whole_seconds(10);
@@ -44,7 +44,7 @@ store::RegretRow row_of(const forecast::Regret& regret, const std::string& in_fo
 }  // namespace
 
 Shadow::Shadow(Logic& logic, Forecasts& forecasts, const std::vector<store::SettingRow>& settings)
-    : logic_(logic), forecasts_(forecasts), teller_(logic) {
+    : logic_(logic), forecasts_(forecasts), teller_(logic), arriving_(logic) {
   for (const store::SettingRow& row : settings) {
     if (row.key != setting_key || row.value.empty()) continue;
     const auto kept = wire::read_json<Kept>(row.value, wire::Unknown::ignore);
@@ -94,7 +94,9 @@ void Shadow::follow(std::optional<PolicyChange> policy, const std::string& by, I
 
 void Shadow::on_turn(Instant now) {
   if (!followed_ || !forecasts_.continue_present()) return;
-  if (window_) note_new_jobs();
+  if (window_ && new_jobs_.size() <= jobs_most) {  // a job may have ended before the next question
+    for (JobCopy& job : arriving_.take(jobs_most)) new_jobs_.push_back(std::move(job));
+  }
   if (is_busy_ || now < next_) return;
   const bool is_over = !window_ || circumstances_ != circumstances() || now > window_->since() + window_most ||
                        window_->jobs() + new_jobs_.size() > jobs_most;
@@ -119,28 +121,14 @@ void Shadow::begin_window(const Told& told, Instant now) {
   circumstances_ = circumstances();
   ++number_;
   new_jobs_.clear();
-  const JobEntry* newest = logic_.book().newest_below(JobId(INT64_MAX));
-  newest_ = newest ? JobId(newest->row.id) : JobId(0);
+  arriving_.skip();
   next_ = now + question_pause_least;
-}
-
-// As they are submitted: a job may have ended before the next question.
-void Shadow::note_new_jobs() {
-  JobId below(INT64_MAX);
-  const JobId seen = newest_;
-  for (const JobEntry* entry; (entry = logic_.book().newest_below(below)) && JobId(entry->row.id) > seen;) {
-    below = JobId(entry->row.id);
-    newest_ = std::max(newest_, below);
-    const JobIndex index = logic_.core().find(below);
-    if (index.valid() && new_jobs_.size() <= jobs_most)
-      new_jobs_.push_back(std::make_shared<const Job>(forecast::copy_of(logic_.core().job(index))));
-  }
 }
 
 void Shadow::ask(std::shared_ptr<Told> told, Instant now) {
   is_busy_ = true;
   next_ = now + std::max(question_pause_least, Duration{(now - window_->since()).us / questions_per_window});
-  auto jobs = std::make_shared<std::vector<std::shared_ptr<const Job>>>(std::exchange(new_jobs_, {}));
+  auto jobs = std::make_shared<std::vector<JobCopy>>(std::exchange(new_jobs_, {}));
   // On the forecast's thread.
   forecasts_.ask([this, told, jobs, window = window_, number = number_, policy = followed_->policy](Forecasts& self) {
     const Instant begin = self.now();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "controller/forecasts.h"
+#include "controller/recent_jobs.h"
 #include "controller/requests.h"
 #include "forecast/shadow.h"
 
@@ -42,7 +43,6 @@ class Shadow {
 
  private:
   struct Question;
-  void note_new_jobs();
   std::string circumstances() const;
   void begin_window(const Told& told, Instant now);
   void ask(std::shared_ptr<Told> told, Instant now);
@@ -59,8 +59,8 @@ class Shadow {
   std::shared_ptr<forecast::ShadowWindow> window_;
   std::string circumstances_;  // under which it began
   std::int64_t number_ = 0;    // of windows so far
-  JobId newest_;               // job that was seen
-  std::vector<std::shared_ptr<const Job>> new_jobs_;
+  NewJobs arriving_;
+  std::vector<JobCopy> new_jobs_;
   std::int64_t asked_version_ = -1;
   Instant next_;
   bool is_busy_ = false;

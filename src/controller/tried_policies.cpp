@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "controller/estimate_views.h"
+#include "forecast/arrivals.h"
 
 namespace sl::controller {
 namespace {
@@ -12,16 +13,16 @@ constexpr Duration trial_time_most = Duration::whole_seconds(15);
 constexpr std::size_t jobs_shown_most = 100;
 
 // On the forecast's thread.
-Result<TriedPolicies> try_now(Forecasts& forecasts, const Told& told, const std::vector<PolicyChange>& policies) {
+Result<TriedPolicies> try_now(Forecasts& forecasts, Told& told, const TrialWishes& wishes,
+                              const std::vector<JobCopy>& recent) {
   const Instant begin = forecasts.now();
   std::vector<forecast::Contender> contenders;
-  for (const PolicyChange& policy : policies) {
+  for (const PolicyChange& policy : wishes.policies) {
     auto maker = forecasts.maker_of(policy);
     if (!maker.ok()) return maker.error();
     contenders.push_back({policy.name, std::move(*maker)});
   }
-  const auto prospects =
-      forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
+  auto prospects = forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
   TriedPolicies tried;
   tried.at = told.present.now;
   for (std::size_t at = 0; at < prospects.size(); ++at) {
@@ -30,9 +31,15 @@ Result<TriedPolicies> try_now(Forecasts& forecasts, const Told& told, const std:
     tried.users.push_back(told.present.users.text(job.request.user));
     if (prospects[at].basis.kind == forecast::BasisKind::none) tried.unknown.push_back(job.request.id);
   }
+  std::vector<forecast::RecentJob> coming;
+  for (const JobCopy& job : recent)
+    coming.push_back({job->request, {.kind = forecasts.known().kind_for(job->request), .progress = {}}});
+  tried.arrivals =
+      forecast::add_arrivals(told.present, prospects, coming, wishes.arrivals, forecasts.known().lengths());
   const auto passed = [&forecasts, begin] { return forecasts.now() - begin; };
   tried.trials = forecast::what_if(told.present, prospects, contenders,
                                    {.continue_present = forecasts.continue_present(),
+                                    .until = wishes.until.us > 0 ? tried.at + wishes.until : Instant::never(),
                                     .is_enough = [&](std::size_t) { return passed() > trial_time; },
                                     .stop = [&] { return forecasts.is_ending() || passed() > trial_time_most; }});
   tried.took = passed();
@@ -45,15 +52,16 @@ std::optional<wire::Time> median(const std::optional<forecast::Range>& range) {
 
 }  // namespace
 
-void try_on_present(Forecasts& forecasts, std::vector<PolicyChange> policies, Instant now,
+void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done) {
   if (!forecasts.continue_present()) return done(unavailable("no-forecasts", "this controller makes no forecasts"));
   auto told = std::make_shared<Told>(forecasts.tell_present(now));
   told->present.next_wake = now;  // a policy that takes over decides at once
-  policies.insert(policies.begin(), told->policy);
-  forecasts.ask([told, policies = std::move(policies), done = std::move(done)](Forecasts& self) {
+  wishes.policies.insert(wishes.policies.begin(), told->policy);
+  auto recent = forecasts.recent().since(now - wishes.arrivals);
+  forecasts.ask([told, recent, wishes = std::move(wishes), done = std::move(done)](Forecasts& self) {
     self.learn(*told);
-    auto tried = std::make_shared<Result<TriedPolicies>>(try_now(self, *told, policies));
+    auto tried = std::make_shared<Result<TriedPolicies>>(try_now(self, *told, wishes, recent));
     self.post([tried, done] { done(std::move(*tried)); });
   });
 }
@@ -85,6 +93,7 @@ answers::Tried tried_view(const TriedPolicies& tried, const std::string& user) {
     }
   }
   for (const JobId job : tried.unknown) view.left_out.push_back(job.value);
+  view.arrivals = tried.arrivals;
   view.evaluated_at = {tried.at.us};
   view.took_s = tried.took.to_seconds();
   return view;

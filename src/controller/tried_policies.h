@@ -14,13 +14,20 @@ struct TriedPolicies {
   std::vector<forecast::Trial> trials;  // the one in force first
   std::vector<JobId> jobs;              // as the trials' forecasts
   std::vector<std::string> users;       // likewise
+  std::size_t arrivals = 0;             // jobs that came in each future
   std::vector<JobId> unknown;           // left out: nothing is known about their lengths
   Instant at;
   Duration took;
 };
 
-// Called on the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "too-many-trials".
-void try_on_present(Forecasts& forecasts, std::vector<PolicyChange> policies, Instant now,
+// `arrivals`: for so long, jobs come as they came in as long a time before; 0: none comes, as in other forecasts. Called on
+// the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "too-many-trials".
+struct TrialWishes {
+  std::vector<PolicyChange> policies;
+  Duration arrivals = {};
+  Duration until = {};  // futures end so much later, and only Costs::jct_s is known; 0: they have no end
+};
+void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done);
 
 // `user`: whose jobs are listed one by one.

@@ -33,6 +33,7 @@ struct FutureSettings {
   // Of members of groups (struct Group) that come up in this future: of the n-th of them, of the group at this position of
   // Present::jobs. Empty: as left_s says of the group.
   std::function<double(std::size_t group, std::uint64_t nth)> left_s_of_member = {};
+  Instant until = Instant::never();  // what has not ended by then has no end
   std::uint64_t seed = 1;
   std::function<bool()> stop = {};  // asked now and then; empty: never
 };

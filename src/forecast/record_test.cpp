@@ -54,6 +54,40 @@ TEST(Record, ranges_that_were_too_narrow_are_widened_and_ranges_that_were_too_wi
   EXPECT_NEAR(share_held(2.0), 0.8, 0.05);
 }
 
+// One job every two seconds, each in ten seconds within a second, while ranges say four to twenty-five.
+TEST(Record, where_jobs_take_seconds_ranges_are_corrected_within_two_minutes) {
+  Record record;
+  Random random(3);
+  const auto raw = [](Instant at) { return range_of(at, 4, 10, 25); };
+  Instant clock = start;
+  for (int job = 1; job <= 60; ++job, clock = clock + Duration::whole_seconds(2)) {
+    record.judge(clock);
+    record.show(shown_of(job, clock, raw(clock), record.corrected(Target::finish, raw(clock), clock)));
+    record.happened(JobId(job), Target::finish, clock + Duration::seconds(10 + normal(random)));
+  }
+  const Range corrected = record.corrected(Target::finish, raw(clock), clock);
+  EXPECT_LT((corrected.p90 - corrected.p10).to_seconds(), 6);
+  EXPECT_GT((corrected.p90 - corrected.p10).to_seconds(), 1);
+  // Nothing was learnt of what is hours ahead but that, and that is all there is to go by.
+  EXPECT_GT(record.correction(Target::finish, Horizon::day).ranges, 0U);
+}
+
+// A thousand ranges of one moment are about one queue.
+TEST(Record, many_ranges_of_one_moment_correct_nothing) {
+  Record record;
+  for (int job = 1; job <= 1'000; ++job) {
+    const Range raw = range_of(start, 0.5 * job, job, 2 * job);
+    record.show(shown_of(job, start, raw, raw));
+    record.happened(JobId(job), Target::finish, start + Duration::seconds(3 * job));
+  }
+  const Instant later = start + Duration::whole_seconds(10'000);
+  record.judge(later);
+  for (const double ahead_s : {1, 30, 500}) {
+    const Range raw = range_of(later, 0.5 * ahead_s, ahead_s, 2 * ahead_s);
+    EXPECT_EQ(record.corrected(Target::finish, raw, later), raw) << ahead_s;
+  }
+}
+
 TEST(Record, few_ranges_correct_nothing) {
   Record record;
   const Range raw = range_of(start, 50, 100, 200);

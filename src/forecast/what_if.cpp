@@ -22,21 +22,29 @@ double unfairness(const std::vector<double>& shares) {
   return squares > 0 ? 1 - sum * sum / (static_cast<double>(shares.size()) * squares) : 0;
 }
 
+bool takes_part(const Job& job) { return !job.on_hold && job.state != JobState::held; }
+
 // Adds one future to the sums in `trial`.
 void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const std::vector<double>& left_s,
-         const Future& future, Trial& trial) {
+         const Future& future, Instant until, Trial& trial) {
   std::vector<double> jct_s, shares;
   Costs costs;
   double wait_s = 0, jct_sum_s = 0, late_s = 0;
-  std::size_t waited = 0;
+  std::size_t waited = 0, counted = 0;
   Instant last = present.now;
   for (std::size_t at = 0; at < present.jobs.size(); ++at) {
     const Job& job = present.jobs[at];
     const Future::Of& of = future.jobs[at];
-    if (of.finish.is_never() || prospects[at].basis.kind == BasisKind::none) continue;
+    if (prospects[at].basis.kind == BasisKind::none) continue;
+    const Instant from = std::max(job.request.submitted, present.now);
+    if (from < until && takes_part(job) && !until.is_never()) {
+      costs.jct_s += (std::min(of.finish, until) - from).to_seconds();
+      ++counted;
+    }
+    if (of.finish.is_never()) continue;
     jct_s.push_back((of.finish - job.request.submitted).to_seconds());
     jct_sum_s += jct_s.back();
-    costs.jct_s += (of.finish - std::max(job.request.submitted, present.now)).to_seconds();
+    if (until.is_never()) costs.jct_s += (of.finish - from).to_seconds(), ++counted;
     if (!job.group && jct_s.back() > 0) shares.push_back((prospects[at].passed_s + left_s[at]) / jct_s.back());
     if (of.finish > job.request.deadline) ++costs.late, late_s += (of.finish - job.request.deadline).to_seconds();
     last = std::max(last, of.finish);
@@ -44,8 +52,10 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
     wait_s += (of.start - job.request.submitted).to_seconds();
     ++waited;
   }
-  trial.jobs = std::max(trial.jobs, jct_s.size());
-  if (jct_s.empty()) return;
+  trial.jobs = std::max(trial.jobs, counted);
+  if (counted == 0) return;
+  costs.jct_s /= static_cast<double>(counted);
+  if (!until.is_never()) return trial.costs.push_back(costs);
   const auto n = static_cast<double>(jct_s.size());
   std::sort(jct_s.begin(), jct_s.end());
   trial.wait_s += waited > 0 ? wait_s / static_cast<double>(waited) : 0;
@@ -55,7 +65,6 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   trial.makespan_s += makespan_s;
   const double available = makespan_s * gpus_up(present);
   trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
-  costs.jct_s /= n;
   costs.makespan_s = makespan_s;
   costs.late += late_s / (late_s + 86'400 * n);
   costs.unfair = unfairness(shares);
@@ -79,6 +88,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
       round[i] = settings.continue_present(present, contenders[i].make_policy(),
                                            {.left_s = left_s,
                                             .left_s_of_member = draws_of_members(prospects, seed),
+                                            .until = settings.until,
                                             .seed = seed,
                                             .stop = settings.stop});
       trials[i].failure = round[i].failure;
@@ -87,7 +97,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     if (is_cut) break;  // all contenders have seen the same futures
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       if (trials[i].failure) continue;
-      add(present, prospects, left_s, round[i], trials[i]);
+      add(present, prospects, left_s, round[i], settings.until, trials[i]);
       futures[i].push_back(std::move(round[i]));
     }
     if (settings.is_enough && settings.is_enough(draw + 1)) break;

@@ -31,6 +31,9 @@ struct Trial {
 
 struct WhatIfSettings {
   Continue continue_present;
+  // Futures end then, and Costs::jct_s counts the time up to then, also of jobs that have not ended; the other figures need
+  // futures to their end.
+  Instant until = Instant::never();
   std::uint64_t seed = 1;
   std::size_t draws = draws_least;
   std::function<bool(std::size_t draws)> is_enough = {};  // asked after each future of all contenders

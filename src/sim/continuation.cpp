@@ -36,7 +36,7 @@ class Continuation {
     if (!wait_for_the_first()) turn();
     while (open_ > 0 && !is_over()) {
       const Instant next = next_event();
-      if (next.is_never() || next > present_.now + Duration::seconds(longest_s)) break;
+      if (next.is_never() || next > settings_.until || next > present_.now + Duration::seconds(longest_s)) break;
       pass_to(next);
     }
     future_.failure = core_.policy_failure();

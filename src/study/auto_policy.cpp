@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/suggest.h"
 #include "core/core.h"
+#include "forecast/arrivals.h"
 #include "forecast/choice.h"
 #include "policies/adaptive/auto.h"
 #include "policies/registry.h"
@@ -61,7 +62,12 @@ class Adviser {
     learn(core);
     auto& history = present.history;  // each future reads all of it
     if (std::ssize(history) > history_most) history.erase(history.begin(), history.end() - history_most);
-    const auto prospects = prospects_of(present);
+    auto prospects = prospects_of(present);
+    const Duration ahead = Duration::seconds(parameters_.ahead_s);
+    const std::size_t here = present.jobs.size();
+    forecast::add_arrivals(present, prospects, recent(present, ahead), ahead, lengths_);
+    for (std::size_t at = here; world_.knows_durations && at < present.jobs.size(); ++at)
+      prospects[at] = known(*present.jobs[at].request.estimate, 0);
     std::vector<forecast::Contender> contenders;
     const auto add = [&](const std::string& name) {
       contenders.push_back({name, [name] { return std::move(*make_policy(name)); }});
@@ -72,7 +78,10 @@ class Adviser {
     }
     return forecast::what_if(
         present, prospects, contenders,
-        {.continue_present = sim::continue_present, .seed = ++asked_, .draws = world_.knows_durations ? 1 : futures});
+        {.continue_present = sim::continue_present,
+         .until = rules_.objective == forecast::Objective::mean_jct ? now + ahead : Instant::never(),
+         .seed = ++asked_,
+         .draws = world_.knows_durations ? 1 : futures});
   }
 
   // What has finished, with what their users had estimated.
@@ -98,31 +107,52 @@ class Adviser {
     std::vector<forecast::Lengths::Prospect> prospects;
     prospects.reserve(present.jobs.size());
     for (Job& job : present.jobs) {
-      note_costs(job);
+      note_costs(job.request);
       const forecast::JobFacts facts{.kind = kind_of(job.request.user, job.request.family, job.request.gpus)};
       if (world_.knows_durations) {
         job.request.estimate = trace_.jobs[sim::index_of(job.request.id)].duration;
-        const double done_s = job.run_at(present.now).to_seconds();
-        prospects.push_back({.basis = {.kind = forecast::BasisKind::progress},
-                             .passed_s = done_s,
-                             .reported_s = std::max(0.0, job.request.estimate->to_seconds() - done_s)});
+        prospects.push_back(known(*job.request.estimate, job.run_at(present.now).to_seconds()));
       } else {
         prospects.push_back(lengths_.prospect_of(job, facts, present.now));
       }
     }
     return prospects;
   }
+  static forecast::Lengths::Prospect known(Duration length, double done_s) {
+    return {.basis = {.kind = forecast::BasisKind::progress},
+            .passed_s = done_s,
+            .reported_s = std::max(0.0, length.to_seconds() - done_s)};
+  }
+  // What was submitted in the time before, as the world submits it.
+  std::vector<forecast::RecentJob> recent(forecast::Present& present, Duration window) {
+    std::vector<forecast::RecentJob> recent;
+    const auto& jobs = trace_.jobs;
+    const auto later = [](Instant at, const trace::TraceJob& job) { return at < job.submitted; };
+    const auto end = std::upper_bound(jobs.begin(), jobs.end(), present.now, later);
+    for (auto at = std::upper_bound(jobs.begin(), end, present.now - window, later); at != end; ++at) {
+      forecast::RecentJob& job = recent.emplace_back();
+      job.request = sim::request_of(trace_, *at, world_.cluster);
+      job.request.id = JobId(at - jobs.begin() + 1);
+      job.request.user = present.users.intern(trace_.users[at->user]);
+      const trace::TraceDetails* details = trace_.details_of(*at);
+      if (details && !details->family.empty()) job.request.family = present.families.intern(details->family);
+      if (world_.knows_durations) job.request.estimate = at->duration;
+      note_costs(job.request);
+      job.facts.kind = kind_of(job.request.user, job.request.family, job.request.gpus);
+    }
+    return recent;
+  }
   // A copy knows what an interruption costs only from its model.
-  void note_costs(Job& job) {
-    const Duration cost = sim::restart_cost(trace_, sim::index_of(job.request.id), world_.cluster.costs);
-    if (job.request.model && job.request.model->restart_cost == cost) return;
-    auto& model = models_[{job.request.model.get(), cost.us}];
+  void note_costs(JobRequest& request) {
+    const Duration cost = sim::restart_cost(trace_, sim::index_of(request.id), world_.cluster.costs);
+    if (request.model && request.model->restart_cost == cost) return;
+    auto& model = models_[{request.model.get(), cost.us}];
     if (!model) {
-      JobModel with_cost = job.request.model ? *job.request.model : JobModel{};
+      JobModel with_cost = request.model ? *request.model : JobModel{};
       with_cost.restart_cost = cost;
       model = std::make_shared<const JobModel>(std::move(with_cost));
     }
-    job.request.model = model;
+    request.model = model;
   }
 
   const trace::Trace& trace_;

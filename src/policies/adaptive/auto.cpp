@@ -13,7 +13,8 @@ std::vector<ParameterInfo> auto_parameters(const std::vector<std::string>& names
   std::vector<std::string> acting = names;
   acting.insert(acting.begin(), first_of_them);
   return {
-      {"candidates", ParameterType::names, "", "fifo_easy,srsf,tiresias", 0, 0, names, "the policies to choose among"},
+      {"candidates", ParameterType::names, "", "srsf,tiresias,fifo_easy", 0, 0, names,
+       "the policies to choose among; the first acts until a forecast says otherwise"},
       {"objective",
        ParameterType::choice,
        "",
@@ -24,6 +25,14 @@ std::vector<ParameterInfo> auto_parameters(const std::vector<std::string>& names
        "what is to be small: mean completion time, time until all jobs have ended, missed deadlines, unequal waiting"},
       {"every_s", ParameterType::number, "s", "300", 1, 1e6, {}, "how often the policies are compared"},
       {"hold_s", ParameterType::number, "s", "900", 0, 1e7, {}, "no change sooner than that after another one"},
+      {"ahead_s",
+       ParameterType::number,
+       "s",
+       "3600",
+       1,
+       1e7,
+       {},
+       "how far ahead time is counted for mean_jct, and for how long jobs come as they came in as long a time before"},
       {"gain_pct", ParameterType::number, "%", "5", 0, 100, {}, "what a change must save of what is still ahead"},
       {"acting", ParameterType::choice, "", first_of_them, 0, 0, acting,
        "the policy that decides, until the next change"},
@@ -38,6 +47,7 @@ AutoParameters read_auto(const Parameters& given) {
                       .acting = given.text("acting"),
                       .every_s = given.number("every_s"),
                       .hold_s = given.number("hold_s"),
+                      .ahead_s = given.number("ahead_s"),
                       .gain_pct = given.number("gain_pct")};
   if (read.acting == first_of_them) read.acting = read.candidates.front();
   return read;

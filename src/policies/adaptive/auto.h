@@ -2,7 +2,8 @@
 //
 // clang-format off
 //   1 the policy `acting` decides, as if it had been chosen itself; "first" is the first of `candidates`
-//   2 every `every_s`, whoever runs the world continues the present under each candidate, in the same possible futures
+//   2 every `every_s`, whoever runs the world continues the present under each candidate, in the same possible futures;
+//     for `ahead_s`, jobs come as they came in as long a time before
 //   3 the cheapest by `objective` takes over if it saves `gain_pct` of what is still ahead, in three of four futures, and
 //     the last change was `hold_s` ago (forecast/choice.h)
 // clang-format on
@@ -25,7 +26,7 @@ inline constexpr const char* auto_name = "auto";
 struct AutoParameters {
   std::vector<std::string> candidates;
   std::string objective, acting;  // `acting` is the name of a policy
-  double every_s = 0, hold_s = 0, gain_pct = 0;
+  double every_s = 0, hold_s = 0, ahead_s = 0, gain_pct = 0;
 };
 AutoParameters read_auto(const Parameters& given);
 
