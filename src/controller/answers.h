@@ -360,6 +360,7 @@ struct RemovedServer {
 };
 BOOST_DESCRIBE_STRUCT(RemovedServer, (), (name, state))
 
+// Values at equal steps; null: nothing is known of that step.
 struct SeriesLine {
   Text name;
   std::map<Text, Text> labels;
@@ -369,7 +370,7 @@ BOOST_DESCRIBE_STRUCT(SeriesLine, (), (name, labels, values))
 
 struct SeriesDocument {
   Time from, to;
-  Number step_s = 60;
+  double step_s = 60;
   std::vector<SeriesLine> series;
 };
 BOOST_DESCRIBE_STRUCT(SeriesDocument, (), (from, to, step_s, series))

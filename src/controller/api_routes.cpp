@@ -286,7 +286,7 @@ void Api::add_routes() {
                          .summary = "have none follow any more",
                          .answer = answer<ShadowPolicy>("ShadowPolicy")});
   add(&Api::get_shadow_series, get("/api/v1/policy/shadow/series", "what it would have changed, over time",
-                                   answer<Series>("Series"), {"limit"}));
+                                   answer<SeriesDocument>("Series"), {"limit"}));
   add(&Api::undo_policy, {.method = "POST",
                           .path = "/api/v1/policy/undo",
                           .summary = "go back to the previous policy",

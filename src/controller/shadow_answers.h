@@ -1,9 +1,7 @@
-// What REST answers about the policy that follows without deciding, and series over time.
+// What REST answers about the policy that follows without deciding.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <vector>
 
 #include "controller/answers.h"
 
@@ -30,19 +28,5 @@ struct ShadowPolicy {
   std::size_t windows = 0;
 };
 BOOST_DESCRIBE_STRUCT(ShadowPolicy, (), (name, parameters, since, by, latest, total_s, windows))
-
-// Values at equal steps; null: nothing is known of that step.
-struct SeriesLine {
-  Text name;
-  std::map<Text, Text> labels;
-  std::vector<std::optional<double>> values;
-};
-BOOST_DESCRIBE_STRUCT(SeriesLine, (), (name, labels, values))
-struct Series {
-  Time from, to;
-  double step_s = 0;
-  std::vector<SeriesLine> series;
-};
-BOOST_DESCRIBE_STRUCT(Series, (), (from, to, step_s, series))
 
 }  // namespace sl::controller::answers

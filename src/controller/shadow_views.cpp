@@ -65,9 +65,9 @@ answers::ShadowPolicy shadow_view(const Shadow& shadow) {
   return view;
 }
 
-answers::Series shadow_series(const Shadow& shadow, std::size_t points) {
+answers::SeriesDocument shadow_series(const Shadow& shadow, std::size_t points) {
   const auto rows = rows_of(shadow);
-  answers::Series view;
+  answers::SeriesDocument view;
   const std::map<std::string, std::string> labels =
       rows.empty() ? std::map<std::string, std::string>()
                    : std::map<std::string, std::string>{{"shadow", rows.back()->shadow}};

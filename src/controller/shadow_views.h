@@ -13,6 +13,6 @@ answers::ShadowPolicy shadow_view(const Shadow& shadow);
 
 // Of the policy that follows, or followed last: "regret_s" (mean over the jobs of a window, with "p10" and "p90") and
 // "total_s" (times jobs, added up over the windows), in at most so many steps.
-answers::Series shadow_series(const Shadow& shadow, std::size_t points);
+answers::SeriesDocument shadow_series(const Shadow& shadow, std::size_t points);
 
 }  // namespace sl::controller
