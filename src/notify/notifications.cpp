@@ -11,6 +11,7 @@
 #include "base/whole_number.h"
 #include "notify/message.h"
 #include "wire/json.h"
+#include "wire/json_text.h"
 
 namespace sl::notify {
 namespace {
@@ -137,7 +138,7 @@ void Notifications::test(const std::string& user, const std::string& name, const
     notice.cluster_id = cluster_id_;
     store::DeliveryRow row{.id = notice.id, .made_us = now.us, .next_us = now.us};
     row.owner = channel->owner, row.channel = channel->name, row.receiver = receiver, row.user = user;
-    row.event = notice.event, row.state = "waiting", row.body = wire::write_json(notice);
+    row.event = notice.event, row.state = "waiting", row.body = wire::json_text(wire::to_value(notice));
     tests_[row.id] = done;
     fresh_.push_back(std::move(row));
   });
@@ -228,7 +229,7 @@ void Notifications::add(const Target& target, const store::EventRow& event, cons
   store::DeliveryRow row{.id = notice.id, .made_us = now_us, .next_us = now_us, .job_id = event.job_id};
   row.owner = target.channel->owner, row.channel = target.channel->name, row.receiver = target.receiver;
   row.user = job ? job->user : "";
-  row.event = notice.event, row.state = "waiting", row.body = wire::write_json(notice);
+  row.event = notice.event, row.state = "waiting", row.body = wire::json_text(wire::to_value(notice));
   const auto is_same_channel = [&](const store::DeliveryRow& other) {
     return other.owner == row.owner && other.channel == row.channel;
   };

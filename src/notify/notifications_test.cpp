@@ -74,7 +74,8 @@ class NotificationsTest : public testing::Test {
     store::Batch batch;
     for (int i = 0; i < count; ++i) {
       store::JobRow job;
-      job.id = ++last_event, job.user = "mei", job.name = "train", job.state = "failed", job.finished_us = 1;
+      job.id = ++last_event, job.user = "mei", job.name = "train", job.state = "failed", job.finished_us = 1,
+      job.run_us = 1'024'583;
       job.spec_json = R"({"command": "true", "notify": [{"on": ["failed"], "to": ")" + channel + "\"}]}";
       batch.jobs.push_back(job);
       batch.events.push_back({.seq = last_event, .at_us = 1, .kind = "job.state", .job_id = job.id, .to = "failed"});
@@ -120,6 +121,7 @@ TEST_F(NotificationsTest, an_event_is_told_once_and_the_log_says_so) {
   const std::string request = receiver.requests().at(0);
   EXPECT_NE(request.find(R"("event":"failed")"), std::string::npos) << request;
   EXPECT_NE(request.find(R"("cluster_id":"lab")"), std::string::npos);
+  EXPECT_NE(request.find(R"("run_s":1.024583})"), std::string::npos) << request;
   end(), begin();
   fail_jobs(1, "hook");
   ASSERT_TRUE(come(2, "delivered"));
