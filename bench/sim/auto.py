@@ -46,7 +46,8 @@ def loads(traces, folder):
     return {
         "philly": (traces / "philly_2017.csv.gz", "80x8", "mean_jct", "avg_jct_s", ("--jobs", "20000"), hours),
         "openb": (traces / "openb_2023.csv.gz", "3x8", "mean_jct", "avg_jct_s", (), hours),
-        "deadlines": (traces / "philly_deadlines.csv.gz", "128x8", "deadlines", "deadline_hit_pct", (), hours),
+        "deadlines": (traces / "philly_deadlines.csv.gz", "128x8", "deadlines", "deadline_hit_pct", ("--jobs", "10000"), hours),
+        "deadlines-jct": (traces / "philly_deadlines.csv.gz", "128x8", "mean_jct", "avg_jct_s", (), hours),
         "poisson": ("poisson:jobs=2000,load=0.9", "8x8", "mean_jct", "avg_jct_s", (), often),
         "uniform": ("uniform:jobs=1000", "8x8", "mean_jct", "avg_jct_s", (), often),
         "burst": ("burst:jobs=1000", "8x8", "mean_jct", "avg_jct_s", (), often),

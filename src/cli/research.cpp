@@ -195,9 +195,9 @@ void Research::add_plots(CLI::App& app) {
            "  schedulearn plot util --run results\n  schedulearn plot util --run results --policy fifo --by server\n");
   add_plot(*group, "lines", "Numbers of results over jobs, seed or a parameter.",
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
-  add_regret(*group);
   add_plot(*group, "bars", "Numbers of results, one bar per policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
+  add_regret(*group);
 }
 
 CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const std::string& summary,

@@ -1,5 +1,6 @@
 #include "controller/tried_policies.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "controller/estimate_views.h"
@@ -59,6 +60,9 @@ void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
   told->present.next_wake = now;  // a policy that takes over decides at once
   wishes.policies.insert(wishes.policies.begin(), told->policy);
   auto recent = forecasts.recent().since(now - wishes.arrivals);
+  // What is known may go back less far; then it comes again that much sooner.
+  if (!recent.empty())
+    wishes.arrivals = std::min(wishes.arrivals, now - recent.front()->request.submitted + Duration::whole_seconds(1));
   forecasts.ask([told, recent, wishes = std::move(wishes), done = std::move(done)](Forecasts& self) {
     self.learn(*told);
     auto tried = std::make_shared<Result<TriedPolicies>>(try_now(self, *told, wishes, recent));

@@ -24,8 +24,8 @@ struct TriedPolicies {
 // the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "too-many-trials".
 struct TrialWishes {
   std::vector<PolicyChange> policies;
-  Duration arrivals = {};
-  Duration until = {};  // futures end so much later, and only Costs::jct_s is known; 0: they have no end
+  Duration arrivals = {};  // shorter if no job is known that came so long ago
+  Duration until = {};     // futures end so much later, and only Costs::jct_s is known; 0: they have no end
 };
 void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done);

@@ -107,6 +107,18 @@ class ForecastTest(LabTest):
         self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
         self.assertEqual(len(self.lab.get("/api/v1/policy/history")["items"]), 1)
 
+    def test_jobs_come_as_they_came(self):
+        for _ in range(3):
+            self.lab.finished(self.lab.submit("sleep 0.3", gpus=4, name="train"))
+        self.lab.submit("sleep 30", gpus=4, name="train", time_limit_s=30)
+        without = json.loads(self.lab.cli("policy", "try", "sjf", "--json").stdout)
+        coming = json.loads(self.lab.cli("policy", "try", "sjf", "--with-arrivals", "--json").stdout)
+        self.assertEqual((without["arrivals"], coming["arrivals"]), (0, 4))
+        self.assertEqual(coming["policies"][0]["jobs"], without["policies"][0]["jobs"] + 4)
+        self.assertLess(coming["policies"][0]["makespan_s"], 300)  # they come again at once, not in a day
+        self.assertEqual(len(coming["jobs"]), len(without["jobs"]))
+        self.assertIn("yet to come", self.lab.cli("policy", "try", "sjf", "--with-arrivals").stdout)
+
     def test_bad_trials_are_refused(self):
         def code(body):
             status, _, answer = self.lab.request("POST", "/api/v1/policy/try", body)

@@ -33,7 +33,7 @@ std::vector<ParameterInfo> auto_parameters(const std::vector<std::string>& names
        1e7,
        {},
        "how far ahead time is counted for mean_jct, and for how long jobs come as they came in as long a time before"},
-      {"gain_pct", ParameterType::number, "%", "5", 0, 100, {}, "what a change must save of what is still ahead"},
+      {"gain_pct", ParameterType::number, "%", "2", 0, 100, {}, "what a change must save of what is still ahead"},
       {"acting", ParameterType::choice, "", first_of_them, 0, 0, acting,
        "the policy that decides, until the next change"},
   };
