@@ -25,6 +25,7 @@
 #include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"
+#include "cli/profile.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/set.h"
@@ -53,7 +54,7 @@ class CommandLine {
     add_global_flags();
     add_job_commands();
     add_cluster_commands();
-    add_profile_commands();
+    profiles_.add_to(app_);
     research_.add_to(app_);
     add_system_commands();
   }
@@ -76,7 +77,6 @@ class CommandLine {
   void add_job_commands();
   void add_submit(const std::string& name, bool run);
   void add_cluster_commands();
-  void add_profile_commands();
   void add_system_commands();
   int print_candidates(const std::vector<std::string>& words);
   Context context() const;
@@ -94,7 +94,6 @@ class CommandLine {
   std::string json_;
   bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
   SubmitOptions submit_;
-  ProfileOptions profile_;
   std::map<std::string, std::string> flags_;  // of submit
   ListOptions list_;
   LogsOptions logs_;
@@ -111,6 +110,7 @@ class CommandLine {
   SetCommand set_{frame_};
   Interventions interventions_{frame_};
   FilesCommand files_{frame_};
+  ProfileCommands profiles_{frame_};
   SecretCommands secrets_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
@@ -385,48 +385,6 @@ void CommandLine::add_cluster_commands() {
           [this] { return policy_history(context()); });
   command(*policy, "undo", "Go back to the previous policy and its parameters, within 10 minutes.",
           "  schedulearn policy undo\n", [this] { return undo_policy(context()); });
-}
-
-void CommandLine::add_profile_commands() {
-  CLI::App* profile =
-      app_.add_subcommand("profile", "What is known about kinds of trainings: run, ls, show, costs, import, rm.");
-  profile->require_subcommand(1);
-  profile->fallthrough();
-  const auto set_seconds = [](const std::string& flag, double& seconds) {
-    return [flag, &seconds](const std::string& text) {
-      const auto parsed = wire::parse_duration_s(text);
-      if (!parsed.ok() || *parsed <= 0) throw CLI::ValidationError(flag, "not a duration above zero: " + text);
-      seconds = *parsed;
-    };
-  };
-  CLI::App* run = command(*profile, "run", "Measure a training by short runs on this cluster and keep the result.",
-                          "  schedulearn profile run examples/fashion-mlp.toml --gpus 1,2\n",
-                          [this] { return profile_run(context(), profile_); });
-  run->add_option("file", profile_.job.file, "job file; the training reports steps or epochs")->required();
-  run->add_option("--gpus", profile_.gpus, "numbers of GPUs to run on: 1,2,4");
-  run->add_option_function<std::string>("--seconds", set_seconds("--seconds", profile_.seconds),
-                                        "how long to measure each, after its start-up (5s)");
-  run->add_option_function<std::string>("--patience", set_seconds("--patience", profile_.patience_s),
-                                        "how long to wait for its first two reports (2m)");
-  run->add_option("--set", profile_.job.set, "any key of the job file: --set training.family=cnn");
-  run->add_option("-o,--out", profile_.out, "write the profile to this file too");
-  command(*profile, "ls", "List the stored profiles, one per family.", "  schedulearn profile ls\n",
-          [this] { return profile_ls(context()); });
-  command(*profile, "show", "Show a profile; --json prints its file.", "  schedulearn profile show fashion-mlp\n",
-          [this] { return profile_show(context(), name_); })
-      ->add_option("family", name_, "see: schedulearn profile ls")
-      ->required();
-  command(*profile, "costs", "What interruptions of trainings have cost: stopping, starting again, work done twice.",
-          "  schedulearn profile costs --out measured.json\n", [this] { return profile_costs(context(), name_); })
-      ->add_option("-o,--out", name_, "write them to this file, for sim --costs");
-  command(*profile, "import", "Store a profile from a file.", "  schedulearn profile import resnet50.json\n",
-          [this] { return profile_import(context(), name_); })
-      ->add_option("file", name_, "docs/formats/profile.md")
-      ->required();
-  command(*profile, "rm", "Delete a profile.", "  schedulearn profile rm fashion-mlp\n",
-          [this] { return profile_rm(context(), name_); })
-      ->add_option("family", name_, "see: schedulearn profile ls")
-      ->required();
 }
 
 void CommandLine::add_system_commands() {

@@ -30,7 +30,8 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
 
 struct ListOptions {
   std::string state, user, word;
-  std::string sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
+  std::string
+      sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
   bool all = false;  // without limit
   int limit = 30;
   std::int64_t group = 0;   // only its members; 0: all jobs
@@ -61,22 +62,6 @@ int wait_jobs(const Context& context, const WaitOptions& options);
 int status_of_job(const json::value& job);
 // One line about how a job ended.
 std::string ending_text(const Context& context, const json::value& job);
-
-struct ProfileOptions {
-  SubmitOptions job;
-  std::string gpus = "1";   // "1,2,4": one short run on each
-  double seconds = 5;       // length of a measurement, from the first report on
-  double patience_s = 120;  // waiting time for two reports once it runs
-  std::string out;          // also written to this file; empty: none
-};
-// Measures a training by short runs and stores the profile of its family.
-int profile_run(const Context& context, const ProfileOptions& options);
-int profile_import(const Context& context, const std::string& path);
-int profile_ls(const Context& context);
-int profile_show(const Context& context, const std::string& family);
-// What interruptions have cost; also written to the file `out` for `sim --costs`, unless that is empty.
-int profile_costs(const Context& context, const std::string& out);
-int profile_rm(const Context& context, const std::string& family);
 
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
 int remove_jobs(const Context& context, const std::vector<std::string>& selectors);  // that have ended, for good

