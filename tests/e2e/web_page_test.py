@@ -180,7 +180,7 @@ class JourneyTest(PageTest):
 
         self.open("servers")
         page.click("Drain", within="document.querySelectorAll('.card')[0]")
-        page.wait_text("on it")
+        page.wait_text("1 job on 3 GPUs")
         page.click("Drain", kind="dialog button")
         page.wait_text("Put back into service")
         self.assertIn("draining", [server["state"] for server in self.lab.get("/api/v1/servers")["items"]])
