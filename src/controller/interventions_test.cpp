@@ -271,6 +271,19 @@ TEST_F(InterventionsTest, its_history_says_who_asked_for_what) {
   EXPECT_EQ(said, "mei: 1 → 2 GPUs");
 }
 
+// The controller stood still meanwhile, and finds out about both servers in the same turn.
+TEST_F(InterventionsTest, a_job_does_not_go_on_to_a_server_that_has_been_silent_as_long_as_its_own) {
+  server_b();
+  submit_job([](wire::JobSpec& spec) { spec.gpus = {2, 2}, spec.checkpoint.dir = "/c", spec.on_partition = "stop"; });
+  logic->on_agent_message(2, wire::AttemptChanged{1, report(2, 1, "running")}, now);
+  settle();
+  tell(report(1, 1, "exited", 0));
+  EXPECT_EQ(ask(2, "migrate"), "ok");
+  ASSERT_EQ(state(2), "migrating");
+  pass(60);
+  EXPECT_EQ(state(2), "pending");
+}
+
 // Job 2 runs on GPU 1 of s and goes over to others by itself.
 class ResizeInPlaceTest : public InterventionsTest {
  protected:

@@ -165,8 +165,11 @@ void Sessions::check_leases(Instant now) {
   constexpr Duration margin = Duration::whole_seconds(5);
   if (next_lease_check_.happened() && now < next_lease_check_) return;
   next_lease_check_ = now + interval;
+  // All that are silent are known to be away before the jobs of one go on: not to another that is silent too.
   for (auto& [name, agent] : agents_.all()) {
     if (agent.session != 0 && agent.last_contact + settings_.lease < now) drop(agent.session, "silent", now);
+  }
+  for (auto& [name, agent] : agents_.all()) {
     if (agent.session != 0 || agent.lease_over || now < agent.last_contact + settings_.lease + fence_grace + margin)
       continue;
     agent.lease_over = true;
