@@ -58,7 +58,9 @@ void Core::on(const JobCancelled& event) {
                             (job.state == JobState::starting && job.gpus_awaited > 0 && !job.resumes);
   if (nothing_runs) return lifecycle_.finish(index, JobState::cancelled, {});
   if (job.state == JobState::suspended) lifecycle_.leave_suspension(index);
-  if (job.state != JobState::stopping) lifecycle_.stop(index, StopReason::cancelled);
+  if (job.state != JobState::stopping) return lifecycle_.stop(index, StopReason::cancelled);
+  // No change of state says so, and once it stands still it is ended for that reason.
+  effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
 }
 
 void Core::cancel_group(JobIndex index) {

@@ -55,7 +55,9 @@ TEST_F(Interruptions, a_job_cancelled_while_it_is_being_suspended_is_ended_after
   start(1, on(0, GpuSet::first(2)));
   cluster.obeys = false;
   plan([&](const Snapshot&, Plan& p) { p.suspend(index(1)); });
-  cluster.feed(JobCancelled{JobId(1)}).feed(AttemptSuspended{JobId(1), 1});
+  cluster.feed(JobCancelled{JobId(1)});
+  EXPECT_EQ(cluster.records.back().kind, RecordKind::job_edited) << "its row is written before the order to stop";
+  cluster.feed(AttemptSuspended{JobId(1), 1});
   EXPECT_EQ(cluster.sent.back().kind, CommandKind::stop);
   EXPECT_EQ(cluster.sent.back().why, StopReason::cancelled);
   cluster.feed(AttemptExited{JobId(1), 1, {FailureKind::signal, 0, 15}});
