@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "policy/placer.h"
 #include "controller/orders.h"
+#include "policy/placer.h"
 #include "policy/resizing_policy.h"
 #include "wire/job_spec_text.h"
 

@@ -366,6 +366,17 @@ TEST_F(ResizeInPlaceTest, one_that_had_to_be_stopped_starts_again_on_the_gpus_it
   EXPECT_EQ(world.all<wire::StartAttempt>().back().placement.gpus, (std::vector<int>{0, 1}));
 }
 
+// Its agent had already begun to stop it, and has died since.
+TEST_F(ResizeInPlaceTest, one_that_answers_while_it_is_being_stopped_is_started_again_and_has_not_failed) {
+  hello_with({on({0})});
+  ask(2, "scale", R"({"gpus": 2})");
+  tell(on({0, 1}));
+  ASSERT_EQ(state(2), "running");
+  tell(stopped(2, 1));
+  EXPECT_EQ(state(2), "starting");
+  EXPECT_EQ(world.jobs.at(2).attempt, 2);
+}
+
 TEST_F(ResizeInPlaceTest, an_order_that_was_lost_is_given_again_and_an_answer_in_between_counts) {
   hello_with({on({0})});
   ask(2, "scale", R"({"gpus": 2})");
