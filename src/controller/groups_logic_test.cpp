@@ -150,6 +150,9 @@ TEST_F(GroupsLogicTest, prerequisites_must_exist_and_be_able_to_succeed) {
   EXPECT_EQ(check({13}, {}, {{13, "succeeded"}}), "ok");
   EXPECT_EQ(check({13}, {}, {{13, "failed"}}), "dependency-failed");
   EXPECT_EQ(check({}, {13}, {{13, "failed"}}), "ok");
+  tell(report(2, 1, "running"));
+  logic->on_agent_message(1, wire::AttemptChanged{++reports, report(2, 1, "exited", 3)}, now);
+  EXPECT_EQ(check({2}, {}, {}), "dependency-failed") << "its row does not say so yet";
 }
 
 }  // namespace

@@ -69,6 +69,8 @@ void Submissions::restore(const std::vector<store::IdempotencyRow>& keys, Instan
 
 // The state of a job that another one names, "" if there is none.
 std::string Submissions::state_of(JobId job, const PastStates& past) const {
+  // Its row does not know yet what has ended it just now.
+  if (const JobIndex index = core_.find(job); index.valid()) return to_string(core_.job(index).state);
   if (const JobEntry* entry = book_.find(job)) return entry->row.state;
   if (core_.group_of_member_to_come(job).valid()) return to_string(JobState::pending);
   const auto ended = past.find(job.value);
