@@ -32,6 +32,7 @@ class DependenciesTest(LabTest):
 
     def test_a_job_starts_when_what_it_follows_has_succeeded_also_after_a_restart(self):
         first, second = self.gate("prepare"), self.gate("fetch")
+        until(lambda: all(self.lab.job(job)["state"] == "running" for job in (first, second)))
         train = self.lab.submit("echo trained", after=[first, second])
         eager = self.lab.submit("echo eager", after_any=[first])
         later = self.lab.submit("echo later", after=[train])
