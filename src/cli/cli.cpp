@@ -100,7 +100,7 @@ class CommandLine {
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   bool shadow_off_ = false, with_arrivals_ = false;
-  std::string name_, wait_timeout_, data_, typed_;  // typed_: the command as typed
+  std::string name_, at_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   DrainOptions drain_;
   UpOptions up_;
@@ -271,9 +271,12 @@ void CommandLine::add_job_commands() {
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
-  command(app_, "why", "Why a job waits.", "  schedulearn why 5\n", [this] { return why(context(), name_); })
-      ->add_option("job", name_, "5, 12_3 (of an array), last or a name")
-      ->required();
+  CLI::App* reasons = reading_command(
+      "why", "Why a job waits, or waited.",
+      "  schedulearn why 5\n  schedulearn why 5 --at 20:15\n  schedulearn why 5 --at 10m --data /tmp/lab\n",
+      [this](const Context& context) { return why(context, name_, at_); });
+  reasons->add_option("job", name_, "5, 12_3 (of an array), last or a name")->required();
+  reasons->add_option("--at", at_, "at a moment of the past: 20:15, 10m (ago), \"2026-11-23 20:15\"");
   CLI::App* wait = command(app_, "wait", "Wait until jobs end; for one job, exit with its code.",
                            "  schedulearn wait 5\n  schedulearn wait all --for 1h\n", [this] {
                              if (!wait_timeout_.empty()) {

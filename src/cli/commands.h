@@ -65,7 +65,8 @@ std::string ending_text(const Context& context, const json::value& job);
 
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
 int remove_jobs(const Context& context, const std::vector<std::string>& selectors);  // that have ended, for good
-int why(const Context& context, const std::string& selector);
+// `at`: a moment of the past (time_meant()); empty: now.
+int why(const Context& context, const std::string& selector, const std::string& at);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
 int cluster_status(const Context& context);
 int list_servers(const Context& context);

@@ -17,8 +17,9 @@ double seconds_until(const std::string& rfc3339) {
   return std::difftime(timegm(&utc), std::time(nullptr));
 }
 
-// Within the hour to the second: minutes say nothing about jobs that last for seconds.
-std::string time_text(const std::string& rfc3339) {
+}  // namespace
+
+std::string soon_text(const std::string& rfc3339) {
   constexpr double soon_s = 600;
   std::tm utc{};
   if (seconds_until(rfc3339) > soon_s || !strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &utc))
@@ -26,20 +27,18 @@ std::string time_text(const std::string& rfc3339) {
   return fmt::format("{:%H:%M:%S}", fmt::localtime(timegm(&utc)));
 }
 
-}  // namespace
-
 std::string range_text(const Context& context, const json::value& range) {
   if (!range.is_object()) return "";
   if (seconds_until(text_at(range, "p90")) <= now_s) return "now";
-  return fmt::format("about {} ({}{}{})", time_text(text_at(range, "p50")), time_text(text_at(range, "p10")),
-                     context.unicode ? "–" : "-", time_text(text_at(range, "p90")));
+  return fmt::format("about {} ({}{}{})", soon_text(text_at(range, "p50")), soon_text(text_at(range, "p10")),
+                     context.unicode ? "–" : "-", soon_text(text_at(range, "p90")));
 }
 
 std::string expected_text(const json::value& job) {
   const json::value& estimate = value_at(job, "estimate");
   for (const auto& [key, word] : {std::pair{"start", "starts"}, {"finish", "ends"}}) {
     const json::value& range = value_at(estimate, key);
-    if (range.is_object()) return fmt::format("{} ~{}", word, clock_text(text_at(range, "p50")));
+    if (range.is_object()) return fmt::format("{} ~{}", word, soon_text(text_at(range, "p50")));
     if (*key == 's' && text_at(job, "state") == "pending") return "";  // an end without a start says nothing
   }
   return "";

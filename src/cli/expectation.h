@@ -7,6 +7,8 @@
 
 namespace sl::cli {
 
+// As clock_text(); within the next ten minutes to the second: minutes say nothing about jobs that last for seconds.
+std::string soon_text(const std::string& rfc3339);
 // "about 19:52 (19:45–20:05)"; "now"; empty: unknown
 std::string range_text(const Context& context, const json::value& range);
 // For a list: "starts ~19:52", "ends ~20:12"; empty: unknown.

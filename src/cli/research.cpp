@@ -160,29 +160,29 @@ void Research::add_picture_options(CLI::App& c) {
   c.add_option("--theme", plot_.theme, "auto (follows the reader's system), light or dark");
 }
 
-// Of the live cluster.
-void Research::add_regret(CLI::App& parent) {
-  CLI::App* c =
-      command_(parent, "regret", "What the policy that follows the live events would have changed, over time.",
-               "  schedulearn plot regret\n  schedulearn plot regret --out regret.png\n", [this] {
-                 const Context context = context_();
-                 plot_.chart = "regret";
-                 plot_.json = context.as_json;
-                 const auto series = context.get("/api/v1/policy/shadow/series");
-                 if (!series.ok()) return fail(series.error());
-                 auto figure = plot::regret_figure(*series);
-                 if (!figure.ok()) return fail(figure.error());
-                 figure->command = typed_;
-                 figure->version = "schedulearn " SCHEDULEARN_VERSION;
-                 const Status done = draw(*figure, plot_, std::cout);
-                 return done.ok() ? 0 : fail(done.error());
-               });
+void Research::add_live_plot(CLI::App& parent, const std::string& name, const std::string& summary,
+                             const std::string& path, Result<plot::Figure> (*figure_of)(const json::value&)) {
+  const std::string example = "  schedulearn plot " + name;
+  CLI::App* c = command_(parent, name, summary, example + "\n" + example + " --out " + name + ".png\n", [=, this] {
+    const Context context = context_();
+    plot_.chart = name;
+    plot_.json = context.as_json;
+    const auto series = context.get(path);
+    if (!series.ok()) return fail(series.error());
+    auto figure = figure_of(*series);
+    if (!figure.ok()) return fail(figure.error());
+    figure->command = typed_;
+    figure->version = "schedulearn " SCHEDULEARN_VERSION;
+    const Status done = draw(*figure, plot_, std::cout);
+    return done.ok() ? 0 : fail(done.error());
+  });
   add_picture_options(*c);
 }
 
 void Research::add_plots(CLI::App& app) {
-  CLI::App* group = app.add_subcommand(
-      "plot", "Draw results of simulations (cdf, gantt, util, lines, bars), and what a shadow found (regret).");
+  CLI::App* group = app.add_subcommand("plot",
+                                       "Draw results of simulations (cdf, gantt, util, lines, bars), what a shadow "
+                                       "found (regret), and what is foreseen (ahead).");
   group->require_subcommand(1);
   group->fallthrough();
   add_plot(*group, "cdf", "The share of jobs that took at most x.",
@@ -197,7 +197,10 @@ void Research::add_plots(CLI::App& app) {
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
   add_plot(*group, "bars", "Numbers of results, one bar per policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
-  add_regret(*group);
+  add_live_plot(*group, "regret", "What the policy that follows the live events would have changed, over time.",
+                "/api/v1/policy/shadow/series", plot::regret_figure);
+  add_live_plot(*group, "ahead", "How many GPUs jobs will hold over the next day, by the forecast.",
+                "/api/v1/cluster/forecast", plot::ahead_figure);
 }
 
 CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const std::string& summary,

@@ -33,7 +33,9 @@ class Research : CommandGroup {
   void add_plots(CLI::App& app);
   void add_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& examples);
   void add_picture_options(CLI::App& command);
-  void add_regret(CLI::App& group);
+  // `plot NAME`, of the live cluster: draws what this path of REST answers.
+  void add_live_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& path,
+                     Result<plot::Figure> (*figure_of)(const json::value&));
   void add_trace_commands(CLI::App& app);
   void add_estimates(CLI::App& app);
   void add_reproduce(CLI::App& app);

@@ -7,6 +7,7 @@
 #include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/snapshot.h"
+#include "cli/starting.h"
 #include "wire/training.h"
 
 namespace sl::cli {
@@ -293,10 +294,10 @@ void show_prospects(const Context& context, const json::value& explain, std::int
     const bool own = number_at(kept, "job_id") == static_cast<double>(id);
     if (own)
       line("Kept", fmt::format("{}, for this job about {}, if running jobs end as estimated", reserved_text(kept),
-                               clock_text(text_at(kept, "at"))));
+                               soon_text(text_at(kept, "at"))));
     else if (++others <= 3)
       line("Kept", fmt::format("{}, for job {} about {}", reserved_text(kept), number_at(kept, "job_id"),
-                               clock_text(text_at(kept, "at"))));
+                               soon_text(text_at(kept, "at"))));
   }
   if (others > 3) line("", fmt::format("and GPUs for {} more jobs", others - 3));
 }
@@ -311,7 +312,7 @@ std::string frees_text(const Context& context, const json::value& server) {
     if (!value_at(frees, "at").is_string() || named == named_most) break;
     text += named++ == 0 ? (context.unicode ? " – " : " - ") : ", ";
     text += fmt::format("job {} frees {} about {}", number_at(frees, "job_id"), number_at(frees, "gpus"),
-                        clock_text(text_at(frees, "at")));
+                        soon_text(text_at(frees, "at")));
   }
   return text;
 }
@@ -347,10 +348,16 @@ int show_job(const Context& context, const std::vector<std::string>& selectors) 
   return 0;
 }
 
-int why(const Context& context, const std::string& selector) {
+int why(const Context& context, const std::string& selector, const std::string& at) {
+  std::string moment;
+  if (!at.empty()) {
+    const auto us = time_meant(at, clock_us(), Toward::past);
+    if (!us.ok()) return fail(us.error());
+    moment = "?at=" + wire::time_text(*us);
+  }
   const auto ids = select_jobs(context, {selector});
   if (!ids.ok()) return fail(ids.error());
-  const Result<json::value> explain = context.get("/api/v1/jobs/" + std::to_string(ids->front()) + "/explain");
+  const Result<json::value> explain = context.get(fmt::format("/api/v1/jobs/{}/explain{}", ids->front(), moment));
   if (!explain.ok()) return fail(explain.error());
   if (context.as_json) {
     context.print_json(*explain);
@@ -370,7 +377,9 @@ int why(const Context& context, const std::string& selector) {
                       : verdict == "held" ? "It waits until it is resumed."
                                           : "";
   std::printf("%s.%s%s\n", text_at(*explain, "summary").c_str(), *words ? " " : "", words);
-  show_prospects(context, *explain, ids->front());
+  if (at.empty()) show_prospects(context, *explain, ids->front());
+  const std::string followed = text_at(*explain, "followed");
+  if (!followed.empty()) std::printf("Then %s.\n", followed.c_str());
   if (verdict == "held") line("Resume", context.next_command("resume", ids->front()));
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {

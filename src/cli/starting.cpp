@@ -25,7 +25,7 @@ std::tm local_parts(std::int64_t us) {
 }
 
 // "21:00", "21:00:30"
-std::optional<std::int64_t> next_clock(const std::string& text, std::int64_t now_us) {
+std::optional<std::int64_t> nearest_clock(const std::string& text, std::int64_t now_us, Toward toward) {
   std::tm parts = local_parts(now_us);
   parts.tm_sec = 0;
   int read = 0;
@@ -38,8 +38,9 @@ std::optional<std::int64_t> next_clock(const std::string& text, std::int64_t now
   const bool is_whole = is_short && static_cast<std::size_t>(read) == text.size();
   if (!is_whole || parts.tm_hour > 23 || parts.tm_min > 59 || parts.tm_sec > 59) return std::nullopt;
   if (parts.tm_hour < 0 || parts.tm_min < 0 || parts.tm_sec < 0) return std::nullopt;
-  if (local_us(parts) > now_us) return local_us(parts);
-  ++parts.tm_mday;
+  const bool is_to_come = local_us(parts) > now_us;
+  if (toward == Toward::future && !is_to_come) ++parts.tm_mday;
+  if (toward == Toward::past && is_to_come) --parts.tm_mday;
   return local_us(parts);
 }
 
@@ -76,25 +77,28 @@ Status resolve_jobs(const Context& context, json::value& value) {
 
 Status resolve_time(json::value& value) {
   if (!value.is_string()) return {};
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto us =
-      time_meant(std::string(value.get_string()), std::chrono::duration_cast<std::chrono::microseconds>(now).count());
-  if (!us.ok()) return us.error();
+  const auto us = time_meant(std::string(value.get_string()), clock_us());
+  if (!us.ok()) return Error(us.error()).at("/not_before");
   value = json::string(wire::time_text(*us));
   return {};
 }
 
 }  // namespace
 
-Result<std::int64_t> time_meant(const std::string& text, std::int64_t now_us) {
+std::int64_t clock_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+Result<std::int64_t> time_meant(const std::string& text, std::int64_t now_us, Toward toward) {
   if (const auto us = wire::parse_time_us(text); us.ok()) return us;
-  if (const auto us = next_clock(text, now_us)) return *us;
+  if (const auto us = nearest_clock(text, now_us, toward)) return *us;
   if (const auto us = local_date(text)) return *us;
   const auto duration = text.find(':') == std::string::npos ? wire::parse_duration_s(text) : invalid("", "");
-  if (duration.ok() && *duration < 1e9) return now_us + static_cast<std::int64_t>(*duration * second_us);
+  const int sign = toward == Toward::future ? 1 : -1;
+  if (duration.ok() && *duration < 1e9) return now_us + sign * static_cast<std::int64_t>(*duration * second_us);
   return invalid("bad-time", "not a time: " + text)
-      .hint("write 21:00, 2h, \"2026-11-23 21:00\" or 2026-11-23T21:00:00Z")
-      .at("/not_before");
+      .hint("write 21:00, 2h, \"2026-11-23 21:00\" or 2026-11-23T21:00:00Z");
 }
 
 Status add_matrix(json::object& job, const std::vector<std::string>& entries) {

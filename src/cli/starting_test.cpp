@@ -20,8 +20,8 @@ struct StartingTest : testing::Test {
     ::tzset();
   }
   // What the text means at 19:30 UTC, 20:30 on the local clock.
-  static std::string meant(const std::string& text) {
-    const auto us = time_meant(text, *wire::parse_time_us("2026-11-23T19:30:00Z"));
+  static std::string meant(const std::string& text, Toward toward = Toward::future) {
+    const auto us = time_meant(text, *wire::parse_time_us("2026-11-23T19:30:00Z"), toward);
     return us.ok() ? wire::time_text(*us).substr(0, 19) : us.error().code;
   }
 };
@@ -31,6 +31,14 @@ TEST_F(StartingTest, a_clock_time_is_the_next_one_on_the_local_clock) {
   EXPECT_EQ(meant("21:00:30"), "2026-11-23T20:00:30");
   EXPECT_EQ(meant("20:30"), "2026-11-24T19:30:00") << "that is now: tomorrow's";
   EXPECT_EQ(meant("08:00"), "2026-11-24T07:00:00");
+}
+
+TEST_F(StartingTest, of_the_past_a_clock_time_is_the_last_one_and_a_duration_counts_back) {
+  EXPECT_EQ(meant("20:30", Toward::past), "2026-11-23T19:30:00") << "that is now";
+  EXPECT_EQ(meant("21:00", Toward::past), "2026-11-22T20:00:00");
+  EXPECT_EQ(meant("08:00", Toward::past), "2026-11-23T07:00:00");
+  EXPECT_EQ(meant("2h", Toward::past), "2026-11-23T17:30:00");
+  EXPECT_EQ(meant("2026-11-23 08:00", Toward::past), "2026-11-23T07:00:00");
 }
 
 TEST_F(StartingTest, a_duration_counts_from_now) {

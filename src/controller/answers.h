@@ -227,12 +227,13 @@ struct Explanation {
   std::optional<Estimate> estimate;
   std::vector<Suggestion> suggestions;
   std::optional<Text> suggestions_note;
+  std::optional<Text> followed;  // of a moment of the past: what came next
   Text policy;
   Time evaluated_at;
 };
 BOOST_DESCRIBE_STRUCT(Explanation, (),
                       (verdict, summary, reasons, position, queue_length, standing, reservations, servers, estimate,
-                       suggestions, suggestions_note, policy, evaluated_at))
+                       suggestions, suggestions_note, followed, policy, evaluated_at))
 
 // ---- events ----
 

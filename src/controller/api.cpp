@@ -6,6 +6,7 @@
 
 #include "base/whole_number.h"
 #include "controller/explain.h"
+#include "controller/explain_then.h"
 #include "controller/policy_views.h"
 #include "controller/requests.h"
 #include "controller/shadow_views.h"
@@ -301,10 +302,34 @@ void Api::remove_job(Call call) {
 }
 
 void Api::explain_job(Call call) {
+  if (const auto at = call.request.parameter("at")) {
+    const auto at_us = wire::parse_time_us(*at);
+    if (!at_us.ok()) return call.fail(invalid("bad-time", "not a time: " + *at).hint("at=2026-11-23T21:00:00Z"));
+    if (*at_us > call.now.us)
+      return call.fail(invalid("bad-time", *at + " is yet to come")
+                           .hint("without at, the answer says when it is expected to start"));
+    return explain_job_then(call, *at_us);
+  }
   with_forecast(call, Duration::milliseconds(100), [this, call] {
     const Instant now = clock_();
     suggest(forecasts_, logic_, job_id(call).value_or(JobId()), now, now + Duration::milliseconds(70),
             [this, call](const Suggestions& suggestions) { answer_explained(call, suggestions); });
+  });
+}
+
+void Api::explain_job_then(const Call& call, std::int64_t at_us) {
+  with_job(call, [this, at_us](const Call& asked, const JobEntry& entry) {
+    Hindsight hindsight{logic_.policies().history(), {}};
+    for_each_server(logic_.core(), [&](const Server& server, ServerIndex) {
+      hindsight.servers_gpus[server.description.name] = server.description.gpus;
+    });
+    history_.ask<answers::Explanation>(
+        [row = entry.row, hindsight = std::move(hindsight), at_us](store::Reader& reader) {
+          return explain_then(reader, row, hindsight, at_us);
+        },
+        [asked](const Result<answers::Explanation>& view) {
+          view.ok() ? asked.send(200, *view) : asked.fail(view.error());
+        });
   });
 }
 

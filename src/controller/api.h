@@ -163,12 +163,14 @@ class Api {
   void intervene(Call call);
   void retry_job(Call call);
   void explain_job(Call call);
+  void explain_job_then(const Call& call, std::int64_t at_us);
   void answer_explained(const Call& call, const Suggestions& suggestions);
   void job_events(Call call);
   void get_logs(Call call);
   void stream_logs(Call call);
   void stream_text(Call call);
   void cluster_series(Call call);
+  void cluster_forecast(Call call);
   void server_series(Call call);
   void job_series(Call call);
   void get_queue(Call call);

@@ -216,7 +216,8 @@ void Api::add_routes() {
   retry.preview = answer<Preview>("Preview");
   add(&Api::retry_job, std::move(retry));
   add(&Api::explain_job,
-      get("/api/v1/jobs/{id}/explain", "why it waits or runs where it does", answer<Explanation>("Explanation")));
+      get("/api/v1/jobs/{id}/explain", "why it waits or runs where it does, now or at a moment of the past",
+          answer<Explanation>("Explanation"), {"at"}));
   add(&Api::job_events,
       get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"), {"since", "limit", "cursor"}));
   add(&Api::get_logs, heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
@@ -237,6 +238,8 @@ void Api::add_routes() {
   add(&Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
   add(&Api::cluster_series, get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours",
                                 answer<SeriesDocument>("Series"), {"hours"}));
+  add(&Api::cluster_forecast, get("/api/v1/cluster/forecast", "how many GPUs jobs will hold over the next hours",
+                                  answer<SeriesDocument>("Series"), {"hours"}));
   add(&Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
   add(&Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));

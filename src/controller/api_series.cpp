@@ -1,5 +1,6 @@
 // What GPUs and the queue did over time.
 #include "controller/api.h"
+#include "controller/outlook.h"
 #include "controller/views.h"
 
 namespace sl::controller {
@@ -15,12 +16,51 @@ answers::SeriesDocument series_view(const Series::Piece& piece) {
   return view;
 }
 
+answers::SeriesDocument held_view(const Core& core, const Prospects& prospects, Duration ahead) {
+  const forecast::GpusHeld& held = prospects.forecast.held;
+  const auto is_within = [&](Instant at) { return at <= held.at.front() + ahead; };
+  const auto count = static_cast<std::ptrdiff_t>(std::ranges::count_if(held.at, is_within));
+  const double step_s = held.at.size() < 2 ? 0 : (held.at[1] - held.at[0]).to_seconds();
+  answers::SeriesDocument view{{held.at.front().us}, {held.at[static_cast<std::size_t>(count - 1)].us}, step_s, {}};
+  for (const auto& [quantile, share] : {std::pair{"0.1", &forecast::GpusHeld::Share::p10},
+                                        {"0.5", &forecast::GpusHeld::Share::p50},
+                                        {"0.9", &forecast::GpusHeld::Share::p90}}) {
+    answers::SeriesLine& line =
+        view.series.emplace_back(answers::SeriesLine{"gpus_held", {{"quantile", quantile}}, {}});
+    for (std::ptrdiff_t i = 0; i < count; ++i) line.values.emplace_back(held.all[static_cast<std::size_t>(i)].*share);
+  }
+  for (std::size_t s = 0; s < std::min(held.server.size(), prospects.servers.size()); ++s) {
+    const ServerIndex index = core.find_server(prospects.servers[s]);
+    if (!index.valid() || core.servers()[index].state == ServerState::removed) continue;
+    view.series.push_back(
+        {"gpus_held",
+         {{"server", prospects.servers[s]}, {"gpus", std::to_string(core.servers()[index].description.gpus)}},
+         {held.server[s].begin(), held.server[s].begin() + count}});
+  }
+  return view;
+}
+
 }  // namespace
 
 void Api::cluster_series(Call call) {
   if (!series_) return call.fail(nothing_measured());
   const auto hours = call.number("hours", 1, 1, hours_max);
   hours.ok() ? call.send(200, series_view(series_->cluster(call.now, *hours))) : call.fail(hours.error());
+}
+
+// GPUs that jobs will hold: of all servers the range of 8 of 10 futures, of each one the mean.
+void Api::cluster_forecast(Call call) {
+  const auto hours = call.number("hours", hours_max, 1, hours_max);
+  if (!hours.ok()) return call.fail(hours.error());
+  with_forecast(call, Duration::milliseconds(500), [this, call, hours = *hours] {
+    const auto prospects = logic_.outlook() ? logic_.outlook()->latest() : nullptr;
+    if (!prospects || prospects->forecast.held.at.empty())
+      return call.fail(
+          prospects && prospects->forecast.failure
+              ? *prospects->forecast.failure
+              : unavailable("no-forecasts", "no forecast has been made yet").hint("try again in a moment"));
+    call.send(200, held_view(logic_.core(), *prospects, Duration::whole_seconds(3600 * hours)));
+  });
 }
 
 void Api::server_series(Call call) {

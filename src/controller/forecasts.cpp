@@ -20,6 +20,8 @@ constexpr Duration draws_time_most = Duration::whole_seconds(3);  // then fewer 
 constexpr Duration forecast_time_most = Duration::whole_seconds(20);
 constexpr std::size_t draws_few = 8;
 constexpr std::size_t rows_most = 10'000;
+constexpr Duration held_step = Duration::whole_seconds(900);
+constexpr std::int64_t held_steps = 96;  // a day
 
 store::EstimateRow row_of(const forecast::Shown& shown) {
   return {.job_id = shown.job.value,
@@ -202,6 +204,8 @@ void Forecasts::make(const std::shared_ptr<Told>& told) {
   forecast::ForecastSettings settings;
   settings.policy_name = told->policy.name;
   settings.continue_present = continue_;
+  for (std::int64_t step = 0; step <= held_steps; ++step)
+    settings.moments.push_back(told->present.now + held_step * step);
   settings.seed = ++seed_;
   settings.stop = [this, begin] { return is_ending_ || clock_() - begin > forecast_time_most; };
   settings.is_enough = [this, begin](std::size_t draws) {

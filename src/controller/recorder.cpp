@@ -101,6 +101,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       event.server = core.servers()[record.server].description.name;
       event.to = to_string(core.servers()[record.server].state);
     }
+    if (record.kind == RecordKind::job_submitted && record.to == JobState::held) event.to = to_string(record.to);
     if (record.kind == RecordKind::job_state) {
       event.from = to_string(record.from);
       event.to = to_string(record.to);

@@ -12,6 +12,7 @@ using enum ParameterKind;
 
 // A name means the same wherever it is taken.
 constexpr RequestParameter query_parameters[] = {
+    {"at", text, "a moment of the past, 2026-11-23T21:00:00Z"},
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},
     {"channel", text, "only what went through channels of this name"},
@@ -21,7 +22,7 @@ constexpr RequestParameter query_parameters[] = {
     {"fields", text, "keys of a job, id,name,spec.gpus: nothing else is shown of each"},
     {"fresh_ms", number, "wait at most this long for a forecast of the present"},
     {"group", number, "only the members of this array that have come up"},
-    {"hours", number, "the last so many hours, 1 to 24"},
+    {"hours", number, "the last, or of a forecast the next, so many hours, 1 to 24"},
     {"limit", number, "at most this many items"},
     {"look", truth, "true: what a file is, without its content"},
     {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},

@@ -99,6 +99,30 @@ JobForecast summarize(const Present& present, std::size_t at, const Basis& basis
   return forecast;
 }
 
+GpusHeld gpus_held(const std::vector<Instant>& moments, std::size_t servers, const std::vector<Future>& futures) {
+  GpusHeld held;
+  const auto tells = [&](const Future& future) { return future.held.size() == moments.size(); };
+  if (futures.empty() || !std::ranges::all_of(futures, tells)) return held;
+  held.at = moments;
+  held.server.assign(servers, std::vector<double>(moments.size()));
+  for (std::size_t m = 0; m < moments.size(); ++m) {
+    std::vector<double> sums;
+    for (const Future& future : futures) {
+      double& sum = sums.emplace_back();
+      for (std::size_t s = 0; s < servers; ++s) {
+        sum += future.held[m][s];
+        held.server[s][m] += future.held[m][s] / static_cast<double>(futures.size());
+      }
+    }
+    std::sort(sums.begin(), sums.end());
+    const auto at = [&sums](double share) {
+      return sums[static_cast<std::size_t>(std::lround(share * static_cast<double>(sums.size() - 1)))];
+    };
+    held.all.push_back({at(0.1), at(0.5), at(0.9)});
+  }
+  return held;
+}
+
 Forecast make_forecast(const Present& present, const std::vector<JobFacts>& facts, const Lengths& lengths,
                        const ForecastSettings& settings) {
   Forecast forecast{.at = present.now, .policy = settings.policy_name};
@@ -114,6 +138,7 @@ Forecast make_forecast(const Present& present, const std::vector<JobFacts>& fact
     Future future = settings.continue_present(present, settings.make_policy(),
                                               {.left_s = draw_all_left_s(prospects, seed),
                                                .left_s_of_member = draws_of_members(prospects, seed),
+                                               .moments = settings.moments,
                                                .seed = seed,
                                                .stop = settings.stop});
     if (future.failure) forecast.failure = future.failure;
@@ -122,6 +147,7 @@ Forecast make_forecast(const Present& present, const std::vector<JobFacts>& fact
     if (settings.is_enough && settings.is_enough(futures.size())) break;
   }
   forecast.draws = futures.size();
+  forecast.held = gpus_held(settings.moments, present.servers.size(), futures);
   forecast.jobs.reserve(present.jobs.size());
   for (std::size_t at = 0; at < present.jobs.size(); ++at)
     forecast.jobs.push_back(summarize(present, at, prospects[at].basis, futures));

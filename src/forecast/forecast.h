@@ -26,13 +26,24 @@ struct JobForecast {
   int gpus = 0;                 // likewise, on how many
 };
 
+// How many GPUs jobs will hold. Empty when no moments were asked for, or no future is known.
+struct GpusHeld {
+  struct Share {
+    double p10 = 0, p50 = 0, p90 = 0;
+  };
+  std::vector<Instant> at;
+  std::vector<Share> all;                   // as `at`
+  std::vector<std::vector<double>> server;  // the mean of the futures, by server; each as `at`
+};
+
 struct Forecast {
   Instant at;  // the present
   std::string policy;
   std::size_t draws = 0;          // fewer than draws_wanted if the time was up
   std::vector<JobForecast> jobs;  // by id
-  std::vector<JobId> unknown;     // jobs that take part and have no length
-  std::optional<Error> failure;   // of the policy; then the rest is incomplete
+  GpusHeld held;
+  std::vector<JobId> unknown;    // jobs that take part and have no length
+  std::optional<Error> failure;  // of the policy; then the rest is incomplete
 
   const JobForecast* find(JobId job) const;
 };
@@ -41,6 +52,7 @@ struct ForecastSettings {
   std::string policy_name;
   std::function<std::unique_ptr<Policy>()> make_policy;  // for each future anew
   Continue continue_present;
+  std::vector<Instant> moments = {};  // for GpusHeld
   std::uint64_t seed = 1;
   std::size_t draws = draws_wanted;
   std::function<bool(std::size_t draws)> is_enough = {};  // asked after each future; empty: `draws` are made
@@ -56,6 +68,8 @@ std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::v
                                             const Lengths& lengths);
 // What several futures say about a job, the `at`th of the present.
 JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures);
+
+GpusHeld gpus_held(const std::vector<Instant>& moments, std::size_t servers, const std::vector<Future>& futures);
 
 // The lengths of one future. Equal seeds give equal lengths, whatever the policy.
 std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospects, std::uint64_t seed);

@@ -21,10 +21,11 @@ struct Future {
     ServerIndex server;                 // where it starts; none: it does not
     int gpus = 0;                       // on how many
   };
-  std::vector<Of> jobs;               // as Present::jobs; of a group: its next start, and its end
-  double gpu_s = 0;                   // GPU-seconds that jobs held from the present on
-  bool is_cut = false;                // `stop` ended it early
-  std::optional<Error> failure = {};  // of the policy
+  std::vector<Of> jobs;                     // as Present::jobs; of a group: its next start, and its end
+  std::vector<std::vector<int>> held = {};  // GPUs that jobs hold, at each of FutureSettings::moments, on each server
+  double gpu_s = 0;                         // GPU-seconds that jobs held from the present on
+  bool is_cut = false;                      // `stop` ended it early
+  std::optional<Error> failure = {};        // of the policy
 };
 
 struct FutureSettings {
@@ -33,7 +34,8 @@ struct FutureSettings {
   // Of members of groups (struct Group) that come up in this future: of the n-th of them, of the group at this position of
   // Present::jobs. Empty: as left_s says of the group.
   std::function<double(std::size_t group, std::uint64_t nth)> left_s_of_member = {};
-  Instant until = Instant::never();  // what has not ended by then has no end
+  Instant until = Instant::never();   // what has not ended by then has no end
+  std::vector<Instant> moments = {};  // ascending; see Future::held
   std::uint64_t seed = 1;
   std::function<bool()> stop = {};  // asked now and then; empty: never
 };

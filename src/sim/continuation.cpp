@@ -39,6 +39,7 @@ class Continuation {
       if (next.is_never() || next > settings_.until || next > present_.now + Duration::seconds(longest_s)) break;
       pass_to(next);
     }
+    note_held(Instant::never());
     future_.failure = core_.policy_failure();
     return std::move(future_);
   }
@@ -128,10 +129,22 @@ class Continuation {
     return true;
   }
   void pass_to(Instant next) {
+    note_held(next);
     future_.gpu_s += core_.ledger().gpus_in_use() * (next - now_).to_seconds();
     now_ = next;
     while (!happenings_.empty() && happenings_.top().at <= now_) take();
     turn();
+  }
+  // What is held now is held until `next`.
+  void note_held(Instant next) {
+    while (future_.held.size() < settings_.moments.size() && settings_.moments[future_.held.size()] < next) {
+      std::vector<int>& held = future_.held.emplace_back();
+      for (std::uint32_t server = 0; server < present_.servers.size(); ++server) {
+        const auto& gpus = core_.ledger().tenants()[ServerIndex(server)];
+        held.push_back(
+            static_cast<int>(std::ranges::count_if(gpus, [](const auto& gpu) { return gpu.jobs.items().size() > 0; })));
+      }
+    }
   }
   Instant next_event() const {
     const Instant next = happenings_.empty() ? Instant::never() : happenings_.top().at;

@@ -208,6 +208,23 @@ TEST(Continuation, a_job_without_a_length_never_ends_and_what_waits_for_its_gpus
   EXPECT_TRUE(future.jobs[1].finish.is_never());
 }
 
+TEST(Continuation, says_how_many_gpus_are_held_on_each_server_at_any_moment) {
+  Live live("fifo", 2, 2);
+  live.submit(2, 100);
+  live.submit(1, 200);
+  live.submit(2, 50);
+  live.submit(1, 1'000);
+  live.run(live.now);
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const auto after = [&](std::int64_t seconds) { return live.now + Duration::whole_seconds(seconds); };
+  const Future future =
+      continue_present(present, std::move(*make_policy("fifo")),
+                       {.left_s = {100, 200, 50, forecast::endless_s},
+                        .moments = {after(0), after(99), after(100), after(151), after(201), after(9'999'999)}});
+  const std::vector<std::vector<int>> expected = {{2, 1}, {2, 1}, {2, 2}, {0, 2}, {0, 1}, {0, 1}};
+  EXPECT_EQ(future.held, expected) << "the job without a length goes on for ever";
+}
+
 TEST(Continuation, a_time_limit_ends_a_job_that_would_run_on) {
   Live live("fifo", 1, 1);
   JobRequest request = live.request(1, 1'000);

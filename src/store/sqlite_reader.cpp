@@ -81,6 +81,31 @@ class SqliteReader : public Reader {
     });
   }
 
+  Result<Moment> moment(std::int64_t at_us) override {
+    return guarded<Moment>([&] {
+      const std::string at = std::to_string(at_us);
+      Moment moment;
+      Select jobs(sql_,
+                  "SELECT j.id, j.group_id, j.submitted_us, coalesce(e.at_us, j.submitted_us), "
+                  "coalesce(e.to_state, 'pending') FROM jobs j LEFT JOIN events e ON e.seq = "
+                  "(SELECT seq FROM events INDEXED BY events_of_job WHERE job_id = j.id AND at_us <= " +
+                      at +
+                      " AND kind IN ('job.submitted', 'job.state') AND to_state <> '' ORDER BY seq DESC LIMIT 1) "
+                      "WHERE j.submitted_us <= " +
+                      at + " AND (j.finished_us IS NULL OR j.finished_us > " + at + ") ORDER BY j.id",
+                  4, 1);
+      while (jobs.next())
+        moment.jobs.push_back({jobs.whole(0), jobs.whole(1), jobs.whole(2), jobs.whole(3), jobs.text(0)});
+      Select servers(sql_,
+                     "SELECT server, to_state FROM events INDEXED BY events_of_no_job WHERE job_id IS NULL AND "
+                     "at_us <= " +
+                         at + " AND kind = 'server.state' ORDER BY at_us, seq",
+                     0, 2);
+      while (servers.next()) moment.servers[servers.text(0)] = servers.text(1);
+      return moment;
+    });
+  }
+
   Result<std::vector<EstimateRow>> estimates() override {
     return guarded<std::vector<EstimateRow>>([&] { return select_estimates(sql_); });
   }

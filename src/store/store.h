@@ -155,10 +155,10 @@ struct Batch {
   std::int64_t forget_keys_to = 0;   // the keys of this job and of earlier ones are deleted; 0: none
   std::vector<ProfileRow> profiles;  // one per family, the last one wins
   std::vector<Removal> removals;
-  std::vector<EstimateRow> estimates;  // inserted or replaced, by job, target and time of showing
-  std::vector<ChannelRow> channels;      // likewise, by owner and name
-  std::vector<DeliveryRow> deliveries;   // likewise, by id
-  std::vector<RegretRow> regrets;      // inserted or replaced, by time
+  std::vector<EstimateRow> estimates;   // inserted or replaced, by job, target and time of showing
+  std::vector<ChannelRow> channels;     // likewise, by owner and name
+  std::vector<DeliveryRow> deliveries;  // likewise, by id
+  std::vector<RegretRow> regrets;       // inserted or replaced, by time
 };
 
 struct Loaded {
@@ -207,6 +207,19 @@ struct EventQuery {
   std::size_t limit = 100;
 };
 
+// A job that had been submitted and had not ended at some moment.
+struct JobThen {
+  std::int64_t id = 0, group_id = 0, submitted_us = 0;
+  std::int64_t state_since_us = 0;
+  std::string state;  // at that moment
+};
+
+// What the events that are kept say about a moment of the past. Members of groups that had not come up are missing.
+struct Moment {
+  std::vector<JobThen> jobs;                   // by number
+  std::map<std::string, std::string> servers;  // the states of those that had joined
+};
+
 struct RemovedJob {
   std::int64_t at_us = 0;
   std::string rule;  // as in Removal
@@ -222,6 +235,7 @@ class Reader {
   virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first
   virtual Result<std::int64_t> count_finished(const JobQuery& query) = 0;        // ignores the limit of `query`
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;     // oldest first
+  virtual Result<Moment> moment(std::int64_t) { return Moment(); }               // at this time, in µs
   virtual Result<std::optional<RemovedJob>> removed(std::int64_t job) = 0;       // nothing if it has not been removed
 
   virtual Result<std::vector<EstimateRow>> estimates() { return std::vector<EstimateRow>(); }  // oldest first

@@ -255,6 +255,33 @@ TEST_F(StoreTest, events_are_read_from_any_point_or_the_latest) {
   EXPECT_EQ(seqs({.job = 7}), (Ids{1, 3}));
 }
 
+TEST_F(StoreTest, a_moment_of_the_past_has_the_jobs_and_servers_as_they_were) {
+  Batch batch;
+  const auto job = [&](std::int64_t id, std::int64_t submitted_us, std::optional<std::int64_t> finished_us) {
+    JobRow& row = batch.jobs.emplace_back();
+    row.id = id, row.submitted_us = submitted_us, row.finished_us = finished_us, row.state = "running";
+  };
+  const auto event = [&](std::int64_t at_us, std::optional<std::int64_t> id, const char* kind, const char* to) {
+    EventRow& row = batch.events.emplace_back();
+    row.seq = static_cast<std::int64_t>(batch.events.size());
+    row.at_us = at_us, row.job_id = id, row.kind = kind, row.to = to, row.server = "s";
+  };
+  job(1, 100, 400), job(2, 150, std::nullopt), job(3, 100, 199), job(4, 201, std::nullopt);
+  event(90, std::nullopt, "server.state", "up"), event(100, 1, "job.submitted", ""),
+      event(110, 1, "job.state", "starting");
+  event(150, 2, "job.submitted", "held"), event(160, 2, "job.edited", ""), event(180, 1, "job.state", "running");
+  event(199, std::nullopt, "server.state", "down"), event(201, 2, "job.state", "pending");
+  event(300, 1, "job.state", "suspended"), event(301, std::nullopt, "server.state", "up");
+  ASSERT_TRUE(open()->commit(batch).ok());
+  const Moment moment = *read()->moment(200);
+  ASSERT_EQ(moment.jobs.size(), 2u) << "3 had ended, and 4 was yet to come";
+  EXPECT_EQ(moment.jobs[0].state + " " + moment.jobs[1].state, "running held");
+  EXPECT_EQ(moment.jobs[0].state_since_us, 180);
+  EXPECT_EQ(moment.jobs[1].state_since_us, 150);
+  EXPECT_EQ(moment.servers, (std::map<std::string, std::string>{{"s", "down"}}));
+  EXPECT_EQ(read()->moment(105)->jobs[0].state, "pending");
+}
+
 TEST_F(StoreTest, what_was_removed_is_gone_with_its_events_and_it_is_known_when_and_why) {
   auto store = open();
   ASSERT_TRUE(store

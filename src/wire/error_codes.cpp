@@ -131,7 +131,7 @@ constexpr ErrorCode codes[] = {
      "use pending, held, starting, running, suspended, migrating, resizing, stopping, succeeded, failed or cancelled"},
     {"bad-text", "a text is not UTF-8 or has zero bytes",
      "send UTF-8"},
-    {"bad-time", "a time or a duration is malformed, or in the past",
+    {"bad-time", "a time or a duration is malformed, in the past where the future is meant, or the other way round",
      "write 21:00, 2h or 2026-11-23T21:00:00Z"},
     {"bad-token-file", "a token file has no token",
      "write one: openssl rand -hex 24 > FILE"},

@@ -107,6 +107,29 @@ class ForecastTest(LabTest):
         self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
         self.assertEqual(len(self.lab.get("/api/v1/policy/history")["items"]), 1)
 
+    def test_how_many_gpus_will_be_held_is_a_series_and_a_picture(self):
+        self.lab.submit("sleep 5000", gpus=1, estimate_s=4 * 3600)
+        self.lab.submit("sleep 5000", gpus=2, time_limit_s=1800)
+        last = self.lab.submit("sleep 5000", gpus=2, time_limit_s=1800)
+        self.estimate(last)
+        status, _, text = self.lab.request("GET", "/api/v1/cluster/forecast?hours=2")
+        self.assertEqual(status, 200, text)
+        series = json.loads(text)
+        self.assertEqual(series["step_s"], 900)
+        self.assertEqual(instant(series["to"]) - instant(series["from"]), 7200)
+        lines = {line["labels"].get("quantile") or line["labels"]["server"]: line["values"] for line in series["series"]}
+        self.assertEqual(set(lines), {"0.1", "0.5", "0.9", "lab"})
+        self.assertEqual(lines["0.5"][:2], [3, 3])
+        self.assertLessEqual(lines["0.9"][-1], 1, "within an hour both with a limit have ended")
+        for low, middle, high in zip(lines["0.1"], lines["0.5"], lines["0.9"]):
+            self.assertLessEqual(low, middle)
+            self.assertLessEqual(middle, high)
+        self.assertEqual(len(self.lab.get("/api/v1/cluster/forecast")["series"][0]["values"]), 97)
+        picture = self.lab.folder / "ahead.svg"
+        self.assertIn("Of 4 GPUs, jobs hold 3 now", self.lab.cli("plot", "ahead", "--out", str(picture)).stdout)
+        self.assertIn("GPUs that jobs will hold", picture.read_text())
+        self.assertEqual(self.lab.request("GET", "/api/v1/cluster/forecast?hours=25")[0], 422)
+
     def test_jobs_come_as_they_came(self):
         for _ in range(3):
             self.lab.finished(self.lab.submit("sleep 0.3", gpus=4, name="train"))

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import socketserver
+import ssl
 import subprocess
 import threading
 import time
@@ -56,26 +57,44 @@ class Receiver(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 class MailServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """As much of SMTP as a client needs; keeps the mails, and as whom the client logged in."""
+    """As much of SMTP as a client needs; keeps the mails, and as whom the client logged in. `tls`: with this context, at
+    once or (`starts_tls`) once the client asks for it; then logins in clear text are refused."""
 
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, refuses=b""):
-        self.mails, self.logins = [], []
+    def __init__(self, refuses=b"", tls=None, starts_tls=False):
+        self.mails, self.logins, self.clear_logins = [], [], 0
         server = self
 
         class Session(socketserver.StreamRequestHandler):
+            def encrypt(self):
+                self.request = self.connection = tls.wrap_socket(self.request, server_side=True)
+                self.rfile, self.wfile = self.request.makefile("rb", -1), self.request.makefile("wb", 0)
+
             def handle(self):
+                try:
+                    if tls and not starts_tls:
+                        self.encrypt()
+                    self.talk()
+                except (ssl.SSLError, ConnectionError):
+                    pass  # the client does not trust us
+
+            def talk(self):
                 self.wfile.write(b"220 test\r\n")
                 sender, receivers = b"", []
-                for line in self.rfile:
+                while line := self.rfile.readline():
                     word = line.split(b" ")[0].strip().upper()
                     if refuses and line.upper().startswith(refuses):
                         self.wfile.write(b"550 no\r\n")
                     elif word == b"EHLO":
-                        self.wfile.write(b"250-test\r\n250 AUTH PLAIN\r\n")
+                        offers = b"250-STARTTLS\r\n" if starts_tls else b""
+                        self.wfile.write(b"250-test\r\n" + offers + b"250 AUTH PLAIN\r\n")
+                    elif word == b"STARTTLS":
+                        self.wfile.write(b"220 go\r\n")
+                        self.encrypt()
                     elif word == b"AUTH":
+                        server.clear_logins += not isinstance(self.connection, ssl.SSLSocket)
                         secret = line.split()[2] if len(line.split()) > 2 else (self.wfile.write(b"334 \r\n"), self.rfile.readline())[1]
                         server.logins.append(base64.b64decode(secret).split(b"\0")[1:])
                         self.wfile.write(b"235 ok\r\n")
@@ -197,6 +216,30 @@ class NotifyTest(unittest.TestCase):
         self.assertIn(f"schedulearn show {job}", mail.get_content())
         self.assertIn("a test message has arrived", self.lab.cli("notify", "test", "me").stdout)
         self.assertEqual(server.mails[1][1], ["mei@lab.example"])
+
+    def test_mail_goes_encrypted_to_a_server_that_is_trusted(self):
+        folder = self.lab.folder
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                        "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem", "-out", folder / "ca.pem"],
+                       capture_output=True, check=True)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(folder / "ca.pem", folder / "key.pem")
+        servers = {"smtps": MailServer(tls=context), "smtp": MailServer(tls=context, starts_tls=True)}
+        self.secret("mail-password", PASSWORD)
+        for scheme, server in servers.items():
+            self.addCleanup(server.stop)
+            self.lab.cli("notify", "add", scheme, "--mail", "mei@lab.example", "--server", f"{scheme}://127.0.0.1:{server.port}",
+                         "--login", "robot", "--secret", "mail-password")
+            said = self.lab.cli("notify", "test", scheme, check=False)
+            self.assertEqual(said.returncode, 1, "nobody has said that it is to be trusted")
+            self.assertIn("certificate", said.stderr)
+            self.assertEqual((server.mails, server.logins), ([], []))
+        self.lab.kill(self.lab.controller)
+        self.lab.environment["SSL_CERT_FILE"] = str(folder / "ca.pem")
+        self.lab.start_controller("--notify-allow", "127.0.0.1")
+        for scheme, server in servers.items():
+            self.assertIn("a test message has arrived", self.lab.cli("notify", "test", scheme).stdout)
+            self.assertEqual((server.logins, server.clear_logins), ([[b"robot", PASSWORD.encode()]], 0), scheme)
 
     def test_a_test_says_what_is_wrong(self):
         receiver = self.receiver(500)
