@@ -111,6 +111,13 @@ void Api::with_job(Call call, JobId job, WithJob work) {
   });
 }
 
+void Api::with_own_job(Call call, WithJob work) {
+  with_job(std::move(call), [work = std::move(work)](const Call& asked, const JobEntry& entry) {
+    if (asked.may_see(entry)) return work(asked, entry);
+    asked.fail(denied("not-your-job", fmt::format("job {} belongs to {}", entry.row.id, entry.row.user)));
+  });
+}
+
 void Api::find_past(JobId job, std::function<void(Result<JobEntry>)> then) {
   history_.ask<JobEntry>(
       [job](store::Reader& reader) -> Result<JobEntry> {
@@ -255,7 +262,7 @@ void Api::edit_job(Call call) {
   if (const Status json = expect_json(call, "a change of a job"); !json.ok()) return call.fail(json.error());
   Result<wire::JobChange> change = wire::parse_job_change(call.request.body);
   if (!change.ok()) return call.fail(change.error());
-  with_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
+  with_own_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
     if (const Status same = asked.check_match(etag_of(entry)); !same.ok()) return asked.fail(same.error());
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     logic_.edit(JobId(entry.row.id), change, asked.user(), asked.now, answer_with_job(asked));
@@ -263,7 +270,7 @@ void Api::edit_job(Call call) {
 }
 
 void Api::cancel_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+  with_own_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
   });
@@ -271,10 +278,8 @@ void Api::cancel_job(Call call) {
 
 // Of an array, with all its members.
 void Api::remove_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+  with_own_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     const JobId job(entry.row.id);
-    if (!asked.may_see(entry))
-      return asked.fail(denied("not-your-job", fmt::format("job {} belongs to {}", job.value, entry.row.user)));
     if (!entry.row.finished_us)
       return asked.fail(conflict("job-not-finished", fmt::format("job {} has not ended", job.value))
                             .hint(fmt::format("schedulearn cancel {}", job.value)));

@@ -142,6 +142,8 @@ class Api {
   // Calls `work` with the job that the path names, wherever it is kept, or answers that there is none.
   void with_job(Call call, WithJob work);
   void with_job(Call call, JobId job, WithJob work);
+  // The same for what only its owner and admins may do to it. Error "not-your-job".
+  void with_own_job(Call call, WithJob work);
   // Calls `work` once the forecasts know the present state, or after `limit`.
   void with_forecast(const Call& call, Duration limit, std::function<void()> work);
   // A job that is only in the database. Errors: "job-not-found", "job-removed".

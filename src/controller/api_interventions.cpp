@@ -16,7 +16,7 @@ void Api::intervene(Call call) {
   const std::string verb = call.request.path.substr(call.request.path.rfind('/') + 1);
   const auto wanted = wire::parse_intervention(verb == "release" ? "resume" : verb, call.request.body);
   if (!wanted.ok()) return call.fail(wanted.error());
-  with_job(std::move(call), [this, wanted = *wanted](const Call& asked, const JobEntry& entry) {
+  with_own_job(std::move(call), [this, wanted = *wanted](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
     const JobId job(entry.row.id);
     const Result<Effect> effect = logic_.preview(job, wanted);

@@ -20,7 +20,7 @@ void Api::legacy_get(Call call) {
 // Cancels it if it has not ended, and takes it out of the original's list.
 void Api::legacy_delete(Call call) {
   if (!hidden_) return call.fail(conflict("not-running", "nothing can be changed while no controller runs"));
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+  with_own_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     const JobId job(entry.row.id);
     const auto hide = [this, asked, job] {
       hidden_->hide(job, [asked](const Status& status) {

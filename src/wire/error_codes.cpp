@@ -369,7 +369,7 @@ constexpr ErrorCode codes[] = {
      "see the hint for what does the same"},
     {"not-writable", "a file cannot be written",
      "choose another"},
-    {"not-your-job", "the job is another user's, and this of it is not shown to others",
+    {"not-your-job", "the job is another user's, and this is up to that user",
      "ask that user, or an administrator"},
     {"not-your-name", "you may not act for this user",
      "leave the user out"},

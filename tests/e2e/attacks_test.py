@@ -104,6 +104,18 @@ class OtherUserTest(LabTest):
         own = json.loads(text)["id"]
         self.assertEqual(json.loads(self.as_nobody("GET", f"/api/v1/jobs/{own}", None, self.with_token())[1])["spec"]["env"], {"OWN": "mine"})
 
+    def test_a_job_is_changed_and_ended_by_its_owner_only(self):
+        job = self.lab.submit("sleep 4112.5", checkpoint={"dir": "c"})
+        for method, verb, body in (("POST", "/cancel", {}), ("PATCH", "", {"priority": 9}), ("POST", "/suspend", {}), ("POST", "/resume", {}),
+                                   ("POST", "/migrate", {}), ("POST", "/scale", {"gpus": 1}), ("DELETE", "", None)):
+            status, text = self.as_nobody(method, f"/api/v1/jobs/{job}{verb}", body, self.with_token())
+            self.assertEqual((status, json.loads(text)["code"]), (403, "not-your-job"), verb)
+        self.assertEqual(self.as_nobody("DELETE", f"/jobs/{job}", None, self.with_token())[0], 403)
+        self.assertEqual((self.lab.job(job)["state"] in ("starting", "running"), self.lab.job(job)["priority"]), (True, 0))
+        _, text = self.as_nobody("POST", "/api/v1/jobs", {"command": "sleep 4112.5", "workdir": "/"}, self.with_token())
+        self.assertEqual(self.as_nobody("POST", f"/api/v1/jobs/{json.loads(text)['id']}/cancel", {}, self.with_token())[0], 202)
+        self.lab.cli("cancel", job, "--yes")
+
     def test_the_data_folder_keeps_its_secrets(self):
         folder = self.lab.folder / "controller"
         for name in ("token", "controller.sock", "schedulearn.db"):
