@@ -93,6 +93,28 @@ std::string policy_text(const json::value& cluster) {
   return text;
 }
 
+void print_summary(const Context& context, const json::value& cluster) {
+  const json::value &gpus = value_at(cluster, "gpus"), &jobs = value_at(cluster, "jobs");
+  std::printf("Controller %s at %s, policy %s\n", text_at(cluster, "version").c_str(),
+              (context.socket.empty() ? context.url : context.socket).c_str(), policy_text(cluster).c_str());
+  std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
+              number_at(gpus, "free"));
+  std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
+              number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
+                  number_at(jobs, "resizing"),
+              number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
+              number_at(jobs, "cancelled"));
+  if (const std::string tally = tally_text(value_at(cluster, "since_start")); !tally.empty())
+    std::printf("Since its start  %s\n", tally.c_str());
+  const json::value& history = value_at(cluster, "history");
+  std::printf("Finished jobs are kept %s%s\n", keep_text(value_at(history, "keep")).c_str(),
+              value_at(history, "bytes").is_number()
+                  ? fmt::format(" (database {})", bytes_text(number_at(history, "bytes"))).c_str()
+                  : "");
+  print_file_rules(cluster);
+  std::printf("\n");
+}
+
 }  // namespace
 
 int cluster_status(const Context& context) {
@@ -102,25 +124,7 @@ int cluster_status(const Context& context) {
     context.print_json(*cluster);
     return 0;
   }
-  const json::value &gpus = value_at(*cluster, "gpus"), &jobs = value_at(*cluster, "jobs");
-  std::printf("Controller %s at %s, policy %s\n", text_at(*cluster, "version").c_str(),
-              (context.socket.empty() ? context.url : context.socket).c_str(), policy_text(*cluster).c_str());
-  std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
-              number_at(gpus, "free"));
-  std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
-              number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
-                  number_at(jobs, "resizing"),
-              number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
-              number_at(jobs, "cancelled"));
-  if (const std::string tally = tally_text(value_at(*cluster, "since_start")); !tally.empty())
-    std::printf("Since its start  %s\n", tally.c_str());
-  const json::value& history = value_at(*cluster, "history");
-  std::printf("Finished jobs are kept %s%s\n", keep_text(value_at(history, "keep")).c_str(),
-              value_at(history, "bytes").is_number()
-                  ? fmt::format(" (database {})", bytes_text(number_at(history, "bytes"))).c_str()
-                  : "");
-  print_file_rules(*cluster);
-  std::printf("\n");
+  if (!context.plain) print_summary(context, *cluster);
   Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "JOB FILES", ""}, {2, 3});
   bool any_down = false;
   for (const json::value& server : value_at(*cluster, "servers").as_array()) {
@@ -264,6 +268,17 @@ int list_gpus(const Context& context) {
   return 0;
 }
 
+namespace {
+
+// To the millisecond, on the local clock; for programs as it is in REST.
+std::string moment_text(const Context& context, const std::string& rfc3339) {
+  if (context.plain) return rfc3339;
+  const std::string clock = clock_text(rfc3339);
+  return rfc3339.size() < 23 ? clock : clock + rfc3339.substr(16, 7);
+}
+
+}  // namespace
+
 int list_events(const Context& context, const std::string& selector, int limit) {
   std::string path = "/api/v1/events";
   if (!selector.empty()) {
@@ -280,9 +295,9 @@ int list_events(const Context& context, const std::string& selector, int limit) 
   Table table({"SEQ", "WHEN", "KIND", "JOB", "SERVER", "FROM", "TO", ""}, {0, 3});
   for (const json::value& event : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(event, "job_id");
-    table.add({fmt::format("{}", number_at(event, "seq")), text_at(event, "at").substr(11, 12), text_at(event, "kind"),
-               job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–", text_at(event, "server", "–"),
-               text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
+    table.add({fmt::format("{}", number_at(event, "seq")), moment_text(context, text_at(event, "at")),
+               text_at(event, "kind"), job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
+               text_at(event, "server", "–"), text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
   }
   std::fputs(table.text(context).c_str(), stdout);
   return 0;

@@ -24,8 +24,9 @@ int show_estimates(const Context& context) {
                duration_text(number_at(rate, "width_s"))});
   }
   if (table.empty()) {
-    std::printf("No range has been judged yet: that takes jobs whose expected time is over (%.0f are open).\n",
-                number_at(*record, "open"));
+    say_none(context,
+             fmt::format("No range has been judged yet: that takes jobs whose expected time is over ({} are open).",
+                         number_at(*record, "open")));
     return 0;
   }
   std::fputs(table.text(context).c_str(), stdout);

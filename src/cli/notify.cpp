@@ -56,8 +56,7 @@ int list_channels(const Context& context) {
                text_at(item, "owner") + (value_at(item, "shared") == json::value(true) ? " (shared)" : "")});
   }
   if (context.quiet) return 0;
-  if (table.empty() && !context.plain)
-    return std::printf("no channels; see how to add one: schedulearn notify add --help\n"), 0;
+  if (table.empty()) return say_none(context, "No channels; see how to add one: schedulearn notify add --help"), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }
@@ -101,7 +100,7 @@ int show_deliveries(const Context& context, const std::string& channel, int limi
                job.is_null() ? "-" : json::serialize(job), text_at(item, "event"),
                json::serialize(value_at(item, "tries")), result_text(item)});
   }
-  if (table.empty() && !context.plain) return std::printf("nothing was sent yet\n"), 0;
+  if (table.empty()) return say_none(context, "Nothing was sent yet."), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }

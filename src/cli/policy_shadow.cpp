@@ -41,7 +41,7 @@ int print_shadow(const Context& context, const Result<json::value>& shadow) {
     return 0;
   }
   if (!value_at(*shadow, "name").is_string()) {
-    std::printf("No policy follows. One that does, without deciding:  schedulearn policy shadow NAME\n");
+    say_none(context, "No policy follows. One that does, without deciding:  schedulearn policy shadow NAME");
     return 0;
   }
   const std::string name = text_at(*shadow, "name");

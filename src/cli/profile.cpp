@@ -243,7 +243,7 @@ int profile_ls(const Context& context) {
                text_at(profile, "origin")});
   }
   if (table.empty()) {
-    std::printf("No profiles yet.\n\n  schedulearn profile run job.toml --gpus 1,2\n");
+    say_none(context, "No profiles yet.\n\n  schedulearn profile run job.toml --gpus 1,2");
     return 0;
   }
   std::printf("%s", table.text(context).c_str());
@@ -287,7 +287,7 @@ int profile_costs(const Context& context, const std::string& out) {
                mean_text(of.starts, of.start_s), mean_text(of.starts, of.repeated_s), std::to_string(of.freezes),
                mean_text(of.freezes, of.freeze_s), mean_text(of.thaws, of.thaw_s)});
   if (table.empty()) {
-    std::printf("No training has been interrupted yet.\n");
+    say_none(context, "No training has been interrupted yet.");
     return 0;
   }
   std::printf("%s", table.text(context).c_str());

@@ -141,6 +141,10 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
 }
 
+void say_none(const Context& context, const std::string& text) {
+  if (!context.plain && !context.quiet) std::printf("%s\n", text.c_str());
+}
+
 std::string clock_text(const std::string& rfc3339) {
   std::tm utc{};
   if (rfc3339.size() < 19 || !strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &utc)) return "–";

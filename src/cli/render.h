@@ -49,7 +49,9 @@ std::string cut_middle(const std::string& text, std::size_t width, std::string_v
 // Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 
-std::string bytes_text(double bytes);                // 7.9 GiB
+std::string bytes_text(double bytes);  // 7.9 GiB
+// What a list says that has no items; nothing for programs (--plain, --quiet).
+void say_none(const Context& context, const std::string& text);
 std::string clock_text(const std::string& rfc3339);  // local time: 19:20, or the date on another day
 // Sign, word and colour of a state; ASCII if the terminal shows nothing else.
 std::string state_text(const Context& context, const std::string& state);

@@ -72,8 +72,7 @@ int list_secrets(const Context& context) {
   Table table({"NAME", "CHANGED"});
   for (const json::value& item : value_at(*secrets, "items").as_array())
     table.add({text_at(item, "name"), clock_text(text_at(item, "changed_at"))});
-  if (table.empty() && !context.plain)
-    return std::printf("no secrets; store one: schedulearn secret set NAME < FILE\n"), 0;
+  if (table.empty()) return say_none(context, "No secrets; store one: schedulearn secret set NAME < FILE"), 0;
   std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }

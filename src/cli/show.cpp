@@ -199,6 +199,11 @@ void show_snapshot(const json::value& snapshot) {
   if (all > named_max) line("", fmt::format("and {} more", all - std::min(changed.size(), named_max)));
 }
 
+// "2h 0m"; empty: it has none.
+std::string span_text(const json::value& spec, const char* key) {
+  return value_at(spec, key).is_number() ? duration_text(number_at(spec, key)) : "";
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
@@ -220,6 +225,9 @@ void show(const Context& context, const json::value& job) {
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");
+  line("Priority", number_at(job, "priority") == 0 ? "" : fmt::format("{}", number_at(job, "priority")));
+  line("Time limit", span_text(spec, "time_limit_s"));
+  line("Estimate", span_text(spec, "estimate_s"));
   line("Training", training_text(value_at(spec, "training")));
   line("Roles", roles_text(value_at(spec, "roles")));
   line("User", text_at(job, "user") +

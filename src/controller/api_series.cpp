@@ -11,7 +11,7 @@ constexpr std::int64_t hours_max = 24;
 Error nothing_measured() { return conflict("not-running", "only a running controller measures"); }
 
 answers::SeriesDocument series_view(const Series::Piece& piece) {
-  answers::SeriesDocument view{{piece.from_us}, {piece.to_us}, piece.step_s, {}};
+  answers::SeriesDocument view{{piece.from_us}, {piece.to_us}, static_cast<double>(piece.step_s), {}};
   for (const Series::Line& line : piece.lines) view.series.push_back({line.name, line.labels, line.values});
   return view;
 }

@@ -59,7 +59,8 @@ std::string missing_text(const Logic& logic, const Job& job, const Prospects& pr
   if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
   if (job.on_hold || job.state == JobState::held) return "no estimate while it is held";
   if (known->basis.kind == BasisKind::none)
-    return fmt::format("no estimate yet: nothing is known about how long it runs; {}", remedy);
+    return fmt::format("{}: nothing is known about how long it runs; {}",
+                       known->start ? "when it ends cannot be said yet" : "no estimate yet", remedy);
   const bool can_start = !job.set_aside || job.group || logic.core().awaits_jobs(logic.core().find(job.request.id));
   if (!can_start || forecast.unknown.empty())
     return fmt::format("no estimate yet: as things are it does not {}; schedulearn why {}",

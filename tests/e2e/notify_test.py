@@ -370,8 +370,8 @@ class NotifyTest(unittest.TestCase):
             self.assertNotEqual(refused.returncode, 0, words)
             self.assertIn(f"[{code}]", refused.stderr, words)
         self.assertEqual((self.lab.jobs(), self.lab.get("/api/v1/notifications/channels")["items"], self.log()), ([], [], []))
-        self.assertIn("no channels", self.lab.cli("notify", "ls").stdout)
-        self.assertIn("nothing was sent", self.lab.cli("notify", "log").stdout)
+        self.assertIn("No channels", self.lab.cli("notify", "ls").stdout)
+        self.assertIn("Nothing was sent", self.lab.cli("notify", "log").stdout)
 
 
 if __name__ == "__main__":

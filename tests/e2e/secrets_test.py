@@ -73,7 +73,7 @@ class SecretsTest(LabTest):
         until(lambda: not given[0].exists(), what="its removal")
 
     def test_set_ls_rm(self):
-        self.assertIn("no secrets", self.lab.cli("secret", "ls").stdout)
+        self.assertIn("No secrets", self.lab.cli("secret", "ls").stdout)
         self.assertNotIn(VALUE, self.store().stdout)
         self.assertIn("wandb", self.lab.cli("secret", "ls").stdout)
         key = self.lab.folder / "key"

@@ -1,0 +1,150 @@
+#!/usr/bin/python3
+"""What every command that reads prints about one cluster: in colour, as plain records, and the shape of its JSON.
+
+The folder golden/ holds it, one file per command, with times, amounts and numbers of processes replaced. `golden_test.py
+record` writes them anew: read the difference before committing it."""
+
+import getpass
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+from lab import PROGRAM, Lab, until
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+COMMANDS = [
+    "status", "ls", "ls --all", "ls --group 7", "show 8", "ls --state failed", "show 1", "show 2", "show 3", "show 5", "show 6", "show 7", "show 7_1", "show 14",
+    "why 1", "why 3", "why 5", "why 6", "why 7", "why 14", "logs 2", "logs 2 --tail 1", "events", "files 1 ls",
+    "servers ls", "gpus", "policy ls", "policy show", "policy history", "policy try sjf", "policy shadow", "estimates",
+    "secret ls", "notify ls", "notify log", "profile ls", "profile costs", "config show", "whoami", "version",
+    "show 999", "ls --state tired", "why 1 --at soon", "policy set fifoo", "cancel nobody", "submit --gpus 99 -- true", "migrate 5", "set 3 --gpus 0",
+]  # fmt: skip
+
+# Replaced in this order.
+NOISE = [
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
+    (r"(\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\d(\.\d+)?)?\b", "CLOCK"),
+    (r"\d+d \d+h|\d+m \d\ds|\d+h \d+m|\b\d+(\.\d+)? ?(ms|s|min)\b", "SPAN"),
+    (r"\b\d+(\.\d+)? ?(bytes|[kKMGT]i?B|B)\b", "SIZE"),
+    (r"\d+(\.\d+)? ?%", "SHARE"),
+    (r"http://127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"/tmp/schedulearn-test-\w+", "FOLDER"),
+    (r"\bpid \d+", "pid N"),
+    (r"\d+ GPU-seconds", "N GPU-seconds"),
+    (r"over \d+ possible futures", "over N possible futures"),
+    (r"\(\d+ are open\)", "(N are open)"),
+    (r"\b[0-9a-f]{12,}(-\w+)*\b", "ID"),
+    (r"[\u2580-\u259f\u2800-\u28ff]+", "BAR"),
+]  # fmt: skip
+
+
+def quiet(text):
+    """Without what differs from run to run; columns as wide as they must be."""
+    for pattern, name in NOISE:
+        text = re.sub(pattern, name, text)
+    text = re.sub(rf"\b{re.escape(getpass.getuser())}\b", "USER", text)
+    return re.sub(r"(?<=\S) {2,}", "  ", re.sub(r"[ \t]+$", "", text, flags=re.M))
+
+
+def shape(value, path="", into=None):
+    """The paths of a document with the kinds of their values: one line each."""
+    into = {} if into is None else into
+    if isinstance(value, dict):
+        for key, part in value.items():
+            shape(part, f"{path}.{key}", into)
+    elif isinstance(value, list):
+        for part in value:
+            shape(part, path + "[]", into)
+    kind = "null" if value is None else "truth" if isinstance(value, bool) else "number" if isinstance(value, (int, float)) else type(value).__name__
+    into.setdefault(path, set()).add({"dict": "object", "list": "list", "str": "text"}.get(kind, kind))
+    return into
+
+
+class Cluster:
+    """Jobs in every state on two servers; nothing moves any more."""
+
+    def __enter__(self):
+        self.lab = Lab()
+        try:
+            self.fill(self.lab.__enter__())
+        except BaseException:
+            self.lab.__exit__()
+            raise
+        return self
+
+    def fill(self, lab):
+        lab.start_another_agent("far", 2)
+        prepared = lab.submit("echo ready > result.txt; echo prepared", name="prepare", gpus=1)  # 1
+        lab.finished(prepared)
+        failed = lab.submit("echo one; echo two; exit 3", name="broken", gpus=1, labels={"team": "vision"})  # 2
+        lab.finished(failed)
+        self.runs(lab.submit("sleep 5713", name="train", gpus=4, priority=2, time_limit_s=86400, estimate_s=7200))  # 3
+        self.runs(lab.submit("sleep 5713", name="far-train", gpus=2, time_limit_s=86400, checkpoint={"dir": "c"}))  # 4
+        lab.submit("sleep 1", name="wide", gpus=4, estimate_s=600)  # 5
+        lab.submit("sleep 1", name="behind", gpus=1, after=[3])  # 6
+        lab.submit("sleep 1", name="sweep", gpus=1, array="0-3", max_running=2, estimate_s=60)  # 7: 8 to 11
+        lab.submit("sleep 1", name="later", gpus=1, hold=True)  # 12
+        lab.submit("sleep 1", name="gone", gpus=1)  # 13
+        lab.cli("cancel", "gone", "--yes")
+        lab.submit("sleep 1", name="narrow", gpus=1, estimate_s=30)  # 14
+        lab.get("/api/v1/jobs/14?fresh_ms=5000")
+        until(lambda: all(server["cpu_utilization_pct"] is not None and server["job_files_bytes"] is not None for server in lab.get("/api/v1/servers")["items"]), what="what servers measure")
+
+    def runs(self, job):
+        until(lambda: self.lab.job(job)["state"] == "running")
+
+    def __exit__(self, *_):
+        self.lab.__exit__()
+
+    def say(self, command, *flags):
+        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(self.lab.folder), "COLUMNS": "120"}
+        environment.pop("NO_COLOR", None)
+        done = subprocess.run([PROGRAM, *command.split(), *flags], capture_output=True, text=True, env=environment, cwd=self.lab.folder, timeout=60, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+
+    def golden(self, command):
+        """What the file of this command holds."""
+        status, said, errors = self.say(command, "--color", "always")
+        text = f"$ schedulearn {command}\n" + quiet(said + errors).replace("\x1b", "^[") + (f"exit status {status}\n" if status else "")
+        if status or command.startswith(("logs", "version")):
+            return text
+        text += f"\n$ schedulearn {command} --plain\n" + quiet(self.say(command, "--plain")[1]).replace("\t", "|")
+        document = self.say(command, "--json")[1]
+        text += f"\n$ schedulearn {command} --json\n"
+        for path, kinds in shape(json.loads(document)).items():
+            text += f"{path or '.'}  {', '.join(sorted(kinds))}\n"
+        return text
+
+
+def file_of(command):
+    return GOLDEN / (re.sub(r"\W+", "-", command) + ".txt")
+
+
+class GoldenTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_what_commands_print(self):
+        with Cluster() as cluster:
+            for command in COMMANDS:
+                with self.subTest(command):
+                    self.assertEqual(cluster.golden(command), file_of(command).read_text(), f"if this is meant: {__file__} record")
+
+    def test_no_file_is_left_over(self):
+        self.assertEqual(sorted(GOLDEN.glob("*.txt")), sorted(map(file_of, COMMANDS)))
+
+
+def record():
+    for old in GOLDEN.glob("*.txt"):
+        old.unlink()
+    with Cluster() as cluster:
+        for command in COMMANDS:
+            file_of(command).write_text(cluster.golden(command))
+
+
+if __name__ == "__main__":
+    record() if sys.argv[1:] == ["record"] else unittest.main()
