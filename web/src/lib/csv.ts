@@ -7,8 +7,12 @@ export function rowsIn(text: string): string[][] {
   const rows: string[][] = [];
   for (const line of text.split(/\r?\n/)) {
     if (line === '') continue;
-    const fields = [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)];
-    rows.push(fields.map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? ''));
+    const fields: string[] = [];
+    for (const [, quoted, plain, end] of line.matchAll(/(?:"((?:[^"]|"")*)"|([^,]*))(,|$)/g)) {
+      fields.push(quoted?.replaceAll('""', '"') ?? plain ?? '');
+      if (end === '') break;
+    }
+    rows.push(fields);
   }
   return rows;
 }
