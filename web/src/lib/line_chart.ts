@@ -23,13 +23,15 @@ export interface Curve {
 const clocks = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((at) => clock(new Date(at * 1000).toISOString()).replace(/:\d\d( UTC)?$/, ''));
 
+const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000];
+
 // Draws into an empty element as wide as its container.
 export function draw(element: HTMLElement, curve: Curve): { destroy: () => void } {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const height = curve.height ?? 280;
   const axis = (label: string): uPlot.Axis => ({
-    label,
+    ...(label ? { label } : {}),
     stroke: colour('--ink-soft'),
     grid: { stroke: colour('--line'), width: 1 },
     ticks: { stroke: colour('--line'), width: 1 }
@@ -57,7 +59,10 @@ export function draw(element: HTMLElement, curve: Curve): { destroy: () => void 
           : { y: { range: (_: uPlot, __: number, high: number): [number, number] => [0, Math.max(most, high)] } })
       },
       legend: { show: false },
-      axes: [{ ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks } : {}) }, { ...axis(curve.yLabel), size: 60 }],
+      axes: [
+        { ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks } : { incrs: wholeSteps }) },
+        { ...axis(curve.yLabel), size: 60 }
+      ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
       ...(range ? { bands: [{ series: [last + 2, last + 1], fill: colour('--sunken') }] } : {})
     },

@@ -33,6 +33,13 @@ test('lines that belong together are a chart, and what was not measured is none'
   assert.equal(chart?.summary, 'in use: 3 GPUs at last, 2.5 on average; all: 4 GPUs at last, 4 on average');
 });
 
+test('a chart begins with what was measured first, and needs two values', () => {
+  const [chart] = chartsOf(series([gpu(0, [null, 10, 20])]), gpuGroups);
+  assert.deepEqual([chart?.x, chart?.lines[0]?.y], [[1767225660, 1767225720], [10, 20]]);
+  assert.deepEqual(chartsOf(series([gpu(0, [null, null, 20])]), gpuGroups), []);
+  assert.deepEqual(chartsOf(series([]), gpuGroups), []);
+});
+
 test('GPUs have their names, memory is in GiB, and many GPUs are their mean', () => {
   const charts = chartsOf(series([gpu(0, [10, null]), gpu(1, [30, 50]), gpu(0, [2 ** 31, null], 'gpu_memory_used_bytes')]), gpuGroups);
   assert.deepEqual(charts[0]?.lines, [

@@ -63,17 +63,20 @@ function together(lines: SeriesLine[]): SeriesLine {
   return { name: `mean of ${lines.length} GPUs`, y };
 }
 
-// The groups of which anything was measured. GPUs are called as tables call them: "gpu3:0".
+// The groups of which anything was measured, from the first value on, if there are two. GPUs are called as tables call them: "gpu3:0".
 export function chartsOf(series: Series, groups: SeriesGroup[]): SeriesChart[] {
   const from = Date.parse(series.from) / 1000;
-  const steps = series.series[0]?.values.length ?? 0;
-  const x = Array.from({ length: steps }, (_, i) => from + i * series.step_s);
+  const measured = series.series.flatMap(({ values }) => values.findIndex((value) => value !== null)).filter((i) => i >= 0);
+  const first = Math.min(...measured); // nothing is shown from before
+  const steps = (series.series[0]?.values.length ?? 0) - first;
+  if (!(steps > 1)) return [];
+  const x = Array.from({ length: steps }, (_, i) => from + (first + i) * series.step_s);
   return groups.flatMap(({ title, names, unit, divisor = 1, most }) => {
     const all = series.series
       .filter((line) => line.name in names && line.values.some((value) => value !== null))
       .map(({ name, labels, values }) => ({
         name: names[name] || `${labels['server']}:${labels['gpu']}`,
-        y: values.map((value) => (value === null ? null : value / divisor))
+        y: values.slice(first).map((value) => (value === null ? null : value / divisor))
       }))
       .sort((a, b) => Object.values(names).indexOf(a.name) - Object.values(names).indexOf(b.name));
     if (all.length === 0) return [];
