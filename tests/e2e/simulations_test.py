@@ -75,6 +75,9 @@ class SimulationsTest(LabTest):
             answer = self.ask(expect=422, **body)
             self.assertEqual(answer["code"], expected, answer)
             self.assertTrue(answer["hints"], answer)
+        # One that would need all memory ends alone.
+        answer = self.ask(expect=422, trace={"workload": "poisson", "parameters": {"jobs": 50000000}})
+        self.assertEqual(answer["code"], "simulation-limit", answer)
         self.assertEqual(self.ask(expect=404, trace=POISSON, policies=[{"name": "./mine.py"}])["code"], "unknown-policy")
         self.assertEqual(self.lab.get("/api/v1/simulations")["items"], [])
         folder = self.lab.folder / "controller" / "simulations"

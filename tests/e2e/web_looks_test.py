@@ -63,6 +63,9 @@ def pages_of(jobs):
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
+        ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form details').forEach(each => each.open = true)")),
+        ("lab-all", "lab", lambda page: (page.wait("document.querySelector('#w-jobs')"), page.run("document.querySelectorAll('form details').forEach(each => each.open = true)"))),
+        ("settings-all", "settings", lambda page: page.run("document.querySelectorAll('details').forEach(each => each.open = true)")),
         ("add-server", "servers", lambda page: (page.click("Add a server"), page.wait_text("It appears here"))),
         ("link", "settings", lambda page: (page.click("Sign in another browser"), page.wait_text("It works once"))),
     ]
@@ -95,7 +98,7 @@ class LooksTest(unittest.TestCase):
             page.theme(theme)
             for name, path, prepare in shown:
                 page.size(1280, 900)
-                page.run("localStorage.removeItem('schedulearn.draft')") if page.requested else None
+                page.run("localStorage.removeItem('schedulearn.draft'); localStorage.removeItem('schedulearn.plan')") if page.requested else None
                 page.open(f"{url}/ui/{path}")
                 page.wait("!document.querySelector('.skeleton')", name)
                 prepare(page)

@@ -23,6 +23,7 @@ export interface Curve {
 const clocks = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((at) => clock(new Date(at * 1000).toISOString()).replace(/:\d\d( UTC)?$/, ''));
 
+const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * 60);
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000];
 
 // Draws into an empty element as wide as its container.
@@ -60,7 +61,7 @@ export function draw(element: HTMLElement, curve: Curve): { destroy: () => void 
       },
       legend: { show: false },
       axes: [
-        { ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks } : { incrs: wholeSteps }) },
+        { ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks, incrs: timeSteps } : { incrs: wholeSteps }) },
         { ...axis(curve.yLabel), size: 60 }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
