@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/data_folder.h"
+#include "app/own_commands.h"
 #include "net/url.h"
 #include "python_policy/loader.h"
 #include "sim/continuation.h"
@@ -78,6 +79,7 @@ Result<std::unique_ptr<controller::Controller>> start_controller(net::EventLoop&
                                               .version = version,
                                               .make_policy = python_policy::make_maker(python_policy::live_settings()),
                                               .continue_present = sim::continue_present,
+                                              .run_command = run_own_command,
                                               .record = options.record,
                                               .snapshot_bytes_max = options.snapshot_bytes_max,
                                               .log_requests = options.log_requests,

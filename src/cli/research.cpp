@@ -95,6 +95,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
 
   c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
   c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");
+  c->add_flag("--progress", options.report_progress, "report progress on standard error, as lines of JSON");
   c->add_option("--out", options.folder, "write the results to this folder, for schedulearn plot");
   c->add_flag("--events", options.events, "with --out: also every start, stop and end");
   c->add_option("--jobs-out", options.jobs_out, "write every job's times to this CSV");
@@ -139,7 +140,7 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
   list("--policy,--policies", plot_.policies, "only these policies");
   c->add_option("--seed", plot_.seed, "only this seed");
   list("--where", plot_.where, "only results with key=value, for a parameter or a number");
-  const bool is_in_time = name == "gantt" || name == "util";
+  const bool is_in_time = name == "gantt" || name == "util" || name == "queue";
   if (!is_in_time)
     list("--metric", plot_.metrics, name == "cdf" ? "jct, wait, slowdown or run" : "one or more numbers");
   if (name == "cdf" || name == "bars") c->add_option("--scale", plot_.scale, "of the x axis: auto, linear or log");
@@ -148,7 +149,7 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
   if (is_in_time) {
     c->add_option("--from", plot_.from, "time since the first submission: 2h");
     c->add_option("--to", plot_.to, "time since the first submission: 3h");
-    list("--servers", plot_.servers, "only these: gpu0,gpu1 or gpu*");
+    if (name != "queue") list("--servers", plot_.servers, "only these: gpu0,gpu1 or gpu*");
   }
   add_picture_options(*c);
 }
@@ -181,8 +182,8 @@ void Research::add_live_plot(CLI::App& parent, const std::string& name, const st
 
 void Research::add_plots(CLI::App& app) {
   CLI::App* group = app.add_subcommand("plot",
-                                       "Draw results of simulations (cdf, gantt, util, lines, bars), what a shadow "
-                                       "found (regret), and what is foreseen (ahead).");
+                                       "Draw results of simulations (cdf, gantt, util, queue, lines, bars), what a "
+                                       "shadow found (regret), and what is foreseen (ahead).");
   group->require_subcommand(1);
   group->fallthrough();
   add_plot(*group, "cdf", "The share of jobs that took at most x.",
@@ -193,6 +194,8 @@ void Research::add_plots(CLI::App& app) {
            "  schedulearn plot gantt --run results --policy fifo --from 1h --to 3h --servers gpu0,gpu1\n");
   add_plot(*group, "util", "The share of GPUs held over time.",
            "  schedulearn plot util --run results\n  schedulearn plot util --run results --policy fifo --by server\n");
+  add_plot(*group, "queue", "How many jobs waited over time.",
+           "  schedulearn plot queue --run results\n  schedulearn plot queue --run results --policy fifo --to 2h\n");
   add_plot(*group, "lines", "Numbers of results over jobs, seed or a parameter.",
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
   add_plot(*group, "bars", "Numbers of results, one bar per policy.",

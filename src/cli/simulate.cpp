@@ -1,5 +1,6 @@
 #include "cli/simulate.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -119,14 +120,15 @@ Result<study::ExperimentSettings> read_settings(const SimulationOptions& options
   return settings;
 }
 
-// A line that is overwritten, and erased at the end.
+// For people, a line that is overwritten, and erased at the end; for programs, a line of JSON whenever it has changed.
 class ProgressLine {
  public:
-  explicit ProgressLine(bool shown) : shown_(shown) {}
+  ProgressLine(bool shown, bool reported) : shown_(shown && !reported), reported_(reported) {}
   ~ProgressLine() {
     if (shown_) std::fputs("\r\033[K", stderr);
   }
-  void show(const study::ExperimentProgress& progress) const {
+  void show(const study::ExperimentProgress& progress) {
+    if (reported_) return report(progress);
     if (!shown_) return;
     constexpr int width = 30;
     const int filled = static_cast<int>(std::min(1.0, progress.part) * width);
@@ -136,7 +138,16 @@ class ProgressLine {
   }
 
  private:
-  bool shown_;
+  void report(const study::ExperimentProgress& progress) {
+    const std::string line = fmt::format("{{\"part\":{:.2f},\"runs_done\":{},\"runs\":{}}}\n",
+                                         std::min(1.0, progress.part), progress.rows_done, progress.rows);
+    if (line == reported_last_) return;
+    std::fputs(line.c_str(), stderr);
+    reported_last_ = line;
+  }
+
+  bool shown_, reported_;
+  std::string reported_last_;
 };
 
 Status write_document(const SimulationOptions& options, const study::ExperimentSettings& settings,
@@ -155,7 +166,7 @@ Result<bool> compare(const SimulationOptions& options, std::ostream& out) {
   const auto metrics = study::find_metrics(options.metrics);
   if (!metrics.ok()) return metrics.error();
   Result<study::ExperimentResult> result = [&] {
-    const ProgressLine line(options.show_progress);
+    ProgressLine line(options.show_progress, options.report_progress);
     return study::run_experiment(*settings, [&](const study::ExperimentProgress& progress) {
       line.show(progress);
       return !options.interrupted();

@@ -41,6 +41,7 @@ struct SimulationOptions {
   std::function<bool()> interrupted = [] { return false; };
   study::PolicyReader read_policy = {};  // reads "./mine.py"; empty: only built-in policies
   bool show_progress = false;            // on standard error, as a line that is overwritten
+  bool report_progress = false;          // there, as JSON lines
 };
 
 // Runs everything on all cores and prints it. False: interrupted; what was finished is printed. Wrong input is an error

@@ -15,6 +15,7 @@
 //   api_documents.cpp  what this API is: OpenAPI and its readable form
 //   api_original.cpp  the original API
 //   api_series.cpp  what GPUs did over time
+//   api_simulations.cpp  simulations on request
 //   api_sessions.cpp  who one is, and signing in with a browser
 #pragma once
 
@@ -37,6 +38,7 @@
 #include "controller/secret_store.h"
 #include "controller/series.h"
 #include "controller/shadow.h"
+#include "controller/simulations.h"
 #include "controller/snapshots.h"
 #include "controller/suggestions.h"
 #include "net/http_server.h"
@@ -81,6 +83,9 @@ class Api {
                       std::shared_ptr<net::Reply> reply);
   // What was measured. Before the first request; without it nothing was.
   void show_series(const Series& series) { series_ = &series; }
+  // Where simulations are made. Before the first request; without it none are.
+  void simulate_with(Simulations& simulations) { simulations_ = &simulations; }
+  void on_simulation_changed(std::int64_t id);
   // Where it is reached from this machine, for those who ask over the socket. Before the first request.
   void is_served_at(std::string url) { url_ = std::move(url); }
   // Waiting streams check again: a job got its attempt, or ended.
@@ -202,6 +207,13 @@ class Api {
   void put_shadow(Call call);
   void end_shadow(Call call);
   void get_shadow_series(Call call);
+  void create_simulation(Call call);
+  void list_simulations(Call call);
+  void get_simulation(Call call);
+  void remove_simulation(Call call);
+  void get_simulation_chart(Call call);
+  void list_workloads(Call call);
+  void with_simulation(const Call& call, const std::function<void(const answers::SimulationDetails&)>& work);
   void who_am_i(Call call);
   void begin_session(Call call);
   void end_session(Call call);
@@ -271,6 +283,7 @@ class Api {
   void follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> piece);
   void tend_watchers(Instant now);
   void read_for(Watchers watchers, std::int64_t seen, Instant now);
+  void tell_simulations(Watcher& watcher, Instant now);
   void tell(Watcher& watcher, std::string text, Instant now);
   // The job as it stands; null while it is being looked up, after which `then` is called.
   const JobEntry* followed(const std::shared_ptr<Follow>& follow, std::function<void()> then);
@@ -286,6 +299,7 @@ class Api {
   notify::Notifications* notifications_ = nullptr;
   HiddenJobs* hidden_ = nullptr;
   const Series* series_ = nullptr;
+  Simulations* simulations_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
   std::string url_;

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/whole_number.h"
 #include "controller/api.h"
@@ -31,9 +32,10 @@ std::string frame(std::string_view event, std::optional<std::int64_t> id, const 
 struct Api::Watcher {
   std::int64_t seen = 0;  // the last event it was sent
   std::shared_ptr<net::Stream> stream;
-  Instant spoke, looked, stalled;  // `stalled`: since when it has not read; not set while it reads
-  Instant commit_seen;             // the last commit whose events it has looked for
-  bool is_behind = false;          // there is more to read for it
+  Instant spoke, looked, stalled;      // `stalled`: since when it has not read; not set while it reads
+  Instant commit_seen;                 // the last commit whose events it has looked for
+  bool is_behind = false;              // there is more to read for it
+  std::set<std::int64_t> simulations;  // of which there is something new, which it will be told
 };
 
 void Api::stream_events(Call call) {
@@ -70,6 +72,10 @@ void Api::tend_watchers(Instant now) {
   std::map<std::int64_t, Watchers> together;
   for (const auto& watcher : watchers_) {
     if (watcher->stalled.happened()) continue;
+    if (!watcher->simulations.empty()) {
+      tell_simulations(*watcher, now);
+      continue;
+    }
     const bool may_have_more = watcher->seen < newest && (watcher->is_behind || watcher->commit_seen != commit);
     if (may_have_more && !(watcher->looked.happened() && now < watcher->looked + watch_every)) {
       together[watcher->seen].push_back(watcher);
@@ -78,6 +84,18 @@ void Api::tend_watchers(Instant now) {
     }
   }
   for (auto& [seen, watchers] : together) read_for(std::move(watchers), seen, now);
+}
+
+// The news of a simulation is no event that is kept: whoever connects again reads what there is.
+void Api::on_simulation_changed(std::int64_t id) {
+  for (const auto& watcher : watchers_) watcher->simulations.insert(id);
+}
+
+void Api::tell_simulations(Watcher& watcher, Instant now) {
+  std::string text;
+  for (const std::int64_t id : watcher.simulations) text += frame("simulation", std::nullopt, json::object{{"id", id}});
+  watcher.simulations.clear();
+  tell(watcher, std::move(text), now);
 }
 
 void Api::read_for(Watchers watchers, std::int64_t seen, Instant now) {

@@ -9,6 +9,7 @@
 #include "controller/original_answers.h"
 #include "controller/requests.h"
 #include "controller/shadow_answers.h"
+#include "controller/simulation_answers.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json_text.h"
@@ -295,6 +296,25 @@ void Api::add_routes() {
                           .summary = "go back to the previous policy",
                           .answer = answer<ChosenPolicy>("ChosenPolicy")});
 
+  add(&Api::create_simulation, {.method = "POST",
+                                .path = "/api/v1/simulations",
+                                .summary = "simulate policies on a trace, a workload or this cluster's past",
+                                .body = request<SimulationBody>("NewSimulation"),
+                                .status = 202,
+                                .answer = answer<Simulation>("Simulation")});
+  add(&Api::list_simulations, get("/api/v1/simulations", "the simulations that are kept, newest first",
+                                  list_of<Simulation>("Simulation"), {"limit", "cursor"}));
+  add(&Api::get_simulation, get("/api/v1/simulations/{id}", "one, with the figures of its runs",
+                                answer<SimulationDetails>("SimulationDetails")));
+  add(&Api::remove_simulation, {.method = "DELETE",
+                                .path = "/api/v1/simulations/{id}",
+                                .summary = "remove one; it is stopped if it runs",
+                                .answer = answer<RemovedSimulation>("RemovedSimulation")});
+  add(&Api::get_simulation_chart,
+      get("/api/v1/simulations/{id}/charts/{kind}", "its results as a picture: cdf, bars, util, queue or gantt",
+          answer<SimulationChart>("SimulationChart"), {"metric", "result", "theme", "width_mm"}));
+  add(&Api::list_workloads, get("/api/v1/workloads", "the workloads that simulations can have made for them",
+                                list_of<Workload>("Workload"), {"limit", "cursor"}));
   add(&Api::get_costs, get("/api/v1/costs", "what interruptions of trainings have cost, by family",
                            answer<wire::CostsDocument>("Costs")));
   add(&Api::list_profiles, get("/api/v1/profiles", "the stored profiles of trainings",

@@ -22,6 +22,7 @@
 #include "controller/requests.h"
 #include "controller/secret_store.h"
 #include "controller/shadow.h"
+#include "controller/simulations.h"
 #include "controller/snapshots.h"
 #include "controller/socket_stream.h"
 #include "net/http_server.h"
@@ -72,6 +73,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
             [this](auto work) { inbox_.put(std::move(work)); }),
         snapshots_({settings_.data_dir + "/snapshots", settings_.snapshot_bytes_max, settings_.keep.age_s}, *logic_,
                    *history_, [this] { return clock_.now(); }),
+        simulations_(
+            settings_.data_dir + "/simulations", settings_.run_command, [this] { return clock_.now(); },
+            [this](auto work) { inbox_.put(std::move(work)); }, [this](auto id) { api_.on_simulation_changed(id); }),
         log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
         browser_sessions_(settings_.token, [this] { return clock_.now(); }),
         api_(
@@ -81,6 +85,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     api_.log_to(log_);
     api_.hide_in(hidden_);
     api_.show_series(series_);
+    api_.simulate_with(simulations_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
   }
@@ -147,6 +152,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   void run_core() {
     std::deque<std::function<void()>> inputs;
     logic_->turn(clock_.now());
+    simulations_.open();
     forecasts_.start(*history_);
     shadow_.start(*history_);
     while (inbox_.take(inputs, time_to_next_wake())) {
@@ -349,6 +355,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   AutoPolicy auto_policy_;
   Forecasts forecasts_;  // its thread ends before the two above, which it may still be working for
   Snapshots snapshots_;
+  Simulations simulations_;
   std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;
   Api api_;

@@ -1,7 +1,7 @@
 // The controller as a process: threads, sockets and the clock around Logic. The threads: the network's loop (the
 // caller's thread), the core (one queue of inputs, everything about jobs), the store's writer, two that read the past
 // (history.h), the maker of users' own policies, which starts their processes and waits while they are read, the
-// forecast's (forecasts.h), and that of notifications (notify/notifications.h).
+// forecast's (forecasts.h), two of simulations (simulations.h), and that of notifications (notify/notifications.h).
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "controller/simulator.h"
 #include "controller/stop_plan.h"
 #include "forecast/future.h"
 #include "net/event_loop.h"
@@ -26,6 +27,7 @@ struct ControllerSettings {
   std::string version = "0.1.0";
   OwnPolicyMaker make_policy = {};              // empty: built-in policies only
   forecast::Continue continue_present = {};     // empty: no forecasts
+  RunCommand run_command = {};                  // empty: no simulations
   std::string record;                           // folder for recordings (recording.h); empty: none
   std::int64_t snapshot_bytes_max = 100 << 20;  // of the code that a job is submitted with
   bool log_requests = false;                    // to standard error (request_log.h)

@@ -68,7 +68,9 @@ json::array parameters_of(const RouteInfo& route) {
   const std::string& path = route.path;
   for (std::size_t open = path.find('{'); open != std::string::npos; open = path.find('{', open + 1)) {
     const std::string name = path.substr(open + 1, path.find('}', open) - open - 1);
-    const char* help = name == "id" ? "the number of a job, or 12_7: member 7 of group 12" : "";
+    const char* help = name == "id" && path.find("/jobs/") != std::string::npos
+                           ? "the number of a job, or 12_7: member 7 of group 12"
+                           : "";
     parameters.push_back(parameter(name, "path", {{"type", "string"}}, help));
   }
   for (const std::string& name : route.parameters) {

@@ -3,6 +3,7 @@
 #include "controller/views.h"
 #include "policies/adaptive/auto.h"
 #include "policies/catalogue.h"
+#include "wire/json_text.h"
 
 namespace sl::controller {
 namespace {
@@ -19,7 +20,7 @@ json::object given_parameters(const store::PolicyRow& row) {
 
 std::string parameter_text(const json::value& value) {
   if (value.is_string()) return std::string(value.get_string());
-  if (!value.is_array()) return json::serialize(value);
+  if (!value.is_array()) return wire::json_text(value);
   std::string list;
   for (const json::value& item : value.get_array()) list += (list.empty() ? "" : ",") + parameter_text(item);
   return list;

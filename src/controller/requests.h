@@ -33,6 +33,30 @@ struct TryBody {
 };
 BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals))
 
+// Exactly one of workload, csv and history_days.
+struct TraceBody {
+  std::optional<std::string> workload;
+  std::optional<std::map<std::string, boost::json::value>> parameters;  // of the workload
+  std::optional<std::string> csv;                                       // docs/formats/trace.md
+  std::optional<std::int64_t> history_days;                             // the cluster's own jobs of the last days
+};
+BOOST_DESCRIBE_STRUCT(TraceBody, (), (workload, parameters, csv, history_days))
+
+struct SimulatedPolicyBody {
+  std::string name;
+  std::optional<std::map<std::string, boost::json::value>> parameters;  // a list: a run with each value
+};
+BOOST_DESCRIBE_STRUCT(SimulatedPolicyBody, (), (name, parameters))
+
+struct SimulationBody {
+  TraceBody trace;
+  std::optional<std::string> servers;  // "4x8"; none: those of this cluster
+  std::vector<SimulatedPolicyBody> policies;
+  std::optional<std::int64_t> seeds;  // how many, from 1
+  std::optional<std::int64_t> jobs;   // only the first ones
+};
+BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs))
+
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs
 };

@@ -25,18 +25,22 @@ constexpr RequestParameter query_parameters[] = {
     {"hours", number, "the last, or of a forecast the next, so many hours, 1 to 24"},
     {"limit", number, "at most this many items"},
     {"look", truth, "true: what a file is, without its content"},
+    {"metric", text, "which figure of the jobs (cdf) or of the results (bars)"},
     {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},
     {"offset", number, "begin at this byte"},
     {"path", text, "of a file or a folder, from the folder of the job's files"},
     {"q", text, "a part of the job's name"},
     {"rank", number, "which of the job's servers, from 0"},
     {"reason", text, "is shown as the server's state_reason"},
+    {"result", number, "only this one of the results, from 0"},
     {"since", number, "the number of an event: only later ones; 0: from the first one"},
     {"size", number, "bytes of the whole"},
     {"state", text, "states of jobs: failed,cancelled"},
     {"tail", number, "only this many lines, the last ones"},
     {"tail_bytes", number, "only this many bytes, the last ones"},
+    {"theme", text, "light, dark or auto, which follows the reader's system"},
     {"user", text, "only jobs of this user"},
+    {"width_mm", number, "of the picture, 60 to 400"},
 };
 
 constexpr RequestParameter request_headers[] = {

@@ -18,6 +18,7 @@
 #include "plot/gantt_colors.h"
 #include "plot/history.h"
 #include "plot/make_figure.h"
+#include "plot/queue.h"
 #include "plot/reduce.h"
 #include "plot/render.h"
 #include "plot/text.h"
@@ -59,6 +60,17 @@ TEST(Histories, are_who_held_what_when) {
   const auto busy = busy_times(*history);
   EXPECT_DOUBLE_EQ(allocated_share(busy, 0, 2, {0, 40}), (2 * 10 + 5 + 10) / 80.0);
   EXPECT_DOUBLE_EQ(allocated_share(busy, 0, 2, {5, 12}), (2 * 5 + 2) / 14.0);
+}
+
+TEST(Histories, count_the_jobs_that_wait) {
+  const History history = *parse_history("events.csv", small_history);
+  // b waits from 5 to 10 and again from 15 on; c starts when it comes.
+  EXPECT_EQ(
+      waiting_of(history, {0, 40}).points,
+      (std::vector<Point>{{0, 0}, {5, 0}, {5, 1}, {10, 1}, {10, 0}, {15, 0}, {15, 1}, {30, 1}, {30, 1}, {40, 1}}));
+  const auto figure = queue_figure({{"fifo", history}}, {});
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  EXPECT_NE(figure->summary.find("fifo 0.75"), std::string::npos) << figure->summary;  // 30 of 40 s
 }
 
 TEST(Histories, say_the_line_of_what_they_cannot_read) {
@@ -294,7 +306,8 @@ TEST(Bars, say_why_an_interval_crosses_the_bound_and_that_a_log_scale_shows_shor
 
 // Of two runs of 1 s and 9 s: the interval of their mean reaches far below zero.
 TEST(Intervals, below_zero_are_cut_where_no_value_is_negative) {
-  RunSet runs{{{}}, {result_of("a", 1, 1, 1), result_of("a", 2, 9, 1), result_of("a", 1, 2, 1), result_of("a", 2, 9, 1)}};
+  RunSet runs{{{}},
+              {result_of("a", 1, 1, 1), result_of("a", 2, 9, 1), result_of("a", 1, 2, 1), result_of("a", 2, 9, 1)}};
   runs.results[2].figures["jobs"] = runs.results[3].figures["jobs"] = 20;
   EXPECT_EQ(lines_figure(runs, "jobs", {"avg_jct_s"})->panels[0].y.range.low, 0);
   runs.results.resize(2);

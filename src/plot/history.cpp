@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "plot/csv.h"
 
@@ -35,6 +36,7 @@ class HistoryReader {
   Status on_server_lost(const std::string& name);
   Status on_start(const std::string& job);
   void end_holding(const std::string& job, BoxEnd end);
+  void count_waiting(std::string_view event, const std::string& job);
   Result<std::vector<GpuPiece>> pieces(std::string_view text) const;
   Error bad(std::string message) const { return csv_.bad_row("bad-event", std::move(message)); }
   void finish();
@@ -45,6 +47,7 @@ class HistoryReader {
   std::unordered_map<std::string, int> servers_;
   std::unordered_map<std::string, Holding> open_;
   std::unordered_map<int, double> down_since_;
+  std::unordered_set<std::string> waiting_;
   double now_ = 0;
   std::optional<double> first_submit_;
 };
@@ -81,6 +84,7 @@ Result<History> HistoryReader::read() {
 Status HistoryReader::apply() {
   const std::string_view event = csv_.field(event_);
   const std::string job(csv_.field(job_));
+  count_waiting(event, job);
   if (event == "server") return on_server(std::string(csv_.field(where_)));
   if (event == "server_lost") return on_server_lost(std::string(csv_.field(where_)));
   if (event == "submit") {
@@ -98,6 +102,20 @@ Status HistoryReader::apply() {
     return bad("unknown event " + std::string(event));
   }
   return {};
+}
+
+// A job waits from its submission on, and whenever it holds no GPUs, until it ends.
+void HistoryReader::count_waiting(std::string_view event, const std::string& job) {
+  const bool begins = event == "submit" || event == "suspend" || event == "stop";
+  const bool ends = event == "start" || event == "resume" || event == "finish" || event == "fail" || event == "reject";
+  if (!(begins && waiting_.insert(job).second) && !(ends && waiting_.erase(job) > 0)) return;
+  const auto count = static_cast<double>(waiting_.size());
+  std::vector<Point>& points = history_.waiting;
+  if (!points.empty() && points.back().x == now_) {
+    points.back().y = count;
+  } else {
+    points.push_back({now_, count});
+  }
 }
 
 Status HistoryReader::on_server(const std::string& name) {
@@ -172,6 +190,7 @@ void HistoryReader::finish() {
   const double zero = first_submit_.value_or(0);
   for (Holding& holding : history_.holdings) holding.from -= zero, holding.to -= zero;
   for (Outage& outage : history_.outages) outage.from = std::max(0.0, outage.from - zero), outage.to -= zero;
+  for (Point& point : history_.waiting) point.x -= zero;
   history_.end = now_ - zero;
 }
 

@@ -39,7 +39,8 @@ struct History {
   std::vector<Holding> holdings;  // ordered by their ends
   std::vector<Outage> outages;
   double end = 0;
-  std::size_t jobs = 0;  // number of jobs submitted
+  std::size_t jobs = 0;        // number of jobs submitted
+  std::vector<Point> waiting;  // how many jobs wait for GPUs, after each change, from 0 on
   int gpus() const { return servers.empty() ? 0 : servers.back().gpu_first + servers.back().gpus; }
 };
 

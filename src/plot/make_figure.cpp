@@ -10,6 +10,7 @@
 #include "plot/cdf.h"
 #include "plot/comparison.h"
 #include "plot/gantt.h"
+#include "plot/queue.h"
 #include "plot/results.h"
 #include "plot/text.h"
 #include "plot/utilization.h"
@@ -172,7 +173,8 @@ Result<Figure> make_gantt(const PlotOptions& options) {
   return figure;
 }
 
-Result<Figure> make_utilization(const PlotOptions& options) {
+// Over time: GPUs held, or jobs that wait.
+Result<Figure> make_history(const PlotOptions& options) {
   const Result<Window> window = window_of(options);
   if (!window.ok()) return window.error();
   const Result<std::size_t> by = choice("by", options.by, {"cluster", "server"});
@@ -182,7 +184,8 @@ Result<Figure> make_utilization(const PlotOptions& options) {
   if (Status fits = line_count_fits(runs->results.size()); !fits.ok()) return fits.error();
   const Result<std::vector<NamedHistory>> histories = histories_of(*runs);
   if (!histories.ok()) return histories.error();
-  Result<Figure> figure = utilization_figure(*histories, static_cast<By>(*by), *window);
+  Result<Figure> figure = options.chart == "queue" ? queue_figure(*histories, *window)
+                                                   : utilization_figure(*histories, static_cast<By>(*by), *window);
   if (figure.ok()) add_origin(*figure, *runs);
   return figure;
 }
@@ -204,10 +207,10 @@ Result<Figure> make_comparison(const PlotOptions& options) {
 }  // namespace
 
 Result<Figure> make_figure(const PlotOptions& options) {
-  const Result<std::size_t> chart = choice("chart", options.chart, {"cdf", "gantt", "util", "lines", "bars"});
+  const Result<std::size_t> chart = choice("chart", options.chart, {"cdf", "gantt", "util", "queue", "lines", "bars"});
   if (!chart.ok()) return chart.error();
-  constexpr Result<Figure> (*makers[])(const PlotOptions&) = {make_cdf, make_gantt, make_utilization, make_comparison,
-                                                              make_comparison};
+  constexpr Result<Figure> (*makers[])(const PlotOptions&) = {make_cdf,     make_gantt,      make_history,
+                                                              make_history, make_comparison, make_comparison};
   Result<Figure> figure = makers[*chart](options);
   if (!figure.ok()) return figure;
   figure->version = options.version;

@@ -12,7 +12,7 @@
 namespace sl::plot {
 
 struct PlotOptions {
-  std::string chart;                  // cdf, gantt, util, lines, bars
+  std::string chart;                  // cdf, gantt, util, queue, lines, bars
   std::vector<std::string> runs;      // result folders
   std::vector<std::string> jobs;      // cdf: bare jobs files
   std::vector<std::string> metrics;   // empty: the chart's usual ones

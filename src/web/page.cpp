@@ -20,9 +20,10 @@ namespace {
 constexpr std::string_view base_marker = R"(<base href="./")";
 constexpr std::size_t depth_max = 8;
 
-// Nothing but what this program serves, no text as code, no page around ours.
+// Nothing but what this program serves, no text as code, no page around ours. A picture may be one that the page was given
+// in an answer of the API, which an address alone could not ask for.
 constexpr std::string_view content_rules =
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
 
 net::Headers common_headers() {

@@ -1,5 +1,6 @@
 #include "wire/error.h"
 
+#include <algorithm>
 #include <boost/describe.hpp>
 
 #include "wire/error_codes.h"
@@ -149,6 +150,41 @@ std::string error_text(const Error& error) {
   for (const std::string& note : error.notes) text += "  note: " + note + "\n";
   for (const std::string& hint : hints_of(error)) text += "  hint: " + hint + "\n";
   return text;
+}
+
+namespace {
+
+ErrorKind kind_of_code(const std::string& code) {
+  return code == "disk-full" || code == "cannot-write" ? ErrorKind::unavailable : ErrorKind::invalid;
+}
+
+// Whether `line` begins with `mark`, which is taken away then.
+bool take(std::string_view& line, std::string_view mark) {
+  if (!line.starts_with(mark)) return false;
+  line.remove_prefix(mark.size());
+  return true;
+}
+
+}  // namespace
+
+Error error_from_text(std::string_view text) {
+  Error error = unavailable("cannot-run", "the command failed and did not say why");
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (take(line, "error: ") && line.ends_with(']') && line.rfind(" [") != std::string_view::npos) {
+      const std::size_t code = line.rfind(" [");
+      error = Error{ErrorKind::invalid, std::string(line.substr(code + 2, line.size() - code - 3)),
+                    std::string(line.substr(0, code))};
+      error.kind = kind_of_code(error.code);
+    } else if (take(line, "  note: ")) {
+      error.notes.emplace_back(line);
+    } else if (take(line, "  hint: ")) {
+      error.hints.emplace_back(line);
+    }
+  }
+  return error;
 }
 
 Error in_file(Error error, const std::string& path) {

@@ -24,6 +24,10 @@ Error error_from_problem(int status, std::string_view body);
 // "error: … [code]", "  note: …", "  hint: …", one per line.
 std::string error_text(const Error& error);
 
+// The last error in what a command has printed in that form; other lines do not matter. Its kind is `invalid`, whatever it
+// was, unless a disk is full. Error "cannot-run" if there is none.
+Error error_from_text(std::string_view text);
+
 // The error of a document, with a note that says in which file it is and where in it.
 Error in_file(Error error, const std::string& path);
 

@@ -42,6 +42,17 @@ RC_GTEST_PROP(Json, what_is_written_is_read_back,
   RC_ASSERT(*back == outer);
 }
 
+TEST(ErrorText, is_read_as_the_error_that_was_printed) {
+  Error error = invalid("bad-servers", "not a cluster [of ours]: 4y");
+  error.notes = {"a note"};
+  error.hints = {"one", "two"};
+  const Error read = error_from_text("{\"part\":0.5}\n" + error_text(error));
+  EXPECT_EQ(error_text(read), error_text(error));
+  EXPECT_EQ(read.code, "bad-servers");
+  EXPECT_EQ(error_from_text("Killed\n").code, "cannot-run");
+  EXPECT_EQ(error_from_text("error: could not write all of x [disk-full]\n").kind, ErrorKind::unavailable);
+}
+
 TEST(Json, missing_keys_keep_their_default_and_null_empties_an_optional) {
   const auto read = read_json<Outer>(R"({"inner": {"count": null}})");
   ASSERT_TRUE(read.ok());

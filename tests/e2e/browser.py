@@ -93,7 +93,7 @@ class Page:
 
     def hear(self, method, parameters):
         if method == "Network.requestWillBeSent":
-            self.requested.append(parameters["request"]["url"])
+            self.requested.append(parameters["request"]["url"].removeprefix("blob:"))  # what the page has made itself names its origin
         if method == "Tracing.dataCollected" and self.traced is not None:
             self.traced += parameters["value"]
         if method == "Tracing.tracingComplete":

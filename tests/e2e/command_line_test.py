@@ -139,7 +139,7 @@ class CommandLineTest(LabTest):
             (("show", 99), 3, "there is no job 99"), (("cancel", "nobody"), 3, "there is no job nobody"), (("policy", "set", "fifoo"), 3, "there are fifo"), (("submit", "/no/file.toml"), 3, "there is no job file"),
             (("ls", "--url", f"http://127.0.0.1:{free_port()}"), 6, "schedulearn up"), (("submit",), 2, "schedulearn submit job.toml"),
             (("ls", "--timeout", "3x"), 2, "not a duration"), (("sim", "run", "--jbos", 3), 2, "schedulearn help sim run"), (("trace", "infoo"), 2, "did you mean info?"),
-            (("kill", "3"), 2, "did you mean cancel?"), (("policies",), 2, "did you mean policy?"), (("plot", "hist"), 2, "did you mean cdf?"), (("plot", "dots"), 2, "there are: cdf, gantt, util, lines, bars"),
+            (("kill", "3"), 2, "did you mean cancel?"), (("policies",), 2, "did you mean policy?"), (("plot", "hist"), 2, "did you mean cdf?"), (("plot", "dots"), 2, "there are: cdf, gantt, util, queue, lines, bars"),
             (("frob", "--help"), 2, "there is no command frob"), (("policy", "frob", "--help"), 2, "there are: ls, show, set"), (("policy",), 2, "policy needs one of its commands: ls, show, set"),
             (("run", "python", "train.py"), 2, "a job's command follows --"), (("submit", "--gpus"), 2, "--gpus needs a value"), (("ls", "-z"), 2, "there is no flag -z"), (("events", "--limit", "x"), 2, "--limit takes a number from 1 to 10000, not x"),
             (("sim", "run", "--policy", "fifo"), 2, "sim run needs --trace"), (("plot", "cdf", "--run", "a", "--jobs", "b"), 2, "--run cannot be used together with --jobs"), (("ls", "--color", "blue"), 2, "takes one of auto, always, never, not blue"),

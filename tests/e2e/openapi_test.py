@@ -2,7 +2,10 @@
 """The OpenAPI document: every operation of it, with what it allows and with what it does not, against a living controller."""
 
 import json
+import pathlib
 import re
+import shutil
+import subprocess
 import unittest
 import urllib.parse
 
@@ -69,6 +72,12 @@ class Walk(LabTest):
         listed = {(row["method"], row["path"]) for row in self.lab.get("/api/v1")["items"]}
         self.assertEqual(listed, {(method, path) for method, path, _ in self.operations()})
 
+    @unittest.skipUnless(shutil.which("node"), "there is no Node.js")
+    def test_the_types_of_the_web_page_are_made_from_it(self):
+        web = pathlib.Path(__file__).resolve().parents[2] / "web"
+        made = subprocess.run(["node", web / "tools" / "types.mjs"], input=json.dumps(self.document), capture_output=True, text=True, check=True).stdout
+        self.assertEqual(made, (web / "src" / "lib" / "api.ts").read_text(), "make it again: curl http://127.0.0.1:5000/api/v1/openapi.json | node web/tools/types.mjs > web/src/lib/api.ts")
+
     # ---- requests that are as the document says ----
     def world(self):
         """Something of everything, and what the words in braces stand for."""
@@ -87,6 +96,9 @@ class Walk(LabTest):
         lab.request("PUT", "/api/v1/policy", {"name": "srtf"})
         self.assertLess(lab.request("PUT", "/api/v1/secrets/walk", b"a value")[0], 300)
         self.profile = profile
+        wanted = {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
+        self.simulation = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
+        until(lambda: lab.get(f"/api/v1/simulations/{self.simulation}")["state"] == "succeeded")
 
     def good(self):
         """(method, path, body) of a request that succeeds, for every operation; in an order in which they all do."""
@@ -129,6 +141,10 @@ class Walk(LabTest):
             ("GET", "/api/v1/policies/{name}"): [("fifo", None), ("srtf", None)],
             ("PUT", "/api/v1/policy"): [("", {"name": "fifo", "parameters": {}})],
             ("PUT", "/api/v1/policy/shadow"): [("", {"name": "srtf"})],
+            ("POST", "/api/v1/simulations"): [("", {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "fifo", "parameters": {}}], "seeds": 2, "jobs": 10})],
+            ("GET", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
+            ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
+            ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]})],
             ("POST", "/api/v1/profiles"): [("", self.profile)],
             ("GET", "/api/v1/profiles/{family}"): [("walk", None)],
@@ -148,7 +164,7 @@ class Walk(LabTest):
             for detail, body in bodies.get((method, path), [("", None)]):
                 name = re.search(r"{\w+}", path)
                 word, _, query = str(detail).partition("?")
-                address = path.replace(name.group(0), urllib.parse.quote(word)) if name else path
+                address = path.replace(name.group(0), urllib.parse.quote(word)).replace("{kind}", "cdf") if name else path
                 yield method, path, operation, address + ("?" + query if query else ""), body
 
     def test_every_answer_is_as_the_document_says(self):
@@ -187,7 +203,7 @@ class Walk(LabTest):
     def test_what_the_document_does_not_allow_is_refused_with_a_reason_and_changes_nothing(self):
         self.world()
         before = (len(self.lab.jobs()), self.lab.get("/api/v1/policy")["since"], self.lab.get("/api/v1/profiles"))
-        stand_ins = {"{id}": str(self.waiting), "{name}": "lab", "{family}": "walk"}
+        stand_ins = {"{id}": str(self.waiting), "{name}": "lab", "{family}": "walk", "{kind}": "cdf"}
         for method, path, operation in self.operations():
             address = re.sub(r"{\w+}", lambda word: stand_ins[word.group(0)], path)
 
@@ -236,6 +252,9 @@ class Pages(LabTest):
             lab.request("PUT", f"/api/v1/notifications/channels/{name}", {"kind": "slack", "secret": name})
             lab.request("POST", f"/api/v1/notifications/channels/{name}/test")  # "a value" is no URL: it fails
         until(lambda: len(lab.get("/api/v1/notifications/deliveries")["items"]) == 3)
+        for _ in range(2):
+            lab.request("POST", "/api/v1/simulations", {"trace": {"workload": "poisson"}, "policies": [{"name": "fifo"}]})
+        until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
         lab.start_another_agent("second", 2)
         document = lab.get("/api/v1/openapi.json")["paths"]
         lists = [path for path, verbs in document.items() if any(p["name"] == "cursor" for p in verbs.get("get", {}).get("parameters", []))]

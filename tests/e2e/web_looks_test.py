@@ -1,6 +1,7 @@
-"""How the web page looks: every page in every state, both themes and three widths. No fault that axe finds, nothing wider
+"""How the web page looks: every page in every state, both themes and four widths. No fault that axe finds, nothing wider
 than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
 
+import json
 import os
 import sys
 import unittest
@@ -12,6 +13,7 @@ from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
 
 AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
 LONG = "wide-one-with-a-long-name-" + "x" * 60
+SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
 TOKEN = "a secret of this test, long enough"
 
 
@@ -30,6 +32,9 @@ def busy_lab(lab):
     jobs["waiting"] = lab.submit("sleep 600", name=LONG, gpus=2, time={"estimate": "5m"})
     until(lambda: lab.job(jobs["running"])["state"] == "running")
     until(lambda: lab.job(jobs["waiting"])["reason"])
+    for wanted in (SIMULATION, {**SIMULATION, "trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "1x1"}):
+        jobs["simulation"] = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
+    until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
     lab.request("POST", "/api/v1/servers/other/drain")
     return jobs
 
@@ -46,9 +51,11 @@ def pages_of(jobs):
     plain = {
         "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{jobs['running']}", "why": f"jobs/{jobs['waiting']}",
         "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "files": f"jobs/{jobs['failed']}?tab=files&path=attempt", "no-files": f"jobs/{jobs['failed']}?tab=files&path=output", "spec": f"jobs/{jobs['running']}?tab=spec", "submit": "submit",
-        "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page"}
+        "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page", "lab": "lab", "no-simulation": "lab/999"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
+        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure img').length === 5 && [...document.images].every(i => i.complete)")),
+        ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
         ("switch", "policy", lambda page: (page.click("Switch to Shortest Job First"), page.wait_text("It can be undone"))),
@@ -56,6 +63,9 @@ def pages_of(jobs):
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
+        ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form details').forEach(each => each.open = true)")),
+        ("lab-all", "lab", lambda page: (page.wait("document.querySelector('#w-jobs')"), page.run("document.querySelectorAll('form details').forEach(each => each.open = true)"))),
+        ("settings-all", "settings", lambda page: page.run("document.querySelectorAll('details').forEach(each => each.open = true)")),
         ("add-server", "servers", lambda page: (page.click("Add a server"), page.wait_text("It appears here"))),
         ("link", "settings", lambda page: (page.click("Sign in another browser"), page.wait_text("It works once"))),
     ]
@@ -71,10 +81,10 @@ class LooksTest(unittest.TestCase):
 
     def look(self, page, name, theme):
         page.run(self.axe)
-        for width in (360, 1280, 2560):
+        for width in (360, 768, 1440, 2560):
             page.size(width, 900)
             page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the page has noticed
-            if width == 1280 or (width == 360 and theme == "light"):
+            if width == 1440 or (width == 360 and theme == "light"):
                 self.faults += [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)]
             wide = page.run("document.documentElement.scrollWidth - innerWidth")
             if wide > 0:
@@ -88,7 +98,7 @@ class LooksTest(unittest.TestCase):
             page.theme(theme)
             for name, path, prepare in shown:
                 page.size(1280, 900)
-                page.run("localStorage.removeItem('schedulearn.draft')") if page.requested else None
+                page.run("localStorage.removeItem('schedulearn.draft'); localStorage.removeItem('schedulearn.plan')") if page.requested else None
                 page.open(f"{url}/ui/{path}")
                 page.wait("!document.querySelector('.skeleton')", name)
                 prepare(page)

@@ -1,6 +1,9 @@
 """The web page steers: policies are tried and switched, servers join and leave, keys and the palette do everything."""
 
+import http.server
+import json
 import sys
+import threading
 import unittest
 
 from lab import until
@@ -238,6 +241,67 @@ class SettingsTest(PageTest):
         self.assertEqual(page.run("document.documentElement.dataset.theme + document.documentElement.dataset.density"), "darkdense")
         created = self.lab.job(job)["created_at"][11:19]
         page.wait_text(f"since {created} UTC")
+        self.is_clean()
+
+    def test_secrets_are_stored_and_channels_added_tested_and_removed(self):
+        heard = []
+
+        class Hook(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                heard.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        lab, page = self.lab, self.page
+        lab.kill(lab.controller)
+        lab.start_controller("--notify-allow", f"127.0.0.1:{server.server_port}")
+        self.open("settings")
+        page.wait_text("You have stored none.")
+        page.fill("#secret-name", "hook-url")
+        page.fill("#secret-value", f"http://127.0.0.1:{server.server_port}/a-secret-path")
+        page.click("Store")
+        page.wait_text("hook-url is stored")
+        self.assertEqual([secret["name"] for secret in lab.get("/api/v1/secrets")["items"]], ["hook-url"])
+        page.click("Add a channel, or change one", kind="summary")
+        page.fill("#channel-name", "team")
+        page.click("Add")  # the browser asks for the secret
+        page.fill("#channel-secret", "hook-url")
+        page.click("failed", kind="label")
+        page.click("Add")
+        page.wait_text("always: failed")
+        page.click("Test team")
+        page.wait_text("A message was delivered.")
+        self.assertEqual(len(heard), 1)
+        page.fill("#secret-name", "hook-url")
+        page.fill("#secret-value", "no address")
+        page.click("Replace")
+        page.wait("document.querySelector('#secret-value').value === ''")
+        page.click("Test team")
+        page.wait_text("It was not delivered:")
+        self.assertNotIn("a-secret-path", page.run("document.documentElement.innerHTML + JSON.stringify(localStorage)"))
+        # The form of a submission offers both.
+        self.open("submit")
+        page.wait("document.querySelector('#secrets-options option')?.value === 'hook-url'")
+        page.fill("#command", "exit 3")
+        page.click("Notifications", kind="summary")
+        page.fill("#notify", "finished=team")
+        page.click("Submit", within="document.querySelector('form')")
+        page.wait("location.pathname.endsWith('/ui/jobs/1')")
+        self.assertEqual(lab.job(1)["spec"]["notify"], [{"on": ["finished"], "to": "team"}])
+        self.open("settings")
+        page.click("Remove team")
+        page.click("Remove", within="document.querySelector('dialog[open]')")
+        page.wait_text("You have no channel.")
+        page.click("Remove the secret hook-url")
+        page.click("Remove", within="document.querySelector('dialog[open]')")
+        page.wait_text("You have stored none.")
         self.is_clean()
 
 

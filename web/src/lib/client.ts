@@ -41,11 +41,12 @@ async function problemIn(response: Response): Promise<Problem> {
 
 interface Options {
   body?: unknown;
+  text?: string; // instead of a body: sent as it is
   signal?: AbortSignal;
   headers?: Record<string, string>;
 }
 
-export async function send(method: string, path: string, { body, signal, headers }: Options = {}): Promise<Response> {
+export async function send(method: string, path: string, { body, text, signal, headers }: Options = {}): Promise<Response> {
   const options: RequestInit = {
     method,
     headers: { ...session.headers, ...headers },
@@ -56,6 +57,7 @@ export async function send(method: string, path: string, { body, signal, headers
     options.headers = { ...options.headers, 'Content-Type': 'application/json' };
     options.body = JSON.stringify(body);
   }
+  if (text !== undefined) options.body = text;
   if (signal) options.signal = signal;
   const response = await fetch(apiUrl(path), options);
   if (!response.ok) throw new Refused(await problemIn(response));

@@ -14,3 +14,7 @@ export const ofCluster = (notice: Notice): boolean =>
   notice.type === 'sample' || isKind(notice, 'job.', 'server.', 'gpu.', 'policy.');
 export const ofPolicy = (notice: Notice): boolean => isKind(notice, 'policy.');
 export const ofEvents = (notice: Notice): boolean => notice.type === 'event';
+export const ofSimulations =
+  (id?: number) =>
+  (notice: Notice): boolean =>
+    notice.type === 'simulation' && (id === undefined || notice.id === id);

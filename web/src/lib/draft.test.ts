@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bodyOf, commandLineOf, draftOf, emptyDraft, tomlOf } from './draft';
+import { bodyOf, commandLineOf, draftOf, emptyDraft, items, tomlOf } from './draft';
 import type { JobSpec } from './types';
 
 const draft = {
@@ -8,8 +8,8 @@ const draft = {
   name: 'a "b"',
   command: "echo 'x'",
   gpus: '1..4',
-  time_limit: '2h',
-  checkpoint_dir: 'ckpt',
+  limit: '2h',
+  checkpoint: 'ckpt',
   env: 'A=1\n\nB=x=y\n',
   priority: '5'
 };
@@ -30,7 +30,7 @@ test('a form becomes the keys of a job file', () => {
 test('the same as a command and as a file', () => {
   assert.equal(
     commandLineOf(draft),
-    `schedulearn submit --name 'a "b"' --gpus 1..4 --priority 5 --time-limit 2h --checkpoint-dir ckpt --env A=1 --env B=x=y -- bash -c 'echo '\\''x'\\'''`
+    `schedulearn submit --name 'a "b"' --gpus 1..4 --env A=1 --env B=x=y --priority 5 --time-limit 2h --checkpoint-dir ckpt -- bash -c 'echo '\\''x'\\'''`
   );
   assert.equal(
     tomlOf(draft),
@@ -40,15 +40,15 @@ test('the same as a command and as a file', () => {
       'gpus = "1..4"',
       'priority = 5',
       '',
+      '[env]',
+      'A = "1"',
+      'B = "x=y"',
+      '',
       '[time]',
       'limit = "2h"',
       '',
       '[checkpoint]',
-      'dir = "ckpt"',
-      '',
-      '[env]',
-      'A = "1"',
-      'B = "x=y"'
+      'dir = "ckpt"'
     ].join('\n')
   );
 });
@@ -65,7 +65,7 @@ test('a job can be the template of another', () => {
     priority: 0,
     time_limit_s: 90,
     estimate_s: null,
-    checkpoint: { dir: null, signal: 'TERM', grace_s: 1 },
+    checkpoint: { dir: null, signal: 'TERM', grace_s: 120 },
     env: { A: '1' }
   } as unknown as JobSpec;
   assert.deepEqual(bodyOf(draftOf(spec)), {
@@ -76,4 +76,47 @@ test('a job can be the template of another', () => {
     time: { limit: '90s' },
     env: { A: '1' }
   });
+});
+
+const many = {
+  ...emptyDraft,
+  command: 'true',
+  secrets: 'wandb, WANDB_API_KEY=wandb',
+  labels: 'team=a b',
+  cpus: '4',
+  memory: '8GiB',
+  gpu_type: 'A100, H100',
+  share: 'true',
+  deadline: '8h',
+  after: '5, 7',
+  matrix: 'lr=0.1, 0.01',
+  no_preempt: 'true',
+  resize: 'in_place',
+  notify: 'team\nfailed,preempted=mail:me@lab.example'
+};
+
+test('all that a job file can say can be asked for', () => {
+  assert.deepEqual(bodyOf(many), {
+    command: 'true',
+    gpus: 1,
+    secrets: ['wandb', 'WANDB_API_KEY=wandb'],
+    labels: { team: 'a b' },
+    resources: { cpus: 4, memory: '8GiB', gpu_type: ['A100', 'H100'], share: true },
+    time: { deadline: '8h' },
+    after: [5, 7],
+    matrix: { lr: ['0.1', '0.01'] },
+    preemptible: false,
+    resize: 'in_place',
+    notify: [{ to: 'team' }, { on: ['failed', 'preempted'], to: 'mail:me@lab.example' }]
+  });
+  assert.equal(
+    commandLineOf(many),
+    "schedulearn submit --gpus 1 --secret wandb --secret WANDB_API_KEY=wandb --set 'labels.team=a b' --cpus 4 --memory 8GiB --gpu-type A100,H100 --share --set time.deadline=8h --after 5,7 --matrix lr=0.1,0.01 --resize in_place --no-preempt --notify team --notify failed,preempted=mail:me@lab.example -- bash -c true"
+  );
+  assert.match(tomlOf(many), /^notify = \[\{ to = "team" \}, \{ on = \["failed", "preempted"\], to = "mail:me@lab.example" \}\]$/m);
+});
+
+test('every item has a place of its own', () => {
+  for (const list of [items.map(({ key }) => key), items.map(({ path }) => path.join('.'))])
+    assert.equal(new Set(list).size, list.length);
 });

@@ -1,146 +1,356 @@
-// The form of a submission, and the job, the command line and the job file that it means.
-import { commandText, quoted } from './format';
+// The form of a submission, and the job, the command line and the job file that it means. `items` is the one list of what
+// can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it.
+import { commandText, gpuRange, quoted } from './format';
 import type { JobSpec } from './types';
 
-export interface Draft {
-  name: string;
-  framework: string;
-  image: string;
-  command: string;
-  gpus: string;
-  servers: string;
-  workdir: string;
-  launch: string;
-  priority: string;
-  time_limit: string;
-  estimate: string;
-  checkpoint_dir: string;
-  env: string; // NAME=value, one per line
-  hold: boolean;
+export type Draft = Record<string, string>; // by an item's key, as typed
+
+// How text stands for the value of a key.
+//   text      itself                              number  a whole number if it is one
+//   list      words separated by commas           lines   one per line
+//   pairs     NAME=value, one per line            values  NAME=a,b,c, one per line
+//   truth     "true", or empty for the default    denial  "true" for false, or empty
+//   notices   CHANNEL or EVENT,EVENT=CHANNEL, one per line
+//   document  JSON that nobody types
+export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'document';
+
+export interface Item {
+  key: string;
+  path: string[]; // in a job file
+  kind: Kind;
+  label: string;
+  flag?: string; // of `schedulearn submit`; none: --set
+  start?: string; // what an empty form has
+  rows?: number;
+  placeholder?: string;
+  note?: string;
+  choices?: [string, string][]; // value, title; the first is the default
+  options?: string[]; // suggestions
+  group?: string; // none: always shown
+  spec?: string[]; // where a specification has it, if not at `path`
 }
 
-export const emptyDraft: Draft = {
-  name: '',
-  framework: '',
-  image: '',
-  command: '',
-  gpus: '1',
-  servers: '',
-  workdir: '',
-  launch: 'none',
-  priority: '',
-  time_limit: '',
-  estimate: '',
-  checkpoint_dir: '',
-  env: '',
-  hold: false
-};
+const item = (key: string, label: string, kind: Kind, more: Partial<Item> = {}): Item => ({
+  key,
+  path: [key],
+  kind,
+  label,
+  ...more
+});
+
+export const items: Item[] = [
+  item('name', 'Name', 'text', { flag: '--name', placeholder: 'from the command' }),
+  item('framework', 'Type', 'text', {
+    flag: '--framework',
+    placeholder: 'any',
+    options: ['pytorch', 'tensorflow', 'keras', 'mxnet']
+  }),
+  item('image', 'Container image', 'text', { flag: '--image', placeholder: 'none: a process on the server' }),
+  item('command', 'Command', 'text', { rows: 3, placeholder: 'python train.py --epochs 10' }),
+  item('gpus', 'GPUs', 'number', { flag: '--gpus', start: '1', note: 'a number, or a range like 1..4 that policies may choose from' }),
+  item('servers', 'Servers', 'number', { flag: '--servers', placeholder: '1', note: '2 or more lets its GPUs be on several servers' }),
+
+  item('workdir', 'Folder', 'text', { group: 'Run', flag: '--workdir', placeholder: '/home/mei/mnist' }),
+  item('launch', 'Launched by', 'text', {
+    group: 'Run',
+    flag: '--launch',
+    choices: [
+      ['', 'one process'],
+      ['torchrun', 'torchrun'],
+      ['ranks', 'one process per GPU'],
+      ['mpi', 'MPI'],
+      ['horovod', 'horovodrun, in its image']
+    ]
+  }),
+  item('env', 'Environment', 'pairs', { group: 'Run', flag: '--env', rows: 2, placeholder: 'OMP_NUM_THREADS=4' }),
+  item('secrets', 'Secrets', 'list', {
+    group: 'Run',
+    flag: '--secret',
+    placeholder: 'WANDB_API_KEY=wandb',
+    note: 'names of stored secrets; VARIABLE=NAME gives it as a variable too'
+  }),
+  item('mounts', 'Folders for its container', 'list', { group: 'Run', flag: '--mount', placeholder: '/data, /scratch:/out:rw' }),
+  item('snapshot', 'Code', 'document', { group: 'Run', flag: '--snapshot' }),
+  item('labels', 'Labels', 'pairs', { group: 'Run', rows: 2, placeholder: 'team=vision' }),
+
+  item('cpus', 'CPU cores', 'number', { group: 'Resources', path: ['resources', 'cpus'], flag: '--cpus' }),
+  item('memory', 'Memory', 'text', {
+    group: 'Resources',
+    path: ['resources', 'memory'],
+    spec: ['resources', 'memory_bytes'],
+    flag: '--memory',
+    placeholder: '64GiB'
+  }),
+  item('gpu_memory', 'Memory of each GPU', 'text', {
+    group: 'Resources',
+    path: ['resources', 'gpu_memory'],
+    spec: ['resources', 'gpu_memory_bytes'],
+    flag: '--gpu-memory',
+    placeholder: '10GiB'
+  }),
+  item('gpu_type', 'GPU type', 'list', { group: 'Resources', path: ['resources', 'gpu_type'], flag: '--gpu-type', placeholder: 'any' }),
+  item('shm', 'Shared memory of its container', 'text', {
+    group: 'Resources',
+    path: ['resources', 'shm'],
+    spec: ['resources', 'shm_bytes'],
+    flag: '--shm',
+    placeholder: '1GiB'
+  }),
+  item('share', 'It may share its GPUs with other jobs that allow it', 'truth', {
+    group: 'Resources',
+    path: ['resources', 'share'],
+    flag: '--share'
+  }),
+
+  item('priority', 'Priority', 'number', { group: 'Time and order', flag: '--priority', placeholder: '0' }),
+  item('limit', 'Time limit', 'text', {
+    group: 'Time and order',
+    path: ['time', 'limit'],
+    spec: ['time_limit_s'],
+    flag: '--time-limit',
+    placeholder: '2h, 1d'
+  }),
+  item('estimate', 'Expected length', 'text', {
+    group: 'Time and order',
+    path: ['time', 'estimate'],
+    spec: ['estimate_s'],
+    flag: '--estimate',
+    placeholder: '45m'
+  }),
+  item('deadline', 'Deadline', 'text', {
+    group: 'Time and order',
+    path: ['time', 'deadline'],
+    spec: ['deadline_s'],
+    placeholder: '8h',
+    note: 'after its submission'
+  }),
+  item('not_before', 'Not before', 'text', {
+    group: 'Time and order',
+    flag: '--not-before',
+    placeholder: '2026-11-23T21:00:00Z'
+  }),
+  item('after', 'After these have succeeded', 'list', { group: 'Time and order', flag: '--after', placeholder: '5, 7', note: 'numbers of jobs' }),
+  item('after_any', 'After these have ended', 'list', { group: 'Time and order', flag: '--after-any' }),
+  item('hold', 'Hold it until it is resumed', 'truth', { group: 'Time and order', flag: '--hold' }),
+
+  item('array', 'Array', 'text', {
+    group: 'Many jobs',
+    flag: '--array',
+    placeholder: '0-99',
+    note: 'a job for each number, {index} in its command'
+  }),
+  item('matrix', 'Matrix', 'values', {
+    group: 'Many jobs',
+    flag: '--matrix',
+    rows: 2,
+    placeholder: 'lr=0.1,0.01',
+    note: 'a job for each combination, {lr} in its command'
+  }),
+  item('max_running', 'At most so many at once', 'number', { group: 'Many jobs', flag: '--max-running' }),
+
+  item('checkpoint', 'Checkpoint folder', 'text', {
+    group: 'Interruptions',
+    path: ['checkpoint', 'dir'],
+    flag: '--checkpoint-dir',
+    placeholder: 'checkpoints',
+    note: 'with one, policies may stop, move and resize the job'
+  }),
+  item('signal', 'Signal to save its state', 'text', {
+    group: 'Interruptions',
+    path: ['checkpoint', 'signal'],
+    flag: '--checkpoint-signal',
+    placeholder: 'TERM'
+  }),
+  item('grace', 'Time to save it', 'text', {
+    group: 'Interruptions',
+    path: ['checkpoint', 'grace'],
+    spec: ['checkpoint', 'grace_s'],
+    flag: '--grace',
+    placeholder: '120s'
+  }),
+  item('resize', 'Comes to other numbers of GPUs', 'text', {
+    group: 'Interruptions',
+    flag: '--resize',
+    choices: [
+      ['', 'by a restart'],
+      ['in_place', 'in place: it is asked to go over']
+    ]
+  }),
+  item('retries', 'Retries after failures', 'number', { group: 'Interruptions', path: ['retry', 'max'], flag: '--retry', placeholder: '0' }),
+  item('on_partition', 'If its server is cut off', 'text', {
+    group: 'Interruptions',
+    choices: [
+      ['', 'it continues there'],
+      ['stop', 'it stops there and starts elsewhere']
+    ]
+  }),
+  item('freeze', 'It may be frozen where it is, and continued', 'truth', { group: 'Interruptions', flag: '--freeze' }),
+  item('no_preempt', 'Never interrupt it', 'denial', { group: 'Interruptions', path: ['preemptible'], flag: '--no-preempt' }),
+  item('no_migrate', 'Never move it', 'denial', { group: 'Interruptions', path: ['migratable'], flag: '--no-migrate' }),
+
+  item('notify', 'Tell me through', 'notices', {
+    group: 'Notifications',
+    flag: '--notify',
+    rows: 2,
+    placeholder: 'team',
+    note: 'a channel of the settings, told when the job ends; failed,preempted=CHANNEL for other events; one per line'
+  })
+];
+
+export const groups = [...new Set(items.flatMap(({ group }) => group ?? []))];
+export const emptyDraft: Draft = Object.fromEntries(items.map(({ key, start }) => [key, start ?? '']));
 
 export type JobBody = Record<string, unknown>;
 
-function variables(text: string): [string, string][] {
-  return text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => {
-      const equals = line.indexOf('=');
-      return equals < 0 ? [line.trim(), ''] : [line.slice(0, equals).trim(), line.slice(equals + 1)];
-    });
+const parts = (text: string, separator: string): string[] =>
+  text
+    .split(separator)
+    .map((part) => part.trim())
+    .filter(Boolean);
+
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
+
+function pairsOf(text: string): [string, string][] {
+  return linesOf(text).map((line) => {
+    const equals = line.indexOf('=');
+    return equals < 0 ? [line.trim(), ''] : [line.slice(0, equals).trim(), line.slice(equals + 1)];
+  });
+}
+
+// "failed,preempted=team", or "team".
+function noticeOf(line: string): { on?: string[]; to: string } {
+  const equals = line.lastIndexOf('=');
+  return equals < 0 ? { to: line.trim() } : { on: parts(line.slice(0, equals), ','), to: line.slice(equals + 1).trim() };
 }
 
 // What is no number is sent as it is: the controller says what is wrong with it.
-function numberOr(text: string): number | string {
-  const wanted = text.trim();
-  return /^-?\d+$/.test(wanted) ? Number(wanted) : wanted;
-}
+const whole = /^-?\d+$/;
+
+const values: Record<Kind, (text: string) => unknown> = {
+  text: (text) => text.trim(),
+  number: (text) => (whole.test(text.trim()) ? Number(text) : text.trim()),
+  list: (text) => parts(text, ',').map((part) => (whole.test(part) ? Number(part) : part)),
+  lines: linesOf,
+  pairs: (text) => Object.fromEntries(pairsOf(text)),
+  values: (text) => Object.fromEntries(pairsOf(text).map(([name, list]) => [name, parts(list, ',')])),
+  truth: () => true,
+  denial: () => false,
+  notices: (text) => linesOf(text).map(noticeOf),
+  document: (text) => JSON.parse(text) as unknown
+};
+
+const isSaid = (draft: Draft, { key }: Item): boolean => (draft[key] ?? '').trim() !== '';
 
 // Keys of a job file; those that say nothing are left out.
 export function bodyOf(draft: Draft): JobBody {
-  const body: JobBody = { command: draft.command };
-  const text = (key: keyof Draft, name: string = key): void => {
-    const value = String(draft[key]).trim();
-    if (value) body[name] = value;
-  };
-  text('name');
-  text('framework');
-  text('image');
-  text('workdir');
-  body.gpus = numberOr(draft.gpus);
-  if (draft.servers.trim()) body.servers = numberOr(draft.servers);
-  if (draft.launch !== 'none') body.launch = draft.launch;
-  if (draft.priority.trim()) body.priority = numberOr(draft.priority);
-  const time: JobBody = {};
-  if (draft.time_limit.trim()) time.limit = draft.time_limit.trim();
-  if (draft.estimate.trim()) time.estimate = draft.estimate.trim();
-  if (Object.keys(time).length > 0) body.time = time;
-  if (draft.checkpoint_dir.trim()) body.checkpoint = { dir: draft.checkpoint_dir.trim() };
-  const env = variables(draft.env);
-  if (env.length > 0) body.env = Object.fromEntries(env);
-  if (draft.hold) body.hold = true;
+  const body: JobBody = { command: draft['command'] ?? '' };
+  for (const each of items) {
+    if (each.key === 'command' || !isSaid(draft, each)) continue;
+    const text = draft[each.key] ?? '';
+    let place = body;
+    for (const key of each.path.slice(0, -1)) place = (place[key] ??= {}) as JobBody;
+    place[each.path.at(-1) ?? ''] = values[each.kind](text);
+  }
   return body;
+}
+
+// What follows the flag, once per time that it is given; nothing: the flag alone.
+function argumentsOf({ kind }: Item, text: string): string[] {
+  if (kind === 'truth' || kind === 'denial') return [''];
+  if (kind === 'list') return [parts(text, ',').join(',')];
+  if (kind === 'values') return pairsOf(text).map(([name, list]) => `${name}=${parts(list, ',').join(',')}`);
+  if (kind === 'pairs' || kind === 'lines' || kind === 'notices') return linesOf(text).map((line) => line.trim());
+  if (kind === 'document') return [(JSON.parse(text) as { kind: string }).kind];
+  return [text.trim()];
 }
 
 // What the same job is in a terminal. Keys without a flag are given with --set.
 export function commandLineOf(draft: Draft): string {
-  const body = bodyOf(draft);
   const words = ['schedulearn', 'submit'];
-  const flag = (name: string, value: unknown): void => {
-    if (value !== undefined && value !== '') words.push(name, quoted(String(value)));
-  };
-  flag('--name', body.name);
-  flag('--framework', body.framework);
-  flag('--image', body.image);
-  flag('--gpus', body.gpus);
-  flag('--servers', body.servers);
-  flag('--workdir', body.workdir);
-  flag('--launch', body.launch);
-  flag('--priority', body.priority);
-  flag('--time-limit', draft.time_limit.trim());
-  flag('--estimate', draft.estimate.trim());
-  flag('--checkpoint-dir', draft.checkpoint_dir.trim());
-  for (const [name, value] of variables(draft.env)) flag('--env', `${name}=${value}`);
-  if (draft.hold) words.push('--hold');
-  return `${words.join(' ')} -- bash -c ${quoted(draft.command)}`;
+  for (const each of items) {
+    if (each.key === 'command' || !isSaid(draft, each)) continue;
+    const text = draft[each.key] ?? '';
+    const several = each.flag === '--secret' || each.flag === '--mount' ? parts(text, ',') : argumentsOf(each, text);
+    for (const one of several) {
+      if (each.flag) words.push(...(one === '' ? [each.flag] : [each.flag, quoted(one)]));
+      else words.push('--set', quoted(`${each.path.join('.')}${each.kind === 'pairs' ? '.' : '='}${one}`));
+    }
+  }
+  return `${words.join(' ')} -- bash -c ${quoted(draft['command'] ?? '')}`;
 }
 
 const tomlText = (text: string): string => JSON.stringify(text).replaceAll('\u007f', '\\u007F');
+const tomlKey = (key: string): string => (/^[\w-]+$/.test(key) ? key : tomlText(key));
+
+function tomlValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(tomlValue).join(', ')}]`;
+  if (typeof value === 'object' && value !== null)
+    return `{ ${Object.entries(value)
+      .map(([key, inner]) => `${tomlKey(key)} = ${tomlValue(inner)}`)
+      .join(', ')} }`;
+  return typeof value === 'string' ? tomlText(value) : String(value);
+}
 
 // A job file that means the same.
 export function tomlOf(draft: Draft): string {
   const lines: string[] = [];
   const tables: string[] = [];
   for (const [key, value] of Object.entries(bodyOf(draft))) {
-    if (typeof value === 'object' && value !== null) {
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       tables.push('', `[${key}]`);
-      for (const [name, inner] of Object.entries(value))
-        tables.push(`${/^[\w-]+$/.test(name) ? name : tomlText(name)} = ${tomlText(String(inner))}`);
-    } else lines.push(`${key} = ${typeof value === 'string' ? tomlText(value) : String(value)}`);
+      for (const [name, inner] of Object.entries(value)) tables.push(`${tomlKey(name)} = ${tomlValue(inner)}`);
+    } else lines.push(`${key} = ${tomlValue(value)}`);
   }
   return [...lines, ...tables].join('\n');
 }
 
-export function draftOf(spec: JobSpec): Draft {
-  const seconds = (value: number | null): string => (value === null ? '' : `${value}s`);
-  return {
-    name: spec.name,
-    framework: spec.framework ?? '',
-    image: spec.image ?? '',
-    command: commandText(spec.command),
-    gpus: spec.gpus.allowed?.length
-      ? spec.gpus.allowed.join(',')
-      : spec.gpus.min === spec.gpus.max
-        ? String(spec.gpus.max)
-        : `${spec.gpus.min}..${spec.gpus.max}`,
-    servers: spec.servers > 1 ? String(spec.servers) : '',
-    workdir: spec.workdir,
-    launch: spec.launch,
-    priority: spec.priority === 0 ? '' : String(spec.priority),
-    time_limit: seconds(spec.time_limit_s),
-    estimate: seconds(spec.estimate_s),
-    checkpoint_dir: spec.checkpoint.dir ?? '',
-    env: Object.entries(spec.env ?? {})
-      .map(([name, value]) => `${name}=${value}`)
+// What a specification says that is not by default, as it would be typed.
+const texts: Record<Kind, (value: unknown) => string> = {
+  text: (value) => String(value),
+  number: (value) => String(value),
+  list: (value) => (value as unknown[]).join(', '),
+  lines: (value) => (value as string[]).join('\n'),
+  pairs: (value) =>
+    Object.entries(value as Record<string, string>)
+      .map(([name, one]) => `${name}=${one}`)
       .join('\n'),
-    hold: false
-  };
+  values: (value) =>
+    Object.entries(value as Record<string, string[]>)
+      .map(([name, list]) => `${name}=${list.join(',')}`)
+      .join('\n'),
+  truth: (value) => (value === true ? 'true' : ''),
+  denial: (value) => (value === false ? 'true' : ''),
+  notices: (value) =>
+    (value as { on: string[]; to: string }[])
+      .map(({ on, to }) => (on.join() === 'finished' ? to : `${on.join(',')}=${to}`))
+      .join('\n'),
+  document: (value) => JSON.stringify(value)
+};
+
+// Values that mean the same as none.
+const defaults: Record<string, unknown> = {
+  launch: 'none',
+  servers: 1,
+  priority: 0,
+  signal: 'TERM',
+  grace: 120,
+  resize: 'restart',
+  retries: 0,
+  max_running: 0,
+  on_partition: 'continue'
+};
+
+export function draftOf(spec: JobSpec): Draft {
+  const draft: Draft = { ...emptyDraft };
+  for (const { key, path, kind, spec: place = path } of items) {
+    let value: unknown = spec;
+    for (const step of place) value = (value as Record<string, unknown> | null | undefined)?.[step];
+    if (value === null || value === undefined || value === defaults[key]) continue;
+    const unit = place.at(-1)?.endsWith('_s') ? 's' : '';
+    draft[key] = texts[kind](value) + unit;
+  }
+  draft['command'] = commandText(spec.command);
+  draft['gpus'] = spec.gpus.allowed?.length ? spec.gpus.allowed.join(',') : gpuRange(spec.gpus).replace('–', '..');
+  draft['hold'] = ''; // that concerned the earlier job
+  return draft;
 }

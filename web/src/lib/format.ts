@@ -38,7 +38,8 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 // "44 of 300 epochs"
-export function progressText({ done, total, unit }: NonNullable<Job['progress']>): string {
+export function progressText({ done, total, unit }: Pick<NonNullable<Job['progress']>, 'done' | 'total' | 'unit'>): string {
+  if (done === null) return '';
   const many = unit && !unit.endsWith('s') && (total ?? done) !== 1 ? `${unit}s` : (unit ?? '');
   return `${Math.round(done * 10) / 10}${total === null ? '' : ` of ${total}`} ${many}`.trim();
 }

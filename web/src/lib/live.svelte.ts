@@ -5,7 +5,11 @@ import { readStream, type Message } from './event_stream';
 import type { ClusterEvent, Problem } from './types';
 
 // `begin`: a connection stands, anything may have changed. `sample`: measurements may have. `lost`: there is none.
-export type Notice = { type: 'begin' | 'sample' | 'lost' } | { type: 'event'; event: ClusterEvent };
+// `simulation`: there is something new of this one.
+export type Notice =
+  | { type: 'begin' | 'sample' | 'lost' }
+  | { type: 'event'; event: ClusterEvent }
+  | { type: 'simulation'; id: number };
 
 const silenceMs = 20_000; // the controller speaks every 5 s
 const waitsMs = [300, 700, 1500, 3000, 5000];
@@ -72,6 +76,8 @@ class Live {
     if (message.id !== null) this.seen = message.id;
     if (message.event === 'begin' || message.event === 'reset') this.tell({ type: 'begin' });
     if (message.event === 'sample') this.tell({ type: 'sample' });
+    if (message.event === 'simulation')
+      this.tell({ type: 'simulation', id: (JSON.parse(message.data) as { id: number }).id });
     if (message.event === 'event') this.tell({ type: 'event', event: JSON.parse(message.data) as ClusterEvent });
   }
 

@@ -1,0 +1,90 @@
+// What REST answers about simulations.
+#pragma once
+
+#include <optional>
+
+#include "controller/answers.h"
+#include "policies/catalogue.h"
+
+namespace sl::controller::answers {
+
+struct SimulatedPolicy {
+  Text name;
+  std::map<Text, std::vector<Text>> parameters;  // several values: a run with each; of a list, joined by commas
+};
+BOOST_DESCRIBE_STRUCT(SimulatedPolicy, (), (name, parameters))
+
+struct SimulationProgress {
+  double part = 0;  // of all jobs of all runs, 0 to 1
+  int runs_done = 0, runs = 0;
+};
+BOOST_DESCRIBE_STRUCT(SimulationProgress, (), (part, runs_done, runs))
+
+struct SimulationFault {
+  Text code, detail;
+  std::vector<Text> notes, hints;
+};
+BOOST_DESCRIBE_STRUCT(SimulationFault, (), (code, detail, notes, hints))
+
+struct Simulation {
+  Number id = 0;
+  Text user, state;  // queued running succeeded failed
+  Time created_at;
+  std::optional<Time> started_at, finished_at;
+  Text trace, servers;  // "poisson:jobs=100", "4x8"
+  std::vector<SimulatedPolicy> policies;
+  int seeds = 1;
+  Number jobs = 0;      // of each run
+  Number left_out = 0;  // others, which ask for more GPUs than there are
+  int gpus = 0;         // of the servers
+  double load = 0;      // of the jobs on these GPUs
+  Text command;         // that does the same, in a folder with the same files
+  SimulationProgress progress;
+  std::optional<SimulationFault> failure;
+};
+BOOST_DESCRIBE_STRUCT(Simulation, (),
+                      (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds, jobs,
+                       left_out, gpus, load, command, progress, failure))
+
+// A run: one policy with one set of parameters and one seed. docs/guide/simulator.md defines the figures.
+struct SimulationResult {
+  Text policy;
+  std::map<Text, Text> parameters;
+  Number seed = 1;
+  Number jobs = 0, unfinished = 0, failed = 0;
+  std::optional<double> avg_wait_s, p95_wait_s, avg_jct_s, p50_jct_s, p95_jct_s, p99_jct_s, avg_slowdown, makespan_s;
+  std::optional<double> gpu_allocation_pct, gpu_utilization_pct, jain_fairness, avg_jct_bound_s, makespan_bound_s;
+  Number preemptions = 0, resizes = 0, migrations = 0;
+  std::optional<Text> standstill;
+};
+BOOST_DESCRIBE_STRUCT(SimulationResult, (),
+                      (policy, parameters, seed, jobs, unfinished, failed, avg_wait_s, p95_wait_s, avg_jct_s, p50_jct_s,
+                       p95_jct_s, p99_jct_s, avg_slowdown, makespan_s, gpu_allocation_pct, gpu_utilization_pct,
+                       jain_fairness, avg_jct_bound_s, makespan_bound_s, preemptions, resizes, migrations, standstill))
+
+struct SimulationDetails : Simulation {
+  std::vector<SimulationResult> results;  // in the order of the policies, their parameters and the seeds
+};
+BOOST_DESCRIBE_STRUCT(SimulationDetails, (Simulation), (results))
+
+struct RemovedSimulation {
+  Number id = 0;
+};
+BOOST_DESCRIBE_STRUCT(RemovedSimulation, (), (id))
+
+// A picture of results, and its numbers.
+struct SimulationChart {
+  Text kind, title;
+  Text summary;  // one sentence for those who cannot see it
+  Text caption;
+  Text svg, csv;
+};
+BOOST_DESCRIBE_STRUCT(SimulationChart, (), (kind, title, summary, caption, svg, csv))
+
+struct Workload {
+  Text name, title, summary;
+  std::vector<ParameterDescription> parameters;
+};
+BOOST_DESCRIBE_STRUCT(Workload, (), (name, title, summary, parameters))
+
+}  // namespace sl::controller::answers

@@ -1,0 +1,434 @@
+#include "controller/simulations.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/whole_number.h"
+#include "wire/json.h"
+#include "wire/json_text.h"
+
+namespace sl::controller {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr CommandLimits simulation_limits{Duration::whole_seconds(600), std::int64_t{2} << 30};
+constexpr CommandLimits short_limits{Duration::whole_seconds(20)};
+constexpr const char* document_file = "simulation.json";
+constexpr const char* results_folder = "results";
+
+// What is on disk: times as numbers, and what is run.
+struct KeptSimulation {
+  std::int64_t created_us = 0, started_us = 0, finished_us = 0;
+  json::value shown;
+  std::vector<std::string> arguments;
+};
+BOOST_DESCRIBE_STRUCT(KeptSimulation, (), (created_us, started_us, finished_us, shown, arguments))
+
+// The part of what is shown that is read back.
+struct KeptFacts {
+  std::string user, state, trace, servers, command;
+  std::vector<answers::SimulatedPolicy> policies;
+  int seeds = 1;
+  std::int64_t jobs = 0, left_out = 0;
+  int gpus = 0;
+  double load = 0;
+  answers::SimulationProgress progress;
+  std::optional<answers::SimulationFault> failure;
+  std::vector<answers::SimulationResult> results;
+};
+BOOST_DESCRIBE_STRUCT(KeptFacts, (),
+                      (user, state, trace, servers, command, policies, seeds, jobs, left_out, gpus, load, progress,
+                       failure, results))
+
+// Of `trace info --json`.
+struct TraceLoad {
+  int gpus = 0;
+  double load = 0;
+  std::int64_t jobs_too_wide = 0;
+};
+BOOST_DESCRIBE_STRUCT(TraceLoad, (), (gpus, load, jobs_too_wide))
+struct TraceFacts {
+  std::int64_t jobs = 0;
+  TraceLoad load;
+};
+BOOST_DESCRIBE_STRUCT(TraceFacts, (), (jobs, load))
+
+struct ComparedRuns {
+  std::vector<answers::SimulationResult> results;
+};
+BOOST_DESCRIBE_STRUCT(ComparedRuns, (), (results))
+
+struct ListedWorkloads {
+  std::vector<answers::Workload> items;
+};
+BOOST_DESCRIBE_STRUCT(ListedWorkloads, (), (items))
+
+struct DrawnFigure {
+  std::string title, summary, caption;
+};
+BOOST_DESCRIBE_STRUCT(DrawnFigure, (), (title, summary, caption))
+
+template <typename T>
+Result<T> read_printed(const Result<std::string>& printed) {
+  if (!printed.ok()) return printed.error();
+  return wire::read_json<T>(*printed, wire::Unknown::ignore);
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// All of it or nothing: a reader never sees half a file.
+Status write_whole(const fs::path& path, const std::string& text) {
+  const fs::path unfinished = path.string() + ".new";
+  std::ofstream file(unfinished, std::ios::binary);
+  file << text;
+  file.close();
+  std::error_code error;
+  if (file.good()) fs::rename(unfinished, path, error);
+  if (!file.good() || error) return unavailable("disk-full", "could not write all of " + path.string());
+  return {};
+}
+
+answers::SimulationFault fault_of(const Error& error) { return {error.code, error.message, error.notes, error.hints}; }
+
+std::optional<wire::Time> time_of(std::int64_t us) { return us == 0 ? std::nullopt : std::optional(wire::Time{us}); }
+
+// As one would type it.
+std::string typed(const std::vector<std::string>& arguments) {
+  std::string text = "schedulearn";
+  for (const std::string& word : arguments) {
+    const bool is_plain =
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:=/") ==
+        std::string::npos;
+    text += is_plain ? ' ' + word : " '" + word + '\'';
+  }
+  return text;
+}
+
+Error unknown_simulation(std::int64_t id) {
+  return not_found("simulation-not-found", fmt::format("there is no simulation {}", id))
+      .hint("GET /api/v1/simulations");
+}
+
+}  // namespace
+
+Simulations::Simulations(std::string folder, RunCommand run, std::function<Instant()> clock, Post post,
+                         std::function<void(std::int64_t)> changed)
+    : folder_(std::move(folder)),
+      run_(std::move(run)),
+      clock_(std::move(clock)),
+      post_(std::move(post)),
+      changed_(std::move(changed)),
+      desk_thread_([this] { work(desk_); }),
+      runner_thread_([this] { work(runner_); }) {}
+
+Simulations::~Simulations() {
+  is_ending_ = true;
+  runner_.stop();
+  runner_thread_.join();
+  desk_.stop();
+  desk_thread_.join();
+}
+
+void Simulations::work(Inbox& inbox) {
+  std::deque<std::function<void()>> tasks;
+  while (inbox.take(tasks, std::chrono::hours(1))) {
+    for (auto& task : tasks) task();
+    tasks.clear();
+  }
+}
+
+std::string Simulations::folder_of(std::int64_t id) const { return fmt::format("{}/{}", folder_, id); }
+
+// ---- what there is from earlier ----
+
+void Simulations::open() {
+  std::error_code missing;
+  for (const auto& folder : fs::directory_iterator(folder_, missing)) {
+    const auto id = parse_whole_number(folder.path().filename().string());
+    if (!id) continue;
+    next_id_ = std::max(next_id_, *id + 1);
+    const auto kept = wire::read_json<KeptSimulation>(text_of(folder.path() / document_file), wire::Unknown::ignore);
+    const auto facts =
+        kept.ok() ? wire::from_value<KeptFacts>(kept->shown, wire::Unknown::ignore) : Result<KeptFacts>(kept.error());
+    if (!facts.ok()) {  // it had not been accepted
+      erase_folder(*id);
+      continue;
+    }
+    Entry& entry = entries_[*id];
+    answers::SimulationDetails& shown = entry.shown;
+    shown.id = *id, shown.user = facts->user, shown.state = facts->state;
+    shown.created_at = {kept->created_us}, shown.started_at = time_of(kept->started_us);
+    shown.finished_at = time_of(kept->finished_us);
+    shown.trace = facts->trace, shown.servers = facts->servers, shown.command = facts->command;
+    shown.policies = facts->policies, shown.seeds = facts->seeds;
+    shown.jobs = facts->jobs, shown.left_out = facts->left_out, shown.gpus = facts->gpus, shown.load = facts->load;
+    shown.progress = facts->progress, shown.failure = facts->failure, shown.results = facts->results;
+    entry.arguments = kept->arguments;
+  }
+  for (auto& [id, entry] : entries_) {
+    if (!entry.shown.finished_at && run_) start(entry);
+  }
+}
+
+// ---- making one ----
+
+void Simulations::create(NewSimulation wanted, const std::string& user, Then<answers::Simulation> then) {
+  if (!run_) return then(conflict("not-running", "simulations are made by a running controller"));
+  std::size_t open = checking_;
+  for (const auto& [id, entry] : entries_) open += entry.shown.finished_at ? 0 : 1;
+  if (open >= simulations_open_max)
+    return then(unavailable("too-many-simulations", fmt::format("{} simulations wait or run already", open))
+                    .hint("wait until one has ended, or remove one: DELETE /api/v1/simulations/ID"));
+  ++checking_;
+  const std::int64_t id = next_id_++;
+  desk_.put([this, id, wanted = std::move(wanted), user, then = std::move(then)]() mutable {
+    auto checked = check(wanted, folder_of(id));
+    if (!checked.ok()) erase_folder(id);
+    post_([this, id, wanted = std::move(wanted), user, then = std::move(then), checked = std::move(checked)]() mutable {
+      --checking_;
+      checked.ok() ? enter(id, std::move(wanted), user, *checked, then) : then(checked.error());
+    });
+  });
+}
+
+// On the desk's thread. The commands say what is wrong with the trace and the servers.
+Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return unavailable("cannot-write", "cannot make the folder " + folder + ": " + error.message());
+  for (const auto& [name, text] : wanted.files) {
+    if (Status written = write_whole(fs::path(folder) / name, text); !written.ok()) return written.error();
+  }
+  std::vector<std::string> arguments = {"trace", "info", wanted.trace, "--servers", wanted.servers, "--json"};
+  for (std::size_t i = 0; i + 1 < wanted.more.size(); ++i) {
+    if (wanted.more[i] == "--jobs") arguments.insert(arguments.end(), {"--jobs", wanted.more[i + 1]});
+  }
+  const auto facts =
+      read_printed<TraceFacts>(run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; }));
+  if (!facts.ok()) {
+    Error why = facts.error();
+    why.pointer = why.code == "bad-servers" || why.code == "bad-cluster" ? "/servers" : "/trace";
+    if (why.code == "bad-servers")
+      why.hints = {"4x8 is 4 servers of 8 GPUs; 8x4+2x8 are two kinds; pool:320 is one pool"};
+    return why;
+  }
+  const std::int64_t left_out = facts->load.jobs_too_wide;
+  if (left_out == facts->jobs)
+    return invalid("trace-empty", fmt::format("every job asks for more than the {} GPUs there are", facts->load.gpus))
+        .hint("simulate more servers, or narrower jobs")
+        .at("/servers");
+  return Checked{facts->jobs - left_out, left_out, facts->load.gpus, facts->load.load};
+}
+
+void Simulations::enter(std::int64_t id, NewSimulation wanted, const std::string& user, const Checked& checked,
+                        const Then<answers::Simulation>& then) {
+  const std::int64_t runs = wanted.shown.progress.runs;
+  if (checked.jobs * runs > simulated_jobs_max) {
+    desk_.put([this, id] { erase_folder(id); });
+    return then(invalid("simulation-too-large", fmt::format("{} runs of {} jobs are {} jobs, more than {}", runs,
+                                                            checked.jobs, checked.jobs * runs, simulated_jobs_max))
+                    .hint("ask for fewer jobs, policies or seeds; or use: schedulearn sim compare"));
+  }
+  Entry& entry = entries_[id];
+  static_cast<answers::Simulation&>(entry.shown) = std::move(wanted.shown);
+  entry.shown.id = id, entry.shown.user = user, entry.shown.state = "queued";
+  entry.shown.created_at = {clock_().us};
+  entry.shown.jobs = checked.jobs, entry.shown.left_out = checked.left_out, entry.shown.gpus = checked.gpus,
+  entry.shown.load = checked.load;
+  entry.arguments = {"sim", "compare", "--trace", wanted.trace, "--servers", wanted.servers};
+  entry.arguments.insert(entry.arguments.end(), wanted.more.begin(), wanted.more.end());
+  entry.shown.command = typed(entry.arguments);
+  for (const char* const word : {"--out", results_folder, "--events", "--json", "--progress"})
+    entry.arguments.emplace_back(word);
+  keep(entry, [this, id, then](const Status& kept) {  // what was accepted survives the controller
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return then(unknown_simulation(id));
+    if (!kept.ok()) {
+      std::ignore = remove(id);
+      return then(kept.error());
+    }
+    start(found->second);
+    forget_oldest();
+    then(static_cast<const answers::Simulation&>(found->second.shown));
+  });
+}
+
+void Simulations::start(Entry& entry) {
+  entry.shown.state = "queued", entry.shown.started_at.reset(), entry.shown.progress.part = 0;
+  changed_(entry.shown.id);
+  runner_.put([this, id = entry.shown.id, arguments = entry.arguments, is_unwanted = entry.is_unwanted] {
+    run(id, arguments, is_unwanted);
+  });
+}
+
+// On the runner's thread.
+void Simulations::run(std::int64_t id, const std::vector<std::string>& arguments,
+                      const std::shared_ptr<std::atomic<bool>>& is_unwanted) {
+  if (is_ending_ || *is_unwanted) return;
+  post_([this, id] {
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return;
+    found->second.shown.state = "running", found->second.shown.started_at = wire::Time{clock_().us};
+    changed_(id);
+  });
+  auto printed = run_(arguments, folder_of(id), simulation_limits, [&](std::string_view line) {
+    const auto progress = wire::read_json<answers::SimulationProgress>(line, wire::Unknown::ignore);
+    if (progress.ok())
+      post_([this, id, progress = *progress] {
+        const auto found = entries_.find(id);
+        if (found == entries_.end()) return;
+        found->second.shown.progress = progress;
+        changed_(id);
+      });
+    return !is_ending_ && !*is_unwanted;
+  });
+  if (is_ending_) return;  // it runs again after the next start
+  post_([this, id, printed = std::move(printed)]() mutable { on_end(id, std::move(printed)); });
+}
+
+void Simulations::on_end(std::int64_t id, Result<std::string> printed) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return desk_.put([this, id] { erase_folder(id); });  // it was removed meanwhile
+  Entry& entry = found->second;
+  auto runs = read_printed<ComparedRuns>(printed);
+  entry.shown.finished_at = wire::Time{clock_().us};
+  if (runs.ok()) {
+    entry.shown.results = std::move(runs->results);
+    entry.shown.state = "succeeded", entry.shown.progress.part = 1;
+    entry.shown.progress.runs_done = entry.shown.progress.runs;
+  } else {
+    entry.shown.state = "failed", entry.shown.failure = fault_of(runs.error());
+  }
+  keep(entry, {});  // if the disk is full, it runs again after the next start
+  changed_(id);
+}
+
+void Simulations::keep(const Entry& entry, const std::function<void(const Status&)>& then) {
+  const auto us = [](const std::optional<wire::Time>& time) { return time ? time->us : 0; };
+  const KeptSimulation kept{entry.shown.created_at.us, us(entry.shown.started_at), us(entry.shown.finished_at),
+                            wire::to_value(entry.shown), entry.arguments};
+  desk_.put([this, path = folder_of(entry.shown.id) + "/" + document_file, text = wire::json_text(wire::to_value(kept)),
+             then] {
+    const Status written = write_whole(path, text);
+    if (then) post_([then, written] { then(written); });
+  });
+}
+
+void Simulations::forget_oldest() {
+  while (entries_.size() > simulations_kept_max) {
+    const auto oldest =
+        std::ranges::find_if(entries_, [](const auto& each) { return each.second.shown.finished_at.has_value(); });
+    if (oldest == entries_.end() || !remove(oldest->first).ok()) return;
+  }
+}
+
+// On the desk's thread, or before it has work.
+void Simulations::erase_folder(std::int64_t id) {
+  std::error_code ignored;
+  fs::remove_all(folder_of(id), ignored);
+}
+
+// ---- what there is ----
+
+std::vector<answers::Simulation> Simulations::list() const {
+  std::vector<answers::Simulation> all;
+  for (auto each = entries_.rbegin(); each != entries_.rend(); ++each) all.push_back(each->second.shown);
+  return all;
+}
+
+Result<answers::SimulationDetails> Simulations::find(std::int64_t id) const {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return unknown_simulation(id);
+  return found->second.shown;
+}
+
+Status Simulations::remove(std::int64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return unknown_simulation(id);
+  *found->second.is_unwanted = true;
+  const bool is_running = found->second.shown.state == "running";
+  entries_.erase(found);
+  if (!is_running) desk_.put([this, id] { erase_folder(id); });
+  changed_(id);
+  return {};
+}
+
+void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::SimulationChart> then) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return then(unknown_simulation(id));
+  const answers::SimulationDetails& shown = found->second.shown;
+  if (shown.state != "succeeded")
+    return then(
+        conflict("simulation-unfinished", fmt::format("simulation {} has no results: it is {}", id, shown.state)));
+  const auto results = static_cast<int>(shown.results.size());
+  if (wish.result && *wish.result >= results)
+    return then(invalid("bad-parameter", fmt::format("result is 0 to {}, not {}", results - 1, *wish.result)));
+  std::vector<std::string> arguments = {"plot",
+                                        wish.kind,
+                                        "--run",
+                                        results_folder,
+                                        "--out",
+                                        "chart.svg",
+                                        "--csv",
+                                        "chart.csv",
+                                        "--json",
+                                        "--theme",
+                                        wish.theme,
+                                        "--width",
+                                        std::to_string(wish.width_mm)};
+  if (!wish.metric.empty()) arguments.insert(arguments.end(), {"--metric", wish.metric});
+  if (wish.result) {
+    const answers::SimulationResult& result = shown.results[static_cast<std::size_t>(*wish.result)];
+    arguments.insert(arguments.end(), {"--policy", result.policy, "--seed", std::to_string(result.seed)});
+    for (const auto& [name, value] : result.parameters)
+      arguments.insert(arguments.end(), {"--where", name + "=" + value});
+  } else if (wish.kind != "bars" && !shown.results.empty()) {
+    arguments.insert(arguments.end(), {"--seed", std::to_string(shown.results.front().seed)});
+  }
+  desk_.put([this, id, kind = wish.kind, arguments = std::move(arguments), then = std::move(then)] {
+    auto chart = drawn(arguments, folder_of(id));
+    if (chart.ok()) chart->kind = kind;
+    post_([then, chart = std::move(chart)]() mutable { then(std::move(chart)); });
+  });
+}
+
+// On the desk's thread, where one chart is made after the other.
+Result<answers::SimulationChart> Simulations::drawn(const std::vector<std::string>& arguments,
+                                                    const std::string& folder) {
+  const auto figure = read_printed<DrawnFigure>(
+      run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; }));
+  if (!figure.ok()) return figure.error();
+  return answers::SimulationChart{.kind = {},
+                                  .title = figure->title,
+                                  .summary = figure->summary,
+                                  .caption = figure->caption,
+                                  .svg = text_of(folder + "/chart.svg"),
+                                  .csv = text_of(folder + "/chart.csv")};
+}
+
+void Simulations::workloads(Then<std::vector<answers::Workload>> then) {
+  if (!run_) return then(conflict("not-running", "simulations are made by a running controller"));
+  if (!workloads_.empty()) return then(workloads_);
+  desk_.put([this, then = std::move(then)] {
+    auto listed = read_printed<ListedWorkloads>(
+        run_({"trace", "ls", "--json"}, "/", short_limits, [this](std::string_view) { return !is_ending_; }));
+    post_([this, then, listed = std::move(listed)]() mutable {
+      if (!listed.ok()) return then(listed.error());
+      workloads_ = std::move(listed->items);
+      then(workloads_);
+    });
+  });
+}
+
+}  // namespace sl::controller

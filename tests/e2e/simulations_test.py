@@ -1,0 +1,112 @@
+#!/usr/bin/python3
+"""Simulations on the controller: what users ask for, what they get, and that nothing they ask for harms the controller."""
+
+import csv
+import io
+import json
+import os
+import pathlib
+import unittest
+import xml.etree.ElementTree
+
+from lab import LabTest, until
+
+TRACE = "job_id,submit_time_s,gpus,duration_s\n" + "".join(f"{i},{i * 10},{1 + i % 3},{60 + i * 7 % 50}\n" for i in range(40))
+POISSON = {"workload": "poisson", "parameters": {"jobs": 100, "load": 1.1, "cluster_gpus": 16}}
+
+
+class SimulationsTest(LabTest):
+    def ask(self, expect=202, **body):
+        status, _, answer = self.lab.request("POST", "/api/v1/simulations", {"policies": [{"name": "fifo"}], "servers": "4x4", **body})
+        self.assertEqual(status, expect, answer)
+        return json.loads(answer)
+
+    def ended(self, made):
+        def look():
+            found = self.lab.get(f"/api/v1/simulations/{made['id']}")
+            return found if found["state"] in ("succeeded", "failed") else None
+        return until(look, 60, "the end of a simulation")
+
+    def chart(self, made, kind, **query):
+        return self.lab.get(f"/api/v1/simulations/{made['id']}/charts/{kind}?" + "&".join(f"{key}={value}" for key, value in query.items()))
+
+    def test_a_comparison_has_figures_charts_and_the_command_that_repeats_it(self):
+        made = self.ask(trace=POISSON, policies=[{"name": "fifo"}, {"name": "srtf"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}], seeds=2)
+        done = self.ended(made)
+        self.assertEqual(done["state"], "succeeded", done["failure"])
+        self.assertEqual([(result["policy"], result["parameters"], result["seed"]) for result in done["results"]],
+                         [("fifo", {}, 1), ("fifo", {}, 2), ("srtf", {}, 1), ("srtf", {}, 2), *(("tiresias", {"promote_knob": knob}, seed) for knob in ("2", "8") for seed in (1, 2))])
+        by_policy = {result["policy"]: result for result in done["results"] if result["seed"] == 1}
+        self.assertLess(by_policy["srtf"]["avg_jct_s"], by_policy["fifo"]["avg_jct_s"])
+        # The command line finds the same.
+        words = done["command"].split()
+        self.assertEqual(words[0], "schedulearn")
+        again = json.loads(self.lab.cli(*words[1:], "--json").stdout)
+        for ours, theirs in zip(done["results"], again["results"], strict=True):
+            self.assertAlmostEqual(ours["avg_jct_s"], theirs["avg_jct_s"], places=3)
+        for kind, query in (("cdf", {}), ("cdf", {"metric": "wait"}), ("bars", {"metric": "p95_jct_s"}), ("util", {}), ("queue", {}), ("gantt", {"result": 3}), ("gantt", {"result": 5, "theme": "dark", "width_mm": 90})):
+            chart = self.chart(made, kind, **query)
+            self.assertTrue(xml.etree.ElementTree.fromstring(chart["svg"]).tag.endswith("svg"))
+            self.assertTrue(chart["summary"] and chart["title"], kind)
+            self.assertGreater(len(list(csv.reader(io.StringIO(chart["csv"])))), 2, kind)
+
+    def test_a_trace_of_ones_own_and_the_clusters_own_past(self):
+        done = self.ended(self.ask(trace={"csv": TRACE}, policies=[{"name": "sjf"}]))
+        self.assertEqual((done["jobs"], done["gpus"], done["results"][0]["jobs"]), (40, 16, 40))
+        self.assertEqual(self.ask(expect=422, trace={"history_days": 2})["code"], "trace-empty")
+        jobs = [self.lab.submit("sleep 0.31", gpus=n) for n in (1, 2)]
+        for job in jobs:
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        until(lambda: self.lab.request("POST", "/api/v1/simulations", {"trace": {"history_days": 2}, "policies": [{"name": "fifo"}]})[0] == 202, 20)
+        done = self.ended(self.lab.get("/api/v1/simulations")["items"][0])
+        self.assertEqual((done["jobs"], done["gpus"]), (2, 4))  # on the servers that are here
+        self.assertAlmostEqual(done["results"][0]["avg_jct_s"], 0.35, delta=0.3)
+
+    def test_what_is_wrong_is_said_and_changes_nothing(self):
+        for expected, body in (
+                ("unknown-workload", {"trace": {"workload": "poison"}}), ("bad-trace", {"trace": {}}), ("bad-trace", {"trace": {"csv": TRACE, "history_days": 1}}),
+                ("bad-servers", {"trace": POISSON, "servers": "/etc/hosts"}), ("bad-servers", {"trace": POISSON, "servers": "4x400"}), ("bad-servers", {"trace": POISSON, "servers": ""}),
+                ("trace-columns", {"trace": {"csv": "a,b\n1,2\n"}}), ("trace-row", {"trace": {"csv": TRACE + "x,1,y,2\n"}}), ("trace-empty", {"trace": {"csv": TRACE.splitlines()[0] + "\n"}}),
+                ("bad-policies", {"trace": POISSON, "policies": []}), ("bad-policies", {"trace": POISSON, "policies": [{"name": name} for name in ("fifo", "sjf", "srtf", "sgf", "edf")]}),
+                ("bad-policies", {"trace": POISSON, "policies": [{"name": "fifo"}, {"name": "FIFO"}]}), ("unknown-parameter", {"trace": POISSON, "policies": [{"name": "fifo", "parameters": {"x": 1}}]}),
+                ("bad-parameter", {"trace": {"workload": "poisson", "parameters": {"jobs": "5,load=2"}}}), ("bad-parameter", {"trace": POISSON, "seeds": 11}), ("bad-parameter", {"trace": POISSON, "jobs": 0}),
+                ("unknown-parameter", {"trace": {"workload": "poisson", "parameters": {"jebs": 5}}}), ("simulation-too-large", {"trace": {"workload": "poisson", "parameters": {"jobs": 300000}}, "seeds": 10}),
+                ("unknown-key", {"trace": POISSON, "sedes": 1})):
+            answer = self.ask(expect=422, **body)
+            self.assertEqual(answer["code"], expected, answer)
+            self.assertTrue(answer["hints"], answer)
+        # One that would need all memory ends alone.
+        answer = self.ask(expect=422, trace={"workload": "poisson", "parameters": {"jobs": 50000000}})
+        self.assertEqual(answer["code"], "simulation-limit", answer)
+        self.assertEqual(self.ask(expect=404, trace=POISSON, policies=[{"name": "./mine.py"}])["code"], "unknown-policy")
+        self.assertEqual(self.lab.get("/api/v1/simulations")["items"], [])
+        folder = self.lab.folder / "controller" / "simulations"
+        until(lambda: not folder.exists() or not any(folder.iterdir()), 20, "nothing to be left")
+
+    def test_a_long_one_is_stopped_with_its_process_and_never_delays_the_controller(self):
+        # An order of magnitude more work than the others: it is still at it when it is removed.
+        made = self.ask(trace={"workload": "poisson", "parameters": {"jobs": 200000, "load": 1.5}}, servers="64x8", policies=[{"name": "gandiva"}])
+        other = self.ask(trace={"csv": TRACE})
+        until(lambda: self.lab.get(f"/api/v1/simulations/{made['id']}")["state"] == "running", 20)
+        self.assertEqual(self.lab.get(f"/api/v1/simulations/{other['id']}")["state"], "queued")
+        children = until(self.children, 20)
+        self.assertEqual(os.getpriority(os.PRIO_PROCESS, children[0]), 19)
+        self.assertEqual(self.lab.finished(self.lab.submit("true"))["state"], "succeeded")
+        self.assertEqual(self.lab.request("DELETE", f"/api/v1/simulations/{made['id']}")[0], 200)
+        until(lambda: not pathlib.Path(f"/proc/{children[0]}").exists(), 20, "its process to be gone")
+        self.assertEqual(self.ended(other)["state"], "succeeded")
+
+    def children(self):
+        return [int(child) for task in pathlib.Path(f"/proc/{self.lab.controller.pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+    def test_one_goes_with_the_controller_and_runs_again_with_the_next(self):
+        made = self.ask(trace={"workload": "poisson", "parameters": {"jobs": 20000, "load": 1.2}}, servers="16x8", policies=[{"name": "srtf"}, {"name": "tiresias"}, {"name": "gandiva"}])
+        child = until(self.children, 20)[0]
+        self.lab.kill(self.lab.controller)
+        until(lambda: not pathlib.Path(f"/proc/{child}").exists(), 20, "its process to be gone")
+        self.lab.start_controller()
+        self.assertEqual(self.ended(made)["state"], "succeeded")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,95 @@
+"""The Lab of the web page: policies are simulated, watched, compared, saved and removed, by mouse and by keys."""
+
+import sys
+import unittest
+
+from lab import until
+from web_page_test import PageTest, reason_to_skip
+
+
+def simulate(page, jobs):
+    page.wait_text("Poisson arrivals")
+    page.fill("#w-jobs", str(jobs))
+    page.click("Simulate")
+
+
+class LabPageTest(PageTest):
+    def pictures(self):
+        self.page.wait("document.querySelectorAll('figure img').length === 5 && [...document.images].every(i => i.complete && i.naturalWidth > 0)", "five pictures", 40)
+
+    def test_policies_are_simulated_compared_and_removed(self):
+        lab, page = self.lab, self.page
+        self.open("lab")
+        page.wait_text("None yet")
+        simulate(page, 150)
+        page.wait("location.pathname.endsWith('/ui/lab/1')")
+        page.wait_text("Mean completion", 40)
+        results = lab.get("/api/v1/simulations/1")["results"]
+        self.assertEqual([result["policy"] for result in results], ["fifo", "srtf"])
+        self.assertEqual(page.run("[...document.querySelectorAll('#figures ~ *, section table')].length > 0 && [...document.querySelectorAll('tbody th[scope=row]')].slice(0, 2).map(e => e.innerText.trim())"), ["fifo", "srtf"])
+        self.pictures()
+        self.assertIn("srtf", page.run("document.querySelector('figure img').alt"))
+        page.click("wait")
+        page.wait("document.querySelector('figure img')?.alt.includes('wait')", "the distribution of waits")
+        self.pictures()
+        page.click("As a table", kind="summary")
+        page.wait("document.querySelectorAll('details[open] tbody tr').length > 10")
+        page.click("Remove")
+        page.wait_text("Remove simulation 1?")
+        page.click("Remove", within="document.querySelector('dialog[open]')")
+        page.wait_text("None yet")
+        self.assertEqual(lab.get("/api/v1/simulations")["items"], [])
+        self.is_clean()
+
+    def test_progress_is_shown_as_it_is_made_and_a_long_one_can_be_stopped(self):
+        lab, page = self.lab, self.page
+        self.open("lab")
+        page.wait_text("Poisson arrivals")
+        page.run("document.querySelector('[aria-label=\"Policy 2\"]').value = 'gandiva'; document.querySelector('[aria-label=\"Policy 2\"]').dispatchEvent(new Event('change', {bubbles: true}))")
+        simulate(page, 400000)
+        page.wait("document.querySelector('progress')?.value > 0", "progress")
+        page.click("Stop and remove")
+        page.click("Remove", within="document.querySelector('dialog[open]')")
+        page.wait_text("None yet")
+        until(lambda: lab.get("/api/v1/simulations")["items"] == [])
+        self.is_clean()
+
+    def test_what_is_wrong_is_said_where_it_is_asked_and_a_trace_of_ones_own_is_simulated(self):
+        lab, page = self.lab, self.page
+        self.open("lab")
+        page.wait_text("Poisson arrivals")
+        page.click("a trace of yours")
+        page.fill("#trace-text", "job_id,submit_time_s,gpus\n1,0,1\n")
+        page.click("Simulate")
+        page.wait_text("[trace-columns]")
+        page.fill("#trace-text", "job_id,submit_time_s,gpus,duration_s\n1,0,1,60\n2,5,400,60\n3,9,2,30\n")
+        page.click("others")
+        page.fill("#servers", "two")
+        page.click("Simulate")
+        page.wait_text("[bad-servers]")
+        page.fill("#servers", "1x2")
+        page.click("Simulate")
+        page.wait_text("Figures", 40)
+        self.assertEqual([(each["jobs"], each["left_out"]) for each in lab.get("/api/v1/simulations")["items"]], [(2, 1)])
+        page.wait_text("1 job left out")
+        self.is_clean()
+
+    def test_keys_alone_are_enough(self):
+        page = self.page
+        self.open("")
+        page.wait_text("Live")
+        page.run("document.activeElement.blur()")
+        page.key("g", "l")
+        page.wait_text("Poisson arrivals")
+        page.run("document.querySelector('#w-jobs').focus()")
+        page.call("Input.insertText", text="60")
+        page.key("Enter")
+        page.wait_text("Figures", 40)
+        self.is_clean()
+
+
+if __name__ == "__main__":
+    if reason := reason_to_skip():
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,2133 @@
+// Made by tools/types.mjs from the OpenAPI document of the controller. Not to be edited.
+
+export interface ChangedJob {
+  id: number;
+  name: string;
+  user: string;
+  state: string;
+  state_since: string;
+  reason: {
+    code: string;
+    text: string;
+  } | null;
+  group_id: number | null;
+  index: number | null;
+  members: {
+    total: number;
+    waiting: number;
+    running: number;
+    succeeded: number;
+    failed: number;
+    cancelled: number;
+    to_come: string;
+  } | null;
+  labels: { [key: string]: string };
+  priority: number;
+  spec: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string } | null;
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  snapshot: unknown;
+  placement: {
+    server: string;
+    gpus: string[];
+    rank: number;
+    pid: number | null;
+    image: string | null;
+    container_id: string | null;
+  }[];
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  deadline_at: string | null;
+  wait_s: number;
+  run_s: number;
+  gpu_seconds: number;
+  attempt: number;
+  migrations: number;
+  preemptions: number;
+  resizes: number;
+  progress: {
+    done: number | null;
+    total: number | null;
+    unit: string;
+    epoch: number | null;
+    epochs: number | null;
+    step: number | null;
+    steps: number | null;
+    loss: number | null;
+    accuracy: number | null;
+    rate_per_s: number | null;
+    updated_at: string | null;
+  } | null;
+  estimate: {
+    start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    basis: string[];
+    basis_text: string | null;
+    confidence: string;
+    server: string | null;
+    text: string | null;
+    evaluated_at: string;
+    draws: number;
+  } | null;
+  exit: {
+    code: number | null;
+    signal: number | null;
+  } | null;
+  failure: {
+    kind: string;
+    message: string;
+    exit_code: number | null;
+    signal: number | null;
+    label: string | null;
+    log_line: number | null;
+    last_lines: string[] | null;
+  } | null;
+  checkpoint_copy: {
+    from: string;
+    bytes_done: number;
+    bytes: number;
+    through_controller: boolean;
+  } | null;
+  effect: {
+    text: string;
+    cost_s: number | null;
+  } | null;
+}
+
+export interface Channel {
+  name: string;
+  owner: string;
+  kind: string;
+  url: string | null;
+  secret: string | null;
+  login: string | null;
+  from: string | null;
+  to: string | null;
+  on: string[];
+  shared: boolean;
+  since: string;
+}
+
+export interface ChannelTest {
+  to?: string | null;
+}
+
+export interface CheckedJob {
+  spec: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string };
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  would_start: boolean;
+}
+
+export interface ChosenPolicy {
+  name: string;
+  parameters: { [key: string]: unknown };
+  since: string;
+  by: string;
+  acting: string | null;
+  shadow: string | null;
+  previous: string | null;
+  undo_until: string | null;
+  source: string | null;
+  failure: {
+    name: string;
+    text: string;
+    at: string;
+  } | null;
+  notes: string[];
+  changed: boolean;
+}
+
+export interface Cluster {
+  version: string;
+  cluster_id: string;
+  started_at: string;
+  now: string;
+  policy: string;
+  acting: string | null;
+  shadow: string | null;
+  jobs: { [key: string]: number };
+  gpus: {
+    total: number;
+    allocated: number;
+    free: number;
+  };
+  decisions: {
+    count: number;
+    p50_ms: number;
+    p99_ms: number;
+    max_ms: number;
+  };
+  servers_up: number;
+  since_start: {
+    preemptions: number;
+    migrations: number;
+    resizes: number;
+    deadlines_met: number;
+    deadlines_missed: number;
+  };
+  url: string;
+  history: {
+    bytes: number | null;
+    keep: {
+      age_s: number;
+      jobs: number;
+      bytes: number;
+      free_bytes: number;
+    };
+  };
+  servers: {
+    name: string;
+    state: string;
+    state_reason: string | null;
+    quarantine: {
+      reason: string;
+      since: string;
+      until: string;
+      times: number;
+    } | null;
+    simulated: boolean;
+    cpus: number | null;
+    memory_total_bytes: number | null;
+    memory_used_bytes: number | null;
+    job_files_bytes: number | null;
+    cpu_utilization_pct: number | null;
+    agent_version: string | null;
+    driver_version: string | null;
+    runtimes: string[];
+    container_engine: string | null;
+    clock_skew_s: number | null;
+    last_contact_at: string | null;
+    labels: { [key: string]: string };
+    keep: {
+      age_s: number;
+      jobs: number;
+      bytes: number;
+      free_bytes: number;
+    } | null;
+    gpus: {
+      identifier: string;
+      server: string;
+      index: number;
+      uuid: string | null;
+      name: string | null;
+      simulated: boolean;
+      condition: string;
+      job_id: number | null;
+      utilization_pct: number | null;
+      memory_used_bytes: number | null;
+      memory_total_bytes: number | null;
+      temperature_celsius: number | null;
+      power_watts: number | null;
+      sm_clock_mhz: number | null;
+      processes: {
+        pid: number;
+        user: string;
+        program: string;
+        memory_bytes: number | null;
+      }[];
+      sampled_at: string | null;
+    }[];
+  }[];
+}
+
+export interface Costs {
+  schedulearn_costs: number;
+  families: {
+    family: string;
+    stops: number;
+    stop_s: number;
+    starts: number;
+    start_s: number;
+    repeated_s: number;
+    freezes: number;
+    freeze_s: number;
+    thaws: number;
+    thaw_s: number;
+  }[];
+}
+
+export interface CreatedOriginalJob {
+  id: number;
+  name: string;
+  type: string | null;
+  container_name: string | null;
+  container_image: string | null;
+  command: string | string[] | null;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  estimated_completion_time: string | null;
+  required_gpus: number;
+  no_of_migrations: number;
+  trained_at: string | null;
+  status: string;
+  at_gpus: number[];
+  error: string | null;
+  message: string;
+}
+
+export interface Delivery {
+  id: string;
+  channel: string;
+  owner: string;
+  receiver: string | null;
+  event: string;
+  job_id: number | null;
+  state: string;
+  tries: number;
+  status: number | null;
+  why: string | null;
+  made_at: string;
+  tried_at: string | null;
+  next_at: string | null;
+}
+
+export interface DrainPreview {
+  name: string;
+  jobs: {
+    id: number;
+    name: string;
+    user: string;
+    then: string;
+  }[];
+}
+
+export interface EarlierPolicy {
+  name: string;
+  parameters: { [key: string]: unknown };
+  since: string;
+  by: string;
+  reason: string | null;
+}
+
+export interface Event {
+  seq: number;
+  at: string;
+  kind: string;
+  job_id: number | null;
+  server: string | null;
+  actor: {
+    type: string;
+    name: string;
+  };
+  from: string | null;
+  to: string | null;
+  text: string;
+  data: unknown;
+}
+
+export interface Explanation {
+  verdict: string;
+  summary: string;
+  reasons: {
+    code: string;
+    text: string;
+    blocking: boolean;
+  }[];
+  position: number | null;
+  queue_length: number | null;
+  standing: string | null;
+  reservations: {
+    job_id: number;
+    at: string;
+    on: {
+      server: string;
+      gpus: number;
+    }[];
+  }[];
+  servers: {
+    server: string;
+    free: number;
+    needed: number;
+    fits: boolean;
+    frees: {
+      job_id: number;
+      gpus: number;
+      at: string | null;
+    }[];
+    text: string;
+  }[];
+  estimate: {
+    start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    basis: string[];
+    basis_text: string | null;
+    confidence: string;
+    server: string | null;
+    text: string | null;
+    evaluated_at: string;
+    draws: number;
+  } | null;
+  suggestions: {
+    what: string;
+    text: string;
+    patch: { [key: string]: unknown } | null;
+    command: string | null;
+    server: string | null;
+    predicted_start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    predicted_finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    start_as_it_is: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish_as_it_is: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+  }[];
+  suggestions_note: string | null;
+  policy: string;
+  evaluated_at: string;
+}
+
+export interface Gpu {
+  identifier: string;
+  server: string;
+  index: number;
+  uuid: string | null;
+  name: string | null;
+  simulated: boolean;
+  condition: string;
+  job_id: number | null;
+  utilization_pct: number | null;
+  memory_used_bytes: number | null;
+  memory_total_bytes: number | null;
+  temperature_celsius: number | null;
+  power_watts: number | null;
+  sm_clock_mhz: number | null;
+  processes: {
+    pid: number;
+    user: string;
+    program: string;
+    memory_bytes: number | null;
+  }[];
+  sampled_at: string | null;
+}
+
+export interface Health {
+  status: string;
+  version: string;
+}
+
+export interface Job {
+  id: number;
+  name: string;
+  user: string;
+  state: string;
+  state_since: string;
+  reason: {
+    code: string;
+    text: string;
+  } | null;
+  group_id: number | null;
+  index: number | null;
+  members: {
+    total: number;
+    waiting: number;
+    running: number;
+    succeeded: number;
+    failed: number;
+    cancelled: number;
+    to_come: string;
+  } | null;
+  labels: { [key: string]: string };
+  priority: number;
+  spec: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string } | null;
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  snapshot: unknown;
+  placement: {
+    server: string;
+    gpus: string[];
+    rank: number;
+    pid: number | null;
+    image: string | null;
+    container_id: string | null;
+  }[];
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  deadline_at: string | null;
+  wait_s: number;
+  run_s: number;
+  gpu_seconds: number;
+  attempt: number;
+  migrations: number;
+  preemptions: number;
+  resizes: number;
+  progress: {
+    done: number | null;
+    total: number | null;
+    unit: string;
+    epoch: number | null;
+    epochs: number | null;
+    step: number | null;
+    steps: number | null;
+    loss: number | null;
+    accuracy: number | null;
+    rate_per_s: number | null;
+    updated_at: string | null;
+  } | null;
+  estimate: {
+    start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    basis: string[];
+    basis_text: string | null;
+    confidence: string;
+    server: string | null;
+    text: string | null;
+    evaluated_at: string;
+    draws: number;
+  } | null;
+  exit: {
+    code: number | null;
+    signal: number | null;
+  } | null;
+  failure: {
+    kind: string;
+    message: string;
+    exit_code: number | null;
+    signal: number | null;
+    label: string | null;
+    log_line: number | null;
+    last_lines: string[] | null;
+  } | null;
+  checkpoint_copy: {
+    from: string;
+    bytes_done: number;
+    bytes: number;
+    through_controller: boolean;
+  } | null;
+}
+
+export interface JobBatch {
+  jobs: JobFile[];
+}
+
+export interface JobChange {
+  priority?: number | null;
+  gpus?: unknown;
+  time_limit_s?: number | string | null;
+  time?: {
+    limit?: number | string | null;
+  } | null;
+  name?: string | null;
+  hold?: boolean | null;
+  first?: boolean;
+  labels?: unknown;
+}
+
+export interface JobDetails {
+  id: number;
+  name: string;
+  user: string;
+  state: string;
+  state_since: string;
+  reason: {
+    code: string;
+    text: string;
+  } | null;
+  group_id: number | null;
+  index: number | null;
+  members: {
+    total: number;
+    waiting: number;
+    running: number;
+    succeeded: number;
+    failed: number;
+    cancelled: number;
+    to_come: string;
+  } | null;
+  labels: { [key: string]: string };
+  priority: number;
+  spec: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string } | null;
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  snapshot: unknown;
+  placement: {
+    server: string;
+    gpus: string[];
+    rank: number;
+    pid: number | null;
+    image: string | null;
+    container_id: string | null;
+  }[];
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  deadline_at: string | null;
+  wait_s: number;
+  run_s: number;
+  gpu_seconds: number;
+  attempt: number;
+  migrations: number;
+  preemptions: number;
+  resizes: number;
+  progress: {
+    done: number | null;
+    total: number | null;
+    unit: string;
+    epoch: number | null;
+    epochs: number | null;
+    step: number | null;
+    steps: number | null;
+    loss: number | null;
+    accuracy: number | null;
+    rate_per_s: number | null;
+    updated_at: string | null;
+  } | null;
+  estimate: {
+    start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    basis: string[];
+    basis_text: string | null;
+    confidence: string;
+    server: string | null;
+    text: string | null;
+    evaluated_at: string;
+    draws: number;
+  } | null;
+  exit: {
+    code: number | null;
+    signal: number | null;
+  } | null;
+  failure: {
+    kind: string;
+    message: string;
+    exit_code: number | null;
+    signal: number | null;
+    label: string | null;
+    log_line: number | null;
+    last_lines: string[] | null;
+  } | null;
+  checkpoint_copy: {
+    from: string;
+    bytes_done: number;
+    bytes: number;
+    through_controller: boolean;
+  } | null;
+  attempts: {
+    attempt: number;
+    server: string;
+    rank: number;
+    gpus: string[];
+    gpu_uuids: string[];
+    began_at: string | null;
+    ended_at: string | null;
+  }[];
+  telemetry: {
+    unit?: string;
+    per_s?: number | null;
+    measured_s?: number | null;
+    speeds?: {
+      gpus?: number;
+      servers?: number;
+      gpu_type?: string;
+      batch_size?: number;
+      shared_with?: number;
+      per_s?: number;
+    }[];
+    loss_by_epoch?: number[];
+    accuracy?: number | null;
+    gpu_utilization_pct?: number | null;
+    gpu_memory_used_bytes?: number | null;
+    start_up_s?: number | null;
+    checkpoint_bytes?: number | null;
+    checkpoint_s?: number | null;
+    steps_per_epoch?: number | null;
+    stop_s?: number | null;
+    repeated_count?: number | null;
+    repeated_s?: number | null;
+  } | null;
+}
+
+export interface JobFile {
+  name?: string;
+  user?: string;
+  command?: string | string[];
+  image?: string | null;
+  mounts?: string[];
+  secrets?: string[];
+  notify?: {
+    on?: string[];
+    to?: string;
+  }[];
+  framework?: string | null;
+  launch?: string;
+  servers?: number;
+  workdir?: string;
+  env?: { [key: string]: string };
+  labels?: { [key: string]: string };
+  priority?: number;
+  weight?: unknown;
+  gpus?: unknown;
+  roles?: unknown;
+  snapshot?: unknown;
+  resources?: {
+    cpus?: number | null;
+    memory?: number | string | null;
+    memory_bytes?: number | string | null;
+    gpu_memory?: number | string | null;
+    gpu_memory_bytes?: number | string | null;
+    shm?: number | string | null;
+    shm_bytes?: number | string | null;
+    share?: boolean;
+    gpu_type?: unknown;
+  } | null;
+  training?: {
+    family?: unknown;
+    epochs?: unknown;
+    steps?: unknown;
+    batch_size?: unknown;
+    target_loss?: unknown;
+    budget?: unknown;
+    mode?: unknown;
+    model_bytes?: unknown;
+    largest_tensor_bytes?: unknown;
+    checkpoint_bytes?: unknown;
+    restart_s?: unknown;
+  } | null;
+  array?: unknown;
+  matrix?: unknown;
+  max_running?: number;
+  not_before?: unknown;
+  after?: unknown;
+  after_any?: unknown;
+  time_limit_s?: number | string | null;
+  estimate_s?: number | string | null;
+  deadline_s?: number | string | null;
+  time?: {
+    limit?: number | string | null;
+    estimate?: number | string | null;
+    deadline?: number | string | null;
+    not_before?: unknown;
+  } | null;
+  hold?: boolean;
+  preemptible?: boolean;
+  preempt?: boolean;
+  freeze?: boolean;
+  resize?: string;
+  migratable?: boolean;
+  migrate?: boolean;
+  on_partition?: string;
+  output_limit?: number | string | null;
+  output_limit_bytes?: number | string | null;
+  checkpoint?: {
+    dir?: string | null;
+    signal?: string;
+    grace?: number | string | null;
+    grace_s?: number | string | null;
+  } | null;
+  retry?: {
+    max?: number;
+    on?: string[];
+  } | null;
+  type?: string | null;
+  container_image?: string | null;
+  required_gpus?: unknown;
+}
+
+export interface JobInList {
+  id?: number;
+  name?: string;
+  user?: string;
+  state?: string;
+  state_since?: string;
+  reason?: {
+    code?: string;
+    text?: string;
+  } | null;
+  group_id?: number | null;
+  index?: number | null;
+  members?: {
+    total?: number;
+    waiting?: number;
+    running?: number;
+    succeeded?: number;
+    failed?: number;
+    cancelled?: number;
+    to_come?: string;
+  } | null;
+  labels?: { [key: string]: string };
+  priority?: number;
+  spec?: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string } | null;
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  snapshot?: unknown;
+  placement?: {
+    server?: string;
+    gpus?: string[];
+    rank?: number;
+    pid?: number | null;
+    image?: string | null;
+    container_id?: string | null;
+  }[];
+  created_at?: string;
+  started_at?: string | null;
+  finished_at?: string | null;
+  deadline_at?: string | null;
+  wait_s?: number;
+  run_s?: number;
+  gpu_seconds?: number;
+  attempt?: number;
+  migrations?: number;
+  preemptions?: number;
+  resizes?: number;
+  progress?: {
+    done?: number | null;
+    total?: number | null;
+    unit?: string;
+    epoch?: number | null;
+    epochs?: number | null;
+    step?: number | null;
+    steps?: number | null;
+    loss?: number | null;
+    accuracy?: number | null;
+    rate_per_s?: number | null;
+    updated_at?: string | null;
+  } | null;
+  estimate?: {
+    start?: {
+      p10?: string;
+      p50?: string;
+      p90?: string;
+    } | null;
+    finish?: {
+      p10?: string;
+      p50?: string;
+      p90?: string;
+    } | null;
+    basis?: string[];
+    basis_text?: string | null;
+    confidence?: string;
+    server?: string | null;
+    text?: string | null;
+    evaluated_at?: string;
+    draws?: number;
+  } | null;
+  exit?: {
+    code?: number | null;
+    signal?: number | null;
+  } | null;
+  failure?: {
+    kind?: string;
+    message?: string;
+    exit_code?: number | null;
+    signal?: number | null;
+    label?: string | null;
+    log_line?: number | null;
+    last_lines?: string[] | null;
+  } | null;
+  checkpoint_copy?: {
+    from?: string;
+    bytes_done?: number;
+    bytes?: number;
+    through_controller?: boolean;
+  } | null;
+}
+
+export interface KeptSnapshots {
+  limit_bytes: number;
+  count: number;
+  bytes: number;
+  keep_s: number;
+}
+
+export interface LeftFiles {
+  path: string;
+  kind: string;
+  items: {
+    name: string;
+    path: string;
+    kind: string;
+    bytes: number | null;
+    changed_at: string;
+  }[] | null;
+  total: number | null;
+  bytes: number | null;
+}
+
+export interface Link {
+  code: string;
+  fragment: string;
+  expires_at: string;
+}
+
+export interface Me {
+  user: string;
+  role: string;
+}
+
+export interface Message {
+  message: string;
+}
+
+export interface Migration {
+  to?: string | null;
+}
+
+export interface NewChannel {
+  kind?: string;
+  url?: string | null;
+  secret?: string | null;
+  login?: string | null;
+  from?: string | null;
+  to?: string | null;
+  on?: string[];
+  shared?: boolean;
+}
+
+export interface NewProfile {
+  schedulearn_profile?: number;
+  family?: string;
+  origin?: string;
+  epochs?: number | null;
+  steps_per_epoch?: number | null;
+  batch_size?: number | null;
+  model_bytes?: number | null;
+  largest_tensor_bytes?: number | null;
+  checkpoint_bytes?: number | null;
+  checkpoint_s?: number | null;
+  restart_s?: number | null;
+  speeds?: {
+    gpus?: number;
+    servers?: number;
+    gpu_type?: string;
+    parameter_servers?: number;
+    steps_per_s?: number;
+    gpu_utilization_pct?: number | null;
+    gpu_memory_bytes?: number | null;
+  }[];
+  shared?: {
+    with?: string;
+    gpu_type?: string;
+    steps_per_s?: number;
+  }[];
+  loss?: {
+    by_epoch?: number[];
+    curve?: {
+      b0?: number;
+      b1?: number;
+      b2?: number;
+    } | null;
+    noise?: number;
+  } | null;
+}
+
+export interface NewSimulation {
+  trace?: {
+    workload?: string | null;
+    parameters?: { [key: string]: unknown } | null;
+    csv?: string | null;
+    history_days?: number | null;
+  };
+  servers?: string | null;
+  policies?: {
+    name?: string;
+    parameters?: { [key: string]: unknown } | null;
+  }[];
+  seeds?: number | null;
+  jobs?: number | null;
+}
+
+export interface OpenApi { [key: string]: unknown }
+
+export interface Operation {
+  method: string;
+  path: string;
+  summary: string;
+  parameters: string[];
+}
+
+export interface OriginalJob {
+  id: number;
+  name: string;
+  type: string | null;
+  container_name: string | null;
+  container_image: string | null;
+  command: string | string[] | null;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  estimated_completion_time: string | null;
+  required_gpus: number;
+  no_of_migrations: number;
+  trained_at: string | null;
+  status: string;
+  at_gpus: number[];
+  error: string | null;
+}
+
+export type OriginalJobs = {
+  id: number;
+  name: string;
+  type: string | null;
+  container_name: string | null;
+  container_image: string | null;
+  command: string | string[] | null;
+  created_at: string;
+  started_at: string | null;
+  completed_at: string | null;
+  estimated_completion_time: string | null;
+  required_gpus: number;
+  no_of_migrations: number;
+  trained_at: string | null;
+  status: string;
+  at_gpus: number[];
+  error: string | null;
+}[];
+
+export interface OriginalUser {
+  username: string;
+  email: string;
+  token: string;
+}
+
+export interface PoliciesToTry {
+  policies?: {
+    name?: string;
+    parameters?: { [key: string]: unknown } | null;
+    source?: string | null;
+  }[];
+  with_arrivals?: boolean | null;
+}
+
+export interface Policy {
+  name: string;
+  parameters: { [key: string]: unknown };
+  since: string;
+  by: string;
+  acting: string | null;
+  shadow: string | null;
+  previous: string | null;
+  undo_until: string | null;
+  source: string | null;
+  failure: {
+    name: string;
+    text: string;
+    at: string;
+  } | null;
+  notes: string[];
+}
+
+export interface PolicyChoice {
+  name?: string;
+  parameters?: { [key: string]: unknown } | null;
+  source?: string | null;
+}
+
+export interface PolicyDescription {
+  name: string;
+  title: string;
+  summary: string;
+  good_for: string;
+  weak_for: string;
+  placement: string;
+  needs: string[];
+  aliases: string[];
+  preemptive: boolean;
+  elastic: boolean;
+  work_conserving: boolean;
+  parameters: {
+    name: string;
+    type: string;
+    unit: string;
+    default: string;
+    min: number | null;
+    max: number | null;
+    choices: string[];
+    help: string;
+  }[];
+  notes: string[];
+}
+
+export interface Preview {
+  id: number;
+  name: string;
+  effect: {
+    text: string;
+    cost_s: number | null;
+  };
+}
+
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: string;
+  request_id: string | null;
+  notes: string[];
+  hints: {
+    text: string;
+    patch: unknown;
+  }[];
+  errors: {
+    pointer: string;
+    detail: string;
+  }[];
+}
+
+export interface Profile {
+  schedulearn_profile?: number;
+  family?: string;
+  origin?: string;
+  epochs?: number | null;
+  steps_per_epoch?: number | null;
+  batch_size?: number | null;
+  model_bytes?: number | null;
+  largest_tensor_bytes?: number | null;
+  checkpoint_bytes?: number | null;
+  checkpoint_s?: number | null;
+  restart_s?: number | null;
+  speeds?: {
+    gpus?: number;
+    servers?: number;
+    gpu_type?: string;
+    parameter_servers?: number;
+    steps_per_s?: number;
+    gpu_utilization_pct?: number | null;
+    gpu_memory_bytes?: number | null;
+  }[];
+  shared?: {
+    with?: string;
+    gpu_type?: string;
+    steps_per_s?: number;
+  }[];
+  loss?: {
+    by_epoch?: number[];
+    curve?: {
+      b0?: number;
+      b1?: number;
+      b2?: number;
+    } | null;
+    noise?: number;
+  } | null;
+}
+
+export type QueuedJob = {
+  id: number;
+  name: string;
+  user: string;
+  state: string;
+  state_since: string;
+  reason: {
+    code: string;
+    text: string;
+  } | null;
+  group_id: number | null;
+  index: number | null;
+  members: {
+    total: number;
+    waiting: number;
+    running: number;
+    succeeded: number;
+    failed: number;
+    cancelled: number;
+    to_come: string;
+  } | null;
+  labels: { [key: string]: string };
+  priority: number;
+  spec: {
+    name?: string;
+    user?: string;
+    command?: string | string[];
+    image?: string | null;
+    framework?: string | null;
+    launch?: string;
+    gpus?: {
+      min?: number;
+      max?: number;
+      allowed?: number[];
+    };
+    servers?: number;
+    resources?: {
+      cpus?: number | null;
+      memory_bytes?: number | null;
+      gpu_memory_bytes?: number | null;
+      gpu_type?: string[];
+      shm_bytes?: number | null;
+      share?: boolean;
+    };
+    workdir?: string;
+    env?: { [key: string]: string } | null;
+    labels?: { [key: string]: string };
+    priority?: number;
+    weight?: number;
+    hold?: boolean;
+    time_limit_s?: number | null;
+    estimate_s?: number | null;
+    deadline_s?: number | null;
+    checkpoint?: {
+      dir?: string | null;
+      signal?: string;
+      grace_s?: number;
+    };
+    retry?: {
+      max?: number;
+      on?: string[];
+    };
+    preemptible?: boolean;
+    migratable?: boolean;
+    freeze?: boolean;
+    resize?: string;
+    on_partition?: string;
+    output_limit_bytes?: number | null;
+    training?: {
+      family?: string | null;
+      epochs?: number | null;
+      steps?: number | null;
+      batch_size?: number | null;
+      target_loss?: number | null;
+      budget?: number | null;
+      mode?: string | null;
+      model_bytes?: number | null;
+      largest_tensor_bytes?: number | null;
+      checkpoint_bytes?: number | null;
+      restart_s?: number | null;
+    };
+    after?: number[];
+    after_any?: number[];
+    not_before?: string | null;
+    array?: string | null;
+    matrix?: { [key: string]: string[] };
+    max_running?: number;
+    roles?: {
+      name?: string;
+      count?: number;
+      count_min?: number;
+      gpus?: number;
+      resources?: {
+        cpus?: number | null;
+        memory_bytes?: number | null;
+      };
+    }[];
+    mounts?: string[];
+    secrets?: string[];
+    notify?: {
+      on?: string[];
+      to?: string;
+    }[];
+    snapshot?: {
+      kind?: string;
+      id?: string;
+      commit?: string;
+      changed?: string[];
+      dirty_files?: number;
+      subfolder?: string;
+      files?: number;
+      bytes?: number;
+    } | null;
+  };
+  snapshot: unknown;
+  placement: {
+    server: string;
+    gpus: string[];
+    rank: number;
+    pid: number | null;
+    image: string | null;
+    container_id: string | null;
+  }[];
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  deadline_at: string | null;
+  wait_s: number;
+  run_s: number;
+  gpu_seconds: number;
+  attempt: number;
+  migrations: number;
+  preemptions: number;
+  resizes: number;
+  progress: {
+    done: number | null;
+    total: number | null;
+    unit: string;
+    epoch: number | null;
+    epochs: number | null;
+    step: number | null;
+    steps: number | null;
+    loss: number | null;
+    accuracy: number | null;
+    rate_per_s: number | null;
+    updated_at: string | null;
+  } | null;
+  estimate: {
+    start: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    finish: {
+      p10: string;
+      p50: string;
+      p90: string;
+    } | null;
+    basis: string[];
+    basis_text: string | null;
+    confidence: string;
+    server: string | null;
+    text: string | null;
+    evaluated_at: string;
+    draws: number;
+  } | null;
+  exit: {
+    code: number | null;
+    signal: number | null;
+  } | null;
+  failure: {
+    kind: string;
+    message: string;
+    exit_code: number | null;
+    signal: number | null;
+    label: string | null;
+    log_line: number | null;
+    last_lines: string[] | null;
+  } | null;
+  checkpoint_copy: {
+    from: string;
+    bytes_done: number;
+    bytes: number;
+    through_controller: boolean;
+  } | null;
+} | null;
+
+export interface Record {
+  items: {
+    policy: string;
+    target: string;
+    horizon: string;
+    ranges: number;
+    held: number;
+    held_pct: number;
+    early: number;
+    late: number;
+    width_s: number;
+  }[];
+  next_cursor: string | null;
+  total: number;
+  open: number;
+  corrections: {
+    of: string;
+    low: number;
+    high: number;
+    ranges: number;
+  }[];
+  evaluated_at: string;
+  draws: number;
+  took_s: number;
+}
+
+export interface RemovedChannel {
+  name: string;
+  removed: boolean;
+}
+
+export interface RemovedJob {
+  id: number;
+  removed: number;
+}
+
+export interface RemovedProfile {
+  family: string;
+}
+
+export interface RemovedSecret {
+  name: string;
+  removed: boolean;
+}
+
+export interface RemovedServer {
+  name: string;
+  state: string;
+}
+
+export interface RemovedSimulation {
+  id: number;
+}
+
+export interface Resumption { [key: string]: never }
+
+export interface Scale {
+  gpus?: unknown;
+}
+
+export interface Secret {
+  name: string;
+  changed_at: string;
+}
+
+export interface Series {
+  from: string;
+  to: string;
+  step_s: number;
+  series: {
+    name: string;
+    labels: { [key: string]: string };
+    values: (number | null)[];
+  }[];
+}
+
+export interface Server {
+  name: string;
+  state: string;
+  state_reason: string | null;
+  quarantine: {
+    reason: string;
+    since: string;
+    until: string;
+    times: number;
+  } | null;
+  simulated: boolean;
+  cpus: number | null;
+  memory_total_bytes: number | null;
+  memory_used_bytes: number | null;
+  job_files_bytes: number | null;
+  cpu_utilization_pct: number | null;
+  agent_version: string | null;
+  driver_version: string | null;
+  runtimes: string[];
+  container_engine: string | null;
+  clock_skew_s: number | null;
+  last_contact_at: string | null;
+  labels: { [key: string]: string };
+  keep: {
+    age_s: number;
+    jobs: number;
+    bytes: number;
+    free_bytes: number;
+  } | null;
+  gpus: {
+    identifier: string;
+    server: string;
+    index: number;
+    uuid: string | null;
+    name: string | null;
+    simulated: boolean;
+    condition: string;
+    job_id: number | null;
+    utilization_pct: number | null;
+    memory_used_bytes: number | null;
+    memory_total_bytes: number | null;
+    temperature_celsius: number | null;
+    power_watts: number | null;
+    sm_clock_mhz: number | null;
+    processes: {
+      pid: number;
+      user: string;
+      program: string;
+      memory_bytes: number | null;
+    }[];
+    sampled_at: string | null;
+  }[];
+}
+
+export interface Session {
+  user: string;
+  role: string;
+  key: string;
+  expires_at: string;
+}
+
+export interface ShadowPolicy {
+  name: string | null;
+  parameters: { [key: string]: unknown };
+  since: string | null;
+  by: string | null;
+  latest: {
+    at: string;
+    since: string;
+    in_force: string;
+    shadow: string;
+    jobs: number;
+    draws: number;
+    in_force_s: number;
+    shadow_s: number;
+    mean_s: number;
+    p10_s: number;
+    p90_s: number;
+  } | null;
+  total_s: number;
+  windows: number;
+}
+
+export interface SignIn {
+  email?: string;
+  password?: string;
+}
+
+export interface SignedOut {
+  signed_out: boolean;
+}
+
+export interface Simulation {
+  id: number;
+  user: string;
+  state: string;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  trace: string;
+  servers: string;
+  policies: {
+    name: string;
+    parameters: { [key: string]: string[] };
+  }[];
+  seeds: number;
+  jobs: number;
+  left_out: number;
+  gpus: number;
+  load: number;
+  command: string;
+  progress: {
+    part: number;
+    runs_done: number;
+    runs: number;
+  };
+  failure: {
+    code: string;
+    detail: string;
+    notes: string[];
+    hints: string[];
+  } | null;
+}
+
+export interface SimulationChart {
+  kind: string;
+  title: string;
+  summary: string;
+  caption: string;
+  svg: string;
+  csv: string;
+}
+
+export interface SimulationDetails {
+  id: number;
+  user: string;
+  state: string;
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  trace: string;
+  servers: string;
+  policies: {
+    name: string;
+    parameters: { [key: string]: string[] };
+  }[];
+  seeds: number;
+  jobs: number;
+  left_out: number;
+  gpus: number;
+  load: number;
+  command: string;
+  progress: {
+    part: number;
+    runs_done: number;
+    runs: number;
+  };
+  failure: {
+    code: string;
+    detail: string;
+    notes: string[];
+    hints: string[];
+  } | null;
+  results: {
+    policy: string;
+    parameters: { [key: string]: string };
+    seed: number;
+    jobs: number;
+    unfinished: number;
+    failed: number;
+    avg_wait_s: number | null;
+    p95_wait_s: number | null;
+    avg_jct_s: number | null;
+    p50_jct_s: number | null;
+    p95_jct_s: number | null;
+    p99_jct_s: number | null;
+    avg_slowdown: number | null;
+    makespan_s: number | null;
+    gpu_allocation_pct: number | null;
+    gpu_utilization_pct: number | null;
+    jain_fairness: number | null;
+    avg_jct_bound_s: number | null;
+    makespan_bound_s: number | null;
+    preemptions: number;
+    resizes: number;
+    migrations: number;
+    standstill: string | null;
+  }[];
+}
+
+export interface StoredProfile {
+  schedulearn_profile?: number;
+  family?: string;
+  origin?: string;
+  epochs?: number | null;
+  steps_per_epoch?: number | null;
+  batch_size?: number | null;
+  model_bytes?: number | null;
+  largest_tensor_bytes?: number | null;
+  checkpoint_bytes?: number | null;
+  checkpoint_s?: number | null;
+  restart_s?: number | null;
+  speeds?: {
+    gpus?: number;
+    servers?: number;
+    gpu_type?: string;
+    parameter_servers?: number;
+    steps_per_s?: number;
+    gpu_utilization_pct?: number | null;
+    gpu_memory_bytes?: number | null;
+  }[];
+  shared?: {
+    with?: string;
+    gpu_type?: string;
+    steps_per_s?: number;
+  }[];
+  loss?: {
+    by_epoch?: number[];
+    curve?: {
+      b0?: number;
+      b1?: number;
+      b2?: number;
+    } | null;
+    noise?: number;
+  } | null;
+  since?: string;
+}
+
+export interface StoredSnapshot {
+  id: string;
+  bytes: number;
+  bytes_here: number;
+}
+
+export interface Suspension { [key: string]: never }
+
+export interface TriedPolicies {
+  policies: {
+    name: string;
+    in_force: boolean;
+    avg_wait_s: number | null;
+    avg_jct_s: number | null;
+    p95_jct_s: number | null;
+    makespan_s: number | null;
+    gpu_allocation_pct: number | null;
+    jobs: number;
+    draws: number;
+    failure: string | null;
+  }[];
+  jobs: {
+    job_id: number;
+    expected: {
+      policy: string;
+      start: string | null;
+      finish: string | null;
+    }[];
+  }[];
+  left_out: number[];
+  arrivals: number;
+  evaluated_at: string;
+  took_s: number;
+}
+
+export interface Workload {
+  name: string;
+  title: string;
+  summary: string;
+  parameters: {
+    name: string;
+    type: string;
+    unit: string;
+    default: string;
+    min: number | null;
+    max: number | null;
+    choices: string[];
+    help: string;
+  }[];
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { csvOf, rowsIn } from './csv';
+import { bestOf, bodyOf, emptyPlan, figures, meanOf, rowsOf, tableOf, textOf } from './simulations';
+import type { PolicyInfo, SimulationResult } from './types';
+
+const policies = [
+  { name: 'tiresias', parameters: [{ name: 'thresholds_gpu_s', type: 'ascending' }, { name: 'promote_knob', type: 'number' }] }
+] as unknown as PolicyInfo[];
+
+test('a plan becomes the request', () => {
+  const plan = {
+    ...emptyPlan,
+    parameters: { jobs: '50 ', load: '' },
+    servers: ' 4x8 ',
+    policies: [{ name: 'tiresias', parameters: { thresholds_gpu_s: '3600; 3250, 7200', promote_knob: '2, 8', other: ' ' } }],
+    seeds: '3'
+  };
+  assert.deepEqual(bodyOf(plan, policies), {
+    trace: { workload: 'poisson', parameters: { jobs: '50' } },
+    servers: '4x8',
+    policies: [{ name: 'tiresias', parameters: { thresholds_gpu_s: [['3600'], ['3250', '7200']], promote_knob: ['2', '8'] } }],
+    seeds: 3
+  });
+  assert.deepEqual(bodyOf({ ...plan, source: 'history', servers: '', policies: [] }, policies), {
+    trace: { history_days: 30 },
+    policies: []
+  });
+});
+
+const run = (policy: string, seed: number, avg_jct_s: number | null, parameters = {}): SimulationResult =>
+  ({ policy, parameters, seed, avg_jct_s, preemptions: 0 }) as unknown as SimulationResult;
+
+test('runs that differ in their seed are one row, and the best is marked unless all are alike', () => {
+  const rows = rowsOf([run('fifo', 1, 10), run('fifo', 2, 20), run('srtf', 1, 12), run('srtf', 2, 14, { knob: '2' })]);
+  assert.deepEqual(
+    rows.map(({ name, first }) => [name, first]),
+    [
+      ['fifo', 0],
+      ['srtf', 2],
+      ['srtf (knob=2)', 3]
+    ]
+  );
+  const [jct, preemptions] = [figures[0]!, figures.find(({ key }) => key === 'preemptions')!];
+  assert.equal(meanOf(rows[0]!, 'avg_jct_s'), 15);
+  assert.deepEqual([...bestOf(rows, jct)].map(({ name }) => name), ['srtf']);
+  assert.equal(bestOf(rows, preemptions).size, 0);
+  assert.equal(meanOf({ name: '', first: 0, runs: [run('fifo', 1, null)] }, 'avg_jct_s'), null);
+  assert.equal(textOf(null, 'time'), '–');
+  assert.equal(textOf(7384, 'time'), '2 h 3 min');
+});
+
+test('tables are written and read as CSV', () => {
+  const rows = [
+    ['a', 'b,c', 'd "e"'],
+    ['', '1', '']
+  ];
+  assert.deepEqual(rowsIn(csvOf(rows)), rows);
+  assert.equal(tableOf([run('fifo', 1, null, { a: 1 })]), 'parameters,policy,seed,avg_jct_s,preemptions\na=1,fifo,1,,0\n');
+});

@@ -1,0 +1,166 @@
+// Simulations: what is asked for, and what its figures mean.
+import { csvOf } from './csv';
+import { duration } from './format';
+import type { NewSimulation, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
+
+export const policiesMost = 4;
+export const traceBytesMost = 900_000; // a request is at most 1 MiB
+
+export interface ChosenPolicy {
+  name: string;
+  parameters: Record<string, string>; // as typed; several values separated by commas, lists by semicolons
+}
+
+export interface Plan {
+  source: 'workload' | 'csv' | 'history';
+  workload: string;
+  parameters: Record<string, string>; // of the workload; empty: as they are by default
+  csv: string;
+  days: string;
+  servers: string; // empty: those of this cluster
+  policies: ChosenPolicy[];
+  seeds: string;
+}
+
+export const emptyPlan: Plan = {
+  source: 'workload',
+  workload: 'poisson',
+  parameters: {},
+  csv: '',
+  days: '30',
+  servers: '',
+  policies: [
+    { name: 'fifo', parameters: {} },
+    { name: 'srtf', parameters: {} }
+  ],
+  seeds: '1'
+};
+
+const isList = ({ type }: PolicyParameter): boolean => type === 'ascending' || type === 'names';
+
+// What a parameter's text stands for in the request: one value, or several.
+function valueOf(info: PolicyParameter | undefined, text: string): unknown {
+  const parts = (separator: string): string[] =>
+    text
+      .split(separator)
+      .map((part) => part.trim())
+      .filter(Boolean);
+  if (!info || !isList(info)) return parts(',');
+  return parts(';').map((list) => list.split(',').map((item) => item.trim()));
+}
+
+const given = (typed: Record<string, string>): [string, string][] =>
+  Object.entries(typed).filter(([, text]) => text.trim() !== '');
+
+export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
+  const trace =
+    plan.source === 'csv'
+      ? { csv: plan.csv }
+      : plan.source === 'history'
+        ? { history_days: Number(plan.days) }
+        : {
+            workload: plan.workload,
+            parameters: Object.fromEntries(given(plan.parameters).map(([name, text]) => [name, text.trim()]))
+          };
+  return {
+    trace,
+    ...(plan.servers.trim() ? { servers: plan.servers.trim() } : {}),
+    policies: plan.policies.map(({ name, parameters }) => {
+      const infos = policies.find((info) => info.name === name)?.parameters ?? [];
+      return {
+        name,
+        parameters: Object.fromEntries(
+          given(parameters).map(([key, text]) => [
+            key,
+            valueOf(
+              infos.find((info) => info.name === key),
+              text
+            )
+          ])
+        )
+      };
+    }),
+    ...(plan.source === 'workload' ? { seeds: Number(plan.seeds) } : {})
+  };
+}
+
+// The parameters that people set most come first; the rest is shown on request.
+export const shownFirst = ({ parameters }: Workload): number => Math.min(parameters.length, 3);
+
+export interface Figure {
+  key: keyof SimulationResult;
+  title: string;
+  note: string;
+  kind: 'time' | 'share' | 'count' | 'ratio';
+  better?: 'less' | 'more';
+}
+
+export const figures: Figure[] = [
+  { key: 'avg_jct_s', title: 'Mean completion', note: 'submission to end', kind: 'time', better: 'less' },
+  { key: 'p50_jct_s', title: 'Median completion', note: 'half are faster', kind: 'time', better: 'less' },
+  { key: 'p95_jct_s', title: 'Slowest twentieth', note: '19 of 20 are faster', kind: 'time', better: 'less' },
+  { key: 'avg_wait_s', title: 'Mean wait', note: 'submission to first start', kind: 'time', better: 'less' },
+  { key: 'makespan_s', title: 'Makespan', note: 'first submission to last end', kind: 'time', better: 'less' },
+  { key: 'gpu_utilization_pct', title: 'GPUs used', note: 'on average', kind: 'share', better: 'more' },
+  { key: 'jain_fairness', title: 'Fairness', note: 'Jain, 1 is even', kind: 'ratio', better: 'more' },
+  { key: 'preemptions', title: 'Preemptions', note: 'jobs interrupted', kind: 'count', better: 'less' },
+  { key: 'migrations', title: 'Moves', note: 'to other GPUs', kind: 'count', better: 'less' },
+  { key: 'unfinished', title: 'Unfinished', note: 'jobs', kind: 'count', better: 'less' }
+];
+
+// The runs of one policy with one set of parameters: one per seed.
+export interface Row {
+  name: string;
+  first: number; // place of its first run among the results
+  runs: SimulationResult[];
+}
+
+export function rowsOf(results: SimulationResult[]): Row[] {
+  const rows = new Map<string, Row>();
+  results.forEach((result, first) => {
+    const parameters = Object.entries(result.parameters).map(([name, value]) => `${name}=${value}`);
+    const name = parameters.length > 0 ? `${result.policy} (${parameters.join(', ')})` : result.policy;
+    const row = rows.get(name);
+    if (row) row.runs.push(result);
+    else rows.set(name, { name, first, runs: [result] });
+  });
+  return [...rows.values()];
+}
+
+// The mean over the seeds; null if one of them has no such figure.
+export function meanOf({ runs }: Row, key: keyof SimulationResult): number | null {
+  const values = runs.map((run) => run[key]);
+  return values.every((value) => typeof value === 'number')
+    ? values.reduce((sum, value) => sum + value, 0) / values.length
+    : null;
+}
+
+export function textOf(value: number | null, kind: Figure['kind']): string {
+  if (value === null) return '–';
+  if (kind === 'time') return duration(value < 10 ? value : Math.round(value));
+  if (kind === 'share') return `${value.toFixed(1)} %`;
+  if (kind === 'ratio') return value.toFixed(3);
+  return (Math.round(value * 10) / 10).toLocaleString('en-US');
+}
+
+// The rows that are best in a figure; none if all are alike or there is only one.
+export function bestOf(rows: Row[], { key, better }: Figure): Set<Row> {
+  const values = rows.map((row) => meanOf(row, key)).filter((value) => value !== null);
+  const best = better === 'more' ? Math.max(...values) : Math.min(...values);
+  if (!better || values.length < 2 || values.every((value) => value === best)) return new Set();
+  return new Set(rows.filter((row) => meanOf(row, key) === best));
+}
+
+// Every figure of every run.
+export function tableOf(results: SimulationResult[]): string {
+  const columns = Object.keys(results[0] ?? {}).filter((key) => key !== 'parameters') as (keyof SimulationResult)[];
+  return csvOf([
+    ['parameters', ...columns],
+    ...results.map((result) => [
+      Object.entries(result.parameters)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' '),
+      ...columns.map((key) => String(result[key] ?? ''))
+    ])
+  ]);
+}
