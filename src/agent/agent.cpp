@@ -38,6 +38,7 @@
 #include "agent/secret_files.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
+#include "wire/secrets.h"
 
 namespace sl::agent {
 namespace {
@@ -187,7 +188,9 @@ class LiveAgent : public Agent, private AgentPorts {
     const auto given = secrets_.give(prepared.launch.key, order.spec.secrets, order.secrets);
     if (!given.ok()) return given.error();
     prepared.place.secrets_dir = given->folder;
-    std::vector<std::string> more = given->environment;
+    // An engine keeps the environment of its containers on disk: there the first process reads the values.
+    std::vector<std::string> more =
+        order.spec.image ? std::vector{wire::secret_variables(order.spec.secrets)} : given->environment;
     more.push_back("SCHEDULEARN_SECRETS_DIR=" + given->folder);
     for (const std::string& one : more) {
       const std::string name = one.substr(0, one.find('=') + 1);
