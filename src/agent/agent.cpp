@@ -14,6 +14,7 @@
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_files.h"
+#include "agent/channels.h"
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
 #include "agent/clocks.h"
@@ -32,10 +33,12 @@
 #include "agent/meeting.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
+#include "agent/published_ports.h"
 #include "agent/resize_request.h"
 #include "agent/secret_files.h"
 #include "agent/telemetry.h"
 #include "net/url.h"
+#include "wire/secrets.h"
 
 namespace sl::agent {
 namespace {
@@ -109,6 +112,12 @@ class LiveAgent : public Agent, private AgentPorts {
               {[this](const std::string& key, const Status& found) { logic_.on_code(key, found, boot_now()); },
                [this](const wire::SnapshotRead& read) { send(read); }}),
         secrets_(agent_id(settings.data_dir)),
+        channels_(loop, {settings.controller_url, settings.token, settings.data_dir, settings.shell_keep_s}, logic_,
+                  files_.folders(),
+                  {[this](const wire::ChannelRefused& refused) { send(refused); },
+                   [this](const std::string& key, const Fields& arguments) {
+                     launcher_.send(to_fields(JoinOrder{key, arguments}));
+                   }}),
         job_files_(settings.data_dir),
         retention_(settings.keep,
                    {[this] { look_at_job_files(); }, [this](const wire::JobFilesQuery& query) { send(query); },
@@ -151,7 +160,9 @@ class LiveAgent : public Agent, private AgentPorts {
   Status launch(const std::string& key, const wire::StartAttempt& ordered,
                 const std::vector<wire::AttemptPart>& parts) override {
     const wire::StartAttempt order = files_.in_its_code(key, ordered);
-    Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, containers_.python_path(key));
+    const auto ports = choose_ports(order.spec.ports, published_ports(key));
+    if (!ports.ok()) return abandon(key), ports.error();
+    Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, {*ports, containers_.python_path(key)});
     abandon(key);
     if (!prepared.ok()) return prepared.error();
     if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
@@ -163,12 +174,23 @@ class LiveAgent : public Agent, private AgentPorts {
     launcher_.send(to_fields(*contained));
     return {};
   }
+  // By attempts that run here, but for `key`.
+  std::set<int> published_ports(const std::string& key) const {
+    std::set<int> taken;
+    for (const auto& [other, attempt] : logic_.attempts()) {
+      if (other == key || !runs(attempt)) continue;
+      for (const auto& [name, port] : read_ports(files_.folders().of_attempt(other))) taken.insert(port);
+    }
+    return taken;
+  }
   Status give_secrets(const wire::StartAttempt& order, AttemptFiles::Prepared& prepared) const {
     if (order.spec.secrets.empty()) return {};
     const auto given = secrets_.give(prepared.launch.key, order.spec.secrets, order.secrets);
     if (!given.ok()) return given.error();
     prepared.place.secrets_dir = given->folder;
-    std::vector<std::string> more = given->environment;
+    // An engine keeps the environment of its containers on disk: there the first process reads the values.
+    std::vector<std::string> more =
+        order.spec.image ? std::vector{wire::secret_variables(order.spec.secrets)} : given->environment;
     more.push_back("SCHEDULEARN_SECRETS_DIR=" + given->folder);
     for (const std::string& one : more) {
       const std::string name = one.substr(0, one.find('=') + 1);
@@ -275,6 +297,7 @@ class LiveAgent : public Agent, private AgentPorts {
   Containers containers_;
   CodeFetches code_;
   SecretFiles secrets_;
+  Channels channels_;
   JobFilesWatch job_files_;
   FileRetention retention_;
   std::optional<std::int64_t> job_files_bytes_;                        // at the last look
@@ -302,10 +325,12 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
-    secrets_.keep_only([this](const std::string& key) {
+    const auto runs_here = [this](const std::string& key) {
       const auto at = logic_.attempts().find(key);
       return at != logic_.attempts().end() && at->second.report.state != "exited";
-    });
+    };
+    secrets_.keep_only(runs_here);
+    channels_.keep_only(runs_here);
     say_hello();
   }
 }
@@ -328,6 +353,7 @@ bool LiveAgent::may_be_a_gpu_s_fault(const LauncherState& state) const {
 // Sends what must be reported of an attempt before its end. What the launcher repeats has been reported already.
 void LiveAgent::on_end(const std::string& key) {
   secrets_.remove(key);
+  channels_.on_end(key);
   const auto at = logic_.attempts().find(key);
   if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
   const std::int64_t job_id = at->second.report.incarnation.job;
@@ -359,7 +385,7 @@ void LiveAgent::say_hello() {
   hello.driver_version = gpus_->driver_version();
   hello.gpus = gpus_->known_now();
   hello.keep = settings_.keep;
-  hello.copies_checkpoints = hello.resizes_in_place = true;
+  hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = true;
   hello.container_engine = containers_.engine();
   if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());
@@ -370,6 +396,7 @@ void LiveAgent::on_controller_message(const wire::ControllerMessage& message) {
   if (const auto* refused = std::get_if<wire::Refused>(&message))
     std::fprintf(stderr, "schedulearn agent: refused by the controller: %s\n", refused->message.c_str());
   if (const auto* read = std::get_if<wire::LogRead>(&message)) return log_reads_.answer(*read);
+  if (const auto* wanted = std::get_if<wire::OpenChannel>(&message)) return channels_.open(*wanted);
   if (const auto* asked = std::get_if<wire::CheckpointRead>(&message)) return offers_.answer(*asked);
   if (const auto* piece = std::get_if<wire::CheckpointPiece>(&message)) return fetches_.on_piece(*piece);
   if (const auto* code = std::get_if<wire::SnapshotPiece>(&message)) return code_.on_piece(*code);

@@ -33,6 +33,7 @@ struct AgentSettings {
   std::uint64_t job_open_files = 0;  // how many files a job may have open (RLIMIT_NOFILE); 0: as many as the agent
   wire::RetentionRule keep = {};     // for the files of finished jobs
   ContainerSettings containers = {};
+  double shell_keep_s = 3600;    // how long a shell waits for somebody to come back to it
   std::string launcher_program;  // empty: schedulearn-launcher next to this program
 };
 

@@ -279,6 +279,7 @@ class LauncherWorld : public Runtime, public LauncherPorts {
     log.push_back("adopt " + started.key);
     return started.pid != gone;
   }
+  void join(const JoinOrder& order) override { log.push_back("join " + order.key + " " + order.arguments.front()); }
   void signal(const std::string& key, int number) override {
     if (number != SIGCONT) log.push_back("signal " + key + " " + std::to_string(number));
   }

@@ -87,7 +87,7 @@ wire::StartAttempt AttemptFiles::in_its_code(const std::string& key, wire::Start
 }
 
 Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, const wire::StartAttempt& order,
-                                                     std::vector<wire::AttemptPart> parts, std::string python_path) {
+                                                     std::vector<wire::AttemptPart> parts, Known known) {
   if (const Status has = check_python_environment(order.spec); !has.ok()) return has.error();
   Result<std::string> job_dir = folders_.make(key, order.first);
   if (!job_dir.ok()) return job_dir.error();
@@ -96,7 +96,9 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   paths.job_dir = std::move(*job_dir);
   if (order.spec.snapshot) paths.code_dir = paths.job_dir + code_subfolder;
   paths.python = python_folder();
-  paths.python_path = std::move(python_path);
+  paths.python_path = std::move(known.python_path);
+  paths.ports = std::move(known.ports);
+  write_ports(paths.attempt_dir, paths.ports);
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
   paths.controller_url = settings_.controller_url;
   if (parts.empty()) {

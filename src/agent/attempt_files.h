@@ -29,13 +29,17 @@ class AttemptFiles {
 
   // Makes the attempt's folders. Errors: "setup", and those of AttemptFolders::make.
   Status make_ready(const std::string& key, const wire::StartAttempt& order);
-  // The same, and what the launcher shall start there. `parts`: as for make_execution. `python_path`: as in AttemptPlace.
+  // The same, and what the launcher shall start there. `parts`: as for make_execution.
+  struct Known {
+    PublishedPorts ports;
+    std::string python_path;  // as in AttemptPlace
+  };
   struct Prepared {
     LaunchOrder launch;
     AttemptPlace place;
   };
   Result<Prepared> prepare(const std::string& key, const wire::StartAttempt& order,
-                           std::vector<wire::AttemptPart> parts, std::string python_path = "");
+                           std::vector<wire::AttemptPart> parts, Known known);
   // Where the attempt's code is to be: makes its folders, so the errors are the same.
   Result<std::string> code_folder(const std::string& key, const wire::StartAttempt& order);
   // The order as it is carried out: with a snapshot, its workdir is in that.

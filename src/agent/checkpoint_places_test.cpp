@@ -42,7 +42,7 @@ class CheckpointPlacesTest : public testing::Test {
   }
   void run(const std::string& dir, int attempt) {
     const wire::StartAttempt made = order(dir, attempt);
-    ASSERT_TRUE(files->prepare(key_of(made.incarnation), made, {}).ok());
+    ASSERT_TRUE(files->prepare(key_of(made.incarnation), made, {}, {}).ok());
   }
   // "WHERE" or "WHERE, SUBFOLDER"
   std::string left(int attempt) const {

@@ -11,6 +11,7 @@
 #include "agent/mpi.h"
 #include "agent/ranks.h"
 #include "model/demand.h"
+#include "wire/ports.h"
 #include "wire/torchrun_command.h"
 
 extern char** environ;
@@ -208,6 +209,10 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
   set("METRICS_FILE", place.attempt_dir + "/metrics.jsonl");
   set("ERROR_FILE", place.attempt_dir + "/error");
   set("URL", place.controller_url);
+  for (const auto& [name, port] : place.ports) {
+    environment[wire::port_variable("PORT", name)] = std::to_string(port);
+    environment[wire::port_variable("PATH", name)] = wire::proxy_path(order.incarnation.job, name);
+  }
   environment["CUDA_VISIBLE_DEVICES"] = visible_devices(order.placement);
   // An engine whose default is NVIDIA's runtime reads this: it must not take simulated GPUs for real ones.
   const bool are_real = visible_devices(order.placement).starts_with("GPU-");

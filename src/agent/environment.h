@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/published_ports.h"
 #include "wire/agent_protocol.h"
 
 namespace sl::agent {
@@ -26,7 +27,8 @@ struct AttemptPlace {
   std::string python_path;  // with an image: PYTHONPATH as the image sets it
   std::string interface;    // the network interface by which the other servers reach this one; empty: unknown
   std::string secrets_dir;  // in memory; empty: it has none
-  std::string code_dir;     // in job_dir: its code as it was submitted; empty: it has no snapshot
+  PublishedPorts ports;
+  std::string code_dir;  // in job_dir: its code as it was submitted; empty: it has no snapshot
 };
 
 struct Execution {

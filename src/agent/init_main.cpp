@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -39,6 +40,15 @@ std::string first_bytes(const char* path) {
   const ssize_t n = file < 0 ? 0 : ::read(file, text, sizeof text);
   if (file >= 0) ::close(file);
   return {text, n > 0 ? static_cast<std::size_t>(n) : 0};
+}
+
+std::string whole(const char* path) {
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  std::string text;
+  char piece[4096];
+  for (ssize_t n; file >= 0 && (n = ::read(file, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
+  if (file >= 0) ::close(file);
+  return text;
 }
 
 // "7" of "low 0\noom_kill 7\n"
@@ -121,6 +131,21 @@ int fail(const std::string& message) {
   return 127;
 }
 
+// Secrets that are to be variables: "WANDB_API_KEY=wandb,TOKEN=hub" names their files. False: one cannot be read.
+bool take_secrets() {
+  const char *uses = std::getenv("SCHEDULEARN_SECRET_VARIABLES"), *folder = std::getenv("SCHEDULEARN_SECRETS_DIR");
+  std::string rest = uses && folder ? uses : "";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size()), equals = rest.find('=');
+    const std::string path = std::string(folder) + "/" + rest.substr(equals + 1, end - equals - 1);
+    if (equals >= end || ::access(path.c_str(), R_OK) != 0) return false;
+    ::setenv(rest.substr(0, equals).c_str(), whole(path.c_str()).c_str(), 1);
+    rest.erase(0, end + 1);
+  }
+  ::unsetenv("SCHEDULEARN_SECRET_VARIABLES");
+  return true;
+}
+
 // Images often have no bash.
 void use_shell_of_image(char** command) {
   static char sh[] = "/bin/sh";
@@ -145,6 +170,7 @@ int run(const char* output, const std::string& workdir, const std::string& devic
   char here[4096];
   if (!::getcwd(here, sizeof here)) return fail("there is no working directory");
   ::setenv("PWD", here, 1);
+  if (!take_secrets()) return fail("cannot read its secrets");
   std::vector<std::string> environment;
   for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
   const Result<std::string> program = agent::check_program(command[0], required, here, environment);

@@ -44,6 +44,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
   if (verb == "signal" && order.size() == 3) return send_signal(order[1], std::atoi(order[2].c_str()));
   if ((verb == "freeze" || verb == "thaw") && order.size() == 2) return freeze(order[1], verb == "freeze");
   if (verb == "forget" && order.size() == 2) return forget(order[1]);
+  if (verb == "join") return join(order);
   if (verb == "list") return list();
   if (verb == "shutdown") shutting_down_ = true;
   if (verb == "lease" && order.size() == 2) {
@@ -101,6 +102,15 @@ void LauncherLogic::freeze(const std::string& key, bool frozen) {
     state.frozen = frozen;
   }
   ports_.tell(to_fields(state));
+}
+
+// What is ending gets no new process: the end waits for all of them. A frozen one would not run.
+void LauncherLogic::join(const Fields& fields) {
+  const auto order = to_join_order(fields);
+  const auto at = order ? attempts_.find(order->key) : attempts_.end();
+  if (at == attempts_.end()) return;
+  const LauncherState& state = at->second.state;
+  if (state.state == "running" && !state.frozen && !ending_.contains(order->key)) runtime_.join(*order);
 }
 
 // A request goes to the leader's process group, which a stopped process receives too; nothing escapes a kill. If both an

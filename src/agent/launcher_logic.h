@@ -76,6 +76,7 @@ class LauncherLogic {
   void start(const Fields& order, Instant now);
   void send_signal(const std::string& key, int number);
   void freeze(const std::string& key, bool frozen);
+  void join(const Fields& order);
   void forget(const std::string& key);
   void list();
   void enforce_lease(Instant now);

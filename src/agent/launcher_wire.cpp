@@ -88,6 +88,17 @@ std::optional<LaunchOrder> to_launch_order(const Fields& f) {
                      (kind & 2) != 0};
 }
 
+Fields to_fields(const JoinOrder& order) {
+  Fields fields = {"join", order.key};
+  fields.insert(fields.end(), order.arguments.begin(), order.arguments.end());
+  return fields;
+}
+
+std::optional<JoinOrder> to_join_order(const Fields& f) {
+  if (f.size() < 3 || f[0] != "join") return std::nullopt;
+  return JoinOrder{f[1], Fields(f.begin() + 2, f.end())};
+}
+
 Fields to_fields(const LauncherState& s) {
   return {"state",
           s.key,

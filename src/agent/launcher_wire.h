@@ -2,6 +2,7 @@
 // each end with a zero byte; the first field is the verb.
 //
 //   agent -> launcher   start KEY KIND CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
+//                       join KEY arg…
 //                       freeze KEY   thaw KEY   lease UNTIL_US   list   shutdown
 //   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
 //                             FROZEN
@@ -54,6 +55,14 @@ struct LaunchOrder {
 };
 Fields to_fields(const LaunchOrder& order);
 std::optional<LaunchOrder> to_launch_order(const Fields& fields);
+
+// A program is to run beside the attempt's own, as one of its processes.
+struct JoinOrder {
+  std::string key;
+  Fields arguments;
+};
+Fields to_fields(const JoinOrder& order);
+std::optional<JoinOrder> to_join_order(const Fields& fields);
 
 struct LauncherState {
   std::string key;

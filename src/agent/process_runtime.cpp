@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "agent/proc_file.h"
@@ -52,6 +53,7 @@ Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   tree.has_container = order.has_container;
   trees_.add(order.key, std::move(tree));
   started_[order.key] = *begun;
+  environments_[order.key] = order.environment;
   return begun->pid;
 }
 
@@ -65,6 +67,30 @@ bool ProcessRuntime::adopt(const Started& started) {
   if (process < 0) return false;
   leaders_[started.key] = {tree.leader, process};
   return facts && !facts->is_zombie;
+}
+
+// A program may overwrite the environment that the kernel shows, so it is asked only about those that were adopted.
+Fields ProcessRuntime::environment_of(const std::string& key, pid_t leader) const {
+  if (const auto at = environments_.find(key); at != environments_.end()) return at->second;
+  Fields environment;
+  std::istringstream entries(read_proc_file("/proc/" + std::to_string(leader) + "/environ"));
+  for (std::string entry; std::getline(entries, entry, '\0');) {
+    if (!entry.starts_with(std::string(tree_variable) + "=")) environment.push_back(entry);
+  }
+  return environment;
+}
+
+void ProcessRuntime::join(const JoinOrder& order) {
+  const ProcessTree* tree = trees_.find(order.key);
+  const auto at = started_.find(order.key);
+  const auto leader = tree ? find_process(tree->leader) : std::nullopt;
+  if (!leader || at == started_.end() || leader->started_ticks != tree->started_ticks || leader->is_zombie) return;
+  LaunchOrder program;
+  program.key = order.key, program.arguments = order.arguments, program.fenced = at->second.fenced;
+  program.environment = environment_of(order.key, tree->leader);
+  program.workdir = "/", program.output = "/dev/null";
+  Started member = at->second;
+  (void)start_process(program, std::move(member), {attempt_folder(dir_, order.key), -1, files_, cgroups_.version()});
 }
 
 // A group is addressed by its leader's number, which stays the leader's until it is waited for.
@@ -83,6 +109,7 @@ void ProcessRuntime::forget(const std::string& key) {
   }
   trees_.remove(key);
   started_.erase(key);
+  environments_.erase(key);
 }
 
 std::vector<ProcessRuntime::Ended> ProcessRuntime::take_ended() {

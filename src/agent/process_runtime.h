@@ -32,6 +32,7 @@ class ProcessRuntime : public Runtime {
   // ---- Runtime ----
   Result<std::int64_t> start(const LaunchOrder& order) override;
   bool adopt(const Started& started) override;
+  void join(const JoinOrder& order) override;
   void signal(const std::string& key, int number) override;
   void kill(const std::string& key) override { trees_.kill(key); }
   void freeze(const std::string& key) override { trees_.freeze(key); }
@@ -58,6 +59,7 @@ class ProcessRuntime : public Runtime {
     int process = -1;  // of an adopted leader
   };
   void wait_for_orphans() const;
+  Fields environment_of(const std::string& key, pid_t leader) const;
 
   std::string dir_, boot_;
   Journal& journal_;
@@ -66,6 +68,7 @@ class ProcessRuntime : public Runtime {
   rlimit files_{};
   std::map<std::string, Leader> leaders_;  // those that have not ended
   std::map<std::string, Started> started_;
+  std::map<std::string, Fields> environments_;  // of attempts that this process has started
 };
 
 }  // namespace sl::agent

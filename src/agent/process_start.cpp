@@ -98,7 +98,7 @@ void try_to_become(Birth& birth) {
   if (birth.join && !join_cgroup(birth.started.cgroup)) birth.started.cgroup.clear();
   if (!open_streams(birth.order)) return void(birth.unwritten = "its output");
   if (::chdir(birth.order.workdir.c_str()) != 0) return;
-  if (!write_down(birth)) return void(birth.unwritten = "its start to the journal");
+  if (birth.surroundings.journal >= 0 && !write_down(birth)) return void(birth.unwritten = "its start to the journal");
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

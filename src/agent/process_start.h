@@ -15,7 +15,7 @@ namespace sl::agent {
 
 struct Surroundings {
   std::string mark;  // in its environment (process_trees.h)
-  int journal = -1;  // where it records its own start
+  int journal = -1;  // where it records its own start; -1: it is no attempt's first process
   rlimit files{};    // how many files it may have open
   CgroupVersion cgroups = CgroupVersion::none;
 };

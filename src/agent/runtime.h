@@ -21,6 +21,9 @@ class Runtime {
   // Takes over what a predecessor has started in this boot. Returns whether its leader runs; if not, the rest of its
   // tree can still be killed.
   virtual bool adopt(const Started& started) = 0;
+  // Starts another process of a tree whose leader runs, with the leader's environment. Whether that succeeded is seen by
+  // what the process does.
+  virtual void join(const JoinOrder& order) = 0;
   virtual void signal(const std::string& key, int number) = 0;  // to the leader's process group
   virtual void kill(const std::string& key) = 0;                // the whole tree; it may take a moment to die
   // The whole tree stops where it is, or goes on. A frozen tree obeys no signal but a kill until it is thawed.

@@ -44,6 +44,7 @@ int agent_role(const cli::AgentOptions& options) {
   settings.gpu_type = options.gpu_type;
   settings.token = *token;
   settings.keep = options.keep;
+  settings.shell_keep_s = options.shell_keep_s;
   settings.containers = container_settings(options.containers);
   auto agent = agent::Agent::start(loop, settings);
   if (!agent.ok()) return fail(agent.error());

@@ -29,6 +29,7 @@
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/set.h"
+#include "cli/shell.h"
 #include "cli/surroundings.h"
 #include "cli/top.h"
 #include "cli/usage.h"
@@ -110,6 +111,7 @@ class CommandLine {
   SetCommand set_{frame_};
   Interventions interventions_{frame_};
   FilesCommand files_{frame_};
+  ShellCommand shell_{frame_, after_dashes_};
   ProfileCommands profiles_{frame_};
   SecretCommands secrets_{frame_};
   NotifyCommands notify_{frame_};
@@ -301,6 +303,7 @@ void CommandLine::add_job_commands() {
   set_.add_to(app_);
   interventions_.add_to(app_);
   files_.add_to(app_);
+  shell_.add_to(app_);
   secrets_.add_to(app_);
   notify_.add_to(app_);
 }
@@ -451,6 +454,7 @@ void CommandLine::add_system_commands() {
                     "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
                     "own --name and --data");
   serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
+  add_shells(*serve, agent_.shell_keep_s);
   add_containers(*serve, agent_.containers);
   add_retention(*serve, agent_.keep, "the files", "they are larger");
   add_free_limit(*serve, agent_.keep);

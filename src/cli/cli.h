@@ -39,7 +39,7 @@ struct ControllerOptions {
   wire::RetentionRule keep = {};
   std::int64_t snapshot_bytes_max = 100 << 20;
   std::vector<std::string> notify_allow;  // as of `up`
-  bool log_requests = false;  // to standard error
+  bool log_requests = false;              // to standard error
 };
 struct AgentOptions {
   std::string join = "http://127.0.0.1:5000";
@@ -49,6 +49,7 @@ struct AgentOptions {
   std::string gpu_type;
   std::string token_file;
   wire::RetentionRule keep = {};
+  double shell_keep_s = 3600;  // how long a shell waits for somebody to come back to it
   ContainerOptions containers = {};
 };
 

@@ -53,6 +53,16 @@ void add_notify_allow(CLI::App& command, std::vector<std::string>& hosts) {
       ->type_name("HOST");
 }
 
+void add_shells(CLI::App& command, double& keep_s) {
+  const auto set = [&keep_s](const std::string& text) {
+    const auto seconds = wire::parse_duration_s(text);
+    if (!seconds.ok()) throw CLI::ValidationError("--shell-keep", seconds.error().message);
+    keep_s = *seconds;
+  };
+  command.add_option_function<std::string>("--shell-keep", set,
+                                           "how long a shell that nobody is connected to waits for them (1h)");
+}
+
 void add_containers(CLI::App& command, ContainerOptions& options) {
   command
       .add_option("--container-socket", options.socket,

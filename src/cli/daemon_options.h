@@ -15,6 +15,7 @@ void add_retention(CLI::App& command, wire::RetentionRule& rule, const std::stri
 void add_free_limit(CLI::App& command, wire::RetentionRule& rule);
 void add_snapshot_limit(CLI::App& command, std::int64_t& bytes_max);
 void add_notify_allow(CLI::App& command, std::vector<std::string>& hosts);
+void add_shells(CLI::App& command, double& keep_s);
 void add_containers(CLI::App& command, ContainerOptions& options);
 
 }  // namespace sl::cli

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/snapshot.h"
 #include "cli/starting.h"
+#include "wire/ports.h"
 #include "wire/training.h"
 
 namespace sl::cli {
@@ -204,6 +206,23 @@ std::string span_text(const json::value& spec, const char* key) {
   return value_at(spec, key).is_number() ? duration_text(number_at(spec, key)) : "";
 }
 
+// Where its ports are reached. Over the socket only the controller knows.
+void show_ports(const Context& context, const json::value& job) {
+  const json::value& ports = value_at(value_at(job, "spec"), "ports");
+  if (!ports.is_object() || ports.get_object().empty()) return;
+  std::string url = context.url;
+  if (!context.socket.empty()) {
+    const auto cluster = context.get("/api/v1/cluster");
+    if (cluster.ok()) url = text_at(*cluster, "url", url);
+  }
+  while (url.ends_with('/')) url.pop_back();
+  const char* label = "Ports";
+  for (const auto& [name, port] : ports.get_object()) {
+    const auto id = static_cast<std::int64_t>(number_at(job, "id"));
+    line(std::exchange(label, ""), std::string(name) + "  " + url + wire::proxy_path(id, std::string_view(name)));
+  }
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
@@ -222,6 +241,7 @@ void show(const Context& context, const json::value& job) {
   show_environment(value_at(spec, "env"));
   line("Secrets", words_text(value_at(spec, "secrets")));
   line("Tells", notify_text(value_at(spec, "notify")));
+  show_ports(context, job);
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");

@@ -145,6 +145,12 @@ Result<Engine::Answer> Engine::call(const std::string& method, const std::string
   return Answer{response->status, std::move(response->body)};
 }
 
+Result<json::value> Engine::ask(const std::string& method, const std::string& target, const std::string& body) const {
+  const Result<Answer> answer = call(method, target, body);
+  if (!answer.ok()) return answer.error();
+  return is_good(answer->status) ? Result<json::value>(parsed(answer->body)) : refused(answer->status, answer->body);
+}
+
 Result<std::string> Engine::version() const {
   const Result<Answer> answer = call("GET", "/version");
   if (!answer.ok()) return answer.error();

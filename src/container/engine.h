@@ -62,6 +62,18 @@ struct State {
   bool out_of_memory = false;  // as far as the engine knows
 };
 
+// A process beside those of a container, at a terminal.
+struct ExecOrder {
+  std::vector<std::string> command, environment;
+  std::string workdir;  // empty: the container's
+};
+
+struct ExecState {
+  bool runs = false;
+  std::int64_t pid = 0;  // while it runs
+  int exit_code = 0;
+};
+
 class Engine {
  public:
   explicit Engine(std::string socket, Duration patience = Duration::whole_seconds(120))
@@ -85,6 +97,11 @@ class Engine {
   Result<std::optional<State>> inspect(const std::string& name) const;
   // Ends it if it runs. It is gone afterwards.
   Status remove(const std::string& name) const;
+  // Its id. The process starts with start_exec(), whose result is connected to its terminal.
+  Result<std::string> create_exec(const std::string& name, const ExecOrder& order) const;
+  Result<int> start_exec(const std::string& id) const;
+  Result<ExecState> inspect_exec(const std::string& id) const;
+  Status resize_exec(const std::string& id, int columns, int rows) const;
   // Those of the agent, running or not.
   Result<std::vector<Found>> list(const std::string& agent) const;
 
@@ -94,6 +111,9 @@ class Engine {
     std::string body;
   };
   Result<Answer> call(const std::string& method, const std::string& target, const std::string& body = "") const;
+  // What it answers, if it is content.
+  Result<boost::json::value> ask(const std::string& method, const std::string& target,
+                                 const std::string& body = "") const;
 
   std::string socket_;
   Duration patience_;

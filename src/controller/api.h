@@ -8,6 +8,7 @@
 //   api_event_stream.cpp  events as they happen
 //   api_forecasts.cpp  what is expected
 //   api_files.cpp  what jobs have left on their servers
+//   api_channels.cpp  where users may talk to a job directly
 //   api_secrets.cpp  what users have stored for their jobs
 //   api_notifications.cpp  where users want to be told of their jobs, and what was sent there
 //   api_snapshots.cpp  code that jobs were submitted with
@@ -27,6 +28,7 @@
 
 #include "controller/admission.h"
 #include "controller/browser_sessions.h"
+#include "controller/channels.h"
 #include "controller/cursor.h"
 #include "controller/forecasts.h"
 #include "controller/hidden_jobs.h"
@@ -81,6 +83,9 @@ class Api {
   // The output of a job, by the number in its path, as it is written, without anything else, to its end.
   void follow_as_text(const std::string& job, net::Request request, Identity identity,
                       std::shared_ptr<net::Reply> reply);
+  // Where the job runs that somebody wants to talk to; or answers why that cannot be.
+  void find_place(const ChannelTarget& target, net::Request request, Identity identity,
+                  std::shared_ptr<net::Reply> reply, std::function<void(ChannelPlace)> found);
   // What was measured. Before the first request; without it nothing was.
   void show_series(const Series& series) { series_ = &series; }
   // Where simulations are made. Before the first request; without it none are.
@@ -99,6 +104,11 @@ class Api {
     std::vector<std::string> captured;  // the parts of the path that matched {…}
     Instant now;
     std::string request_id;
+    struct Channel {
+      std::string port;  // ChannelTarget
+      std::function<void(ChannelPlace)> found;
+    };
+    std::shared_ptr<Channel> channel = {};  // null: it is no request for one
     template <typename Answer>
     void send(int status, const Answer& answer) const {
       reply->send(json_response(status, wire::to_value(answer)));
@@ -271,6 +281,8 @@ class Api {
   void read_output(const Output& output, std::int64_t offset, std::int64_t limit, double wait_s, Logs::Continue then);
   void send_logs(const Call& call, const JobEntry& entry);
   void send_range(const Call& call, const Output& output, std::int64_t from, std::int64_t to);
+  void find_channel(Call call);
+  Result<ChannelPlace> place_of_channel(const Call& call, const JobEntry& entry) const;
   void send_files(const Call& call, const JobEntry& entry);
   void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
   void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,

@@ -44,6 +44,7 @@ class BrowserSessions {
   Result<Session> begin(const Identity& identity) const;
   // Whose session this request belongs to; nothing if a half is missing, forged or too old.
   std::optional<Identity> find(const net::Request& head) const;
+  bool is_ours(const std::string& cookie) const { return cookie == cookie_name_; }
   std::string ending_cookie() const;  // of the Set-Cookie header that makes a browser forget its half
 
   // Error "no-sessions"; "too-many-links" while a thousand codes are unused.

@@ -12,6 +12,7 @@
 #include "controller/api.h"
 #include "controller/attempt_secrets.h"
 #include "controller/auto_policy.h"
+#include "controller/channels.h"
 #include "controller/checkpoint_relay.h"
 #include "controller/clock.h"
 #include "controller/forecasts.h"
@@ -39,6 +40,20 @@ namespace {
 constexpr int reading_threads = 2;  // one reads on while the other is in a long search
 
 LogicSettings logic_settings(const ControllerSettings& settings) { return {.version = settings.version}; }
+
+// An answer that somebody on the loop's thread waits for.
+class PostedReply : public net::Reply {
+ public:
+  PostedReply(net::EventLoop& loop, std::function<void(net::Response)> then) : loop_(loop), then_(std::move(then)) {}
+  void send(net::Response response) override {
+    loop_.post([then = then_, response = std::move(response)] { then(response); });
+  }
+  std::shared_ptr<net::Stream> stream(net::Response head) override { return send(std::move(head)), nullptr; }
+
+ private:
+  net::EventLoop& loop_;
+  std::function<void(net::Response)> then_;
+};
 
 class LiveController : public Controller, private net::Handler, private Outside {
  public:
@@ -81,7 +96,13 @@ class LiveController : public Controller, private net::Handler, private Outside 
         api_(
             *logic_, *history_, retention_, forecasts_, shadow_, browser_sessions_, snapshots_, secrets_.get(),
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
-        admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_) {
+        admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_),
+        channels_(loop_,
+                  {[this](const auto& target, const auto& head, const auto& identity, auto found, auto refuse) {
+                     find_place(target, head, identity, std::move(found), std::move(refuse));
+                   },
+                   [this](SessionId session, const wire::OpenChannel& open) { send_unrecorded(session, open); },
+                   [this](const std::string& cookie) { return browser_sessions_.is_ours(cookie); }, settings_.token}) {
     api_.log_to(log_);
     api_.hide_in(hidden_);
     api_.show_series(series_);
@@ -235,6 +256,10 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Verdict on_head(const net::Request& head) override {
     if (is_public(head) || signs_in(head)) return {};
     const auto identity = admission_.identify(head);
+    if (Channels::target_of(head) || Channels::channel_of(head)) {
+      if (!identity.ok()) return {refusal(identity.error(), head)};
+      return {{}, true, true};
+    }
     if (identity.ok()) return {{}, true};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
     return {refusal(identity.error(), head)};
@@ -248,6 +273,26 @@ class LiveController : public Controller, private net::Handler, private Outside 
     inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply),
                 id = std::move(id)]() mutable {
       api_.handle(std::move(request), std::move(identity), std::move(reply), std::move(id));
+    });
+  }
+  void on_taken(net::Request head, std::shared_ptr<net::TakenRequest> taken) override {
+    const auto identity = admission_.identify(head);
+    if (!identity.ok()) return taken->refuse(refusal(identity.error(), head));
+    if (const auto target = Channels::target_of(head))
+      return channels_.begin(*target, std::move(head), *identity, std::move(taken));
+    const std::string channel = *Channels::channel_of(head);
+    if (!identity->is_admin)
+      return taken->refuse(refusal(denied("admins-only", "only an agent connects channels"), head));
+    channels_.accept(channel, std::move(taken));
+  }
+  // Asked of the core; what it answers comes back here.
+  void find_place(const ChannelTarget& target, const net::Request& head, const Identity& identity,
+                  std::function<void(ChannelPlace)> found, std::function<void(net::Response)> refuse) {
+    auto reply = std::make_shared<PostedReply>(loop_, std::move(refuse));
+    inbox_.put([this, target, head, identity, reply, found = std::move(found)] {
+      api_.find_place(target, head, identity, reply, [this, found](ChannelPlace place) {
+        loop_.post([found, place = std::move(place)]() mutable { found(std::move(place)); });
+      });
     });
   }
   net::Response refusal(const Error& error, const net::Request& request) {
@@ -324,6 +369,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (const auto* read = std::get_if<wire::CheckpointRead>(&*message)) return checkpoints_.on_read(session, *read);
     if (const auto* piece = std::get_if<wire::CheckpointPiece>(&*message))
       return checkpoints_.on_piece(session, *piece);
+    if (const auto* refused = std::get_if<wire::ChannelRefused>(&*message))
+      return loop_.post([this, session, refused = *refused] { channels_.refuse(session, refused); });
     if (const auto* read = std::get_if<wire::SnapshotRead>(&*message))
       return snapshots_.read(*read, [this, session](const auto& piece) { send_unrecorded(session, piece); });
     if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
@@ -359,7 +406,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;
   Api api_;
-  Admission admission_;  // only the loop's thread uses it
+  Admission admission_;  // only the loop's thread uses it, and this:
+  Channels channels_;
   std::mutex sockets_mutex_;
   std::map<SessionId, std::shared_ptr<net::WebSocket>> sockets_;
   SessionId next_session_ = 1;

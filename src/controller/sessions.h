@@ -72,7 +72,8 @@ class Sessions {
   void on(SessionId, const wire::CheckpointRead&, Instant) {}  // these decide nothing; passed on by checkpoint_relay.h
   void on(SessionId, const wire::CheckpointPiece&, Instant) {}
   void on(SessionId session, const wire::ForeignGpuUse& use, Instant now);
-  void on(SessionId, const wire::SnapshotRead&, Instant) {}  // decides nothing; answered by snapshots.h
+  void on(SessionId, const wire::ChannelRefused&, Instant) {}  // decides nothing; answered by channels.h
+  void on(SessionId, const wire::SnapshotRead&, Instant) {}    // decides nothing; answered by snapshots.h
   void on(SessionId session, const wire::Ping& ping, Instant now);
 
   Status admit(const wire::Hello& hello) const;

@@ -1,4 +1,6 @@
 // The clients: one blocking HTTP call, and a WebSocket that connects in the background.
+#include <sys/un.h>
+
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -201,6 +203,16 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
           });
         });
   }
+  // The name in `url` is only told to the server.
+  void start(const Url& url, const std::string& socket) {
+    url_ = url;
+    beast::error_code error;
+    asio::local::stream_protocol::socket local(stream_.get_executor());
+    if (socket.size() < sizeof(sockaddr_un::sun_path)) local.connect(socket, error);
+    if (error || !local.is_open())
+      return asio::post(stream_.get_executor(), [self = shared_from_this(), error] { self->fail(error.message()); });
+    shake(SocketStream(std::move(local)));
+  }
   void give_up() { result_ = {}; }
 
  private:
@@ -208,19 +220,26 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
     beast::error_code ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
     stream_.expires_never();
-    socket_ = std::make_shared<BeastWebSocket>(SocketStream(stream_.release_socket()));
+    shake(SocketStream(stream_.release_socket()));
+  }
+  void shake(SocketStream stream) {
+    socket_ = std::make_shared<BeastWebSocket>(std::move(stream));
     BeastWebSocket::set_timeouts(socket_->inner(), beast::role_type::client);
     socket_->inner().set_option(
         beast::websocket::stream_base::decorator([headers = headers_](beast::websocket::request_type& request) {
           for (const auto& [name, value] : headers) request.set(name, value);
         }));
-    socket_->inner().async_handshake(host_of(url_), url_.target, [self = shared_from_this()](beast::error_code error) {
-      if (error) return self->fail(error.message());
-      if (!self->result_.on_open) return;  // given up in the meantime
-      auto open = std::exchange(self->result_, {}).on_open;
-      open(self->socket_);
-      self->socket_->begin();
-    });
+    socket_->inner().async_handshake(
+        answer_, host_of(url_), url_.target, [self = shared_from_this()](beast::error_code error) {
+          if (error == beast::websocket::error::upgrade_declined && self->result_.on_refused)
+            return std::exchange(self->result_, {})
+                .on_refused(static_cast<int>(self->answer_.result_int()), self->answer_.body());
+          if (error) return self->fail(error.message());
+          if (!self->result_.on_open) return;  // given up in the meantime
+          auto open = std::exchange(self->result_, {}).on_open;
+          open(self->socket_);
+          self->socket_->begin();
+        });
   }
   void fail(const std::string& why) {
     if (result_.on_error)
@@ -234,19 +253,20 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   ConnectResult result_;
   Url url_;
   std::shared_ptr<BeastWebSocket> socket_;
+  beast::websocket::response_type answer_;
 };
 
 }  // namespace
 
 std::shared_ptr<void> connect_websocket(EventLoop& loop, const std::string& url, const Headers& headers,
-                                        ConnectResult result) {
+                                        ConnectResult result, const std::string& socket) {
   Result<Url> parsed = parse_url(url);
   if (!parsed.ok()) {
     loop.post([result = std::move(result), error = parsed.error()] { result.on_error(error); });
     return nullptr;
   }
   auto connecting = std::make_shared<Connecting>(loop, headers, std::move(result));
-  connecting->start(*parsed);
+  socket.empty() ? connecting->start(*parsed) : connecting->start(*parsed, socket);
   return std::shared_ptr<void>(connecting.get(), [connecting](void*) { connecting->give_up(); });
 }
 

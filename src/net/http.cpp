@@ -42,6 +42,7 @@ std::string percent_encode(std::string_view text) {
 }
 
 void parse_target(std::string_view target, Request& request) {
+  request.target = target;
   const std::size_t mark = target.find('?');
   request.path = percent_decode(target.substr(0, mark), false);
   if (mark == std::string_view::npos) return;

@@ -14,6 +14,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Request {
   std::string method;                                      // "GET"
+  std::string target;                                      // as it was sent: "/api/v1/jobs/5?a=b"
   std::string path;                                        // percent-decoded, without the query: "/api/v1/jobs/5"
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
   Headers headers;
@@ -34,7 +35,7 @@ struct Response {
 
 std::string percent_decode(std::string_view text, bool plus_is_space);
 std::string percent_encode(std::string_view text);  // everything but letters, digits and -_.~
-// Fills path and query from the request line's target.
+// Fills target, path and query from the request line's target.
 void parse_target(std::string_view target, Request& request);
 
 }  // namespace sl::net

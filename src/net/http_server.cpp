@@ -18,6 +18,7 @@
 
 #include "net/event_loop_impl.h"
 #include "net/peer.h"
+#include "net/taken_request_impl.h"
 #include "net/websocket_impl.h"
 
 namespace sl::net {
@@ -80,6 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_header(beast::error_code error);
   Request head() const;
   bool admit();
+  bool hand_over();
   void leave_strangers();
   std::chrono::microseconds head_timeout() const;
   void continued(beast::error_code error);
@@ -105,6 +107,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<http::request_parser<http::string_body>> parser_;
   std::shared_ptr<Roster> roster_;
   Request request_;  // the head, while the body is read
+  bool is_taken_ = false;
   std::string peer_;
   std::optional<std::optional<std::uint32_t>> peer_uid_;      // asked of the kernel once
   std::optional<std::list<Connection*>::iterator> stranger_;  // empty once a request was trusted
@@ -183,7 +186,7 @@ std::chrono::microseconds chrono(Duration d) { return std::chrono::microseconds(
 void Connection::read() {
   if (!roster_->handler) return;
   parser_.emplace();
-  parser_->body_limit(roster_->settings.body_bytes_max);
+  parser_->body_limit(boost::none);  // until it is known who sends it
   parser_->header_limit(static_cast<std::uint32_t>(roster_->settings.header_bytes_max));
   const bool begun = buffer_.size() > 0;
   stream_.expires_after(begun || stranger_ ? head_timeout() : chrono(roster_->settings.idle_timeout));
@@ -215,14 +218,13 @@ void Connection::write(const std::string& text, void (Connection::*then)(beast::
 }
 
 void Connection::on_header(beast::error_code error) {
-  if (error == http::error::body_limit) return refuse_body();
   if (error == http::error::header_limit) return refuse(431, "the request's header is too large");
   if (error == http::error::end_of_stream) return gone();
   if (error == beast::error::timeout) return gone();
   if (error && error.category() == http::make_error_code(http::error::bad_method).category())
     return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();
-  if (!admit()) return;
+  if (!admit() || hand_over()) return;
   const auto length = parser_->content_length();
   if (length && *length > body_bytes_max()) return refuse_body();
   if (beast::iequals(parser_->get()[http::field::expect], "100-continue")) {
@@ -264,8 +266,18 @@ bool Connection::admit() {
     return false;
   }
   if (verdict.trusted) leave_strangers();
+  is_taken_ = verdict.takes;
   parser_->body_limit(body_bytes_max());
   stream_.expires_after(chrono(roster_->settings.request_timeout));
+  return true;
+}
+
+bool Connection::hand_over() {
+  if (!is_taken_) return false;
+  stream_.expires_never();
+  auto taken = take_request(SocketStream(stream_.release_socket()), std::move(buffer_), std::move(*parser_));
+  roster_->handler->on_taken(std::move(request_), std::move(taken));
+  closed = true;
   return true;
 }
 
@@ -524,6 +536,7 @@ class BeastServer : public HttpServer {
 
   Status open() {
     const ServerSettings& settings = roster_->settings;
+    if (settings.address.empty()) return open_unix();
     beast::error_code error;
     const auto address = asio::ip::make_address(settings.address, error);
     if (error)

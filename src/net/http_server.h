@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "net/event_loop.h"
 #include "net/http.h"
+#include "net/taken_request.h"
 #include "net/websocket.h"
 
 namespace sl::net {
@@ -47,8 +48,11 @@ class Handler {
   struct Verdict {
     std::optional<Response> refusal = {};
     bool trusted = false;
+    bool takes = false;  // on_taken gets the request, with its connection
   };
   virtual Verdict on_head(const Request& head) = 0;
+  // A request that on_head takes, before its body is read.
+  virtual void on_taken(Request, std::shared_ptr<TakenRequest> taken) { taken->close(); }
   virtual void on_request(Request request, std::shared_ptr<Reply> reply) = 0;
   // An upgrade request. Return false to have it answered by on_request; true after keeping `socket` and setting its
   // callbacks.
@@ -59,8 +63,8 @@ class Handler {
 };
 
 struct ServerSettings {
-  std::string address = "127.0.0.1";
-  std::uint16_t port = 5000;  // 0: any free port
+  std::string address = "127.0.0.1";  // empty: only on the Unix socket
+  std::uint16_t port = 5000;          // 0: any free port
   std::size_t body_bytes_max = 1 << 20;
   std::size_t header_bytes_max = 16 << 10;
   std::size_t connections_max = 20'000;

@@ -23,24 +23,24 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   using Inner = boost::beast::websocket::stream<SocketStream>;
   explicit BeastWebSocket(SocketStream&& stream) : socket_(std::move(stream)) {}
 
-  void send(std::string text) override {
-    unsent_ += text.size();
-    boost::asio::post(socket_.get_executor(),
-                      [self = shared_from_this(), text = std::move(text)]() mutable { self->queue(std::move(text)); });
-  }
+  void send(std::string text) override { post({std::move(text), false}); }
+  void send_binary(std::string bytes) override { post({std::move(bytes), true}); }
   void close(std::string reason) override {
     boost::asio::post(socket_.get_executor(),
                       [self = shared_from_this(), reason = std::move(reason)] { self->start_close(reason); });
   }
   std::size_t unsent_bytes() const override { return unsent_; }
   void set_callbacks(Callbacks callbacks) override { callbacks_ = std::move(callbacks); }
+  void pause(bool paused) override {
+    is_paused_ = paused;
+    if (!paused && open_ && !closed_ && !is_reading_) read();
+  }
 
   // After the handshake, on the loop thread.
   void begin() {
     open_ = true;
     socket_.read_message_max(websocket_message_bytes_max);
-    socket_.text(true);
-    read();
+    if (!is_paused_) read();
     if (!writing_ && !queue_.empty()) return write();
     if (closing_ && !writing_) finish_close();
   }
@@ -65,37 +65,53 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   }
 
  private:
-  void queue(std::string text) {
+  struct Message {
+    std::string bytes;
+    bool is_binary = false;
+  };
+  void post(Message message) {
+    unsent_ += message.bytes.size();
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this(), message = std::move(message)]() mutable {
+      self->queue(std::move(message));
+    });
+  }
+  void queue(Message message) {
     if (closed_) return;
-    queue_.push_back(std::move(text));
+    queue_.push_back(std::move(message));
     if (open_ && !writing_) write();
   }
   void write() {
     writing_ = true;
+    socket_.binary(queue_.front().is_binary);
     socket_.async_write(
-        boost::asio::buffer(queue_.front()),
+        boost::asio::buffer(queue_.front().bytes),
         [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->written(error); });
   }
   void written(boost::system::error_code error) {
     writing_ = false;
     if (error || closed_) return fail(error.message());
-    unsent_ -= queue_.front().size();
+    unsent_ -= queue_.front().bytes.size();
     queue_.pop_front();
     if (!queue_.empty()) return write();
-    if (closing_) finish_close();
+    if (closing_) return finish_close();
+    if (callbacks_.on_drain) callbacks_.on_drain();
   }
   void read() {
+    is_reading_ = true;
     socket_.async_read(
         buffer_, [self = shared_from_this()](boost::system::error_code error, std::size_t) { self->received(error); });
   }
   void received(boost::system::error_code error) {
+    is_reading_ = false;
     if (error)
       return fail(error == boost::beast::websocket::error::closed ? std::string(socket_.reason().reason.c_str())
                                                                   : error.message());
     std::string text = boost::beast::buffers_to_string(buffer_.data());
     buffer_.consume(buffer_.size());
-    if (callbacks_.on_message) callbacks_.on_message(std::move(text));
-    if (!closed_) read();
+    const auto& on_message =
+        socket_.got_binary() && callbacks_.on_binary ? callbacks_.on_binary : callbacks_.on_message;
+    if (on_message) on_message(std::move(text));
+    if (!closed_ && !is_paused_ && !is_reading_) read();
   }
   void start_close(const std::string& reason) {
     if (closed_ || closing_) return;
@@ -111,12 +127,13 @@ class BeastWebSocket : public WebSocket, public std::enable_shared_from_this<Bea
   Inner socket_;
   Callbacks callbacks_;
   boost::beast::flat_buffer buffer_;
-  std::deque<std::string> queue_;
+  std::deque<Message> queue_;
   std::atomic<std::size_t> unsent_{0};
   bool open_ = false;
   bool closed_ = false;
   bool closing_ = false;
   bool writing_ = false;
+  bool is_paused_ = false, is_reading_ = false;
   std::string reason_;
 };
 

@@ -61,6 +61,10 @@ constexpr const char* type_name<SnapshotRead> = "snapshot_read";
 template <>
 constexpr const char* type_name<SnapshotPiece> = "snapshot_piece";
 template <>
+constexpr const char* type_name<OpenChannel> = "open_channel";
+template <>
+constexpr const char* type_name<ChannelRefused> = "channel_refused";
+template <>
 constexpr const char* type_name<Ping> = "ping";
 
 template <typename Message>

@@ -113,13 +113,14 @@ struct Hello {  // first frame of a session
   std::optional<RetentionRule> keep;    // how long it keeps the files of finished jobs; none: an older agent, for ever
   bool copies_checkpoints = false;      // false: an older agent
   bool resizes_in_place = false;        // likewise
+  bool opens_channels = false;          // likewise
   std::string container_engine;         // "podman 4.3.1"; empty: it runs no containers
   std::string address;                  // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
                        driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, resizes_in_place,
-                       container_engine, address))
+                       opens_channels, container_engine, address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -426,12 +427,30 @@ struct SnapshotPiece {
 };
 BOOST_DESCRIBE_STRUCT(SnapshotPiece, (), (id, offset, size, data, error))
 
-using AgentMessage =
-    std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery, CheckpointOffered,
-                 CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece, SnapshotRead, ForeignGpuUse, Ping>;
-using ControllerMessage = std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, ResizeAttempt,
-                                       FreezeAttempt, ThawAttempt, ForgetAttempt, LogRead, JobFilesAnswer,
-                                       OfferCheckpoint, CheckpointRead, CheckpointPiece, SnapshotPiece, Ping>;
+// Somebody wants to talk to something of an attempt: a shell, or a port that it publishes. The agent connects to it, then
+// opens a connection for it to the controller (/api/v1/agent/channels/CHANNEL, docs/formats/agent-protocol.md), so that
+// the bytes keep out of the way of other messages; or it refuses.
+struct OpenChannel {
+  std::string channel;  // random: who knows it may connect
+  Incarnation incarnation;
+  std::string port;  // its name; empty: its shells
+};
+BOOST_DESCRIBE_STRUCT(OpenChannel, (), (channel, incarnation, port))
+
+struct ChannelRefused {
+  std::string channel;
+  std::string code;  // "job-not-running", "port-closed", "no-such-port", "shell-failed"
+  std::string text;
+};
+BOOST_DESCRIBE_STRUCT(ChannelRefused, (), (channel, code, text))
+
+using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, LogChunk, JobFilesQuery,
+                                  CheckpointOffered, CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece,
+                                  SnapshotRead, ForeignGpuUse, ChannelRefused, Ping>;
+using ControllerMessage =
+    std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, ResizeAttempt, FreezeAttempt, ThawAttempt,
+                 ForgetAttempt, LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece,
+                 SnapshotPiece, OpenChannel, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

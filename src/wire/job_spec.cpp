@@ -122,6 +122,22 @@ Status read_snapshot(const json::value& value, const std::string& at, std::optio
   return {};
 }
 
+// "notebook = 8888", or a table.
+Status read_port(const json::value& value, const std::string& at, PortSpec& into) {
+  if (value.is_object()) return detail::read(value, into, Unknown::reject, at);
+  if (!value.is_number()) return detail::wrong_type(at, "the number of a port, 0 for any, or a table");
+  return detail::read(value, into.port, Unknown::reject, at);
+}
+
+Status read_ports(const json::value& value, const std::string& at, std::map<std::string, PortSpec>& into) {
+  if (value.is_null()) return {};
+  if (!value.is_object()) return detail::wrong_type(at, "a table: names and numbers of ports");
+  for (const auto& [name, port] : value.get_object()) {
+    if (Status read = read_port(port, detail::pointer_to(at, name), into[std::string(name)]); !read.ok()) return read;
+  }
+  return {};
+}
+
 void read_job(Keys& keys, JobSpec& into) {
   keys.take("name", into.name)
       .take("user", into.user)
@@ -140,6 +156,7 @@ void read_job(Keys& keys, JobSpec& into) {
   keys.with("weight", [&](const json::value& v, const std::string& at) { return read_weight(v, at, into.weight); });
   keys.with("gpus", [&](const json::value& v, const std::string& at) { return read_gpus(v, at, into.gpus); });
   keys.with("roles", [&](const json::value& v, const std::string& at) { return read_roles(v, at, into.roles); });
+  keys.with("ports", [&](const json::value& v, const std::string& at) { return read_ports(v, at, into.ports); });
   keys.with("snapshot",
             [&](const json::value& v, const std::string& at) { return read_snapshot(v, at, into.snapshot); });
   keys.section("resources", [&](Keys& k) { read_resources(k, into.resources); });

@@ -66,6 +66,14 @@ struct SnapshotSpec {
 };
 BOOST_DESCRIBE_STRUCT(SnapshotSpec, (), (kind, id, commit, changed, dirty_files, subfolder, files, bytes))
 
+// A port that a job listens on, reached through the controller's (docs/guide/shell_and_ports.md).
+struct PortSpec {
+  int port = 0;            // 0: one that is free on its server, which the job finds in its environment
+  bool keep_path = false;  // the job sees whole paths, /jobs/5/proxy/NAME/tree; else what follows its name: /tree
+  friend bool operator==(const PortSpec&, const PortSpec&) = default;
+};
+BOOST_DESCRIBE_STRUCT(PortSpec, (), (port, keep_path))
+
 struct JobSpec {
   std::string name;
   std::string user;
@@ -107,15 +115,16 @@ struct JobSpec {
   std::vector<RoleSpec> roles;
   // Folders of the server that its container sees: "/data", "/data:/inside", "/data:/inside:rw". Default: read only.
   std::vector<std::string> mounts;
-  std::vector<std::string> secrets;      // stored by its user: "wandb", "WANDB_API_KEY=wandb" (wire/secrets.h)
+  std::vector<std::string> secrets;  // stored by its user: "wandb", "WANDB_API_KEY=wandb" (wire/secrets.h)
   std::vector<NotifySpec> notify;
-  std::optional<SnapshotSpec> snapshot;  // absent: it runs in workdir as that is when it starts
+  std::map<std::string, PortSpec> ports;  // by name
+  std::optional<SnapshotSpec> snapshot;   // absent: it runs in workdir as that is when it starts
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
-                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, snapshot))
+                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

@@ -40,6 +40,7 @@ json::object shown_by_default() {
   document["training"] = json::object();
   document["gpus"].get_object().erase("allowed");
   document.erase("roles");
+  document.erase("ports");
   return document;
 }
 

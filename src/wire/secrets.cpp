@@ -24,6 +24,14 @@ SecretUse parse_secret(std::string_view text) {
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
+std::string secret_variables(const std::vector<std::string>& secrets) {
+  std::string list;
+  for (const std::string& text : secrets) {
+    if (!parse_secret(text).variable.empty()) list += (list.empty() ? "" : ",") + text;
+  }
+  return "SCHEDULEARN_SECRET_VARIABLES=" + list;
+}
+
 bool is_secret_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 &&
          std::ranges::all_of(name, [](char c) { return is_letter_or_digit(c) || c == '_' || c == '-'; });
@@ -43,10 +51,6 @@ Status validate_secrets(const JobSpec& spec) {
     if (!is_secret_name(use.name) || (has_variable && !is_variable(use.variable)))
       return invalid("bad-secret", "'" + text + "' names no secret")
           .hint("secrets = [\"wandb\"], a file; secrets = [\"WANDB_API_KEY=wandb\"], a variable too")
-          .at("/secrets");
-    if (has_variable && spec.image)
-      return invalid("not-supported-yet", "secrets as variables are not supported yet in a container")
-          .hint("secrets = [\"" + use.name + "\"]: the job reads $SCHEDULEARN_SECRETS_DIR/" + use.name)
           .at("/secrets");
   }
   return {};

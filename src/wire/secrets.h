@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "wire/job_spec.h"
@@ -15,6 +16,9 @@ struct SecretUse {
   std::string name;
 };
 SecretUse parse_secret(std::string_view text);
+// Which variables are to have which of the files, for the first process of a container:
+// "SCHEDULEARN_SECRET_VARIABLES=WANDB_API_KEY=wandb,TOKEN=hub".
+std::string secret_variables(const std::vector<std::string>& secrets);
 bool is_secret_name(std::string_view name);
 Status validate_secret_name(const std::string& name);  // error "bad-secret"
 Status validate_secrets(const JobSpec& spec);

@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "wire/job_spec.h"
 #include "wire/members.h"
+#include "wire/ports.h"
 #include "wire/secrets.h"
 #include "wire/torchrun_command.h"
 #include "wire/utf8.h"
@@ -310,9 +311,9 @@ std::optional<Mount> parse_mount(std::string_view text) {
 }
 
 Status validate(const JobSpec& spec) {
-  for (const auto check :
-       {validate_name, validate_texts, validate_start, validate_container, validate_snapshot, validate_secrets,
-        validate_gpus, validate_times, validate_interruptions, validate_prerequisites, validate_members}) {
+  for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_snapshot,
+                           validate_secrets, validate_ports, validate_gpus, validate_times, validate_interruptions,
+                           validate_prerequisites, validate_members}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;

@@ -112,7 +112,7 @@ wire::Hello ServerNode::make_hello() {
   wire::Hello hello;
   hello.call = ++disk_.calls;
   hello.server = hello.agent_id = server_name(number_);
-  hello.copies_checkpoints = hello.resizes_in_place = true;
+  hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = true;
   hello.gpus = agent::with_missing_marked(disk_.gpus, agent::with_indexes_of(disk_.gpus, look_at_gpus()));
   return hello;
 }

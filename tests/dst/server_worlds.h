@@ -20,6 +20,7 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     const auto tree = server_.trees_.find(started.pid);
     return server_.strangers_.count(started.pid) != 0 || (tree != server_.trees_.end() && tree->second.leads);
   }
+  void join(const agent::JoinOrder&) override {}  // nobody wants a shell
   void signal(const std::string& key, int number) override {
     server_.note_signal(key);
     server_.signal_leader(key, number);

@@ -12,6 +12,7 @@ import unittest
 
 import engines
 from lab import Lab, until
+from shell_test import Terminal, processes_with
 
 USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
 
@@ -131,7 +132,7 @@ class Behaviours:
     def test_it_runs_its_snapshot_and_has_its_secrets(self):
         code = self.lab.folder / "code"
         code.mkdir()
-        (code / "run.sh").write_text('cat word "$SCHEDULEARN_SECRETS_DIR/key"; echo more > left && ls')
+        (code / "run.sh").write_text('cat word "$SCHEDULEARN_SECRETS_DIR/key"; echo "[$A_KEY]"; env | grep -c SECRET_VARIABLES; echo more > left && ls')
         (code / "word").write_text("submitted\n")
         snapshot = json.loads(self.lab.cli("submit", "--snapshot", "copy", "--hold", "--", "true", cwd=code).stdout and self.lab.cli("show", "last", "--json").stdout)["snapshot"]
         (code / "word").write_text("edited\n")
@@ -141,8 +142,35 @@ class Behaviours:
         if owner != USER:
             self.assertEqual((404, "no-such-secret"), (refused[0], json.loads(refused[2])["code"]))
             self.assertEqual(200, self.lab.request("PUT", "/api/v1/secrets/key", "secret value\n", {"X-Schedulearn-User": USER})[0])
-        job, output = self.run_job("sh run.sh", snapshot=snapshot, secrets=["key"])
-        self.assertEqual("submitted\nsecret value\nleft\nrun.sh\nword\n", output, job["failure"])
+        job, output = self.run_job("sh run.sh", snapshot=snapshot, secrets=["key", "A_KEY=key"])
+        self.assertEqual("submitted\nsecret value\n[secret value\n]\n0\nleft\nrun.sh\nword\n", output, job["failure"])
+        for kept in (self.lab.folder / "agent" / "containers").rglob("*"):
+            self.assertNotIn(b"secret value", kept.read_bytes() if kept.is_file() else b"")
+
+    def test_a_shell_is_in_the_container_and_ends_with_it(self):
+        job = self.submit("trap 'exit 5' TERM; echo in the image > /tmp/here; while true; do sleep 0.1; done")
+        until(lambda: self.lab.job(job)["state"] == "running")
+        with Terminal(self.lab, "shell", job) as shell:
+            shell.expect("in shell 1 of job")
+            until(lambda: "in the image" in (shell.type("cat /tmp/here\n"), shell.read(0.3), shell.said.decode())[-1])
+            shell.type("echo is $SCHEDULEARN_JOB_ID $TERM; id -u\n")
+            shell.expect(f"is {job} xterm-256color")
+            shell.type("sleep 88.7141\n")
+            until(lambda: processes_with("88.7141"))
+            shell.type("\x03").type("echo on''ward\n").expect("onward")
+            shell.type("sleep 88.7142 &\n")
+            until(lambda: processes_with("88.7142"))
+            shell.type("exit 9\n")
+            self.assertEqual(9, shell.end())
+        with Terminal(self.lab, "shell", job) as shell:
+            shell.type("X=kept; echo rea''dy\n").expect("ready")
+            self.lab.kill(self.lab.agent)
+            self.start_agent()
+            shell.type("echo $X-$X\n").expect("kept-kept", 60)
+            self.lab.cli("cancel", job)
+            self.assertNotEqual(0, shell.end(60))  # by the kernel, or with the program that serves it
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        self.assertEqual([], processes_with("88.7142"))
 
     # ---- folders of the server ----
     def test_it_sees_only_what_the_admin_allows(self):

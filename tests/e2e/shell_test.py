@@ -1,0 +1,297 @@
+#!/usr/bin/python3
+"""Shells in running jobs, on pseudo-terminals: what is typed and printed, sizes, signals, coming back, ends, bounds."""
+
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from lab import PROGRAM, Lab, LabTest, until
+from original_test import WebSocket
+
+
+class Terminal:
+    """A command on a terminal, as a person uses it."""
+
+    def __init__(self, lab, *arguments, columns=90, rows=33):
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        environment = {**os.environ, "SCHEDULEARN_URL": lab.url, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
+        self.command = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(theirs)
+        self.said = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.command.kill()
+        self.command.wait()
+        os.close(self.ours)
+
+    def type(self, text):
+        os.write(self.ours, text.encode() if isinstance(text, str) else text)
+        return self
+
+    def read(self, wait_s=0.05):
+        if select.select([self.ours], [], [], wait_s)[0]:
+            try:
+                self.said += os.read(self.ours, 1 << 20)
+            except OSError:
+                return False
+        return True
+
+    def expect(self, text, limit_s=30):
+        """Waits until it prints this; what was printed up to there is gone through."""
+        text = text.encode()
+        deadline = time.monotonic() + limit_s
+        while text not in self.said:
+            if time.monotonic() > deadline or not self.read():
+                raise AssertionError(f"{text} was not printed, but: {self.said[-2000:]}")
+        before, self.said = self.said.split(text, 1)
+        return before.decode(errors="replace")
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.ours, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def end(self, limit_s=30):
+        deadline = time.monotonic() + limit_s
+        while self.command.poll() is None:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"it does not end: {self.said[-2000:]}")
+            self.read()
+        while self.read(0.01) and select.select([self.ours], [], [], 0)[0]:
+            pass
+        return self.command.returncode
+
+
+def processes_with(text):
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if text.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
+class ShellTest(LabTest):
+    def running(self, command="exec sleep 87.7131", **spec):
+        job = self.lab.submit(command, **spec)
+        until(lambda: self.lab.job(job)["state"] == "running")
+        return job
+
+    def shell(self, job, *more, **size):
+        return Terminal(self.lab, "shell", job, *more, **size)
+
+    def memory_kib(self, daemon):
+        return int(next(line for line in pathlib.Path(f"/proc/{daemon}/status").read_text().splitlines() if line.startswith("VmRSS")).split()[1])
+
+    def test_it_is_in_the_place_of_the_job(self):
+        job = self.running(gpus=2, env={"OF_THE_JOB": "yes", "SHELL": "/bin/bash"})
+        with self.shell(job) as shell:
+            shell.expect("in shell 1 of job")
+            shell.type("echo is $OF_THE_JOB $SCHEDULEARN_JOB_ID $CUDA_VISIBLE_DEVICES $PWD; cat /proc/$$/cgroup | grep -c schedulearn; stty size; tty\n")
+            shell.expect(f"is yes {job} 0,1 {self.lab.folder}")
+            self.assertNotIn("0\r\n", shell.expect("33 90"))
+            shell.expect("/dev/pts/")
+            shell.resize(120, 40)
+            until(lambda: "40 120" in (shell.type("stty size\n"), time.sleep(0.1), shell.read(), shell.said.decode())[-1])
+            shell.type("exit 7\n")
+            self.assertEqual(shell.end(), 7)
+        self.assertEqual(self.lab.job(job)["state"], "running")
+
+    def test_signals_and_exit_codes_pass(self):
+        job = self.running()
+        with self.shell(job, "--", "/bin/bash", "--norc", "-i") as shell:
+            shell.type("sleep 87.7132\n")
+            until(lambda: processes_with("sleep\x0087.7132"))
+            shell.type("\x03")
+            shell.type("echo ended with $?\n")
+            shell.expect("ended with 130\r\n")
+            shell.expect("# ")
+            shell.type("\x04")
+            self.assertEqual(shell.end(), 0)
+        with self.shell(job, "--", "no-such-program") as shell:
+            self.assertEqual(shell.end(), 127)
+        with self.shell(job, "--", "/bin/sh", "-c", "kill -9 $$") as shell:
+            self.assertEqual(shell.end(), 137)
+        for _ in range(5):
+            self.assertTrue(self.lab.cli("shell", job, "--", "seq", "1", "30000").stdout.endswith("29999\n30000\n"), "its last words")
+        done = subprocess.run([PROGRAM, "shell", str(job), "--", "sh", "-c", "read line; echo got $line; exit 3"], input=b"a word\n", capture_output=True,
+                              env={**os.environ, "SCHEDULEARN_URL": self.lab.url}, timeout=60)
+        self.assertEqual((done.returncode, b"got a word" in done.stdout), (3, True), done)
+
+    def test_it_lives_on_without_a_client(self):
+        job = self.running()
+        with self.shell(job) as shell:
+            shell.expect("in shell 1")
+            shell.type("X=kept; echo rea''dy\n").expect("ready")
+            shell.type("\x1d\x1d")
+            self.assertEqual(shell.end(), 0)
+            self.assertIn(b"runs on", shell.said)
+        with self.shell(job) as shell:  # and is found again
+            shell.expect("ready")
+            shell.type("echo $X-$X\n").expect("kept-kept")
+            shell.command.kill()
+            shell.command.wait()
+        with self.shell(job, "--new") as other, self.shell(job) as shell:
+            other.expect("in shell 2")
+            shell.type("echo $X+$X\n").expect("kept+kept")
+            with self.shell(job, "--attach", "1") as third:  # takes it over
+                third.type("echo $X/$X\n").expect("kept/kept")
+                self.assertEqual(shell.end(), 5)
+                self.assertIn(b"somebody else is connected", shell.said)
+                self.lab.kill(self.lab.agent)  # the way to it breaks
+                self.lab.start_agent()
+                third.expect("trying again (Ctrl-C leaves)")
+                time.sleep(1)
+                third.type("echo $X=$X\n").expect("kept=kept", 60)
+                self.lab.kill(self.lab.controller)
+                self.lab.start_controller()
+                third.type("echo $X#$X\n").expect("kept#kept", 60)
+        self.assertEqual(self.lab.cli("shell", job, "--attach", "9", check=False).returncode, 5)
+
+    def test_it_ends_with_the_attempt(self):
+        job = self.running("sleep 3; exit 0")
+        with self.shell(job) as shell:
+            shell.type("setsid env -i sleep 87.7133 & nohup sleep 87.7134 & echo sta''rted\n").expect("started")
+            until(lambda: processes_with("sleep\x0087.7133") and processes_with("sleep\x0087.7134"))
+            shell.expect("job-not-running", 60)
+            self.assertEqual(shell.end(), 5)
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")
+        self.assertEqual(processes_with("sleep\x0087.7133") + processes_with("sleep\x0087.7134"), [])
+        self.assertEqual(self.lab.processes_of(self.lab.folder / "agent" / "terminals"), [])
+        until(lambda: not list((self.lab.folder / "agent" / "terminals").iterdir()))
+        cancelled = self.running()
+        with self.shell(cancelled) as shell:
+            shell.expect("in shell 1")
+            self.lab.cli("cancel", cancelled)
+            self.assertEqual(shell.end(60), 5)
+        self.assertEqual(self.lab.finished(cancelled)["state"], "cancelled")
+        kinds = [event["kind"] for event in self.lab.get("/api/v1/events?limit=1000")["items"]]
+        self.assertFalse([kind for kind in kinds if "stranger" in kind or "foreign" in kind], kinds)
+
+    def test_a_launcher_that_dies_takes_nothing_with_it(self):
+        job = self.running(env={"OF_THE_JOB": "yes"})
+        with self.shell(job) as shell:
+            shell.type("echo o$OF_THE_JOB\n").expect("oyes")
+            self.lab.kill_launcher()
+            shell.type("echo p$OF_THE_JOB\n").expect("pyes")
+            until(lambda: self.lab.processes_of("schedulearn-launcher") and self.lab.get("/api/v1/servers")["items"][0]["state"] == "up")
+            with self.shell(job, "--new") as other:  # by the next launcher, of an adopted job
+                other.type("echo q$OF_THE_JOB\n").expect("qyes", 60)
+
+    def test_a_gigabyte_passes_and_is_kept_nowhere(self):
+        job = self.running()
+        begin = time.monotonic()
+        with self.shell(job, "--", "sh", "-c", "stty -opost; head -c 1000000000 /dev/zero | tr '\\0' x; echo; echo all") as shell:
+            count = 0
+            while shell.command.poll() is None:
+                try:
+                    piece = os.read(shell.ours, 1 << 20) if select.select([shell.ours], [], [], 0.2)[0] else b""
+                except OSError:
+                    break
+                count += piece.count(b"x")
+            print(f"1 GB in {time.monotonic() - begin:.1f} s", file=sys.stderr)
+            self.assertEqual(shell.end(), 0)
+            count += shell.said.count(b"x")
+        self.assertGreaterEqual(count, 1_000_000_000)
+        for daemon in (self.lab.controller, self.lab.agent):
+            self.assertLess(self.memory_kib(daemon.pid), 200_000)
+
+    def test_a_reader_that_never_reads_stops_the_shell(self):
+        job = self.running()
+        before = self.memory_kib(self.lab.controller.pid), self.memory_kib(self.lab.agent.pid)
+        clients = [WebSocket(self.lab.port, f"/api/v1/jobs/{job}/shell?argument=yes&argument={number}") for number in range(4)]
+        self.assertEqual([client.status for client in clients], [101] * 4)
+        terminal = until(lambda: processes_with("schedulearn-terminal\x00" + str(self.lab.folder)))[0]
+        written = lambda: int(pathlib.Path(f"/proc/{processes_with('yes' + chr(0) + '0')[0]}/io").read_text().split("wchar: ")[1].split()[0])
+        until(lambda: processes_with("yes\x000"))
+        last = [-1]
+        def stands():
+            seen = written()
+            time.sleep(0.5)
+            return seen == written() and seen > 0
+        until(stands, what="the shell to wait for its reader")
+        self.assertLess(self.memory_kib(terminal), 60_000)
+        for old, daemon in zip(before, (self.lab.controller, self.lab.agent)):
+            self.assertLess(self.memory_kib(daemon.pid) - old, 20_000)
+        self.assertEqual(self.lab.request("GET", "/api/v1/jobs")[0], 200)
+        for client in clients:
+            client.close()
+
+    def test_only_so_many_and_only_so_long(self):
+        self.lab.kill(self.lab.agent)
+        self.lab.start_agent("--shell-keep", "2s")
+        job = self.running()
+        shells = [self.shell(job, "--new") for _ in range(8)]
+        for number, shell in enumerate(shells):
+            shell.expect("in shell")
+        done = self.lab.cli("shell", job, "--new", check=False)
+        self.assertEqual((done.returncode, "too-many-shells" in done.stderr), (5, True), done.stderr)
+        for shell in shells:
+            shell.__exit__()
+        until(lambda: not self.lab.processes_of(self.lab.folder / "agent" / "terminals"), what="the end of shells that nobody came back to")
+        with self.shell(job) as shell:
+            shell.expect("in shell 1")
+
+    def test_hostile_input_changes_nothing(self):
+        job = self.running()
+        with self.shell(job) as shell:
+            shell.expect("in shell 1")
+            stray = WebSocket(self.lab.port, f"/api/v1/jobs/{job}/shell?session=1&term=%00%0a;rm&columns=-1&rows=999999999")
+            self.assertEqual(stray.status, 101)
+            mask = b"\0\0\0\0"
+            for text in (b"{", b'{"type":"resize","columns":"x"}', b'{"type":"resize","columns":-5,"rows":99999999999999}', b'{"type":7}', b"[]", b"\xff\xfe"):
+                stray.socket.sendall(bytes((0x81, 0x80 | len(text))) + mask + text)
+            stray.socket.close()
+            for bad in (b"GET /shell HTTP/1.1\r\n\r\n", b"\x16\x03\x01" + os.urandom(200)):
+                client = socket.create_connection(("127.0.0.1", self.lab.port))
+                client.sendall(bad)
+                client.close()
+        with self.shell(job) as shell:
+            shell.type("echo st''ill\n").expect("still")
+        for path, status, code in ((f"/api/v1/jobs/{job}/shell", 422, "method-not-allowed"), ("/api/v1/jobs/77/shell", 422, "method-not-allowed"),
+                                   ("/jobs/77/proxy/web/", 404, "job-not-found")):
+            answer = self.lab.request("GET", path)
+            self.assertEqual((answer[0], json.loads(answer[2])["code"]), (status, code), path)
+        self.assertEqual(self.lab.request("GET", "/api/v1/agent/channels/0123")[0], 404)
+        self.assertEqual(WebSocket(self.lab.port, f"/api/v1/jobs/{job}/shell", Origin="http://evil.example").status, 403)
+        self.assertEqual(WebSocket(self.lab.port, "/api/v1/jobs/77/shell").status, 404)
+        done = self.lab.cli("shell", self.lab.submit("true", hold=True), check=False)
+        self.assertEqual((done.returncode, "job-not-running" in done.stderr), (5, True), done.stderr)
+
+
+class OthersTest(unittest.TestCase):
+    def test_only_its_user_and_admins_get_in(self):
+        with Lab() as lab:
+            token = (lab.folder / "controller" / "token").read_text().strip()
+            job = lab.submit("exec sleep 87.7135", ports={"web": 0})
+            until(lambda: lab.job(job)["state"] == "running")
+            script = f"""if True:
+                import sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+                from original_test import WebSocket
+                bearer = {{"Authorization": "Bearer {token}"}}
+                print(WebSocket({lab.port}, "/api/v1/jobs/{job}/shell").status, WebSocket({lab.port}, "/api/v1/jobs/{job}/shell", **bearer).status,
+                      WebSocket({lab.port}, "/jobs/{job}/proxy/web/", **bearer).status, WebSocket({lab.port}, "/api/v1/agent/channels/0", **bearer).status)
+            """
+            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", script], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.stdout.split(), ["401", "403", "403", "403"], done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
