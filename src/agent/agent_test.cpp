@@ -322,6 +322,23 @@ class LauncherLogicTest : public testing::Test {
   Instant now = Instant::at_seconds(100);
 };
 
+TEST_F(LauncherLogicTest, a_program_joins_only_what_runs) {
+  const auto join = [&](const std::string& key) {
+    world.take();
+    logic.obey(to_fields(JoinOrder{key, {"/terminal", "folder", ""}}), now);
+    return world.take();
+  };
+  start("1.1");
+  EXPECT_EQ(join("1.1"), (Log{"join 1.1 /terminal"}));
+  EXPECT_EQ(join("9.9"), Log{});
+  logic.obey({"freeze", "1.1"}, now);
+  EXPECT_EQ(join("1.1"), Log{}) << "it would not run";
+  logic.obey({"thaw", "1.1"}, now);
+  world.lingering.insert("1.1");
+  logic.on_ended("1.1", 0);
+  EXPECT_EQ(join("1.1"), Log{}) << "its end would wait for it";
+}
+
 TEST_F(LauncherLogicTest, an_end_is_on_disk_before_it_is_told) {
   start("1.1");
   world.take();

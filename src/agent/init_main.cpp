@@ -46,7 +46,8 @@ std::string whole(const char* path) {
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
   std::string text;
   char piece[4096];
-  for (ssize_t n; file >= 0 && (n = ::read(file, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
+  for (ssize_t n; file >= 0 && (n = ::read(file, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(n));
   if (file >= 0) ::close(file);
   return text;
 }
