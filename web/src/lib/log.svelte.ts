@@ -24,7 +24,7 @@ export class Log {
   attempt = $state<number | null>(null);
   end = $state<string | null>(null); // the state in which the job ended, once all of its output is here
   problem = $state.raw<Problem | null>(null);
-  isReading = $state(false); // lines that were written before are still arriving
+  isReading = $state(false); // it is being asked for, or lines that were written before are still arriving
   fault = $state.raw<Line | null>(null); // the first line that looks like the error the job failed with
   version = $state(0); // changes with everything that `at` may give
   private kept: Line[] = [];
@@ -50,6 +50,7 @@ export class Log {
     const stop = new AbortController();
     this.stop = stop;
     this.clear();
+    this.isReading = true;
     this.offset = 0;
     this.skippedBytes = 0;
     try {
@@ -59,6 +60,7 @@ export class Log {
       this.isReading = this.size > this.offset;
     } catch (error) {
       if (stop.signal.aborted) return;
+      this.isReading = false;
       this.problem = problemOf(error);
     }
     await this.follow(stop);
@@ -153,7 +155,6 @@ export class Log {
       this.end = String(data.state);
       if (this.part.attempt === null) this.remark(`the job has ended: ${this.end}`);
     }
-    if (this.isReading && (this.offset >= this.size || this.end !== null)) this.isReading = false;
     this.publishSoon();
   }
 
@@ -200,6 +201,7 @@ export class Log {
       this.unfinished = this.made.hasOpen ? this.made.unfinished() : null;
       this.count = this.kept.length + (this.unfinished ? 1 : 0);
       this.version += 1;
+      if (this.isReading && (this.offset >= this.size || this.end !== null)) this.isReading = false; // they are shown now
     }, 60);
   }
 }
