@@ -80,7 +80,7 @@ Result<T> read_printed(const Result<std::string>& printed) {
   return wire::read_json<T>(*printed, wire::Unknown::ignore);
 }
 
-std::string text_of(const fs::path& path) {
+std::string contents_of(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
@@ -158,7 +158,7 @@ void Simulations::open() {
     const auto id = parse_whole_number(folder.path().filename().string());
     if (!id) continue;
     next_id_ = std::max(next_id_, *id + 1);
-    const auto kept = wire::read_json<KeptSimulation>(text_of(folder.path() / document_file), wire::Unknown::ignore);
+    const auto kept = wire::read_json<KeptSimulation>(contents_of(folder.path() / document_file), wire::Unknown::ignore);
     const auto facts =
         kept.ok() ? wire::from_value<KeptFacts>(kept->shown, wire::Unknown::ignore) : Result<KeptFacts>(kept.error());
     if (!facts.ok()) {  // it had not been accepted
@@ -413,8 +413,8 @@ Result<answers::SimulationChart> Simulations::drawn(const std::vector<std::strin
                                   .title = figure->title,
                                   .summary = figure->summary,
                                   .caption = figure->caption,
-                                  .svg = text_of(folder + "/chart.svg"),
-                                  .csv = text_of(folder + "/chart.csv")};
+                                  .svg = contents_of(folder + "/chart.svg"),
+                                  .csv = contents_of(folder + "/chart.csv")};
 }
 
 void Simulations::workloads(Then<std::vector<answers::Workload>> then) {
