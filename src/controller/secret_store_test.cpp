@@ -111,7 +111,7 @@ TEST_F(SecretStoreTest, a_removed_secret_is_gone_and_jobs_that_name_it_are_refus
 }
 
 TEST_F(SecretStoreTest, names_and_values_are_checked) {
-  for (const std::string name : {"", "a/b", "..", "a b", "a=b", std::string(65, 'a').c_str()})
+  for (const std::string& name : std::vector<std::string>{"", "a/b", "..", "a b", "a=b", std::string(65, 'a')})
     EXPECT_EQ(code(store->set("mei", name, "x", 5)), "bad-secret") << name;
   EXPECT_EQ(code(store->set("mei", "a", "", 5)), "bad-secret");
   EXPECT_EQ(code(store->set("mei", "a", std::string(70'000, 'x'), 5)), "bad-secret");

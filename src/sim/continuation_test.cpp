@@ -172,8 +172,9 @@ TEST(Continuation, groups_and_jobs_that_wait_for_others_go_on_as_in_the_original
         if (start > present.now) starts = starts.happened() ? std::min(starts, start) : start;
       }
       ASSERT_EQ(future.jobs[at].finish, ends) << "seed " << seed << " job " << id.value;
-      if (job.allocation.empty() && starts.happened())
+      if (job.allocation.empty() && starts.happened()) {
         ASSERT_EQ(future.jobs[at].start, starts) << seed << " " << id.value;
+      }
     }
   }
 }

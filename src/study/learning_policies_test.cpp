@@ -136,7 +136,7 @@ class GpuTime : public sim::WorldObserver {
   void happened(const sim::WorldEvent& event) override {
     if (!event.gpus) return;
     Used& used = jobs_[event.job];
-    used.gpu_s += used.gpus * (event.at - used.since).to_seconds();
+    if (used.gpus > 0) used.gpu_s += used.gpus * (event.at - used.since).to_seconds();
     const bool runs = event.kind == sim::WorldEventKind::start || event.kind == sim::WorldEventKind::resume ||
                       event.kind == sim::WorldEventKind::resize || event.kind == sim::WorldEventKind::migrate;
     used.gpus = runs ? event.gpus->count() : 0;
