@@ -39,7 +39,7 @@ class SimulationsTest : public testing::Test {
   }
   void close() { simulations_.reset(); }
 
-  Result<std::string> run(const std::vector<std::string>& arguments, const std::string& folder,
+  Result<std::string> run(const std::vector<std::string>& arguments, const std::string&,
                           const std::function<bool(std::string_view)>& hear) {
     if (arguments.front() == "trace") return facts_.ok() ? Result<std::string>(*facts_) : facts_.error();
     ++running_;
