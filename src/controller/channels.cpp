@@ -33,7 +33,7 @@ std::pair<std::string_view, std::string_view> split_part(std::string_view path) 
   return {path.substr(0, slash), path.substr(slash)};
 }
 
-std::string lower(std::string text) {
+std::string in_lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
@@ -57,7 +57,7 @@ std::string confined_cookie(const std::string& cookie, const std::string& path) 
   std::istringstream parts(cookie);
   std::string part, kept;
   for (bool is_first = true; std::getline(parts, part, ';'); is_first = false) {
-    const std::string word = lower(part.substr(std::min(part.find_first_not_of(' '), part.size())));
+    const std::string word = in_lower_case(part.substr(std::min(part.find_first_not_of(' '), part.size())));
     if (!is_first && (word.starts_with("path=") || word.starts_with("domain=") || word == "path")) continue;
     kept += (is_first ? "" : ";") + part;
   }
@@ -108,7 +108,7 @@ void Channels::begin(const ChannelTarget& target, net::Request head, const Ident
     const std::string path = head.target.substr(0, head.target.size() - target.path.size());
     return taken->refuse({308, "text/plain", {{"Location", path + "/" + target.path}}, ""});
   }
-  const bool is_upgrade = lower(head.header("upgrade").value_or("")) == "websocket";
+  const bool is_upgrade = in_lower_case(head.header("upgrade").value_or("")) == "websocket";
   if (target.port.empty() && !is_upgrade)
     return taken->refuse(error_response(
         invalid("method-not-allowed", "a shell is a WebSocket").hint("schedulearn shell " + target.job), head.path));
@@ -231,13 +231,13 @@ net::Forwarding Channels::forwarding(const Channel& channel) const {
                             is_ours = ports_.is_ours](net::Headers& headers) {
     if (!is_port) return;
     std::erase_if(headers, [&](const auto& header) {
-      const std::string name = lower(header.first);
+      const std::string name = in_lower_case(header.first);
       return name == "service-worker-allowed" ||
              (name == "set-cookie" && is_ours(header.second.substr(0, header.second.find('='))));
     });
     for (auto& [name, value] : headers) {
-      if (lower(name) == "set-cookie") value = confined_cookie(value, path);
-      if (lower(name) == "location" && !keeps && value.starts_with('/') && !value.starts_with("//"))
+      if (in_lower_case(name) == "set-cookie") value = confined_cookie(value, path);
+      if (in_lower_case(name) == "location" && !keeps && value.starts_with('/') && !value.starts_with("//"))
         value = path + value.substr(1);
     }
     if (is_foreign)

@@ -83,10 +83,11 @@ std::string summary_of_placed(const Logic& logic, const JobEntry& entry, const J
 
 }  // namespace
 
+std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+
 std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
   const std::string when = job.gpus_awaited > 0 ? " once they are free" : "";
-  const int gpus = job.target.count();
-  const std::string where = fmt::format("{} GPU{} of {}", gpus, gpus == 1 ? "" : "s", servers_of(core, job.target));
+  const std::string where = fmt::format("{} of {}", gpus_text(job.target.count()), servers_of(core, job.target));
   if (resizes_in_place(entry, job)) return fmt::format("it is asked{} to go over to {} by itself", when, where);
   return fmt::format("it stops{} at a checkpoint, then it continues on {}", when, where);
 }

@@ -36,6 +36,8 @@ std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, c
 std::string to_come_text(const Logic& logic, JobId member, Instant now);
 // Where a moving job is to continue, and what that waits for.
 std::string move_text(const Core& core, const JobEntry& entry, const Job& job);
+// "2 GPUs"
+std::string gpus_text(int count);
 // Completes "rejected by the policy: ".
 const char* rejection_text(ReasonCode reason);
 // The document of GET /jobs/{id}/explain (docs/guide/rest.md), without suggestions.

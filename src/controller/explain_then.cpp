@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "controller/explain.h"
 #include "model/job.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
@@ -26,8 +27,6 @@ std::string clock_text(std::int64_t us, std::int64_t beside_us) {
 }
 
 std::string span_text(std::int64_t us) { return duration_text(static_cast<double>(us) / 1e6); }
-
-std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
 
 bool holds_gpus(State state) { return is_active(state) && state != State::suspended; }
 

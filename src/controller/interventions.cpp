@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "controller/explain.h"
 #include "controller/orders.h"
 #include "policy/placer.h"
 #include "policy/resizing_policy.h"
@@ -12,8 +13,6 @@
 
 namespace sl::controller {
 namespace {
-
-std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
 
 std::string range_text(const wire::GpuRange& range) {
   return range.min == range.max ? std::to_string(range.min) : fmt::format("{}..{}", range.min, range.max);

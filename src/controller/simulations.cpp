@@ -158,7 +158,8 @@ void Simulations::open() {
     const auto id = parse_whole_number(folder.path().filename().string());
     if (!id) continue;
     next_id_ = std::max(next_id_, *id + 1);
-    const auto kept = wire::read_json<KeptSimulation>(contents_of(folder.path() / document_file), wire::Unknown::ignore);
+    const auto kept =
+        wire::read_json<KeptSimulation>(contents_of(folder.path() / document_file), wire::Unknown::ignore);
     const auto facts =
         kept.ok() ? wire::from_value<KeptFacts>(kept->shown, wire::Unknown::ignore) : Result<KeptFacts>(kept.error());
     if (!facts.ok()) {  // it had not been accepted
