@@ -103,6 +103,10 @@ export interface ChangedJob {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
@@ -290,6 +294,10 @@ export interface CheckedJob {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
@@ -580,6 +588,7 @@ export interface Explanation {
     } | null;
   }[];
   suggestions_note: string | null;
+  followed: string | null;
   policy: string;
   evaluated_at: string;
 }
@@ -716,6 +725,10 @@ export interface Job {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
@@ -920,6 +933,10 @@ export interface JobDetails {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
@@ -1058,6 +1075,7 @@ export interface JobFile {
   weight?: unknown;
   gpus?: unknown;
   roles?: unknown;
+  ports?: unknown;
   snapshot?: unknown;
   resources?: {
     cpus?: number | null;
@@ -1226,6 +1244,10 @@ export interface JobInList {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
@@ -1693,6 +1715,10 @@ export type QueuedJob = {
       on?: string[];
       to?: string;
     }[];
+    ports?: { [key: string]: {
+      port?: number;
+      keep_path?: boolean;
+    } };
     snapshot?: {
       kind?: string;
       id?: string;
