@@ -1,5 +1,6 @@
 #include "controller/explain.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
