@@ -31,6 +31,20 @@ NumberRanges NumberRanges::below(std::int64_t count) {
   return set;
 }
 
+NumberRanges NumberRanges::of(std::vector<std::int64_t> numbers) {
+  std::ranges::sort(numbers);
+  NumberRanges set;
+  for (const std::int64_t number : numbers) set.append({number, number});
+  return set;
+}
+
+void NumberRanges::append(Range range) {
+  if (!empty() && ranges_.back().last + 1 >= range.first)
+    ranges_.back().last = range.last;
+  else
+    ranges_.push_back(range);
+}
+
 std::optional<NumberRanges> NumberRanges::parse(std::string_view text) {
   NumberRanges set;
   while (!text.empty()) {
@@ -39,10 +53,7 @@ std::optional<NumberRanges> NumberRanges::parse(std::string_view text) {
     const auto last = take(text, '-') ? take_number(text) : first;
     const bool ascends = last && *first <= *last && (set.empty() || set.ranges_.back().last < *first);
     if (!ascends || (!text.empty() && (!take(text, ',') || text.empty()))) return std::nullopt;
-    if (!set.empty() && set.ranges_.back().last + 1 == *first)
-      set.ranges_.back().last = *last;
-    else
-      set.ranges_.push_back({*first, *last});
+    set.append({*first, *last});
   }
   return set;
 }

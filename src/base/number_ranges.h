@@ -15,6 +15,8 @@ class NumberRanges {
   NumberRanges() = default;
   // 0 to count - 1
   static NumberRanges below(std::int64_t count);
+  // Numbers not below 0, in any order, also more than once.
+  static NumberRanges of(std::vector<std::int64_t> numbers);
   // Reads what text() writes. Nothing if it is malformed, not ascending, or a number is negative or above 10^15.
   static std::optional<NumberRanges> parse(std::string_view text);
   std::string text() const;  // empty: no number
@@ -38,6 +40,8 @@ class NumberRanges {
     std::int64_t first = 0, last = 0;
     friend bool operator==(const Range&, const Range&) = default;
   };
+  void append(Range range);  // it begins at or after the end of the last one
+
   std::vector<Range> ranges_;  // ascending, with gaps between them
 };
 

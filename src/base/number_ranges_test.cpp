@@ -22,6 +22,11 @@ TEST(NumberRanges, what_is_no_ascending_list_is_refused) {
     EXPECT_FALSE(NumberRanges::parse(text).has_value()) << text;
 }
 
+TEST(NumberRanges, are_made_of_numbers_in_any_order) {
+  EXPECT_EQ(NumberRanges::of({5, 0, 4, 2, 5, 9, 3}).text(), "0,2-5,9");
+  EXPECT_TRUE(NumberRanges::of({}).empty());
+}
+
 TEST(NumberRanges, a_number_that_is_removed_leaves_the_others) {
   NumberRanges set = NumberRanges::below(6);
   set.remove(3), set.remove(0), set.remove(9), set.remove(3);

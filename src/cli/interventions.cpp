@@ -42,7 +42,8 @@ int Interventions::ask(const std::string& verb,
   if (!*sure) return 1;
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const std::string path = fmt::format("/api/v1/jobs/{}/{}{}", id, verb, dry_run_ ? "?dry_run=true" : "");
+    const std::string path =
+        fmt::format("/api/v1/jobs/{}/{}?dry_run={}{}", id, verb, dry_run_, failed_ ? "&members=failed" : "");
     const Result<json::value> job = context.call("POST", path, json::serialize(json::value_from(body_)));
     if (!job.ok()) {
       status = fail(job.error());
@@ -92,9 +93,11 @@ void Interventions::add_to(CLI::App& app) {
       ->add_option_function<std::string>(
           "gpus", [this](const std::string& gpus) { body_["gpus"] = gpus; }, "2, or 1..4")
       ->required();
-  CLI::App* retry = command_(app, "retry", "Submit jobs that have ended again.", "  schedulearn retry 5\n",
-                             [this] { return ask("retry", say_retry); });
+  CLI::App* retry =
+      command_(app, "retry", "Submit jobs that have ended again.",
+               "  schedulearn retry 5\n  schedulearn retry 12 --failed\n", [this] { return ask("retry", say_retry); });
   retry->add_flag("-n,--dry-run", dry_run_, "only say what would happen");
+  retry->add_flag("--failed", failed_, "only what failed: of an array, those members, as a new array");
   jobs(retry, "5, 1-5, last or a name");
 }
 

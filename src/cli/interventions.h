@@ -23,7 +23,7 @@ class Interventions : CommandGroup {
 
   std::vector<std::string> selectors_;
   std::map<std::string, std::string> body_;
-  bool dry_run_ = false;
+  bool dry_run_ = false, failed_ = false;
 };
 
 }  // namespace sl::cli

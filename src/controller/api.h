@@ -179,6 +179,7 @@ class Api {
   void remove_job(Call call);
   void intervene(Call call);
   void retry_job(Call call);
+  void retry_as(const Call& asked, const store::JobRow& row, wire::JobSpec spec);
   void explain_job(Call call);
   void explain_job_then(const Call& call, std::int64_t at_us);
   void answer_explained(const Call& call, const Suggestions& suggestions);

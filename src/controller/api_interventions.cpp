@@ -1,12 +1,21 @@
 // The routes of what users do to jobs that have been submitted: suspend, resume, migrate, scale; and retry, which
 // submits an ended one again.
+#include "base/number_ranges.h"
 #include "controller/api.h"
 #include "controller/views.h"
 #include "wire/intervention.h"
 #include "wire/json.h"
+#include "wire/members.h"
 
 namespace sl::controller {
 namespace {
+
+Error nothing_failed(const store::JobRow& row) {
+  return conflict("nothing-failed", is_group(row)
+                                        ? fmt::format("no member of group {} that is still kept has failed", row.id)
+                                        : fmt::format("job {} has not failed: it is {}", row.id, row.state))
+      .hint(fmt::format("without --failed, all of it is submitted again: schedulearn retry {}", row.id));
+}
 
 answers::Effect effect_view(const Effect& effect) { return {effect.text, effect.cost_s}; }
 
@@ -34,8 +43,12 @@ void Api::intervene(Call call) {
   });
 }
 
+// ?members=failed: of an array, only those of its members that have failed; of a job, only if it has.
 void Api::retry_job(Call call) {
-  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+  const auto members = call.request.parameter("members");
+  if (members && *members != "failed")
+    return call.fail(invalid("bad-parameter", "members is \"failed\"; without it, all are submitted again"));
+  with_job(std::move(call), [this, failed_only = members.has_value()](const Call& asked, const JobEntry& entry) {
     if (!entry.row.finished_us)
       return asked.fail(conflict("job-not-finished", "job " + std::to_string(entry.row.id) + " is " + entry.row.state +
                                                          ": only a job that has ended can be submitted again"));
@@ -43,16 +56,41 @@ void Api::retry_job(Call call) {
     if (!spec.ok()) return asked.fail(spec.error());
     if (const Status may = may_act_for(asked.identity, spec->user); !may.ok()) return asked.fail(may.error());
     spec->hold = false;
-    const std::string body = std::to_string(entry.row.id);
-    if (asked.request.parameter("dry_run") == "true") {
-      const answers::Preview view{entry.row.id, entry.row.name, {"is submitted again as a new job", {}}};
-      return with_past_states(*spec, {}, [this, asked, view, spec = *spec](const Result<PastStates>& past) {
+    if (!failed_only) return retry_as(asked, entry.row, std::move(*spec));
+    if (!is_group(entry.row))
+      return entry.row.state == "failed" ? retry_as(asked, entry.row, std::move(*spec))
+                                         : asked.fail(nothing_failed(entry.row));
+    history_.ask<NumberRanges>(
+        [id = entry.row.id](store::Reader& reader) -> Result<NumberRanges> {
+          const auto rows = reader.finished_jobs({.states = {"failed"}, .group = id, .limit = wire::members_max});
+          if (!rows.ok()) return rows.error();
+          std::vector<std::int64_t> failed;
+          for (const store::JobRow& row : *rows) failed.push_back(row.member_index);
+          return NumberRanges::of(std::move(failed));
+        },
+        [this, asked, row = entry.row, spec = std::move(*spec)](const Result<NumberRanges>& failed) mutable {
+          if (!failed.ok()) return asked.fail(failed.error());
+          if (failed->empty()) return asked.fail(nothing_failed(row));
+          spec.array = failed->text();
+          retry_as(asked, row, std::move(spec));
+        });
+  });
+}
+
+void Api::retry_as(const Call& asked, const store::JobRow& row, wire::JobSpec spec) {
+  // With the same idempotency key, two requests are the same if they repeat the same members of the same job.
+  const std::string body = fmt::format("retry of job {}, members {}", row.id, spec.array.value_or("all"));
+  if (asked.request.parameter("dry_run") != "true") return submit(asked, std::move(spec), body, false);
+  const std::string text =
+      asked.request.parameter("members") && spec.array
+          ? fmt::format("is submitted again as a new array of the members that failed: {}", *spec.array)
+          : "is submitted again as a new job";
+  with_past_states(
+      spec, {},
+      [this, asked, spec, view = answers::Preview{row.id, row.name, {text, {}}}](const Result<PastStates>& past) {
         const Status checked = past.ok() ? logic_.check(spec, *past) : Status(past.error());
         checked.ok() ? asked.send(200, view) : asked.fail(checked.error());
       });
-    }
-    submit(asked, std::move(*spec), "retry of job " + body, false);
-  });
 }
 
 }  // namespace sl::controller

@@ -213,7 +213,7 @@ void Api::add_routes() {
   scale.body_may_be_empty = false;
   add(&Api::intervene, std::move(scale));
   RouteInfo retry = submission("/api/v1/jobs/{id}/retry", "submit a job that has ended again", {}, job);
-  retry.parameters = {"dry_run"};
+  retry.parameters = {"dry_run", "members"};
   retry.preview = answer<Preview>("Preview");
   add(&Api::retry_job, std::move(retry));
   add(&Api::explain_job,

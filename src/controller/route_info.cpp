@@ -25,6 +25,7 @@ constexpr RequestParameter query_parameters[] = {
     {"hours", number, "the last, or of a forecast the next, so many hours, 1 to 24"},
     {"limit", number, "at most this many items"},
     {"look", truth, "true: what a file is, without its content"},
+    {"members", text, "failed: only what has failed, of an array those of its members"},
     {"metric", text, "which figure of the jobs (cdf) or of the results (bars)"},
     {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},
     {"offset", number, "begin at this byte"},

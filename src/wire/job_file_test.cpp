@@ -195,7 +195,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\n[matrix]\nlr = []", "bad-matrix", "/matrix/lr"},
     {"command = \"x\"\n[matrix]\nindex = [1]", "bad-matrix", "/matrix"},
     {"command = \"x\"\n[matrix]\nlr = [[1]]", "wrong-type", "/matrix/lr"},
-    {"command = \"x\"\narray = \"0-1\"\n[matrix]\nlr = [1]", "bad-matrix", "/matrix"},
+    {"command = \"x\"\narray = \"0-1\"\n[matrix]\nlr = [1]", "bad-array", "/array"},
     {"command = \"x\"\nsecrets = [\"a/b\"]", "bad-secret", "/secrets"},
     {"command = \"x\"\nsecrets = [\"../a\"]", "bad-secret", "/secrets"},
     {"command = \"x\"\nsecrets = [\"1A=a\"]", "bad-secret", "/secrets"},

@@ -14,14 +14,14 @@ namespace json = boost::json;
 
 using Values = std::map<std::string, std::string>;  // by placeholder
 
-// The value of each key of the matrix at that place. The last key varies fastest.
-Values values_of(const JobSpec& group, std::int64_t place) {
+// The value of each key of the matrix for that member. The last key varies fastest.
+Values values_of(const JobSpec& group, std::int64_t index) {
   Values values;
-  values["index"] = std::to_string(member_index(group, place));
+  values["index"] = std::to_string(index);
   for (auto at = group.matrix.rbegin(); at != group.matrix.rend(); ++at) {
     const auto count = static_cast<std::int64_t>(at->second.size());
-    values[at->first] = at->second[static_cast<std::size_t>(place % count)];
-    place /= count;
+    values[at->first] = at->second[static_cast<std::size_t>(index % count)];
+    index /= count;
   }
   return values;
 }
@@ -86,6 +86,13 @@ Status read_matrix(const json::value& value, const std::string& at, JobSpec& int
   return {};
 }
 
+std::int64_t combinations(const JobSpec& spec) {
+  std::int64_t count = spec.matrix.empty() ? 0 : 1;
+  for (const auto& [key, values] : spec.matrix)
+    count = std::min(count * static_cast<std::int64_t>(values.size()), members_max + 1);
+  return count;
+}
+
 bool is_key(const std::string& name) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
@@ -95,12 +102,7 @@ bool is_key(const std::string& name) {
 }  // namespace
 
 std::int64_t member_count(const JobSpec& spec) {
-  if (spec.array) return NumberRanges::parse(*spec.array).value_or(NumberRanges()).count();
-  if (spec.matrix.empty()) return 0;
-  std::int64_t count = 1;
-  for (const auto& [key, values] : spec.matrix)
-    count = std::min(count * static_cast<std::int64_t>(values.size()), members_max + 1);
-  return count;
+  return spec.array ? NumberRanges::parse(*spec.array).value_or(NumberRanges()).count() : combinations(spec);
 }
 
 std::int64_t member_index(const JobSpec& group, std::int64_t place) {
@@ -113,7 +115,7 @@ std::optional<std::int64_t> place_of_member(const JobSpec& group, std::int64_t i
 }
 
 JobSpec member_spec(const JobSpec& group, std::int64_t group_id, std::int64_t place) {
-  const Values values = values_of(group, place);
+  const Values values = values_of(group, member_index(group, place));
   JobSpec spec = group;
   spec.array.reset();
   spec.matrix.clear();
@@ -146,10 +148,6 @@ void read_members(Keys& keys, JobSpec& into) {
 }
 
 Status validate_members(const JobSpec& spec) {
-  if (spec.array && !spec.matrix.empty())
-    return invalid("bad-matrix", "a job has either an array or a matrix")
-        .hint("a key of the matrix may be a number: seed = [0, 1, 2]")
-        .at("/matrix");
   if (spec.array) {
     const auto numbers = NumberRanges::parse(*spec.array);
     if (!numbers || numbers->empty())
@@ -169,10 +167,16 @@ Status validate_members(const JobSpec& spec) {
           .hint(key + " = [0.1, 0.01]")
           .at("/matrix/" + key);
   }
-  if (member_count(spec) > members_max)
+  const std::int64_t combined = combinations(spec);
+  if (std::max(member_count(spec), combined) > members_max)
     return invalid("too-many-members", "a group has at most " + std::to_string(members_max) + " members")
         .hint("split it, or let one job do several parts of the work")
-        .at(spec.array ? "/array" : "/matrix");
+        .at(combined > members_max ? "/matrix" : "/array");
+  if (combined > 0 && spec.array && NumberRanges::parse(*spec.array)->at_or_above(combined))
+    return invalid("bad-array", "the matrix has " + std::to_string(combined) +
+                                    " combinations, numbered from 0: it lacks some of array = \"" + *spec.array + "\"")
+        .hint("an array beside a matrix says which of its combinations run")
+        .at("/array");
   if (spec.max_running < 0 || (spec.max_running > 0 && !is_group(spec)))
     return invalid("bad-max-running", "max_running limits how many members of an array or a matrix run at once")
         .hint("--array 0-99 --max-running 4")

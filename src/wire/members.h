@@ -2,7 +2,7 @@
 //
 // The submission of the group is a JobSpec with `array` or `matrix`; that of a member follows from it: {index}, or {key}
 // for each key of the matrix, is replaced in the name, the command, the folders and the environment. A name without
-// any of them gets the number appended.
+// any of them gets the number appended. With both, `array` says which combinations of the matrix are members.
 #pragma once
 
 #include "wire/job_spec.h"

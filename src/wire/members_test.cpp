@@ -47,6 +47,20 @@ TEST(Members, a_matrix_has_a_member_for_each_combination) {
   EXPECT_EQ(std::get<std::string>(member_spec(group, 12, 2).command), "train --lr 0.03 --net a ${HOME} {other}");
 }
 
+TEST(Members, an_array_beside_a_matrix_chooses_combinations) {
+  const JobSpec group =
+      group_of("command = 'x {lr} {seed}'\narray = \"1,3\"\n[matrix]\nlr = [0.1, 0.2]\nseed = [7, 8]\n");
+  EXPECT_EQ(member_count(group), 2);
+  EXPECT_EQ(member_index(group, 1), 3);
+  EXPECT_EQ(place_of_member(group, 3), 1);
+  EXPECT_FALSE(place_of_member(group, 2).has_value());
+  EXPECT_EQ(std::get<std::string>(member_spec(group, 12, 1).command), "x 0.2 8");
+  EXPECT_EQ(std::get<std::string>(member_spec(group, 12, 0).command), "x 0.1 8");
+  const auto outside = parse_job_toml("command = 'x'\narray = \"3-4\"\n[matrix]\nlr = [1, 2, 3, 4]\n", "/");
+  ASSERT_FALSE(outside.ok());
+  EXPECT_EQ(outside.error().code, "bad-array");
+}
+
 TEST(Members, a_name_without_a_number_gets_one) {
   const JobSpec group = group_of("command = \"x\"\nname = \"sweep\"\narray = \"0-9\"\n");
   EXPECT_EQ(member_spec(group, 1, 7).name, "sweep-7");

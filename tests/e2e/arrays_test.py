@@ -135,6 +135,23 @@ class ArraysTest(LabTest):
         self.assertEqual((again["group_id"], self.lab.finished(again["id"])["state"]), (None, "failed"))
         self.assertEqual(self.lab.cli("wait", group, check=False).returncode, 1)
 
+    def test_only_the_members_that_failed_are_retried(self):
+        group = self.lab.submit("[ {lr}{seed} = 0.12 ] || [ -e " + str(self.lab.folder / "go") + " ] || exit 1", matrix={"lr": [0.1, 0.2], "seed": [1, 2, 3]}, max_running=2)
+        self.assertEqual(self.lab.finished(group)["members"]["failed"], 5)
+        said = self.lab.cli("retry", group, "--failed", "--dry-run").stdout
+        self.assertIn("is submitted again as a new array of the members that failed: 0,2-5", said)
+        self.open("go")
+        self.assertIn(f"job {group} again", self.lab.cli("retry", group, "--failed").stdout)
+        again = group + 7
+        self.assertEqual(self.lab.finished(again)["members"], {"total": 5, "waiting": 0, "running": 0, "succeeded": 5, "failed": 0, "cancelled": 0, "to_come": ""})
+        self.assertEqual([member["index"] for member in self.members(again)], [0, 2, 3, 4, 5])
+        self.assertEqual(self.lab.job(f"{again}_5")["spec"]["env"]["SCHEDULEARN_MATRIX_SEED"], "3")
+        for nothing in (again, f"{again}_5"):
+            refused = self.lab.cli("retry", nothing, "--failed", check=False)
+            self.assertEqual(refused.returncode, 5, refused.stderr)
+            self.assertIn("[nothing-failed]", refused.stderr)
+        self.assertEqual(self.lab.submit("true", hold=True), again + 6)
+
     def test_a_cancelled_group_ends_with_all_its_members(self):
         group = self.lab.submit("sleep 600", array="0-99")
         after = self.lab.submit("true", after=[group])
