@@ -57,7 +57,10 @@ std::optional<Choice> choose(const std::vector<Trial>& trials, const ChoiceRules
     if (counts(trial) && mean_cost(trial, rules.objective) < mean_cost(*best, rules.objective)) best = &trial;
   }
   const double before = mean_cost(acting, rules.objective), after = mean_cost(*best, rules.objective);
-  if (best->name == acting.name || !(after < before * (1 - rules.gain))) return std::nullopt;
+  // Deadlines are missed by few jobs: most comparisons see none, and what tells policies apart then is a small difference
+  // of how close jobs come to theirs.
+  const double gain = rules.objective == Objective::deadlines ? 0 : rules.gain;
+  if (best->name == acting.name || !(after < before * (1 - gain))) return std::nullopt;
   const std::size_t futures = std::min(acting.costs.size(), best->costs.size());
   std::size_t cheaper = 0;
   for (std::size_t i = 0; i < futures; ++i)

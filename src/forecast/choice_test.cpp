@@ -49,6 +49,14 @@ TEST(Choice, follows_the_objective) {
   EXPECT_FALSE(choose(trials, {.objective = Objective::makespan}, asked, long_ago));
 }
 
+TEST(Choice, by_deadlines_anything_saved_counts) {
+  std::vector<Trial> trials = {trial("fifo", {100}), trial("sjf", {100})};
+  trials[0].costs.front().late = 0.501, trials[1].costs.front().late = 0.5;
+  const auto choice = choose(trials, {.objective = Objective::deadlines, .gain = 0.02}, asked, long_ago);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->policy, "sjf");
+}
+
 TEST(Choice, who_failed_does_not_count) {
   Trial failed = trial("mine.py", {1});
   failed.failure = invalid("policy-failed", "line 3");

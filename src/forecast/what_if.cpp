@@ -29,7 +29,7 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
          const Future& future, Instant until, Trial& trial) {
   std::vector<double> jct_s, shares;
   Costs costs;
-  double wait_s = 0, jct_sum_s = 0, late_s = 0;
+  double wait_s = 0, jct_sum_s = 0, used = 0;
   std::size_t waited = 0, counted = 0;
   Instant last = present.now;
   for (std::size_t at = 0; at < present.jobs.size(); ++at) {
@@ -46,7 +46,12 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
     jct_sum_s += jct_s.back();
     if (until.is_never()) costs.jct_s += (of.finish - from).to_seconds(), ++counted;
     if (!job.group && jct_s.back() > 0) shares.push_back((prospects[at].passed_s + left_s[at]) / jct_s.back());
-    if (of.finish > job.request.deadline) ++costs.late, late_s += (of.finish - job.request.deadline).to_seconds();
+    if (!job.request.deadline.is_never()) {
+      const double whole_s = (job.request.deadline - job.request.submitted).to_seconds();
+      const double part = (of.finish - job.request.submitted).to_seconds() / std::max(1.0, whole_s);
+      costs.late += of.finish > job.request.deadline;
+      used += part / (1 + part);
+    }
     last = std::max(last, of.finish);
     if (of.start.is_never() || !job.allocation.empty()) continue;
     wait_s += (of.start - job.request.submitted).to_seconds();
@@ -66,7 +71,7 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   const double available = makespan_s * gpus_up(present);
   trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
   costs.makespan_s = makespan_s;
-  costs.late += late_s / (late_s + 86'400 * n);
+  costs.late += used / n;
   costs.unfair = unfairness(shares);
   trial.costs.push_back(costs);
 }

@@ -102,6 +102,19 @@ TEST_F(ShadowTest, jobs_that_never_ran_and_held_ones_take_no_gpu) {
   }
 }
 
+TEST_F(ShadowTest, deadlines_cost_what_is_missed_and_then_how_close_jobs_come_to_theirs) {
+  const auto late = [](double deadline_s) {
+    ShadowWindow window(one_gpu(0));
+    Job due = job(1, 0, 100);
+    due.request.deadline = at(deadline_s);
+    window.submitted(due);
+    window.ended(JobId(1), 100);
+    return trials(window.replay(one_gpu(200), {}, {})).front().costs.front().late;
+  };
+  EXPECT_NEAR(late(300), 0.25, 0.01);       // a third of its time: 1/3 / (1 + 1/3)
+  EXPECT_NEAR(late(50), 1 + 2. / 3, 0.01);  // twice its time
+}
+
 TEST_F(ShadowTest, members_of_a_group_that_the_window_knows_come_up_in_it) {
   ShadowWindow window(one_gpu(0));
   Job group = job(1, 0, 10);

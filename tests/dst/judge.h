@@ -18,6 +18,7 @@
 #include "dst/truth.h"
 #include "store/store.h"
 #include "wire/agent_protocol.h"
+#include "wire/intervention.h"
 
 namespace sl::dst {
 
