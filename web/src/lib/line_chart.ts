@@ -26,6 +26,10 @@ export interface Curve {
 const clocks = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((at) => clock(new Date(at * 1000).toISOString()).replace(/:\d\d( UTC)?$/, ''));
 
+const day = 86_400;
+const durationSteps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, day, 2 * day, 5 * day, 10 * day, 30 * day, 100 * day, 365 * day];
+const longDurations = [0, 1, 10, 60, 600, 3600, 21_600, day, 7 * day, 30 * day, 365 * day];
+const longNumbers = [0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000];
 const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * 60);
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000];
 
@@ -71,6 +75,7 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
           : { y: { range: (_: uPlot, __: number, high: number): [number, number] => [0, Math.max(most, high)] } })
       },
       legend: { show: false },
+      padding: [null, 24, null, null],
       cursor: {
         points: { size: 7 },
         ...(curve.group ? { sync: { key: curve.group, scales: ['x', null] as [string, null] } } : {})
@@ -80,8 +85,15 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
         { ...axis(curve.xLabel), ...(curve.isTime
             ? { values: clocks, incrs: timeSteps }
             : curve.hasDurations
-              ? { values: durations, space: 70 }
-              : { incrs: wholeSteps }) },
+              ? { values: durations, incrs: durationSteps, space: 80 }
+              : { incrs: wholeSteps }),
+          ...(curve.isLong
+            ? {
+                splits: (_: uPlot, __: number, low: number, high: number): number[] =>
+                  (curve.hasDurations ? longDurations : longNumbers).filter((each) => each >= low && each <= high)
+              }
+            : {})
+        },
         { ...axis(curve.yLabel), size: 60 }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
