@@ -83,6 +83,7 @@ class FirstSessionTest(PageTest):
         until(lambda: lab.get("/api/v1/policy")["name"] == "round_robin", what="the switch")
 
         # cancel
+        page.wait("document.querySelector('dialog[open]') === null", "the dialog to close")
         page.click("Jobs", kind="nav a")
         page.click(str(long), kind="td a")
         page.click("Cancel")

@@ -54,7 +54,7 @@ def pages_of(jobs):
         "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page", "lab": "lab", "no-simulation": "lab/999"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
-        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length === 3 && document.images.length === 1 && [...document.images].every(i => i.complete)")),
+        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 3 && document.images.length === 1 && [...document.images].every(i => i.complete)")),
         ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
@@ -62,7 +62,7 @@ def pages_of(jobs):
         ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("runs to the end"))),
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
         ("move", "jobs?tab=queue", lambda page: (page.run("document.querySelectorAll('[aria-label$=\\' up\\']')[1].click()"), page.wait_text("It goes from place"))),
-        ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time')")),
+        ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
         ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form details').forEach(each => each.open = true)")),

@@ -89,6 +89,7 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
               : { incrs: wholeSteps }),
           ...(curve.isLong
             ? {
+                filter: (_: uPlot, splits: number[]): number[] => splits, // uPlot would label powers of ten only
                 splits: (_: uPlot, __: number, low: number, high: number): number[] =>
                   (curve.hasDurations ? longDurations : longNumbers).filter((each) => each >= low && each <= high)
               }
