@@ -117,7 +117,7 @@ class LooksTest(unittest.TestCase):
 
     def test_nothing_and_very_much(self):
         with Lab() as lab:
-            self.look_at_all(lab.url, [(f"empty-{path or 'overview'}", path, lambda page: None) for path in ("", "jobs", "events", "servers", "jobs?tab=queue")])
+            self.look_at_all(lab.url, [(f"empty-{path.partition('=')[2] or path or 'overview'}", path, lambda page: None) for path in ("", "jobs", "events", "servers", "jobs?tab=queue")])
             lab.finished(lab.submit("true", name="job-1"))
             add_ended_jobs(lab, 5000)
             self.look_at_all(lab.url, [("many-jobs", "jobs", lambda page: (page.run("document.querySelector('.tall').scrollTop = 50000"), page.wait_text("job-36")))])

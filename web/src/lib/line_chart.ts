@@ -36,6 +36,17 @@ const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000,
 const durations = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((each) => (each === null ? '' : duration(Math.round(each))));
 
+// Those that leave room for their labels.
+function roomy(plot: uPlot, splits: number[]): (number | null)[] {
+  let last = -Infinity;
+  return splits.map((split) => {
+    const at = plot.valToPos(split, 'x');
+    if (at - last < 58) return null;
+    last = at;
+    return split;
+  });
+}
+
 export interface Drawn {
   destroy: () => void;
   point: (index: number) => void; // puts the cursor there
@@ -89,7 +100,7 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
               : { incrs: wholeSteps }),
           ...(curve.isLong
             ? {
-                filter: (_: uPlot, splits: number[]): number[] => splits, // uPlot would label powers of ten only
+                filter: roomy, // uPlot would label powers of ten only
                 splits: (_: uPlot, __: number, low: number, high: number): number[] =>
                   (curve.hasDurations ? longDurations : longNumbers).filter((each) => each >= low && each <= high)
               }
