@@ -358,6 +358,7 @@ void LiveAgent::on_end(const std::string& key) {
   if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
   const std::int64_t job_id = at->second.report.incarnation.job;
   if (const auto progress = files_.progress(key, at->second.report, true)) send(*progress);
+  files_.note_output(key, true);
   if (const auto checkpoint = files_.checkpoint(key, job_id))
     logic_.on_checkpoint(key, checkpoint->bytes, checkpoint->seconds);
   if (!logic_.runs_another(job_id, key)) files_.take_back(key);
@@ -446,6 +447,7 @@ void LiveAgent::look_at_attempts() {
   for (const auto& [key, attempt] : logic_.attempts()) {
     if (attempt.report.state == "exited") continue;
     if (const auto progress = files_.progress(key, attempt.report, false)) send(*progress);
+    files_.note_output(key, false);
     files_.bound(key);
   }
   files_.keep_only(logic_.attempts());

@@ -98,6 +98,7 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   paths.python = python_folder();
   paths.python_path = std::move(known.python_path);
   paths.ports = std::move(known.ports);
+  OutputTimes::begin(paths.attempt_dir, wall_now());
   write_ports(paths.attempt_dir, paths.ports);
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
   paths.controller_url = settings_.controller_url;
@@ -212,6 +213,10 @@ std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, con
   return progress;
 }
 
+void AttemptFiles::note_output(const std::string& key, bool at_end) {
+  output_times_.note(key, folders_.of_attempt(key), wall_now(), at_end);
+}
+
 void AttemptFiles::bound(const std::string& key) {
   if (!bound_output(folders_.of_attempt(key), output_limit_of(key)) && !std::exchange(cannot_bound_, true))
     std::fprintf(stderr, "schedulearn agent: outputs cannot be bounded on this file system\n");
@@ -240,6 +245,7 @@ std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::stri
 void AttemptFiles::keep_only(const std::map<std::string, HeldAttempt>& held) {
   const auto is_gone = [&](const auto& item) { return held.count(item.first) == 0; };
   std::erase_if(metrics_, is_gone);
+  output_times_.forget(is_gone);
   std::erase_if(output_limits_, is_gone);
   std::erase_if(stops_, is_gone);
 }

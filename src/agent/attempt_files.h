@@ -13,6 +13,7 @@
 #include "agent/checkpoint_writer.h"
 #include "agent/environment.h"
 #include "agent/metrics.h"
+#include "agent/output_times.h"
 
 namespace sl::agent {
 
@@ -61,6 +62,8 @@ class AttemptFiles {
   void on_signal(const std::string& key, int number);
   // The report of its metrics file that is due; `at_end`: everything that is left.
   std::optional<wire::Progress> progress(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
+  // Notes when its output was written; `at_end`: all that is left of it.
+  void note_output(const std::string& key, bool at_end);
   // Keeps its output within its limit.
   void bound(const std::string& key);
   // It has ended: the size of its checkpoint folder, and how long writing took if it was asked to stop.
@@ -82,6 +85,7 @@ class AttemptFiles {
   AttemptFilesSettings settings_;
   AttemptFolders folders_;
   std::map<std::string, MetricsReader> metrics_;
+  OutputTimes output_times_;
   std::map<std::string, std::int64_t> output_limits_;
   std::map<std::string, Instant> stops_;  // when each attempt was first asked to stop
   bool cannot_bound_ = false;             // and this was reported

@@ -5,6 +5,7 @@
 #include "agent/clocks.h"
 #include "agent/file_reads.h"
 #include "agent/files.h"
+#include "agent/output_times.h"
 #include "wire/base64.h"
 
 namespace sl::agent {
@@ -51,6 +52,7 @@ bool LogReads::try_answer(const wire::LogRead& request, bool last_chance) const 
   chunk.ended = over && end >= found.size;
   if (found.bytes.empty() && !chunk.ended && !last_chance) return false;
   chunk.data = wire::encode_base64(found.bytes);
+  if (request.times && end > found.offset) chunk.times = read_output_times(folders_.of_attempt(key), found.offset, end);
   send_(chunk);
   return true;
 }

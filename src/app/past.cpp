@@ -5,6 +5,7 @@
 
 #include "agent/attempt_folders.h"
 #include "agent/files.h"
+#include "agent/output_times.h"
 #include "app/roles.h"
 #include "controller/past.h"
 #include "net/url.h"
@@ -18,9 +19,13 @@ Result<controller::LogPiece> read_output(const std::string& data, const controll
     return conflict("not-running", "files of jobs are fetched from running agents, and none runs here")
         .hint("schedulearn up --data " + data);
   for (const std::string& folder : agent_folders(data)) {
-    auto piece =
-        agent::read_output(agent::AttemptFolders::of_attempt(folder, key_of(output.incarnation)), offset, limit);
-    if (piece) return controller::LogPiece{piece->offset, std::move(piece->bytes), piece->size, true};
+    const std::string attempt = agent::AttemptFolders::of_attempt(folder, key_of(output.incarnation));
+    auto piece = agent::read_output(attempt, offset, limit);
+    if (!piece) continue;
+    controller::LogPiece found{piece->offset, std::move(piece->bytes), piece->size, true};
+    const std::int64_t end = found.offset + static_cast<std::int64_t>(found.bytes.size());
+    if (output.with_times) found.times = agent::read_output_times(attempt, found.offset, end);
+    return found;
   }
   return not_found("output-not-found",
                    fmt::format("{} has no output of this attempt, which ran on server {}", data, output.server));

@@ -271,6 +271,8 @@ void CommandLine::add_job_commands() {
     logs_.tail = static_cast<int>(lines);
   };
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
+  log->add_flag("--timestamps", logs_.timestamps,
+                "when each line was written, by its server's clock; - where it is unknown");
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
   CLI::App* reasons = reading_command(

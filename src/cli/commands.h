@@ -48,10 +48,12 @@ struct LogsOptions {
   int tail = -1;    // lines; -1: all
   int attempt = 0;  // 0: the last
   int rank = 0;     // of the server, among those of the attempt
+  bool timestamps = false;
 };
 int logs(const Context& context, const LogsOptions& options);
 // Follows until the job has ended or the user interrupts. Returns whether it ended.
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank = 0);
+Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank = 0,
+                           bool timestamps = false);
 
 struct WaitOptions {
   std::vector<std::string> selectors;

@@ -48,14 +48,19 @@ struct Following {
   std::int64_t offset = 0;
   int attempt = 0;
   bool ended = false;
+  bool begins_line = true;  // what comes next
 };
 
 bool use_event(Following& following, const std::string& event, const std::string& id, const std::string& data) {
   const auto parsed = wire::parse_json(data);
   if (!parsed.ok()) return true;
   if (event == "line") {
+    const bool is_complete = value_at(*parsed, "nl") == json::value(true);
+    if (const json::value& time = value_at(*parsed, "t"); following.begins_line && parsed->as_object().contains("t"))
+      std::printf("%s ", time.is_string() ? time.get_string().c_str() : "-");
     std::fputs(text_at(*parsed, "x").c_str(), stdout);
-    if (value_at(*parsed, "nl") == json::value(true)) std::fputc('\n', stdout);
+    if (is_complete) std::fputc('\n', stdout);
+    following.begins_line = is_complete;
     std::fflush(stdout);
     following.offset = std::atoll(id.c_str());
   } else if (event == "skip") {
@@ -105,11 +110,13 @@ void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
 }
 
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank) {
-  Following following{offset, attempt, false};
+Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank,
+                           bool timestamps) {
+  Following following{offset, attempt};
   double pause_s = 0.1;
   for (int failures = 0; interrupts() == 0;) {
     std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs/stream?rank=" + std::to_string(rank);
+    if (timestamps) path += "&timestamps=true";
     if (following.attempt > 0) path += "&attempt=" + std::to_string(following.attempt);
     net::ClientRequest request = context.request("GET", path, "");
     request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
@@ -137,7 +144,7 @@ int logs(const Context& context, const LogsOptions& options) {
   for (const std::int64_t id : *ids) {
     if (options.follow && !context.past) {  // where nothing runs, all there will be is there
       catch_interrupts();
-      Result<bool> ended = follow_output(context, id, options.attempt, 0, options.rank);
+      Result<bool> ended = follow_output(context, id, options.attempt, 0, options.rank, options.timestamps);
       if (!ended.ok()) return fail(ended.error());
       if (*ended) continue;
       std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld\n", static_cast<long long>(id),
@@ -146,6 +153,7 @@ int logs(const Context& context, const LogsOptions& options) {
     }
     std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs?rank=" + std::to_string(options.rank) + "&";
     if (options.attempt > 0) path += "attempt=" + std::to_string(options.attempt) + "&";
+    if (options.timestamps) path += "timestamps=true&";
     if (options.tail >= 0) path += "tail=" + std::to_string(options.tail);
     const auto response = context.stream(context.request("GET", path, ""), [](std::string_view bytes) {
       return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();

@@ -22,17 +22,40 @@ std::string sentence(const std::vector<std::string>& has, const std::vector<std:
   return text + " from now on";
 }
 
+std::string place_text(const json::value& position) {
+  return position.is_number() ? std::to_string(position.to_number<int>()) : "none";
+}
+
+void say_preview(const json::value& preview) {
+  const json::value& known = value_at(preview, "changes");
+  const json::array changes = known.is_array() ? known.get_array() : json::array();
+  std::printf("dry run:%s\n", changes.empty() ? " nothing changes" : "");
+  for (const json::value& change : changes)
+    std::printf("  job %lld %s  %s\n", static_cast<long long>(number_at(change, "id")), text_at(change, "name").c_str(),
+                text_at(change, "change").c_str());
+  const json::value& line = value_at(preview, "line");
+  if (line.is_object())
+    std::printf("  place in line under policy %s: %s → %s\n", text_at(line, "policy").c_str(),
+                place_text(value_at(line, "position_before")).c_str(), place_text(value_at(line, "position")).c_str());
+}
+
 }  // namespace
 
 Result<SetCommand::Request> SetCommand::request() const {
   Request request;
   for (const auto& [key, value] : values_) {
     request.body[key] = value;
-    request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
+    if (key == "before") {
+      request.is.push_back("served before job " + value + ", under policies that heed priorities");
+    } else {
+      request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
+    }
   }
   // What is no number is named by the controller.
-  if (const auto at = values_.find("priority"); at != values_.end()) {
-    if (const auto number = parse_whole_number(at->second)) request.body["priority"] = *number;
+  for (const char* key : {"priority", "before"}) {
+    const auto at = values_.find(key);
+    const auto number = at == values_.end() ? std::nullopt : parse_whole_number(at->second);
+    if (number) request.body[key] = *number;
   }
   json::object labels;
   for (const std::string& label : labels_) {
@@ -66,12 +89,14 @@ int SetCommand::set() const {
   if (!ids.ok()) return fail(ids.error());
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const Result<json::value> job =
-        context.call("PATCH", "/api/v1/jobs/" + std::to_string(id), json::serialize(request->body));
+    const std::string path = fmt::format("/api/v1/jobs/{}{}", id, dry_run_ ? "?dry_run=true" : "");
+    const Result<json::value> job = context.call("PATCH", path, json::serialize(request->body));
     if (!job.ok()) {
       status = fail(job.error());
     } else if (context.as_json) {
       context.print_json(*job);
+    } else if (dry_run_) {
+      say_preview(*job);
     } else if (!context.quiet) {
       std::printf("%s job %lld %s%s\n", state_text(context, text_at(*job, "state")).c_str(), static_cast<long long>(id),
                   text_at(*job, "name").c_str(), sentence(request->has, request->is).c_str());
@@ -83,7 +108,8 @@ int SetCommand::set() const {
 void SetCommand::add_to(CLI::App& app) {
   CLI::App* set =
       command_(app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, hold.",
-               "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n",
+               "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
+               "  schedulearn set 7 --before 5 --dry-run\n",
                [this] { return this->set(); });
   set->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   const auto value = [&](const char* option, const char* key, const char* what) {
@@ -91,6 +117,8 @@ void SetCommand::add_to(CLI::App& app) {
         option, [this, key](const std::string& text) { values_[key] = text; }, what);
   };
   value("--priority", "priority", "higher is served first, under policies that heed it");
+  value("--before", "before",
+        "served right before this job; jobs in front of it get higher priorities if they need them");
   value("--gpus", "gpus", "2, or 1..4; only while the job waits");
   value("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
   value("--name", "name", "a new name; what is known of trainings of the old one still counts");
@@ -102,6 +130,7 @@ void SetCommand::add_to(CLI::App& app) {
   CLI::Option* hold = flag("--hold", "hold", true, "a waiting job waits until --release");
   flag("--release", "hold", false, "it waits for GPUs again")->excludes(hold);
   flag("--first", "first", true, "a priority above all others that wait");
+  set->add_flag("-n,--dry-run", dry_run_, "only say what would change, and the place in line that follows");
 }
 
 }  // namespace sl::cli

@@ -28,6 +28,7 @@ class SetCommand : CommandGroup {
   std::vector<std::string> selectors_, labels_;
   std::map<std::string, std::string> values_;  // keys of a job file and what was typed for them
   std::map<std::string, bool> flags_;
+  bool dry_run_ = false;
 };
 
 }  // namespace sl::cli

@@ -60,10 +60,13 @@ bool is_word(std::string_view key) {
          key.starts_with("labels.");
 }
 
-// The value that a flag's text means: true, 3, otherwise text.
+// The value that a flag's text means: true, 3, [1, 2] and {"a": 1} as in JSON, otherwise text.
 json::value flag_value(std::string_view key, const std::string& text) {
   if (is_word(key)) return json::string(text);
   if (text == "true" || text == "false") return text == "true";
+  if (text.starts_with('[') || text.starts_with('{')) {
+    if (auto parsed = wire::parse_json(text); parsed.ok()) return std::move(*parsed);
+  }
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
   if (!text.empty() && *end == '\0') return static_cast<std::int64_t>(number);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/whole_number.h"
+#include "controller/edit_preview.h"
 #include "controller/explain.h"
 #include "controller/explain_then.h"
 #include "controller/policy_views.h"
@@ -191,8 +192,10 @@ void Api::metrics(Call call) {
 void Api::create_job(Call call) { submit(std::move(call), false); }
 
 void Api::submit(Call call, bool legacy) {
-  if (const Status json = expect_json(call, "a submission"); !json.ok()) return call.fail(json.error());
-  Result<wire::JobSpec> spec = wire::parse_job_json(call.request.body, "/");
+  const bool is_toml = call.request.header("content-type").value_or("").starts_with("application/toml");
+  if (const Status json = is_toml ? Status() : expect_json(call, "a submission"); !json.ok())
+    return call.fail(json.error());
+  Result<wire::JobSpec> spec = (is_toml ? wire::parse_job_toml : wire::parse_job_json)(call.request.body, "/");
   if (!spec.ok()) return call.fail(spec.error());
   if (spec->user.empty()) spec->user = call.user();
   if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return call.fail(may.error());
@@ -265,7 +268,23 @@ void Api::edit_job(Call call) {
   with_own_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
     if (const Status same = asked.check_match(etag_of(entry)); !same.ok()) return asked.fail(same.error());
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
-    logic_.edit(JobId(entry.row.id), change, asked.user(), asked.now, answer_with_job(asked));
+    const JobId job(entry.row.id);
+    const bool only_asks = asked.request.parameter("dry_run") == "true";
+    const Result<Submissions::Edit> edit = logic_.plan_edit(job, change, asked.now);
+    if (edit.ok()) {
+      for (const Priority& other : edit->others) {
+        const JobEntry* others = logic_.book().find(other.job);
+        if (others && !asked.may_see(*others))
+          return asked.fail(
+              denied("not-your-job", fmt::format("job {}, which belongs to {}, would get another priority",
+                                                 other.job.value, others->row.user)));
+      }
+    }
+    if (!only_asks) return logic_.edit(job, change, asked.user(), asked.now, answer_with_job(asked));
+    if (!edit.ok()) return asked.fail(edit.error());
+    preview_edit(forecasts_, logic_, entry, *edit, asked.now, [asked](const Result<answers::EditPreview>& preview) {
+      preview.ok() ? asked.send(200, *preview) : asked.fail(preview.error());
+    });
   });
 }
 

@@ -287,7 +287,7 @@ class Api {
   void send_files(const Call& call, const JobEntry& entry);
   void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
   void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
-                  std::shared_ptr<net::Stream> stream);
+                  std::shared_ptr<net::Stream> stream, bool begins_line = true);
   void begin_follow(const Call& call, const JobEntry& entry, bool is_text);
   void follow_on(const std::shared_ptr<Follow>& follow);
   void wait_for_reader(const std::shared_ptr<Follow>& follow);

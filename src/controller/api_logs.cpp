@@ -10,6 +10,7 @@
 #include "base/whole_number.h"
 #include "controller/api.h"
 #include "controller/job_files.h"
+#include "controller/output_clock.h"
 #include "controller/views.h"
 #include "wire/json_text.h"
 
@@ -78,11 +79,20 @@ struct Api::Follow {
   Instant stalled;               // when it began to wait for its reader; not set while it does not wait
   std::optional<JobEntry> past;  // the job, if it is only in the database
   bool is_text = false;          // the output and nothing else, without events
+  bool with_times = false;       // each line says when it was written
+  OutputClock written;
 
   void send(std::string_view event, std::int64_t id, const json::value& data) const {
     if (is_text && event != "line") return;
     if (is_text) return stream->write(std::string(data.at("x").as_string()) + (data.at("nl").as_bool() ? "\n" : ""));
     stream->write(fmt::format("id: {}\nevent: {}\ndata: {}\n\n", id, event, wire::json_text(data)));
+  }
+  // A line, or a part of one, from `begin` on of what is held.
+  void send_line(std::size_t begin, std::size_t length, bool is_complete) const {
+    const std::int64_t at = offset + static_cast<std::int64_t>(begin);
+    json::object line{{"x", as_utf8(std::string_view(held).substr(begin, length))}, {"nl", is_complete}};
+    if (with_times) line["t"] = wire::to_value(written.at(at));
+    send("line", at + static_cast<std::int64_t>(length) + (is_complete ? 1 : 0), line);
   }
   void say_alive() const {
     if (!is_text) stream->write(": alive\n\n");
@@ -132,7 +142,11 @@ void Api::send_logs(const Call& call, const JobEntry& entry) {
     if (!number->ok()) return call.fail(number->error());
   }
   // Of a job that waits again: what it wrote before.
-  const Output output = output_of(entry, static_cast<int>(*attempt), static_cast<int>(*rank));
+  Output output = output_of(entry, static_cast<int>(*attempt), static_cast<int>(*rank));
+  output.with_times = call.request.parameter("timestamps") == "true";
+  if (output.with_times && call.request.header("range"))
+    return call.fail(invalid("bad-range", "a range is of the output as it was written, without times")
+                         .hint("leave timestamps or the header Range out"));
   if (output.server.empty() && *rank > 0) return call.fail(no_such_rank(entry, static_cast<int>(*attempt)));
   if (output.server.empty() || *attempt < 1 || *tail == 0)
     return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
@@ -175,9 +189,9 @@ void Api::read_tail(Call call, const Output& output, std::int64_t lines, std::in
 // Reads piece by piece to the current end. The stream begins with the first piece, so that an error is still sent as an
 // error.
 void Api::read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
-                     std::shared_ptr<net::Stream> stream) {
+                     std::shared_ptr<net::Stream> stream, bool begins_line) {
   const std::int64_t limit = to < 0 ? piece_bytes : std::min(piece_bytes, to - from);
-  read_output(output, from, limit, 0, [this, call, output, from, to, stream](Result<LogPiece> piece) mutable {
+  const auto use = [this, call, output, from, to, stream, begins_line](Result<LogPiece> piece) mutable {
     if (!piece.ok()) return stream ? stream->close() : call.fail(piece.error());
     const bool ranged = call.request.header("range").has_value();
     if (!stream) {
@@ -204,13 +218,19 @@ void Api::read_whole(Call call, const Output& output, std::int64_t from, std::in
     if (from >= 0 && piece->offset > from && !ranged && from < piece->size)
       stream->write(fmt::format("\n[schedulearn: {} bytes of output were dropped here, it is over its limit]\n",
                                 piece->offset - from));
+    if (output.with_times) {
+      OutputClock written;
+      written.add(piece->times, piece->offset);
+      piece->bytes = written.stamped(piece->bytes, piece->offset, begins_line);
+    }
     stream->write(std::move(piece->bytes));
     if (next >= piece->size || (to >= 0 && next >= to) || stream->closed()) return stream->close();
-    when_read(stream, [this, call, output, next, to, stream]() mutable {
+    when_read(stream, [this, call, output, next, to, stream, begins_line]() mutable {
       if (stream->closed()) return stream->close();
-      read_whole(std::move(call), output, next, to, std::move(stream));
+      read_whole(std::move(call), output, next, to, std::move(stream), begins_line);
     });
-  });
+  };
+  read_output(output, from, limit, 0, use);
 }
 
 void Api::stream_logs(Call call) {
@@ -235,6 +255,7 @@ void Api::stream_text(Call call) {
 void Api::begin_follow(const Call& call, const JobEntry& entry, bool is_text) {
   auto follow = std::make_shared<Follow>();
   follow->is_text = is_text;
+  follow->with_times = call.request.parameter("timestamps") == "true";
   follow->job = JobId(entry.row.id);
   const auto attempt = call.number("attempt", 0, 0, std::numeric_limits<int>::max());
   const auto offset = call.number("offset", 0, 0, no_limit);
@@ -271,7 +292,8 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
   if (!entry) return;
   if (follow->attempt == 0) follow->attempt = entry->row.attempt;
   const bool over = entry->row.finished_us.has_value();
-  const Output output = output_of(*entry, follow->attempt, follow->rank);
+  Output output = output_of(*entry, follow->attempt, follow->rank);
+  output.with_times = follow->with_times;
   if (follow->attempt == 0 || output.server.empty() || entry->row.state == "starting") {  // nothing runs yet
     if (!over) return idle_follows_.push_back(follow);
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
@@ -306,16 +328,14 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
   const std::int64_t expected = follow->offset + static_cast<std::int64_t>(follow->held.size());
   if (piece->offset > expected) skip(*follow, piece->offset);
   follow->held += piece->bytes;
+  follow->written.add(piece->times, follow->offset);
   std::size_t begin = 0;
-  for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    follow->send("line", follow->offset + static_cast<std::int64_t>(end) + 1,
-                 json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin, end - begin))}, {"nl", true}});
-  }
+  for (std::size_t end; (end = follow->held.find('\n', begin)) != std::string::npos; begin = end + 1)
+    follow->send_line(begin, end - begin, true);
   const bool stalled = piece->bytes.empty();
   if (begin < follow->held.size() &&
       (stalled || piece->ended || follow->held.size() - begin > static_cast<std::size_t>(followed_piece_bytes))) {
-    follow->send("line", follow->offset + static_cast<std::int64_t>(follow->held.size()),
-                 json::object{{"x", as_utf8(std::string_view(follow->held).substr(begin))}, {"nl", false}});
+    follow->send_line(begin, follow->held.size() - begin, false);
     begin = follow->held.size();
   }
   follow->offset += static_cast<std::int64_t>(begin);
@@ -327,6 +347,7 @@ void Api::follow_piece(const std::shared_ptr<Follow>& follow, Result<LogPiece> p
       follow->send("attempt", 0, json::object{{"attempt", entry->row.attempt}});
       follow->attempt = entry->row.attempt;
       follow->offset = 0;
+      follow->written.restart();
       return follow_on(follow);
     }
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});

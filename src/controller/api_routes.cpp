@@ -6,6 +6,7 @@
 #include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
+#include "controller/edit_preview.h"
 #include "controller/original_answers.h"
 #include "controller/requests.h"
 #include "controller/shadow_answers.h"
@@ -183,13 +184,16 @@ void Api::add_routes() {
   add(&Api::create_jobs,
       submission("/api/v1/jobs/batch", "submit several jobs, all or none", batch_body(), list_of<Job>("Job")));
   add(&Api::get_job, get("/api/v1/jobs/{id}", "one job", answer<JobDetails>("JobDetails"), {"fresh_ms"}));
-  add(&Api::edit_job, {.method = "PATCH",
-                       .path = "/api/v1/jobs/{id}",
-                       .summary = "change its priority, GPUs, time limit, name, labels, or whether it is held",
-                       .headers = {"If-Match"},
-                       .body = {"JobChange", wire::job_change_schema},
-                       .status = 202,
-                       .answer = job});
+  add(&Api::edit_job,
+      {.method = "PATCH",
+       .path = "/api/v1/jobs/{id}",
+       .summary = "change its priority or place in line, GPUs, time limit, name, labels, or whether it is held",
+       .parameters = {"dry_run"},
+       .headers = {"If-Match"},
+       .body = {"JobChange", wire::job_change_schema},
+       .status = 202,
+       .answer = job,
+       .preview = answer<EditPreview>("EditPreview")});
   add(&Api::cancel_job, {.method = "POST",
                          .path = "/api/v1/jobs/{id}/cancel",
                          .summary = "stop it, or take it out of the queue",
@@ -222,11 +226,11 @@ void Api::add_routes() {
   add(&Api::job_events,
       get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"), {"since", "limit", "cursor"}));
   add(&Api::get_logs, heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
-                                         {"attempt", "rank", "offset", "limit", "tail", "tail_bytes"}),
+                                         {"attempt", "rank", "offset", "limit", "tail", "tail_bytes", "timestamps"}),
                                      "text/plain"),
                               {"Range"}));
   add(&Api::stream_logs, heeding(stream(get("/api/v1/jobs/{id}/logs/stream", "its output as it is written", {},
-                                            {"attempt", "rank", "offset"}),
+                                            {"attempt", "rank", "offset", "timestamps"}),
                                         "text/event-stream"),
                                  {"Last-Event-ID"}));
   add(&Api::job_series, get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",

@@ -107,6 +107,47 @@ TEST_F(EditingTest, the_first_in_line_has_a_priority_above_all_others_that_wait)
   EXPECT_EQ(state(4), "starting");
 }
 
+TEST_F(EditingTest, a_job_is_served_right_before_another_one_and_those_in_front_stay_there) {
+  submit(1);
+  submit(1);
+  submit(1);
+  settle();  // 2, 3, 4, 5 wait
+  EXPECT_EQ(edit(5, R"({"before": 3})"), "ok");
+  std::vector<std::int64_t> line;
+  for (const JobIndex job : logic->core().queue_order(now)) line.push_back(logic->core().job(job).request.id.value);
+  EXPECT_EQ(line, (std::vector<std::int64_t>{2, 5, 3, 4}));
+  std::vector<std::string> edits;
+  for (const store::EventRow& event : world.events) {
+    if (event.kind == "job.edited") edits.push_back(std::to_string(event.job_id.value_or(0)) + " " + event.text);
+  }
+  EXPECT_EQ(edits, (std::vector<std::string>{"2 priority 0 → 1", "5 priority 0 → 1"}));
+  restart();
+  EXPECT_EQ(request(2).priority, 1) << "all of it is in the database";
+  EXPECT_EQ(request(5).priority, 1);
+}
+
+TEST_F(EditingTest, a_place_that_cannot_be_had_changes_no_job) {
+  submit(1);
+  settle();
+  EXPECT_EQ(edit(3, R"({"before": 1})"), "job-not-in-line") << "it runs";
+  EXPECT_EQ(edit(1, R"({"before": 3})"), "job-not-in-line");
+  EXPECT_EQ(edit(3, R"({"before": 3})"), "bad-priority");
+  EXPECT_EQ(edit(3, R"({"before": 2, "first": true})"), "bad-priority");
+  EXPECT_EQ(edit(3, R"({"before": 2, "gpus": 9})"), "gpus-unsatisfiable");
+  EXPECT_EQ(request(3).priority, 0);
+  EXPECT_EQ(request(2).priority, 0);
+}
+
+TEST_F(EditingTest, a_plan_changes_nothing) {
+  submit(1);
+  settle();
+  const auto plan = logic->plan_edit(JobId(3), *wire::parse_job_change(R"({"before": 2})"), now);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->what, "priority 0 → 1");
+  EXPECT_TRUE(plan->others.empty());
+  EXPECT_EQ(request(3).priority, 0);
+}
+
 TEST_F(EditingTest, a_waiting_job_is_held_and_released) {
   EXPECT_EQ(edit(2, R"({"hold": true, "priority": 2})"), "ok");
   EXPECT_EQ(state(2), "held");

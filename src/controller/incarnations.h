@@ -57,6 +57,7 @@ struct Output {
   std::string server;
   Incarnation incarnation;
   std::optional<std::string> path = {};  // as in wire::LogRead: not its output, but a file that was left there
+  bool with_times = false;               // also when it was written
 };
 Output output_of(const JobEntry& entry, int attempt, int rank = 0);
 // Whether it is one of the job's incarnations, past or present.

@@ -13,7 +13,8 @@ void Logs::read(const Output& output, std::int64_t offset, std::int64_t limit, d
   }
   const std::int64_t request = next_request_++;
   waiting_.emplace(request, Waiting{agent->session, std::move(then)});
-  outside_.send(agent->session, wire::LogRead{request, output.incarnation, output.path, offset, limit, wait_s});
+  outside_.send(agent->session,
+                wire::LogRead{request, output.incarnation, output.path, offset, limit, wait_s, output.with_times});
 }
 
 void Logs::on_chunk(SessionId session, const wire::LogChunk& chunk) {
@@ -27,7 +28,7 @@ void Logs::on_chunk(SessionId session, const wire::LogChunk& chunk) {
   if (chunk.error) return then(not_found("output-not-found", "the server has no output of this attempt"));
   auto bytes = wire::decode_base64(chunk.data);
   if (!bytes) return then(internal_error("bad-output", "the server sent output that cannot be read"));
-  then(LogPiece{chunk.offset, std::move(*bytes), chunk.size, chunk.ended, chunk.kind});
+  then(LogPiece{chunk.offset, std::move(*bytes), chunk.size, chunk.ended, chunk.kind, chunk.times});
 }
 
 void Logs::on_closed(SessionId session) {

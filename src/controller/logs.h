@@ -16,6 +16,7 @@ struct LogPiece {
   std::int64_t size = 0;  // of the whole output now
   bool ended = false;     // the attempt has ended and these are its last bytes
   std::string kind = {};  // as in wire::LogChunk
+  std::vector<wire::OutputTime> times = {};
 };
 
 class Logs {

@@ -40,6 +40,7 @@ constexpr RequestParameter query_parameters[] = {
     {"tail", number, "only this many lines, the last ones"},
     {"tail_bytes", number, "only this many bytes, the last ones"},
     {"theme", text, "light, dark or auto, which follows the reader's system"},
+    {"timestamps", truth, "true: when each line was written"},
     {"user", text, "only jobs of this user"},
     {"width_mm", number, "of the picture, 60 to 400"},
 };

@@ -223,44 +223,58 @@ Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) c
   return check(next);
 }
 
-void Submissions::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
-  JobEntry* entry = book_.find(job);
-  if (!entry) return done(no_job(job));
-  if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state))
-    return refuse_when_durable(already_ended(entry->row), std::move(done));
+Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChange& change, Instant now) const {
+  const JobEntry* entry = book_.find(job);
+  if (!entry) return no_job(job);
+  if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) return already_ended(entry->row);
   if (change.is_empty())
-    return done(invalid("nothing-to-change", "the request changes nothing")
-                    .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first"));
+    return invalid("nothing-to-change", "the request changes nothing")
+        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before");
+  Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
-    const Result<int> first = priority_of_first(JobId(job));
-    if (!first.ok()) return refuse_when_durable(first.error(), std::move(done));
+    const Result<int> first = priority_of_first(job);
+    if (!first.ok()) return first.error();
     wanted.priority = *first;
   }
+  if (change.before) {
+    Result<std::vector<Priority>> moved = priorities_before(job, JobId(*change.before), now);
+    if (!moved.ok()) return moved.error();
+    edit.others = std::move(*moved);
+    const auto own = std::ranges::find(edit.others, job, &Priority::job);
+    if (own != edit.others.end()) wanted.priority = own->priority, edit.others.erase(own);
+  }
   const wire::JobSpec& spec = spec_of(*entry);
-  const wire::JobSpec next = wire::changed(spec, wanted);
-  if (const Status valid = wire::validate(next); !valid.ok()) return done(valid.error());
-  const bool gpus_differ = spec.gpus.min != next.gpus.min || spec.gpus.max != next.gpus.max;
+  edit.next = wire::changed(spec, wanted);
+  if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
+  edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
   const JobState state = core_.job(core_.find(job)).state;
-  if (gpus_differ && state != JobState::pending && state != JobState::held)
-    return refuse_when_durable(
-        conflict("job-started",
-                 fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value, entry->row.state))
-            .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value)),
-        std::move(done));
-  if (const Status may = gpus_differ ? may_have(*entry, next) : Status(); !may.ok())
-    return refuse_when_durable(may.error(), std::move(done));
-  if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok())
-    return refuse_when_durable(may.error(), std::move(done));
-  const std::string what = describe_change(spec, next);
-  if (!what.empty()) {
-    note_request("job.edited", job, by, now, what);
-    entry->row.spec_json = wire::spec_text(next);
-    entry->spec.reset();
-    entry->row.name = next.name;
-    JobEdited edited{.job = job, .priority = wanted.priority};
-    if (gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
+  if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
+    return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,
+                                               entry->row.state))
+        .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value));
+  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
+  if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();
+  edit.what = describe_change(spec, edit.next);
+  return edit;
+}
+
+void Submissions::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {
+  Result<Edit> planned = plan_edit(job, change, now);
+  if (!planned.ok()) return refuse_when_durable(planned.error(), std::move(done));
+  for (const Priority& other : planned->others)
+    edit(other.job, {.priority = other.priority}, by, now, [](const Result<JobId>&) {});
+  JobEntry* entry = book_.find(job);
+  if (!planned->what.empty()) {
+    const wire::JobSpec& next = planned->next;
+    JobEdited edited{.job = job, .priority = {}};
+    if (next.priority != spec_of(*entry).priority) edited.priority = next.priority;
+    if (planned->gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
+    note_request("job.edited", job, by, now, planned->what);
+    entry->row.spec_json = wire::spec_text(next);
+    entry->row.name = next.name;
+    entry->spec.reset();
     engine_.feed(std::move(edited), now);
   }
   if (change.hold) {
@@ -271,6 +285,13 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
   for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>())
     edit(member, change, by, now, [](const Result<JobId>&) {});
   answer_when_durable(*entry, std::move(done));
+}
+
+Result<std::vector<Priority>> Submissions::priorities_before(JobId job, JobId other, Instant now) const {
+  std::vector<Priority> line;
+  for (const JobIndex each : core_.queue_order(now))
+    line.push_back({core_.job(each).request.id, core_.job(each).request.priority});
+  return priorities_to_serve_before(line, job, other);
 }
 
 // One above the highest of the others that wait; its own if that is higher already.

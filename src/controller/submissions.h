@@ -9,6 +9,7 @@
 
 #include "controller/idempotency_keys.h"
 #include "controller/job_numbers.h"
+#include "controller/queue_moves.h"
 #include "controller/recorder.h"
 
 namespace sl::controller {
@@ -54,8 +55,17 @@ class Submissions {
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
   Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
   void cancel(JobId job, const std::string& by, Instant now, Done done);
-  // Changes an unfinished job; its GPUs, and whether it is held, only while it waits. Errors: "job-not-found",
-  // "job-finished", "job-started", "job-held", "job-not-held", and those of a submission.
+  // What a change would make of a job, and of others.
+  struct Edit {
+    wire::JobSpec next;
+    bool gpus_differ = false;
+    std::string what;              // "priority 0 → 7, gpus 1 → 2"; empty: all of that stays
+    std::vector<Priority> others;  // jobs in front of its new place
+  };
+  // Errors: "job-not-found", "job-finished", "job-started", "job-held", "job-not-held", "nothing-to-change", those of a
+  // submission and of queue_moves.h.
+  Result<Edit> plan_edit(JobId job, const wire::JobChange& change, Instant now) const;
+  // Changes an unfinished job; its GPUs, and whether it is held, only while it waits. Errors as above.
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
 
  private:
@@ -66,6 +76,7 @@ class Submissions {
   void expire_keys(Instant now);
   void note_request(const char* kind, JobId job, const std::string& by, Instant now, std::string text = "");
   Result<int> priority_of_first(JobId job) const;
+  Result<std::vector<Priority>> priorities_before(JobId job, JobId other, Instant now) const;
   Status may_hold(const JobEntry& entry, bool hold) const;
   void refuse_when_durable(Error refusal, Done done);
   void answer_when_durable(JobEntry& entry, Done done);

@@ -162,6 +162,14 @@ struct ForeignGpuUse {
 };
 BOOST_DESCRIBE_STRUCT(ForeignGpuUse, (), (incarnation, gpu, pid, program))
 
+// The output before this offset had been written at this time, by its server's clock.
+struct OutputTime {
+  std::int64_t offset = 0;
+  std::int64_t us = 0;  // UTC
+  friend bool operator==(const OutputTime&, const OutputTime&) = default;
+};
+BOOST_DESCRIBE_STRUCT(OutputTime, (), (offset, us))
+
 struct LogChunk {  // answer to LogRead of the same request
   std::int64_t request = 0;
   std::int64_t offset = 0;           // of the first byte of data
@@ -171,8 +179,10 @@ struct LogChunk {  // answer to LogRead of the same request
   std::optional<std::string> error;  // "unknown-attempt", "no-such-file", "unreadable"
   std::string text;                  // with "unreadable": why
   std::string kind;                  // "folder": data is the JSON of its entries, size their number
+  // With `times`, ascending: from the first that is after `offset` on, until one is at the end of data. None: unknown.
+  std::vector<OutputTime> times;
 };
-BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error, text, kind))
+BOOST_DESCRIBE_STRUCT(LogChunk, (), (request, offset, data, size, ended, error, text, kind, times))
 
 // An entry of a folder that a job has left.
 struct LeftFile {
@@ -364,9 +374,10 @@ struct LogRead {
   std::optional<std::string> path;  // "output/model.pt", each name percent-encoded; "": the top
   std::int64_t offset = 0;          // negative: that many bytes before the end
   std::int64_t limit = 65536;
-  double wait_s = 0;  // if there is nothing to read yet, answer when there is or after this long
+  double wait_s = 0;   // if there is nothing to read yet, answer when there is or after this long
+  bool times = false;  // say when it was written
 };
-BOOST_DESCRIBE_STRUCT(LogRead, (), (request, incarnation, path, offset, limit, wait_s))
+BOOST_DESCRIBE_STRUCT(LogRead, (), (request, incarnation, path, offset, limit, wait_s, times))
 
 // What the controller knows of a job. state: "unfinished", "ended", "removed" (by the controller's retention rule),
 // "unknown" (of another cluster, or of a time that a restored database has lost).

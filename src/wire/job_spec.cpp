@@ -48,9 +48,18 @@ Status read_gpus(const json::value& value, const std::string& at, GpuRange& into
   return {};
 }
 
+// The unit is in the description's brackets.
+json::object schema_of_key(const TrainingKey& key) {
+  json::object schema = key.unit.empty() ? detail::or_null(detail::type("string")) : detail::quantity();
+  schema["description"] = std::string(key.meaning) + (key.unit.empty() ? "" : " (" + std::string(key.unit) + ")");
+  return schema;
+}
+
 void read_training(Keys& keys, TrainingSpec& into) {
   for (const TrainingKey& key : training_keys())
-    keys.with(key.name, [&](const json::value& v, const std::string& at) { return key.read(v, at, into); });
+    keys.with(
+        key.name, [&](const json::value& v, const std::string& at) { return key.read(v, at, into); },
+        schema_of_key(key));
 }
 
 // Reads a number, or the text of a flag.
@@ -225,7 +234,7 @@ void read_change(Keys& keys, JobChange& change) {
   });
   keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
-  keys.take("name", change.name).take("hold", change.hold).take("first", change.first);
+  keys.take("name", change.name).take("hold", change.hold).take("first", change.first).take("before", change.before);
   keys.with("labels", [&](const json::value& v, const std::string& at) -> Status {
     if (!v.is_object()) return detail::wrong_type(at, "an object");
     for (const auto& [name, text] : v.get_object()) {
@@ -278,8 +287,9 @@ Result<JobChange> parse_job_change(std::string_view text) {
   read_change(keys, change);
   if (Status status = keys.finish(); !status.ok()) return status.error();
   if (change.name && change.name->empty()) return invalid("bad-name", "a job cannot be without a name").at("/name");
-  if (change.first && change.priority)
-    return invalid("bad-priority", "first sets the priority: leave one of both out").at("/first");
+  if ((change.first ? 1 : 0) + (change.before ? 1 : 0) + (change.priority ? 1 : 0) > 1)
+    return invalid("bad-priority", "first, before and priority each set the priority: leave all but one out")
+        .at(change.before ? "/before" : "/first");
   return change;
 }
 

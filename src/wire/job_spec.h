@@ -135,9 +135,13 @@ struct JobChange {
   std::map<std::string, std::optional<std::string>> labels;  // empty value: the label is removed
   std::optional<bool> hold;                                  // while it waits
   bool first = false;                                        // a priority above that of all others that wait
-  bool is_empty() const { return !priority && !gpus && !time_limit_s && !name && labels.empty() && !hold && !first; }
+  // A priority above that of this job, which waits; jobs in front of that one get higher ones if they need them.
+  std::optional<std::int64_t> before;
+  bool is_empty() const {
+    return !priority && !gpus && !time_limit_s && !name && labels.empty() && !hold && !first && !before;
+  }
 };
-BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s, name, labels, hold, first))
+BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s, name, labels, hold, first, before))
 // Reads these keys as they are in a job file; any other is refused.
 Result<JobChange> parse_job_change(std::string_view json);
 // What the change makes of a submission; whether it is held, and what `first` means, is not part of that.

@@ -39,10 +39,10 @@ class Keys {
     return with(key,
                 [&](const boost::json::value& v, const std::string& at) { return read_quantity(v, into, parse, at); });
   }
-  // Whatever `use` makes of the value.
+  // Whatever `use` makes of the value; `schema` says what that can be.
   template <typename Use>
-  Keys& with(std::string_view key, Use use) {
-    if (properties_) return note(key, {});
+  Keys& with(std::string_view key, Use use, boost::json::object schema = {}) {
+    if (properties_) return note(key, std::move(schema));
     known_.push_back(key);
     const auto found = object_.find(key);
     if (found == object_.end()) return *this;

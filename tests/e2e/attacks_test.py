@@ -104,6 +104,17 @@ class OtherUserTest(LabTest):
         own = json.loads(text)["id"]
         self.assertEqual(json.loads(self.as_nobody("GET", f"/api/v1/jobs/{own}", None, self.with_token())[1])["spec"]["env"], {"OWN": "mine"})
 
+    def test_a_move_in_line_changes_no_job_of_others(self):
+        self.lab.submit("sleep 4113.5", gpus=4)
+        first, second = (self.lab.submit("true", gpus=4) for _ in range(2))
+        own = json.loads(self.as_nobody("POST", "/api/v1/jobs", {"command": "true", "workdir": "/", "gpus": 4}, self.with_token())[1])["id"]
+        for query in ("?dry_run=true", ""):
+            status, text = self.as_nobody("PATCH", f"/api/v1/jobs/{own}{query}", {"before": second}, self.with_token())
+            self.assertEqual((status, json.loads(text)["code"]), (403, "not-your-job"), query)
+        self.assertEqual([self.lab.job(job)["priority"] for job in (first, second, own)], [0, 0, 0])
+        self.assertEqual(self.as_nobody("PATCH", f"/api/v1/jobs/{own}", {"before": first}, self.with_token())[0], 202)
+        self.assertEqual([job["id"] for job in self.lab.get("/api/v1/queue")["items"]], [own, first, second])
+
     def test_a_job_is_changed_and_ended_by_its_owner_only(self):
         job = self.lab.submit("sleep 4112.5", checkpoint={"dir": "c"})
         for method, verb, body in (("POST", "/cancel", {}), ("PATCH", "", {"priority": 9}), ("POST", "/suspend", {}), ("POST", "/resume", {}),

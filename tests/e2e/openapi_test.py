@@ -109,7 +109,7 @@ class Walk(LabTest):
             ("POST", "/api/v1/jobs/batch"): [("", {"jobs": [job, {**job, "gpus": 2}]})],
             ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None)],
             ("GET", "/api/v1/jobs/{id}"): [(done, None), (running, None), (f"{waiting}?fresh_ms=200", None), (f"{waiting}_2", None)],
-            ("PATCH", "/api/v1/jobs/{id}"): [(waiting, {"priority": 3, "labels": {"a": None, "c": "d"}})],
+            ("PATCH", "/api/v1/jobs/{id}"): [(waiting, {"priority": 3, "labels": {"a": None, "c": "d"}}), (f"{waiting}?dry_run=true", {"priority": 4}), (f"{waiting}?dry_run=true", {"labels": {"c": "e"}})],
             ("POST", "/api/v1/jobs/{id}/suspend"): [(f"{waiting}?dry_run=true", {}), (waiting, None)],
             ("POST", "/api/v1/jobs/{id}/resume"): [(waiting, {})],
             ("POST", "/api/v1/jobs/{id}/release"): [],  # needs a job that was held: see below

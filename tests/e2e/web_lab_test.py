@@ -15,7 +15,7 @@ def simulate(page, jobs):
 
 class LabPageTest(PageTest):
     def pictures(self):
-        self.page.wait("document.querySelectorAll('figure img').length === 5 && [...document.images].every(i => i.complete && i.naturalWidth > 0)", "five pictures", 40)
+        self.page.wait("document.querySelectorAll('figure .uplot').length === 3 && document.querySelectorAll('figure .bar').length === 3 && [...document.images].every(i => i.complete && i.naturalWidth > 0) && document.images.length === 1", "three curves, three bars and a picture", 40)
 
     def test_policies_are_simulated_compared_and_removed(self):
         lab, page = self.lab, self.page
@@ -28,12 +28,31 @@ class LabPageTest(PageTest):
         self.assertEqual([result["policy"] for result in results], ["fifo", "srtf"])
         self.assertEqual(page.run("[...document.querySelectorAll('#figures ~ *, section table')].length > 0 && [...document.querySelectorAll('tbody th[scope=row]')].slice(0, 2).map(e => e.innerText.trim())"), ["fifo", "srtf"])
         self.pictures()
-        self.assertIn("srtf", page.run("document.querySelector('figure img').alt"))
+        self.assertIn("srtf", page.run("document.querySelector('figcaption').innerText"))
         page.click("wait")
-        page.wait("document.querySelector('figure img')?.alt.includes('wait')", "the distribution of waits")
+        page.wait("document.querySelector('figcaption')?.innerText.includes('wait')", "the distribution of waits")
         self.pictures()
+        # The values at a point, by pointer and by keys; charts over time have one cursor.
+        point = page.run("(() => { const e = document.querySelectorAll('figure .u-over')[1]; e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })()")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, **point)
+        page.wait("[...document.querySelectorAll('.legend .at')].length === 2", "the point in both charts over time")
+        said = "document.querySelector('figure [role=slider]').getAttribute('aria-valuetext')"
+        page.run("document.querySelector('figure [role=slider]').focus()")
+        page.key("End")
+        page.wait(f"{said}.includes('fifo 100') || {said}.includes('srtf 100')", "all jobs at the end")
+        at_end = page.run(said)
+        page.key("ArrowLeft")
+        page.wait(f"{said} !== {at_end!r}", "the point before")
         page.click("As a table", kind="summary")
         page.wait("document.querySelectorAll('details[open] tbody tr').length > 10")
+        # The report is whole: it asks nobody for anything.
+        page.run("window.made = []; URL.createObjectURL = (blob) => { blob.text().then((text) => made.push(text)); return 'about:blank#'; }; HTMLAnchorElement.prototype.click = () => undefined")
+        page.click("Save the report")
+        report = page.wait("window.made[0]", "the report", 40)
+        self.assertEqual(report.count("<img"), 4)
+        self.assertEqual(report.count("src=\"data:image/svg+xml,"), 4)
+        self.assertIn("schedulearn sim compare", report)
+        self.assertNotIn("<script", report)
         page.click("Remove")
         page.wait_text("Remove simulation 1?")
         page.click("Remove", within="document.querySelector('dialog[open]')")

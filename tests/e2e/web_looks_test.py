@@ -54,13 +54,15 @@ def pages_of(jobs):
         "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page", "lab": "lab", "no-simulation": "lab/999"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
-        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure img').length === 5 && [...document.images].every(i => i.complete)")),
+        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 3 && document.images.length === 1 && [...document.images].every(i => i.complete)")),
         ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
         ("switch", "policy", lambda page: (page.click("Switch to Shortest Job First"), page.wait_text("It can be undone"))),
         ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("runs to the end"))),
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
+        ("move", "jobs?tab=queue", lambda page: (page.run("document.querySelectorAll('[aria-label$=\\' up\\']')[1].click()"), page.wait_text("It goes from place"))),
+        ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
         ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form details').forEach(each => each.open = true)")),
@@ -115,7 +117,7 @@ class LooksTest(unittest.TestCase):
 
     def test_nothing_and_very_much(self):
         with Lab() as lab:
-            self.look_at_all(lab.url, [(f"empty-{path or 'overview'}", path, lambda page: None) for path in ("", "jobs", "events", "servers", "jobs?tab=queue")])
+            self.look_at_all(lab.url, [(f"empty-{path.partition('=')[2] or path or 'overview'}", path, lambda page: None) for path in ("", "jobs", "events", "servers", "jobs?tab=queue")])
             lab.finished(lab.submit("true", name="job-1"))
             add_ended_jobs(lab, 5000)
             self.look_at_all(lab.url, [("many-jobs", "jobs", lambda page: (page.run("document.querySelector('.tall').scrollTop = 50000"), page.wait_text("job-36")))])

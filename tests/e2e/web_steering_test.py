@@ -296,7 +296,7 @@ class SettingsTest(PageTest):
         page.wait("location.pathname.endsWith('/ui/jobs/1')")
         self.assertEqual(lab.job(1)["spec"]["notify"], [{"on": ["finished"], "to": "team"}])
         self.open("settings")
-        page.click("Remove team")
+        page.click("Remove the channel team")
         page.click("Remove", within="document.querySelector('dialog[open]')")
         page.wait_text("You have no channel.")
         page.click("Remove the secret hook-url")

@@ -1,198 +1,296 @@
 // Made by tools/types.mjs from the OpenAPI document of the controller. Not to be edited.
 
-export interface ChangedJob {
-  id: number;
+export interface Reason {
+  code: string;
+  text: string;
+}
+
+export interface Member {
+  total: number;
+  waiting: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  to_come: string;
+}
+
+export interface ChangedJobGpu {
+  min?: number;
+  max?: number;
+  allowed?: number[];
+}
+
+export interface Resource {
+  cpus?: number | null;
+  memory_bytes?: number | null;
+  gpu_memory_bytes?: number | null;
+  gpu_type?: string[];
+  shm_bytes?: number | null;
+  share?: boolean;
+}
+
+export interface Checkpoint {
+  dir?: string | null;
+  signal?: string;
+  grace_s?: number;
+}
+
+export interface Retry {
+  max?: number;
+  on?: string[];
+}
+
+export interface Training {
+  family?: string | null;
+  epochs?: number | null;
+  steps?: number | null;
+  batch_size?: number | null;
+  target_loss?: number | null;
+  budget?: number | null;
+  mode?: string | null;
+  model_bytes?: number | null;
+  largest_tensor_bytes?: number | null;
+  checkpoint_bytes?: number | null;
+  restart_s?: number | null;
+}
+
+export interface ChangedJobResource {
+  cpus?: number | null;
+  memory_bytes?: number | null;
+}
+
+export interface Role {
+  name?: string;
+  count?: number;
+  count_min?: number;
+  gpus?: number;
+  resources?: ChangedJobResource;
+}
+
+export interface Notify {
+  on?: string[];
+  to?: string;
+}
+
+export interface Port {
+  port?: number;
+  keep_path?: boolean;
+}
+
+export interface Snapshot {
+  kind?: string;
+  id?: string;
+  commit?: string;
+  changed?: string[];
+  dirty_files?: number;
+  subfolder?: string;
+  files?: number;
+  bytes?: number;
+}
+
+export interface Spec {
+  name?: string;
+  user?: string;
+  command?: string | string[];
+  image?: string | null;
+  framework?: string | null;
+  launch?: string;
+  gpus?: ChangedJobGpu;
+  servers?: number;
+  resources?: Resource;
+  workdir?: string;
+  env?: { [key: string]: string } | null;
+  labels?: { [key: string]: string };
+  priority?: number;
+  weight?: number;
+  hold?: boolean;
+  time_limit_s?: number | null;
+  estimate_s?: number | null;
+  deadline_s?: number | null;
+  checkpoint?: Checkpoint;
+  retry?: Retry;
+  preemptible?: boolean;
+  migratable?: boolean;
+  freeze?: boolean;
+  resize?: string;
+  on_partition?: string;
+  output_limit_bytes?: number | null;
+  training?: Training;
+  after?: number[];
+  after_any?: number[];
+  not_before?: string | null;
+  array?: string | null;
+  matrix?: { [key: string]: string[] };
+  max_running?: number;
+  roles?: Role[];
+  mounts?: string[];
+  secrets?: string[];
+  notify?: Notify[];
+  ports?: { [key: string]: Port };
+  snapshot?: Snapshot | null;
+}
+
+export interface Placement {
+  server: string;
+  gpus: string[];
+  rank: number;
+  pid: number | null;
+  image: string | null;
+  container_id: string | null;
+}
+
+export interface Progress {
+  done: number | null;
+  total: number | null;
+  unit: string;
+  epoch: number | null;
+  epochs: number | null;
+  step: number | null;
+  steps: number | null;
+  loss: number | null;
+  accuracy: number | null;
+  rate_per_s: number | null;
+  updated_at: string | null;
+}
+
+export interface Start {
+  p10: string;
+  p50: string;
+  p90: string;
+}
+
+export interface Estimate {
+  start: Start | null;
+  finish: Start | null;
+  basis: string[];
+  basis_text: string | null;
+  confidence: string;
+  server: string | null;
+  text: string | null;
+  evaluated_at: string;
+  draws: number;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: number | null;
+}
+
+export interface Failure {
+  kind: string;
+  message: string;
+  exit_code: number | null;
+  signal: number | null;
+  label: string | null;
+  log_line: number | null;
+  last_lines: string[] | null;
+}
+
+export interface CheckpointCopy {
+  from: string;
+  bytes_done: number;
+  bytes: number;
+  through_controller: boolean;
+}
+
+export interface Effect {
+  text: string;
+  cost_s: number | null;
+}
+
+export interface ChosenPolicyFailure {
   name: string;
+  text: string;
+  at: string;
+}
+
+export interface Keep {
+  age_s: number;
+  jobs: number;
+  bytes: number;
+  free_bytes: number;
+}
+
+export interface Quarantine {
+  reason: string;
+  since: string;
+  until: string;
+  times: number;
+}
+
+export interface Process {
+  pid: number;
   user: string;
-  state: string;
-  state_since: string;
-  reason: {
-    code: string;
-    text: string;
-  } | null;
-  group_id: number | null;
-  index: number | null;
-  members: {
-    total: number;
-    waiting: number;
-    running: number;
-    succeeded: number;
-    failed: number;
-    cancelled: number;
-    to_come: string;
-  } | null;
-  labels: { [key: string]: string };
-  priority: number;
-  spec: {
-    name?: string;
-    user?: string;
-    command?: string | string[];
-    image?: string | null;
-    framework?: string | null;
-    launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
-    servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
-    workdir?: string;
-    env?: { [key: string]: string } | null;
-    labels?: { [key: string]: string };
-    priority?: number;
-    weight?: number;
-    hold?: boolean;
-    time_limit_s?: number | null;
-    estimate_s?: number | null;
-    deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
-    preemptible?: boolean;
-    migratable?: boolean;
-    freeze?: boolean;
-    resize?: string;
-    on_partition?: string;
-    output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
-    after?: number[];
-    after_any?: number[];
-    not_before?: string | null;
-    array?: string | null;
-    matrix?: { [key: string]: string[] };
-    max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
-    mounts?: string[];
-    secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
-  };
-  snapshot: unknown;
-  placement: {
-    server: string;
-    gpus: string[];
-    rank: number;
-    pid: number | null;
-    image: string | null;
-    container_id: string | null;
-  }[];
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  deadline_at: string | null;
-  wait_s: number;
-  run_s: number;
-  gpu_seconds: number;
-  attempt: number;
-  migrations: number;
-  preemptions: number;
-  resizes: number;
-  progress: {
-    done: number | null;
-    total: number | null;
-    unit: string;
-    epoch: number | null;
-    epochs: number | null;
-    step: number | null;
-    steps: number | null;
-    loss: number | null;
-    accuracy: number | null;
-    rate_per_s: number | null;
-    updated_at: string | null;
-  } | null;
-  estimate: {
-    start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    basis: string[];
-    basis_text: string | null;
-    confidence: string;
-    server: string | null;
-    text: string | null;
-    evaluated_at: string;
-    draws: number;
-  } | null;
-  exit: {
-    code: number | null;
-    signal: number | null;
-  } | null;
-  failure: {
-    kind: string;
-    message: string;
-    exit_code: number | null;
-    signal: number | null;
-    label: string | null;
-    log_line: number | null;
-    last_lines: string[] | null;
-  } | null;
-  checkpoint_copy: {
-    from: string;
-    bytes_done: number;
-    bytes: number;
-    through_controller: boolean;
-  } | null;
-  effect: {
-    text: string;
-    cost_s: number | null;
-  } | null;
+  program: string;
+  memory_bytes: number | null;
+}
+
+export interface JobInListStart {
+  p10?: string;
+  p50?: string;
+  p90?: string;
+}
+
+export interface Speed {
+  gpus?: number;
+  servers?: number;
+  gpu_type?: string;
+  parameter_servers?: number;
+  steps_per_s?: number;
+  gpu_utilization_pct?: number | null;
+  gpu_memory_bytes?: number | null;
+}
+
+export interface Shared {
+  with?: string;
+  gpu_type?: string;
+  steps_per_s?: number;
+}
+
+export interface Curve {
+  b0?: number;
+  b1?: number;
+  b2?: number;
+}
+
+export interface Parameter {
+  name: string;
+  type: string;
+  unit: string;
+  default: string;
+  min: number | null;
+  max: number | null;
+  choices: string[];
+  help: string;
+}
+
+export interface Loss {
+  by_epoch?: number[];
+  curve?: Curve | null;
+  noise?: number;
+}
+
+export interface SimulationPolicy {
+  name: string;
+  parameters: { [key: string]: string[] };
+}
+
+export interface SimulationProgress {
+  part: number;
+  runs_done: number;
+  runs: number;
+}
+
+export interface SimulationFailure {
+  code: string;
+  detail: string;
+  notes: string[];
+  hints: string[];
+}
+
+export interface ChangedJob extends Job {
+  effect: Effect | null;
 }
 
 export interface Channel {
@@ -221,20 +319,9 @@ export interface CheckedJob {
     image?: string | null;
     framework?: string | null;
     launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
+    gpus?: ChangedJobGpu;
     servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
+    resources?: Resource;
     workdir?: string;
     env?: { [key: string]: string };
     labels?: { [key: string]: string };
@@ -244,90 +331,32 @@ export interface CheckedJob {
     time_limit_s?: number | null;
     estimate_s?: number | null;
     deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
+    checkpoint?: Checkpoint;
+    retry?: Retry;
     preemptible?: boolean;
     migratable?: boolean;
     freeze?: boolean;
     resize?: string;
     on_partition?: string;
     output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
+    training?: Training;
     after?: number[];
     after_any?: number[];
     not_before?: string | null;
     array?: string | null;
     matrix?: { [key: string]: string[] };
     max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
+    roles?: Role[];
     mounts?: string[];
     secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
+    notify?: Notify[];
+    ports?: { [key: string]: Port };
+    snapshot?: Snapshot | null;
   };
   would_start: boolean;
 }
 
-export interface ChosenPolicy {
-  name: string;
-  parameters: { [key: string]: unknown };
-  since: string;
-  by: string;
-  acting: string | null;
-  shadow: string | null;
-  previous: string | null;
-  undo_until: string | null;
-  source: string | null;
-  failure: {
-    name: string;
-    text: string;
-    at: string;
-  } | null;
-  notes: string[];
+export interface ChosenPolicy extends Policy {
   changed: boolean;
 }
 
@@ -362,66 +391,9 @@ export interface Cluster {
   url: string;
   history: {
     bytes: number | null;
-    keep: {
-      age_s: number;
-      jobs: number;
-      bytes: number;
-      free_bytes: number;
-    };
+    keep: Keep;
   };
-  servers: {
-    name: string;
-    state: string;
-    state_reason: string | null;
-    quarantine: {
-      reason: string;
-      since: string;
-      until: string;
-      times: number;
-    } | null;
-    simulated: boolean;
-    cpus: number | null;
-    memory_total_bytes: number | null;
-    memory_used_bytes: number | null;
-    job_files_bytes: number | null;
-    cpu_utilization_pct: number | null;
-    agent_version: string | null;
-    driver_version: string | null;
-    runtimes: string[];
-    container_engine: string | null;
-    clock_skew_s: number | null;
-    last_contact_at: string | null;
-    labels: { [key: string]: string };
-    keep: {
-      age_s: number;
-      jobs: number;
-      bytes: number;
-      free_bytes: number;
-    } | null;
-    gpus: {
-      identifier: string;
-      server: string;
-      index: number;
-      uuid: string | null;
-      name: string | null;
-      simulated: boolean;
-      condition: string;
-      job_id: number | null;
-      utilization_pct: number | null;
-      memory_used_bytes: number | null;
-      memory_total_bytes: number | null;
-      temperature_celsius: number | null;
-      power_watts: number | null;
-      sm_clock_mhz: number | null;
-      processes: {
-        pid: number;
-        user: string;
-        program: string;
-        memory_bytes: number | null;
-      }[];
-      sampled_at: string | null;
-    }[];
-  }[];
+  servers: Server[];
 }
 
 export interface Costs {
@@ -440,23 +412,7 @@ export interface Costs {
   }[];
 }
 
-export interface CreatedOriginalJob {
-  id: number;
-  name: string;
-  type: string | null;
-  container_name: string | null;
-  container_image: string | null;
-  command: string | string[] | null;
-  created_at: string;
-  started_at: string | null;
-  completed_at: string | null;
-  estimated_completion_time: string | null;
-  required_gpus: number;
-  no_of_migrations: number;
-  trained_at: string | null;
-  status: string;
-  at_gpus: number[];
-  error: string | null;
+export interface CreatedOriginalJob extends OriginalJob {
   message: string;
 }
 
@@ -492,6 +448,23 @@ export interface EarlierPolicy {
   since: string;
   by: string;
   reason: string | null;
+}
+
+export interface EditPreview {
+  id: number;
+  name: string;
+  changes: {
+    id: number;
+    name: string;
+    user: string;
+    change: string;
+  }[];
+  line: {
+    policy: string;
+    position_before: number | null;
+    position: number | null;
+    order: number[];
+  } | null;
 }
 
 export interface Event {
@@ -541,51 +514,17 @@ export interface Explanation {
     }[];
     text: string;
   }[];
-  estimate: {
-    start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    basis: string[];
-    basis_text: string | null;
-    confidence: string;
-    server: string | null;
-    text: string | null;
-    evaluated_at: string;
-    draws: number;
-  } | null;
+  estimate: Estimate | null;
   suggestions: {
     what: string;
     text: string;
     patch: { [key: string]: unknown } | null;
     command: string | null;
     server: string | null;
-    predicted_start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    predicted_finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    start_as_it_is: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish_as_it_is: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
+    predicted_start: Start | null;
+    predicted_finish: Start | null;
+    start_as_it_is: Start | null;
+    finish_as_it_is: Start | null;
   }[];
   suggestions_note: string | null;
   followed: string | null;
@@ -608,12 +547,7 @@ export interface Gpu {
   temperature_celsius: number | null;
   power_watts: number | null;
   sm_clock_mhz: number | null;
-  processes: {
-    pid: number;
-    user: string;
-    program: string;
-    memory_bytes: number | null;
-  }[];
+  processes: Process[];
   sampled_at: string | null;
 }
 
@@ -628,127 +562,15 @@ export interface Job {
   user: string;
   state: string;
   state_since: string;
-  reason: {
-    code: string;
-    text: string;
-  } | null;
+  reason: Reason | null;
   group_id: number | null;
   index: number | null;
-  members: {
-    total: number;
-    waiting: number;
-    running: number;
-    succeeded: number;
-    failed: number;
-    cancelled: number;
-    to_come: string;
-  } | null;
+  members: Member | null;
   labels: { [key: string]: string };
   priority: number;
-  spec: {
-    name?: string;
-    user?: string;
-    command?: string | string[];
-    image?: string | null;
-    framework?: string | null;
-    launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
-    servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
-    workdir?: string;
-    env?: { [key: string]: string } | null;
-    labels?: { [key: string]: string };
-    priority?: number;
-    weight?: number;
-    hold?: boolean;
-    time_limit_s?: number | null;
-    estimate_s?: number | null;
-    deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
-    preemptible?: boolean;
-    migratable?: boolean;
-    freeze?: boolean;
-    resize?: string;
-    on_partition?: string;
-    output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
-    after?: number[];
-    after_any?: number[];
-    not_before?: string | null;
-    array?: string | null;
-    matrix?: { [key: string]: string[] };
-    max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
-    mounts?: string[];
-    secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
-  };
+  spec: Spec;
   snapshot: unknown;
-  placement: {
-    server: string;
-    gpus: string[];
-    rank: number;
-    pid: number | null;
-    image: string | null;
-    container_id: string | null;
-  }[];
+  placement: Placement[];
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -760,57 +582,11 @@ export interface Job {
   migrations: number;
   preemptions: number;
   resizes: number;
-  progress: {
-    done: number | null;
-    total: number | null;
-    unit: string;
-    epoch: number | null;
-    epochs: number | null;
-    step: number | null;
-    steps: number | null;
-    loss: number | null;
-    accuracy: number | null;
-    rate_per_s: number | null;
-    updated_at: string | null;
-  } | null;
-  estimate: {
-    start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    basis: string[];
-    basis_text: string | null;
-    confidence: string;
-    server: string | null;
-    text: string | null;
-    evaluated_at: string;
-    draws: number;
-  } | null;
-  exit: {
-    code: number | null;
-    signal: number | null;
-  } | null;
-  failure: {
-    kind: string;
-    message: string;
-    exit_code: number | null;
-    signal: number | null;
-    label: string | null;
-    log_line: number | null;
-    last_lines: string[] | null;
-  } | null;
-  checkpoint_copy: {
-    from: string;
-    bytes_done: number;
-    bytes: number;
-    through_controller: boolean;
-  } | null;
+  progress: Progress | null;
+  estimate: Estimate | null;
+  exit: Exit | null;
+  failure: Failure | null;
+  checkpoint_copy: CheckpointCopy | null;
 }
 
 export interface JobBatch {
@@ -827,198 +603,11 @@ export interface JobChange {
   name?: string | null;
   hold?: boolean | null;
   first?: boolean;
+  before?: number | null;
   labels?: unknown;
 }
 
-export interface JobDetails {
-  id: number;
-  name: string;
-  user: string;
-  state: string;
-  state_since: string;
-  reason: {
-    code: string;
-    text: string;
-  } | null;
-  group_id: number | null;
-  index: number | null;
-  members: {
-    total: number;
-    waiting: number;
-    running: number;
-    succeeded: number;
-    failed: number;
-    cancelled: number;
-    to_come: string;
-  } | null;
-  labels: { [key: string]: string };
-  priority: number;
-  spec: {
-    name?: string;
-    user?: string;
-    command?: string | string[];
-    image?: string | null;
-    framework?: string | null;
-    launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
-    servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
-    workdir?: string;
-    env?: { [key: string]: string } | null;
-    labels?: { [key: string]: string };
-    priority?: number;
-    weight?: number;
-    hold?: boolean;
-    time_limit_s?: number | null;
-    estimate_s?: number | null;
-    deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
-    preemptible?: boolean;
-    migratable?: boolean;
-    freeze?: boolean;
-    resize?: string;
-    on_partition?: string;
-    output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
-    after?: number[];
-    after_any?: number[];
-    not_before?: string | null;
-    array?: string | null;
-    matrix?: { [key: string]: string[] };
-    max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
-    mounts?: string[];
-    secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
-  };
-  snapshot: unknown;
-  placement: {
-    server: string;
-    gpus: string[];
-    rank: number;
-    pid: number | null;
-    image: string | null;
-    container_id: string | null;
-  }[];
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  deadline_at: string | null;
-  wait_s: number;
-  run_s: number;
-  gpu_seconds: number;
-  attempt: number;
-  migrations: number;
-  preemptions: number;
-  resizes: number;
-  progress: {
-    done: number | null;
-    total: number | null;
-    unit: string;
-    epoch: number | null;
-    epochs: number | null;
-    step: number | null;
-    steps: number | null;
-    loss: number | null;
-    accuracy: number | null;
-    rate_per_s: number | null;
-    updated_at: string | null;
-  } | null;
-  estimate: {
-    start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    basis: string[];
-    basis_text: string | null;
-    confidence: string;
-    server: string | null;
-    text: string | null;
-    evaluated_at: string;
-    draws: number;
-  } | null;
-  exit: {
-    code: number | null;
-    signal: number | null;
-  } | null;
-  failure: {
-    kind: string;
-    message: string;
-    exit_code: number | null;
-    signal: number | null;
-    label: string | null;
-    log_line: number | null;
-    last_lines: string[] | null;
-  } | null;
-  checkpoint_copy: {
-    from: string;
-    bytes_done: number;
-    bytes: number;
-    through_controller: boolean;
-  } | null;
+export interface JobDetails extends Job {
   attempts: {
     attempt: number;
     server: string;
@@ -1061,10 +650,7 @@ export interface JobFile {
   image?: string | null;
   mounts?: string[];
   secrets?: string[];
-  notify?: {
-    on?: string[];
-    to?: string;
-  }[];
+  notify?: Notify[];
   framework?: string | null;
   launch?: string;
   servers?: number;
@@ -1089,17 +675,17 @@ export interface JobFile {
     gpu_type?: unknown;
   } | null;
   training?: {
-    family?: unknown;
-    epochs?: unknown;
-    steps?: unknown;
-    batch_size?: unknown;
-    target_loss?: unknown;
-    budget?: unknown;
-    mode?: unknown;
-    model_bytes?: unknown;
-    largest_tensor_bytes?: unknown;
-    checkpoint_bytes?: unknown;
-    restart_s?: unknown;
+    family?: string | null;
+    epochs?: number | string | null;
+    steps?: number | string | null;
+    batch_size?: number | string | null;
+    target_loss?: number | string | null;
+    budget?: number | string | null;
+    mode?: string | null;
+    model_bytes?: number | string | null;
+    largest_tensor_bytes?: number | string | null;
+    checkpoint_bytes?: number | string | null;
+    restart_s?: number | string | null;
   } | null;
   array?: unknown;
   matrix?: unknown;
@@ -1132,10 +718,7 @@ export interface JobFile {
     grace?: number | string | null;
     grace_s?: number | string | null;
   } | null;
-  retry?: {
-    max?: number;
-    on?: string[];
-  } | null;
+  retry?: Retry | null;
   type?: string | null;
   container_image?: string | null;
   required_gpus?: unknown;
@@ -1164,101 +747,7 @@ export interface JobInList {
   } | null;
   labels?: { [key: string]: string };
   priority?: number;
-  spec?: {
-    name?: string;
-    user?: string;
-    command?: string | string[];
-    image?: string | null;
-    framework?: string | null;
-    launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
-    servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
-    workdir?: string;
-    env?: { [key: string]: string } | null;
-    labels?: { [key: string]: string };
-    priority?: number;
-    weight?: number;
-    hold?: boolean;
-    time_limit_s?: number | null;
-    estimate_s?: number | null;
-    deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
-    preemptible?: boolean;
-    migratable?: boolean;
-    freeze?: boolean;
-    resize?: string;
-    on_partition?: string;
-    output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
-    after?: number[];
-    after_any?: number[];
-    not_before?: string | null;
-    array?: string | null;
-    matrix?: { [key: string]: string[] };
-    max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
-    mounts?: string[];
-    secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
-  };
+  spec?: Spec;
   snapshot?: unknown;
   placement?: {
     server?: string;
@@ -1293,16 +782,8 @@ export interface JobInList {
     updated_at?: string | null;
   } | null;
   estimate?: {
-    start?: {
-      p10?: string;
-      p50?: string;
-      p90?: string;
-    } | null;
-    finish?: {
-      p10?: string;
-      p50?: string;
-      p90?: string;
-    } | null;
+    start?: JobInListStart | null;
+    finish?: JobInListStart | null;
     basis?: string[];
     basis_text?: string | null;
     confidence?: string;
@@ -1395,27 +876,11 @@ export interface NewProfile {
   checkpoint_bytes?: number | null;
   checkpoint_s?: number | null;
   restart_s?: number | null;
-  speeds?: {
-    gpus?: number;
-    servers?: number;
-    gpu_type?: string;
-    parameter_servers?: number;
-    steps_per_s?: number;
-    gpu_utilization_pct?: number | null;
-    gpu_memory_bytes?: number | null;
-  }[];
-  shared?: {
-    with?: string;
-    gpu_type?: string;
-    steps_per_s?: number;
-  }[];
+  speeds?: Speed[];
+  shared?: Shared[];
   loss?: {
     by_epoch?: number[];
-    curve?: {
-      b0?: number;
-      b1?: number;
-      b2?: number;
-    } | null;
+    curve?: Curve | null;
     noise?: number;
   } | null;
 }
@@ -1464,24 +929,7 @@ export interface OriginalJob {
   error: string | null;
 }
 
-export type OriginalJobs = {
-  id: number;
-  name: string;
-  type: string | null;
-  container_name: string | null;
-  container_image: string | null;
-  command: string | string[] | null;
-  created_at: string;
-  started_at: string | null;
-  completed_at: string | null;
-  estimated_completion_time: string | null;
-  required_gpus: number;
-  no_of_migrations: number;
-  trained_at: string | null;
-  status: string;
-  at_gpus: number[];
-  error: string | null;
-}[];
+export type OriginalJobs = OriginalJob[];
 
 export interface OriginalUser {
   username: string;
@@ -1490,11 +938,7 @@ export interface OriginalUser {
 }
 
 export interface PoliciesToTry {
-  policies?: {
-    name?: string;
-    parameters?: { [key: string]: unknown } | null;
-    source?: string | null;
-  }[];
+  policies?: PolicyChoice[];
   with_arrivals?: boolean | null;
 }
 
@@ -1508,11 +952,7 @@ export interface Policy {
   previous: string | null;
   undo_until: string | null;
   source: string | null;
-  failure: {
-    name: string;
-    text: string;
-    at: string;
-  } | null;
+  failure: ChosenPolicyFailure | null;
   notes: string[];
 }
 
@@ -1534,26 +974,14 @@ export interface PolicyDescription {
   preemptive: boolean;
   elastic: boolean;
   work_conserving: boolean;
-  parameters: {
-    name: string;
-    type: string;
-    unit: string;
-    default: string;
-    min: number | null;
-    max: number | null;
-    choices: string[];
-    help: string;
-  }[];
+  parameters: Parameter[];
   notes: string[];
 }
 
 export interface Preview {
   id: number;
   name: string;
-  effect: {
-    text: string;
-    cost_s: number | null;
-  };
+  effect: Effect;
 }
 
 export interface Problem {
@@ -1587,221 +1015,12 @@ export interface Profile {
   checkpoint_bytes?: number | null;
   checkpoint_s?: number | null;
   restart_s?: number | null;
-  speeds?: {
-    gpus?: number;
-    servers?: number;
-    gpu_type?: string;
-    parameter_servers?: number;
-    steps_per_s?: number;
-    gpu_utilization_pct?: number | null;
-    gpu_memory_bytes?: number | null;
-  }[];
-  shared?: {
-    with?: string;
-    gpu_type?: string;
-    steps_per_s?: number;
-  }[];
-  loss?: {
-    by_epoch?: number[];
-    curve?: {
-      b0?: number;
-      b1?: number;
-      b2?: number;
-    } | null;
-    noise?: number;
-  } | null;
+  speeds?: Speed[];
+  shared?: Shared[];
+  loss?: Loss | null;
 }
 
-export type QueuedJob = {
-  id: number;
-  name: string;
-  user: string;
-  state: string;
-  state_since: string;
-  reason: {
-    code: string;
-    text: string;
-  } | null;
-  group_id: number | null;
-  index: number | null;
-  members: {
-    total: number;
-    waiting: number;
-    running: number;
-    succeeded: number;
-    failed: number;
-    cancelled: number;
-    to_come: string;
-  } | null;
-  labels: { [key: string]: string };
-  priority: number;
-  spec: {
-    name?: string;
-    user?: string;
-    command?: string | string[];
-    image?: string | null;
-    framework?: string | null;
-    launch?: string;
-    gpus?: {
-      min?: number;
-      max?: number;
-      allowed?: number[];
-    };
-    servers?: number;
-    resources?: {
-      cpus?: number | null;
-      memory_bytes?: number | null;
-      gpu_memory_bytes?: number | null;
-      gpu_type?: string[];
-      shm_bytes?: number | null;
-      share?: boolean;
-    };
-    workdir?: string;
-    env?: { [key: string]: string } | null;
-    labels?: { [key: string]: string };
-    priority?: number;
-    weight?: number;
-    hold?: boolean;
-    time_limit_s?: number | null;
-    estimate_s?: number | null;
-    deadline_s?: number | null;
-    checkpoint?: {
-      dir?: string | null;
-      signal?: string;
-      grace_s?: number;
-    };
-    retry?: {
-      max?: number;
-      on?: string[];
-    };
-    preemptible?: boolean;
-    migratable?: boolean;
-    freeze?: boolean;
-    resize?: string;
-    on_partition?: string;
-    output_limit_bytes?: number | null;
-    training?: {
-      family?: string | null;
-      epochs?: number | null;
-      steps?: number | null;
-      batch_size?: number | null;
-      target_loss?: number | null;
-      budget?: number | null;
-      mode?: string | null;
-      model_bytes?: number | null;
-      largest_tensor_bytes?: number | null;
-      checkpoint_bytes?: number | null;
-      restart_s?: number | null;
-    };
-    after?: number[];
-    after_any?: number[];
-    not_before?: string | null;
-    array?: string | null;
-    matrix?: { [key: string]: string[] };
-    max_running?: number;
-    roles?: {
-      name?: string;
-      count?: number;
-      count_min?: number;
-      gpus?: number;
-      resources?: {
-        cpus?: number | null;
-        memory_bytes?: number | null;
-      };
-    }[];
-    mounts?: string[];
-    secrets?: string[];
-    notify?: {
-      on?: string[];
-      to?: string;
-    }[];
-    ports?: { [key: string]: {
-      port?: number;
-      keep_path?: boolean;
-    } };
-    snapshot?: {
-      kind?: string;
-      id?: string;
-      commit?: string;
-      changed?: string[];
-      dirty_files?: number;
-      subfolder?: string;
-      files?: number;
-      bytes?: number;
-    } | null;
-  };
-  snapshot: unknown;
-  placement: {
-    server: string;
-    gpus: string[];
-    rank: number;
-    pid: number | null;
-    image: string | null;
-    container_id: string | null;
-  }[];
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  deadline_at: string | null;
-  wait_s: number;
-  run_s: number;
-  gpu_seconds: number;
-  attempt: number;
-  migrations: number;
-  preemptions: number;
-  resizes: number;
-  progress: {
-    done: number | null;
-    total: number | null;
-    unit: string;
-    epoch: number | null;
-    epochs: number | null;
-    step: number | null;
-    steps: number | null;
-    loss: number | null;
-    accuracy: number | null;
-    rate_per_s: number | null;
-    updated_at: string | null;
-  } | null;
-  estimate: {
-    start: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    finish: {
-      p10: string;
-      p50: string;
-      p90: string;
-    } | null;
-    basis: string[];
-    basis_text: string | null;
-    confidence: string;
-    server: string | null;
-    text: string | null;
-    evaluated_at: string;
-    draws: number;
-  } | null;
-  exit: {
-    code: number | null;
-    signal: number | null;
-  } | null;
-  failure: {
-    kind: string;
-    message: string;
-    exit_code: number | null;
-    signal: number | null;
-    label: string | null;
-    log_line: number | null;
-    last_lines: string[] | null;
-  } | null;
-  checkpoint_copy: {
-    from: string;
-    bytes_done: number;
-    bytes: number;
-    through_controller: boolean;
-  } | null;
-} | null;
+export type QueuedJob = Job | null;
 
 export interface Record {
   items: {
@@ -1843,10 +1062,7 @@ export interface RemovedProfile {
   family: string;
 }
 
-export interface RemovedSecret {
-  name: string;
-  removed: boolean;
-}
+export type RemovedSecret = RemovedChannel;
 
 export interface RemovedServer {
   name: string;
@@ -1883,12 +1099,7 @@ export interface Server {
   name: string;
   state: string;
   state_reason: string | null;
-  quarantine: {
-    reason: string;
-    since: string;
-    until: string;
-    times: number;
-  } | null;
+  quarantine: Quarantine | null;
   simulated: boolean;
   cpus: number | null;
   memory_total_bytes: number | null;
@@ -1902,35 +1113,8 @@ export interface Server {
   clock_skew_s: number | null;
   last_contact_at: string | null;
   labels: { [key: string]: string };
-  keep: {
-    age_s: number;
-    jobs: number;
-    bytes: number;
-    free_bytes: number;
-  } | null;
-  gpus: {
-    identifier: string;
-    server: string;
-    index: number;
-    uuid: string | null;
-    name: string | null;
-    simulated: boolean;
-    condition: string;
-    job_id: number | null;
-    utilization_pct: number | null;
-    memory_used_bytes: number | null;
-    memory_total_bytes: number | null;
-    temperature_celsius: number | null;
-    power_watts: number | null;
-    sm_clock_mhz: number | null;
-    processes: {
-      pid: number;
-      user: string;
-      program: string;
-      memory_bytes: number | null;
-    }[];
-    sampled_at: string | null;
-  }[];
+  keep: Keep | null;
+  gpus: Gpu[];
 }
 
 export interface Session {
@@ -1980,27 +1164,15 @@ export interface Simulation {
   finished_at: string | null;
   trace: string;
   servers: string;
-  policies: {
-    name: string;
-    parameters: { [key: string]: string[] };
-  }[];
+  policies: SimulationPolicy[];
   seeds: number;
   jobs: number;
   left_out: number;
   gpus: number;
   load: number;
   command: string;
-  progress: {
-    part: number;
-    runs_done: number;
-    runs: number;
-  };
-  failure: {
-    code: string;
-    detail: string;
-    notes: string[];
-    hints: string[];
-  } | null;
+  progress: SimulationProgress;
+  failure: SimulationFailure | null;
 }
 
 export interface SimulationChart {
@@ -2012,36 +1184,7 @@ export interface SimulationChart {
   csv: string;
 }
 
-export interface SimulationDetails {
-  id: number;
-  user: string;
-  state: string;
-  created_at: string;
-  started_at: string | null;
-  finished_at: string | null;
-  trace: string;
-  servers: string;
-  policies: {
-    name: string;
-    parameters: { [key: string]: string[] };
-  }[];
-  seeds: number;
-  jobs: number;
-  left_out: number;
-  gpus: number;
-  load: number;
-  command: string;
-  progress: {
-    part: number;
-    runs_done: number;
-    runs: number;
-  };
-  failure: {
-    code: string;
-    detail: string;
-    notes: string[];
-    hints: string[];
-  } | null;
+export interface SimulationDetails extends Simulation {
   results: {
     policy: string;
     parameters: { [key: string]: string };
@@ -2069,41 +1212,7 @@ export interface SimulationDetails {
   }[];
 }
 
-export interface StoredProfile {
-  schedulearn_profile?: number;
-  family?: string;
-  origin?: string;
-  epochs?: number | null;
-  steps_per_epoch?: number | null;
-  batch_size?: number | null;
-  model_bytes?: number | null;
-  largest_tensor_bytes?: number | null;
-  checkpoint_bytes?: number | null;
-  checkpoint_s?: number | null;
-  restart_s?: number | null;
-  speeds?: {
-    gpus?: number;
-    servers?: number;
-    gpu_type?: string;
-    parameter_servers?: number;
-    steps_per_s?: number;
-    gpu_utilization_pct?: number | null;
-    gpu_memory_bytes?: number | null;
-  }[];
-  shared?: {
-    with?: string;
-    gpu_type?: string;
-    steps_per_s?: number;
-  }[];
-  loss?: {
-    by_epoch?: number[];
-    curve?: {
-      b0?: number;
-      b1?: number;
-      b2?: number;
-    } | null;
-    noise?: number;
-  } | null;
+export interface StoredProfile extends Profile {
   since?: string;
 }
 
@@ -2146,14 +1255,20 @@ export interface Workload {
   name: string;
   title: string;
   summary: string;
-  parameters: {
-    name: string;
-    type: string;
-    unit: string;
-    default: string;
-    min: number | null;
-    max: number | null;
-    choices: string[];
-    help: string;
-  }[];
+  parameters: Parameter[];
 }
+
+// What the document says of keys of a job file.
+export const jobFileKeys: { [path: string]: string } = {
+  "training.family": "trainings of one family run alike and use its profile (default: the name)",
+  "training.epochs": "number of passes over the data (epochs)",
+  "training.steps": "number of steps of the whole training (steps)",
+  "training.batch_size": "samples in one step, over all GPUs (samples)",
+  "training.target_loss": "the training is done once the loss of an epoch is as low as this (loss)",
+  "training.budget": "what the training may cost, in the units of policy coach (cost)",
+  "training.mode": "all_reduce, parameter_server_sync or parameter_server_async",
+  "training.model_bytes": "size of the parameters (bytes)",
+  "training.largest_tensor_bytes": "size of the largest tensor; with model_bytes: the skew (bytes)",
+  "training.checkpoint_bytes": "size of a checkpoint (bytes)",
+  "training.restart_s": "time to stop and continue elsewhere (seconds)"
+};

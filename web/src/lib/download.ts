@@ -8,10 +8,13 @@ export async function download(click: MouseEvent, path: string): Promise<void> {
   const link = click.currentTarget as HTMLAnchorElement;
   if (session.key === null) return;
   click.preventDefault();
-  const answer = await send('GET', path);
+  saveAs(await (await send('GET', path)).blob(), link.download);
+}
+
+export function saveAs(contents: Blob, name: string): void {
   const anchor = document.createElement('a');
-  anchor.href = URL.createObjectURL(await answer.blob());
-  anchor.download = link.download;
+  anchor.href = URL.createObjectURL(contents);
+  anchor.download = name;
   anchor.click();
   URL.revokeObjectURL(anchor.href);
 }

@@ -116,6 +116,48 @@ test('all that a job file can say can be asked for', () => {
   assert.match(tomlOf(many), /^notify = \[\{ to = "team" \}, \{ on = \["failed", "preempted"\], to = "mail:me@lab.example" \}\]$/m);
 });
 
+test('roles and ports have lines of their own, in the form and back', () => {
+  const gang = {
+    ...emptyDraft,
+    command: 'true',
+    gpus: '',
+    roles: 'server gpus=0 cpus=4 memory=8GiB\nworker count=4 count_min=1',
+    ports: 'board=0\nnotebook=8888 keep_path',
+    retry_on: 'exit:3, signal',
+    weight: '0.5',
+    'training.target_loss': '0.3',
+    'training.model_bytes': '4MiB'
+  };
+  assert.deepEqual(bodyOf(gang), {
+    command: 'true',
+    ports: { board: 0, notebook: { port: 8888, keep_path: true } },
+    weight: 0.5,
+    roles: [
+      { name: 'server', gpus: 0, resources: { cpus: 4, memory: '8GiB' } },
+      { name: 'worker', count: 4, count_min: 1 }
+    ],
+    training: { target_loss: 0.3, model_bytes: '4MiB' },
+    retry: { on: ['exit:3', 'signal'] }
+  });
+  assert.match(commandLineOf(gang), / --set 'ports=\{"board":0,.*\}' --weight 0\.5 --set 'roles=\[.*\]' --target-loss 0\.3 /);
+  assert.match(commandLineOf(gang), / --set 'retry\.on=\["exit:3","signal"\]' -- /);
+  const back = draftOf({
+    command: 'true',
+    gpus: { min: 1, max: 4 },
+    resources: { cpus: 4, memory_bytes: 8 },
+    roles: [
+      { name: 'server', count: 1, count_min: 1, gpus: 0, resources: { cpus: 4, memory_bytes: 8 } },
+      { name: 'worker', count: 4, count_min: 1, gpus: 1, resources: { cpus: null, memory_bytes: null } }
+    ],
+    ports: { board: { port: 0, keep_path: false }, notebook: { port: 8888, keep_path: true } },
+    retry: { max: 2, on: ['server_lost'] },
+    user: 'mei'
+  } as unknown as JobSpec);
+  assert.equal(back['roles'], 'server gpus=0 cpus=4 memory=8\nworker count=4 count_min=1');
+  assert.equal(back['ports'], 'board=0\nnotebook=8888 keep_path');
+  assert.deepEqual([back['gpus'], back['cpus'], back['memory'], back['user'], back['retry_on'], back['retries']], ['', '', '', '', '', '2']);
+});
+
 test('every item has a place of its own', () => {
   for (const list of [items.map(({ key }) => key), items.map(({ path }) => path.join('.'))])
     assert.equal(new Set(list).size, list.length);

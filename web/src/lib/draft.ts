@@ -1,18 +1,21 @@
 // The form of a submission, and the job, the command line and the job file that it means. `items` is the one list of what
 // can be asked for: the form, the three forms of a job and the way back from a job's specification follow from it.
+import { jobFileKeys } from './api';
 import { commandText, gpuRange, quoted } from './format';
 import type { JobSpec } from './types';
 
 export type Draft = Record<string, string>; // by an item's key, as typed
 
 // How text stands for the value of a key.
-//   text      itself                              number  a whole number if it is one
+//   text      itself                              number  a number if it is one
 //   list      words separated by commas           lines   one per line
 //   pairs     NAME=value, one per line            values  NAME=a,b,c, one per line
 //   truth     "true", or empty for the default    denial  "true" for false, or empty
 //   notices   CHANNEL or EVENT,EVENT=CHANNEL, one per line
+//   ports     NAME=NUMBER, one per line, with the word keep_path after it if the job sees whole paths
+//   roles     NAME key=value …, one per line: count, count_min, gpus; of each member: cpus, memory
 //   document  JSON that nobody types
-export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'document';
+export type Kind = 'text' | 'number' | 'list' | 'lines' | 'pairs' | 'values' | 'truth' | 'denial' | 'notices' | 'ports' | 'roles' | 'document';
 
 export interface Item {
   key: string;
@@ -37,6 +40,26 @@ const item = (key: string, label: string, kind: Kind, more: Partial<Item> = {}):
   label,
   ...more
 });
+
+// Facts about a training, as the API describes them: "size of the parameters (bytes)".
+const typed: Record<string, Partial<Item>> = { bytes: { placeholder: '4MiB' }, seconds: { placeholder: '90s' } };
+const trainingItems = Object.entries(jobFileKeys)
+  .filter(([path]) => path.startsWith('training.'))
+  .map(([path, note]): Item => {
+    const name = path.split('.').at(-1) ?? '';
+    const unit = /\((\w+)\)$/.exec(note)?.[1] ?? '';
+    const words = name.replace(/_(bytes|s)$/, '').replaceAll('_', ' ');
+    return {
+      key: path,
+      path: path.split('.'),
+      kind: unit === '' || typed[unit] ? 'text' : 'number',
+      label: words.charAt(0).toUpperCase() + words.slice(1),
+      flag: `--${name.replaceAll('_', '-')}`,
+      note,
+      group: 'Training',
+      ...typed[unit]
+    };
+  });
 
 export const items: Item[] = [
   item('name', 'Name', 'text', { flag: '--name', placeholder: 'from the command' }),
@@ -70,6 +93,19 @@ export const items: Item[] = [
     note: 'names of stored secrets; VARIABLE=NAME gives it as a variable too'
   }),
   item('mounts', 'Folders for its container', 'list', { group: 'Run', flag: '--mount', placeholder: '/data, /scratch:/out:rw' }),
+  item('ports', 'Ports', 'ports', {
+    group: 'Run',
+    rows: 2,
+    placeholder: 'board=0',
+    note: 'reached through the controller; 0: any free one; NAME=8888 keep_path: the job sees whole paths'
+  }),
+  item('output_limit', 'Most output that is kept', 'text', {
+    group: 'Run',
+    spec: ['output_limit_bytes'],
+    placeholder: '1GiB',
+    note: 'beyond it the middle is dropped'
+  }),
+  item('user', 'In the name of', 'text', { group: 'Run', placeholder: 'yourself', note: 'another user: admins only' }),
   item('snapshot', 'Code', 'document', { group: 'Run', flag: '--snapshot' }),
   item('labels', 'Labels', 'pairs', { group: 'Run', rows: 2, placeholder: 'team=vision' }),
 
@@ -103,6 +139,12 @@ export const items: Item[] = [
   }),
 
   item('priority', 'Priority', 'number', { group: 'Time and order', flag: '--priority', placeholder: '0' }),
+  item('weight', 'Weight', 'number', {
+    group: 'Time and order',
+    flag: '--weight',
+    placeholder: '1',
+    note: "its user's share against other users', under fair policies"
+  }),
   item('limit', 'Time limit', 'text', {
     group: 'Time and order',
     path: ['time', 'limit'],
@@ -148,6 +190,15 @@ export const items: Item[] = [
   }),
   item('max_running', 'At most so many at once', 'number', { group: 'Many jobs', flag: '--max-running' }),
 
+  item('roles', 'Roles', 'roles', {
+    group: 'Many jobs',
+    rows: 3,
+    placeholder: 'server gpus=0 cpus=4 memory=8GiB',
+    note: 'members that run together, a role per line: NAME count=4 count_min=1 gpus=1; leave GPUs empty: they follow'
+  }),
+
+  ...trainingItems,
+
   item('checkpoint', 'Checkpoint folder', 'text', {
     group: 'Interruptions',
     path: ['checkpoint', 'dir'],
@@ -177,6 +228,12 @@ export const items: Item[] = [
     ]
   }),
   item('retries', 'Retries after failures', 'number', { group: 'Interruptions', path: ['retry', 'max'], flag: '--retry', placeholder: '0' }),
+  item('retry_on', 'Retried after', 'list', {
+    group: 'Interruptions',
+    path: ['retry', 'on'],
+    placeholder: 'server_lost',
+    note: 'kinds of failures: exit:3, signal, gpu_error, …'
+  }),
   item('on_partition', 'If its server is cut off', 'text', {
     group: 'Interruptions',
     choices: [
@@ -225,10 +282,32 @@ function noticeOf(line: string): { on?: string[]; to: string } {
 
 // What is no number is sent as it is: the controller says what is wrong with it.
 const whole = /^-?\d+$/;
+const decimal = /^-?\d+(\.\d+)?$/;
+const numberOrText = (text: string): number | string => (decimal.test(text) ? Number(text) : text);
+
+// "worker count=4 cpus=2": what is no key of a role is sent too.
+function roleOf(line: string): Record<string, unknown> {
+  const [name = '', ...words] = line.trim().split(/\s+/);
+  const said = words.map((word) => [word.replace(/=.*/, ''), numberOrText(word.replace(/^[^=]*=?/, ''))] as const);
+  const isOfMember = (key: string): boolean => key === 'cpus' || key === 'memory';
+  const resources = Object.fromEntries(said.filter(([key]) => isOfMember(key)));
+  return {
+    name,
+    ...Object.fromEntries(said.filter(([key]) => !isOfMember(key))),
+    ...(Object.keys(resources).length > 0 ? { resources } : {})
+  };
+}
+
+// "8888 keep_path"
+function portOf(text: string): unknown {
+  const [number = '', ...words] = text.trim().split(/\s+/);
+  const port = numberOrText(number);
+  return words.length === 0 ? port : { port, ...Object.fromEntries(words.map((word) => [word, true])) };
+}
 
 const values: Record<Kind, (text: string) => unknown> = {
   text: (text) => text.trim(),
-  number: (text) => (whole.test(text.trim()) ? Number(text) : text.trim()),
+  number: (text) => numberOrText(text.trim()),
   list: (text) => parts(text, ',').map((part) => (whole.test(part) ? Number(part) : part)),
   lines: linesOf,
   pairs: (text) => Object.fromEntries(pairsOf(text)),
@@ -236,6 +315,8 @@ const values: Record<Kind, (text: string) => unknown> = {
   truth: () => true,
   denial: () => false,
   notices: (text) => linesOf(text).map(noticeOf),
+  ports: (text) => Object.fromEntries(pairsOf(text).map(([name, port]) => [name, portOf(port)])),
+  roles: (text) => linesOf(text).map(roleOf),
   document: (text) => JSON.parse(text) as unknown
 };
 
@@ -255,8 +336,9 @@ export function bodyOf(draft: Draft): JobBody {
 }
 
 // What follows the flag, once per time that it is given; nothing: the flag alone.
-function argumentsOf({ kind }: Item, text: string): string[] {
+function argumentsOf({ kind, flag }: Item, text: string): string[] {
   if (kind === 'truth' || kind === 'denial') return [''];
+  if (kind === 'ports' || kind === 'roles' || (kind === 'list' && !flag)) return [JSON.stringify(values[kind](text))];
   if (kind === 'list') return [parts(text, ',').join(',')];
   if (kind === 'values') return pairsOf(text).map(([name, list]) => `${name}=${parts(list, ',').join(',')}`);
   if (kind === 'pairs' || kind === 'lines' || kind === 'notices') return linesOf(text).map((line) => line.trim());
@@ -324,6 +406,25 @@ const texts: Record<Kind, (value: unknown) => string> = {
     (value as { on: string[]; to: string }[])
       .map(({ on, to }) => (on.join() === 'finished' ? to : `${on.join(',')}=${to}`))
       .join('\n'),
+  ports: (value) =>
+    Object.entries(value as JobSpec['ports'])
+      .map(([name, { port, keep_path }]) => `${name}=${port}${keep_path ? ' keep_path' : ''}`)
+      .join('\n'),
+  roles: (value) =>
+    (value as JobSpec['roles'])
+      .map(({ name, count, count_min, gpus, resources: { cpus, memory_bytes } }) =>
+        [
+          name,
+          count === 1 ? '' : `count=${count}`,
+          count_min === count ? '' : `count_min=${count_min}`,
+          gpus === 1 ? '' : `gpus=${gpus}`,
+          cpus === null ? '' : `cpus=${cpus}`,
+          memory_bytes === null ? '' : `memory=${memory_bytes}`
+        ]
+          .filter(Boolean)
+          .join(' ')
+      )
+      .join('\n'),
   document: (value) => JSON.stringify(value)
 };
 
@@ -332,6 +433,8 @@ const defaults: Record<string, unknown> = {
   launch: 'none',
   servers: 1,
   priority: 0,
+  weight: 1,
+  retry_on: ['server_lost'],
   signal: 'TERM',
   grace: 120,
   resize: 'restart',
@@ -345,12 +448,14 @@ export function draftOf(spec: JobSpec): Draft {
   for (const { key, path, kind, spec: place = path } of items) {
     let value: unknown = spec;
     for (const step of place) value = (value as Record<string, unknown> | null | undefined)?.[step];
-    if (value === null || value === undefined || value === defaults[key]) continue;
+    if (value === null || value === undefined || JSON.stringify(value) === JSON.stringify(defaults[key]))
+      continue;
     const unit = place.at(-1)?.endsWith('_s') ? 's' : '';
     draft[key] = texts[kind](value) + unit;
   }
   draft['command'] = commandText(spec.command);
   draft['gpus'] = spec.gpus.allowed?.length ? spec.gpus.allowed.join(',') : gpuRange(spec.gpus).replace('–', '..');
-  draft['hold'] = ''; // that concerned the earlier job
+  if (spec.roles?.length) for (const key of ['gpus', 'cpus', 'memory']) draft[key] = ''; // they follow from the roles
+  for (const key of ['hold', 'user']) draft[key] = ''; // they concerned the earlier job
   return draft;
 }

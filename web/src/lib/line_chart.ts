@@ -1,7 +1,7 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { dashes } from './dashes';
-import { clock } from './format';
+import { clock, duration } from './format';
 
 export interface Line {
   name: string;
@@ -16,6 +16,9 @@ export interface Curve {
   xLabel: string;
   yLabel: string;
   isTime?: boolean;
+  isLong?: boolean; // of durations from less than a second to days: the axis is logarithmic, but for its beginning
+  hasDurations?: boolean; // x is in seconds
+  group?: string; // charts of a group have one cursor, and one zoom
   most?: number; // the axis begins at 0 and reaches at least to this
   height?: number;
 }
@@ -23,11 +26,34 @@ export interface Curve {
 const clocks = (_: uPlot, seconds: number[]): string[] =>
   seconds.map((at) => clock(new Date(at * 1000).toISOString()).replace(/:\d\d( UTC)?$/, ''));
 
+const day = 86_400;
+const durationSteps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, day, 2 * day, 5 * day, 10 * day, 30 * day, 100 * day, 365 * day];
+const longDurations = [0, 1, 10, 60, 600, 3600, 21_600, day, 7 * day, 30 * day, 365 * day];
+const longNumbers = [0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000];
 const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * 60);
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000];
 
-// Draws into an empty element as wide as its container.
-export function draw(element: HTMLElement, curve: Curve): { destroy: () => void } {
+const durations = (_: uPlot, seconds: number[]): string[] =>
+  seconds.map((each) => (each === null ? '' : duration(Math.round(each))));
+
+// Those that leave room for their labels.
+function roomy(plot: uPlot, splits: number[]): (number | null)[] {
+  let last = -Infinity;
+  return splits.map((split) => {
+    const at = plot.valToPos(split, 'x');
+    if (at - last < 58) return null;
+    last = at;
+    return split;
+  });
+}
+
+export interface Drawn {
+  destroy: () => void;
+  point: (index: number) => void; // puts the cursor there
+}
+
+// Draws into an empty element as wide as its container; tells which point the cursor is at, null: none.
+export function draw(element: HTMLElement, curve: Curve, tell: (index: number | null) => void): Drawn {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const height = curve.height ?? 280;
@@ -54,14 +80,32 @@ export function draw(element: HTMLElement, curve: Curve): { destroy: () => void 
     {
       ...size(),
       scales: {
-        x: { time: curve.isTime ?? false },
+        x: { time: curve.isTime ?? false, ...(curve.isLong ? { distr: 4 as const, asinh: 1 } : {}) },
         ...(most === undefined
           ? {}
           : { y: { range: (_: uPlot, __: number, high: number): [number, number] => [0, Math.max(most, high)] } })
       },
       legend: { show: false },
+      padding: [null, 24, null, null],
+      cursor: {
+        points: { size: 7 },
+        ...(curve.group ? { sync: { key: curve.group, scales: ['x', null] as [string, null] } } : {})
+      },
+      hooks: { setCursor: [({ cursor }) => tell(cursor.idx ?? null)] },
       axes: [
-        { ...axis(curve.xLabel), ...(curve.isTime ? { values: clocks, incrs: timeSteps } : { incrs: wholeSteps }) },
+        { ...axis(curve.xLabel), ...(curve.isTime
+            ? { values: clocks, incrs: timeSteps }
+            : curve.hasDurations
+              ? { values: durations, incrs: durationSteps, space: 80 }
+              : { incrs: wholeSteps }),
+          ...(curve.isLong
+            ? {
+                filter: roomy, // uPlot would label powers of ten only
+                splits: (_: uPlot, __: number, low: number, high: number): number[] =>
+                  (curve.hasDurations ? longDurations : longNumbers).filter((each) => each >= low && each <= high)
+              }
+            : {})
+        },
         { ...axis(curve.yLabel), size: 60 }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
@@ -73,6 +117,8 @@ export function draw(element: HTMLElement, curve: Curve): { destroy: () => void 
   const watcher = new ResizeObserver(() => plot.setSize(size()));
   watcher.observe(element);
   return {
+    point: (index) =>
+      plot.setCursor({ left: plot.valToPos(curve.x[index] ?? 0, 'x'), top: plot.bbox.height / devicePixelRatio / 2 }),
     destroy: () => {
       watcher.disconnect();
       plot.destroy();

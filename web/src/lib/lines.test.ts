@@ -14,6 +14,15 @@ test('pieces become lines with numbers', () => {
   assert.equal(lines.hasOpen, false);
 });
 
+test('a line was written when its first piece was', () => {
+  const lines = new Lines();
+  assert.equal(lines.add('whole', true, 5)?.written, 5);
+  lines.add('cut ', false, 7);
+  assert.equal(lines.unfinished().written, 7);
+  assert.equal(lines.add('twice', true, 9)?.written, 7);
+  assert.equal(lines.add('unknown', true)?.written, null);
+});
+
 test('a progress bar is one line, wherever its pieces are cut and on whichever side its carriage returns stand', () => {
   for (const pieces of [
     ['\r10 %', '\r20 %', '\r30 %'],

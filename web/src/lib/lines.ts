@@ -7,7 +7,8 @@ export class Line {
     readonly number: number, // from 1 in each attempt; 0: a remark of ours
     private readonly raw: string,
     private readonly style: Style = plain, // at its beginning
-    readonly rewrites = 0 // how often a carriage return overwrote it
+    readonly rewrites = 0, // how often a carriage return overwrote it
+    readonly written: number | null = null // milliseconds since 1970; null: not asked for, or unknown
   ) {}
 
   get spans(): Span[] {
@@ -29,10 +30,13 @@ export class Lines {
   private open = ''; // what has come of the line that is not complete yet
   private rewrites = 0;
   private number = 0;
+  private written: number | null = null; // of the open line
 
   // The line that this piece completes, if it does.
-  add(piece: string, isComplete: boolean): Line | null {
-    if (isComplete && this.open === '' && !isObeyed(piece)) return new Line(++this.number, piece, this.style);
+  add(piece: string, isComplete: boolean, written: number | null = null): Line | null {
+    if (isComplete && this.open === '' && !isObeyed(piece))
+      return new Line(++this.number, piece, this.style, 0, written);
+    if (this.open === '') this.written = written;
     const raw = this.open + piece;
     const { text, rewrites } = collapse(raw);
     this.rewrites += rewrites;
@@ -58,6 +62,6 @@ export class Lines {
 
   // The open line as it looks now.
   unfinished(): Line {
-    return new Line(this.number + 1, collapse(this.open).text, this.style, this.rewrites);
+    return new Line(this.number + 1, collapse(this.open).text, this.style, this.rewrites, this.written);
   }
 }

@@ -15,6 +15,7 @@ export interface Part {
   job: number;
   attempt: number | null; // null: from the latest on
   rank: number; // of the job's servers
+  hasTimes?: boolean; // ask when each line was written
 }
 
 export class Log {
@@ -110,9 +111,9 @@ export class Log {
       try {
         const attempt = this.attempt === null ? '' : `&attempt=${this.attempt}`;
         const rank = this.part.rank === 0 ? '' : `&rank=${this.part.rank}`;
-        const response = await send('GET', `jobs/${this.part.job}/logs/stream?offset=${this.offset}${attempt}${rank}`, {
-          signal: stop.signal
-        });
+        const times = this.part.hasTimes ? '&timestamps=true' : '';
+        const path = `jobs/${this.part.job}/logs/stream?offset=${this.offset}${attempt}${rank}${times}`;
+        const response = await send('GET', path, { signal: stop.signal });
         this.problem = null;
         await readStream(response, (message) => ((tries = 0), this.hear(message)), silenceMs, stop);
       } catch (error) {
@@ -132,7 +133,8 @@ export class Log {
     if (message.id !== null) this.offset = Number(message.id);
     if (message.event === 'line') {
       this.attempt ??= 1; // it was followed from before its start
-      const line = this.made.add(String(data.x ?? ''), data.nl === true);
+      const written = typeof data.t === 'string' ? Date.parse(data.t) : null;
+      const line = this.made.add(String(data.x ?? ''), data.nl === true, written);
       if (line) this.add(line);
     }
     if (message.event === 'skip')

@@ -40,6 +40,8 @@ export type Explanation = api.Explanation;
 export type Suggestion = Explanation['suggestions'][number];
 export type ClusterEvent = api.Event;
 export type Effect = api.Preview;
+export type EditPreview = api.EditPreview;
+export type JobChange = api.JobChange;
 
 export type Gpu = Omit<api.Gpu, 'condition'> & {
   condition: 'free' | 'allocated' | 'outside' | 'unavailable' | 'quarantined';

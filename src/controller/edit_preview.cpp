@@ -1,0 +1,60 @@
+#include "controller/edit_preview.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "forecast/order.h"
+
+namespace sl::controller {
+namespace {
+
+constexpr std::size_t order_most = 100;
+
+std::optional<int> position_in(const std::vector<JobId>& order, JobId job) {
+  const auto at = std::ranges::find(order, job);
+  return at == order.end() ? std::nullopt : std::optional(static_cast<int>(at - order.begin()) + 1);
+}
+
+answers::JobEdit change_of(const Logic& logic, const Priority& other) {
+  const JobEntry* entry = logic.book().find(other.job);
+  const int before = logic.core().job(logic.core().find(other.job)).request.priority;
+  return {other.job.value, entry ? entry->row.name : "", entry ? entry->row.user : "",
+          fmt::format("priority {} → {}", before, other.priority)};
+}
+
+}  // namespace
+
+void preview_edit(Forecasts& forecasts, const Logic& logic, const JobEntry& entry, const Submissions::Edit& edit,
+                  Instant now, std::function<void(Result<answers::EditPreview>)> done) {
+  const JobId job(entry.row.id);
+  answers::EditPreview preview{entry.row.id, entry.row.name, {}, {}};
+  if (!edit.what.empty()) preview.changes.push_back({entry.row.id, entry.row.name, entry.row.user, edit.what});
+  for (const Priority& other : edit.others) preview.changes.push_back(change_of(logic, other));
+  std::vector<JobEdited> edits;
+  if (edit.next.priority != logic.core().job(logic.core().find(job)).request.priority)
+    edits.push_back({.job = job, .priority = edit.next.priority});
+  for (const Priority& other : edit.others) edits.push_back({.job = other.job, .priority = other.priority});
+  if (edits.empty() || !forecasts.continue_present()) return done(std::move(preview));
+  std::vector<JobId> before;
+  for (const JobIndex each : logic.core().queue_order(now)) before.push_back(logic.core().job(each).request.id);
+  auto told = std::make_shared<Told>(forecasts.tell_present(now));
+  forecasts.ask([=, preview = std::move(preview), done = std::move(done)](Forecasts& self) {
+    self.learn(*told);
+    auto answer = std::make_shared<Result<answers::EditPreview>>(preview);
+    auto maker = self.maker_of(told->policy);
+    if (maker.ok()) {
+      const std::vector<JobId> after = forecast::order_after(told->present, (*maker)(), edits);
+      answers::LinePreview& line = (*answer)->line.emplace();
+      line.policy = told->policy.name;
+      line.position_before = position_in(before, job);
+      line.position = position_in(after, job);
+      for (std::size_t i = 0; i < std::min(order_most, after.size()); ++i) line.order.push_back(after[i].value);
+    } else {
+      *answer = maker.error();
+    }
+    self.post([answer, done] { done(std::move(*answer)); });
+  });
+}
+
+}  // namespace sl::controller
