@@ -282,6 +282,12 @@ Status validate_resources(const ResourceSpec& r) {
   const auto is_negative = [](const auto& number) { return number && *number < 0; };
   if (is_negative(r.cpus) || is_negative(r.memory_bytes) || is_negative(r.gpu_memory_bytes) || is_negative(r.shm_bytes))
     return invalid("bad-resources", "resources cannot be negative").at("/resources");
+  if (r.processes.value_or(1) < 1)
+    return invalid("bad-resources", "a job needs one process at least").at("/resources/processes");
+  if (r.pin_cpus && r.cpus.value_or(0) < 1)
+    return invalid("bad-resources", "pin_cpus needs to know how many processors the job asks for")
+        .at("/resources/pin_cpus")
+        .hint("add cpus = 4 to [resources], or --cpus 4");
   return {};
 }
 
