@@ -169,6 +169,7 @@ class LiveAgent : public Agent, private AgentPorts {
     if (!prepared.ok()) return prepared.error();
     if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
     const Limits limits = limit(key, order, parts);
+    if (order.spec.pty) put_at_terminal(order.spec.user, prepared->launch);
     if (!order.spec.image) {
       launcher_.send(to_fields(LimitOrder{key, limits}));
       launcher_.send(to_fields(prepared->launch));
@@ -178,6 +179,10 @@ class LiveAgent : public Agent, private AgentPorts {
     if (!contained.ok()) return secrets_.remove(key), contained.error();
     launcher_.send(to_fields(*contained));
     return {};
+  }
+  void put_at_terminal(const std::string& user, LaunchOrder& launch) const {
+    if (launch.required.empty()) launch.required = launch.arguments.front();
+    launch.arguments = channels_.at_terminal(launch.key, user, launch.arguments);
   }
   Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
     std::vector<std::string> others;

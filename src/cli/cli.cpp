@@ -208,6 +208,8 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
       "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
+  if (run)
+    c->add_flag("-t,--pty", submit_.pty, "at this terminal, as if it ran here; Ctrl-] twice leaves it, and it runs on");
   c->add_flag_callback(
       "--pin-cpus", [this] { flags_["resources.pin_cpus"] = "true"; }, "CPUs of its own, as many as --cpus says");
   add_starting_flags(*c, flags_, submit_.matrix);

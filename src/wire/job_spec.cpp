@@ -150,6 +150,7 @@ void read_job(Keys& keys, JobSpec& into) {
       .take("notify", into.notify)
       .take("framework", into.framework)
       .take("launch", into.launch)
+      .take("pty", into.pty)
       .take("servers", into.servers)
       .take("workdir", into.workdir)
       .take("env", into.env)

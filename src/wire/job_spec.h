@@ -123,12 +123,13 @@ struct JobSpec {
   std::vector<NotifySpec> notify;
   std::map<std::string, PortSpec> ports;  // by name
   std::optional<SnapshotSpec> snapshot;   // absent: it runs in workdir as that is when it starts
+  bool pty = false;                       // its command runs at a terminal, to which its user connects (src/terminal)
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
-                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot))
+                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot, pty))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

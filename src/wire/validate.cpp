@@ -291,6 +291,19 @@ Status validate_resources(const ResourceSpec& r) {
   return {};
 }
 
+Status validate_pty(const JobSpec& spec) {
+  if (!spec.pty) return {};
+  const char* other = spec.image                                     ? "an image"
+                      : spec.launch != "none" || !spec.roles.empty() ? "several processes"
+                      : spec.servers > 1                             ? "several servers"
+                      : is_group(spec)                               ? "several members"
+                                                                     : nullptr;
+  if (!other) return {};
+  return invalid("bad-pty", std::string("a terminal belongs to one process of the server, and the job has ") + other)
+      .at("/pty")
+      .hint("submit it without pty, and once it runs: schedulearn shell ID");
+}
+
 }  // namespace
 
 std::optional<Mount> parse_mount(std::string_view text) {
@@ -319,7 +332,7 @@ std::optional<Mount> parse_mount(std::string_view text) {
 Status validate(const JobSpec& spec) {
   for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_snapshot,
                            validate_secrets, validate_ports, validate_gpus, validate_times, validate_interruptions,
-                           validate_prerequisites, validate_members}) {
+                           validate_prerequisites, validate_members, validate_pty}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;
