@@ -42,6 +42,8 @@ export interface ChangedJob {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -117,6 +119,7 @@ export interface ChangedJob {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   snapshot: unknown;
   placement: {
@@ -233,6 +236,8 @@ export interface CheckedJob {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -308,6 +313,7 @@ export interface CheckedJob {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   would_start: boolean;
 }
@@ -389,6 +395,8 @@ export interface Cluster {
     driver_version: string | null;
     runtimes: string[];
     container_engine: string | null;
+    enforces: string[];
+    cannot_enforce: string | null;
     clock_skew_s: number | null;
     last_contact_at: string | null;
     labels: { [key: string]: string };
@@ -406,6 +414,7 @@ export interface Cluster {
       name: string | null;
       simulated: boolean;
       condition: string;
+      isolation: string | null;
       job_id: number | null;
       utilization_pct: number | null;
       memory_used_bytes: number | null;
@@ -601,6 +610,7 @@ export interface Gpu {
   name: string | null;
   simulated: boolean;
   condition: string;
+  isolation: string | null;
   job_id: number | null;
   utilization_pct: number | null;
   memory_used_bytes: number | null;
@@ -664,6 +674,8 @@ export interface Job {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -739,6 +751,7 @@ export interface Job {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   snapshot: unknown;
   placement: {
@@ -872,6 +885,8 @@ export interface JobDetails {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -947,6 +962,7 @@ export interface JobDetails {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   snapshot: unknown;
   placement: {
@@ -1067,6 +1083,7 @@ export interface JobFile {
   }[];
   framework?: string | null;
   launch?: string;
+  pty?: boolean;
   servers?: number;
   workdir?: string;
   env?: { [key: string]: string };
@@ -1085,6 +1102,8 @@ export interface JobFile {
     gpu_memory_bytes?: number | string | null;
     shm?: number | string | null;
     shm_bytes?: number | string | null;
+    processes?: number | null;
+    pin_cpus?: boolean;
     share?: boolean;
     gpu_type?: unknown;
   } | null;
@@ -1183,6 +1202,8 @@ export interface JobInList {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -1258,6 +1279,7 @@ export interface JobInList {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   snapshot?: unknown;
   placement?: {
@@ -1437,6 +1459,11 @@ export interface NewSimulation {
 }
 
 export interface OpenApi { [key: string]: unknown }
+
+export interface OpenedPort {
+  path: string;
+  expires_at: string;
+}
 
 export interface Operation {
   method: string;
@@ -1654,6 +1681,8 @@ export type QueuedJob = {
       gpu_memory_bytes?: number | null;
       gpu_type?: string[];
       shm_bytes?: number | null;
+      processes?: number | null;
+      pin_cpus?: boolean;
       share?: boolean;
     };
     workdir?: string;
@@ -1729,6 +1758,7 @@ export type QueuedJob = {
       files?: number;
       bytes?: number;
     } | null;
+    pty?: boolean;
   };
   snapshot: unknown;
   placement: {
@@ -1899,6 +1929,8 @@ export interface Server {
   driver_version: string | null;
   runtimes: string[];
   container_engine: string | null;
+  enforces: string[];
+  cannot_enforce: string | null;
   clock_skew_s: number | null;
   last_contact_at: string | null;
   labels: { [key: string]: string };
@@ -1916,6 +1948,7 @@ export interface Server {
     name: string | null;
     simulated: boolean;
     condition: string;
+    isolation: string | null;
     job_id: number | null;
     utilization_pct: number | null;
     memory_used_bytes: number | null;
