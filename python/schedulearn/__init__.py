@@ -31,6 +31,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -38,7 +39,7 @@ import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 __all__ = [
     "REQUEUE", "Job", "job", "checkpoint_folder", "report", "catch_stop", "should_checkpoint", "requeue",
@@ -227,13 +228,51 @@ class Client:
         folder, or at the current folder if there is no file. The job runs in the environment of this program (PATH,
         an active virtual or conda environment, PYTHONPATH, LD_LIBRARY_PATH), unless `env` sets these. A file needs
         Python 3.11; the rest of this library runs on 3.9.
+
+        With snapshot="git" (the repository that workdir is in) or "copy" (that folder) the code is packed and sent now, and
+        that is what runs. Raises schedulearn.snapshot.SnapshotError if it cannot be packed.
         """
         folder = Path(file).resolve().parent if file else Path.cwd()
         document = _read_job_file(Path(file)) if file else {}
         document |= spec
         document["workdir"] = str(folder / Path(document.get("workdir", ".")).expanduser())
         document["env"] = _own_environment() | document.get("env", {})
+        if isinstance(document.get("snapshot"), str):
+            document["snapshot"] = self._send_code(document["snapshot"], Path(document["workdir"]))
         return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
+
+    def _send_code(self, kind: str, workdir: Path) -> dict[str, Any]:
+        from . import snapshot  # not at the top: a job has no use for it
+
+        code = snapshot.code_of(kind, workdir)
+        limit = self._json("GET", "/snapshots", attempts=3)["limit_bytes"]
+        if code.bytes > limit:
+            raise snapshot.SnapshotError(f"the code in {code.top} has {code.bytes} bytes, and a snapshot may have {limit}; "
+                                         "name what does not belong to the code in .gitignore")
+        with tempfile.TemporaryFile(prefix="schedulearn-code.") as archive:
+            identity = snapshot.pack(code, archive)
+            for attempt in range(3):
+                try:
+                    self._send_archive(identity, archive)
+                    break
+                except ApiError as error:  # somebody else may be sending the same
+                    if error.code != "snapshot-offset" or attempt == 2:
+                        raise
+        return code.spec | {"id": identity}
+
+    def _send_archive(self, identity: str, archive: BinaryIO) -> None:
+        try:
+            self._json("GET", f"/snapshots/{identity}", attempts=3)
+            return  # it is there
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        size = archive.seek(0, os.SEEK_END)
+        offset = 0
+        while offset < size:
+            archive.seek(offset)
+            piece = archive.read(512 << 10)
+            offset = self._json("PUT", f"/snapshots/{identity}", query={"offset": offset, "size": size}, body=piece)["bytes_here"]
 
     def get(self, job_id: int) -> dict[str, Any]:
         """The job in its current state."""
@@ -307,8 +346,9 @@ class Client:
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")
         if body is not None:
-            request.data = json.dumps(body).encode()
-            request.add_header("Content-Type", "application/json")
+            is_file = isinstance(body, bytes)
+            request.data = body if is_file else json.dumps(body).encode()
+            request.add_header("Content-Type", "application/octet-stream" if is_file else "application/json")
         for attempt in range(1, attempts + 1):
             try:
                 with self._opener.open(request, timeout=self._timeout_s) as answer:

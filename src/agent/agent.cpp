@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -14,6 +15,7 @@
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_files.h"
+#include "agent/attempt_limits.h"
 #include "agent/channels.h"
 #include "agent/checkpoint_fetches.h"
 #include "agent/checkpoint_offers.h"
@@ -166,13 +168,34 @@ class LiveAgent : public Agent, private AgentPorts {
     abandon(key);
     if (!prepared.ok()) return prepared.error();
     if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
-    if (!order.spec.image) return launcher_.send(to_fields(prepared->launch)), Status();
-    int gpus = parts.empty() ? static_cast<int>(order.placement.gpus.size()) : 0;
-    for (const wire::AttemptPart& part : parts) gpus += part.gpus;
-    const auto contained = containers_.in_container(std::move(prepared->launch), order, gpus, prepared->place);
+    const Limits limits = limit(key, order, parts);
+    if (order.spec.pty) put_at_terminal(order.spec.user, prepared->launch);
+    if (!order.spec.image) {
+      launcher_.send(to_fields(LimitOrder{key, limits}));
+      launcher_.send(to_fields(prepared->launch));
+      return {};
+    }
+    const auto contained = containers_.in_container(std::move(prepared->launch), order, limits, prepared->place);
     if (!contained.ok()) return secrets_.remove(key), contained.error();
     launcher_.send(to_fields(*contained));
     return {};
+  }
+  void put_at_terminal(const std::string& user, LaunchOrder& launch) const {
+    if (launch.required.empty()) launch.required = launch.arguments.front();
+    launch.arguments = channels_.at_terminal(launch.key, user, launch.arguments);
+  }
+  Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
+    std::vector<std::string> others;
+    for (const auto& [other, attempt] : logic_.attempts()) {
+      if (other != key && runs(attempt)) others.push_back(files_.folders().of_attempt(other));
+    }
+    Limits limits = limits_of(order, parts);
+    limits.gpus = files_of_gpus(order.placement.gpus);
+    if (order.spec.resources.pin_cpus) limits.cpu_set = take_cpus(limits, files_.folders().of_attempt(key), others);
+    return limits;
+  }
+  std::map<int, bool> files_of_gpus(const std::vector<int>& held) const {
+    return gpu_files(gpus_->known(), held, present_gpu_files());
   }
   // By attempts that run here, but for `key`.
   std::set<int> published_ports(const std::string& key) const {
@@ -216,6 +239,9 @@ class LiveAgent : public Agent, private AgentPorts {
     return asked;
   }
   Status keep_gpus(const std::string& key, const ResizedGpus& gpus) override {
+    std::vector<int> held = gpus.held;
+    held.insert(held.end(), gpus.asked.begin(), gpus.asked.end());
+    launcher_.send(to_fields(LimitOrder{key, {.gpus = files_of_gpus(held)}}));
     return write_gpus(files_.folders().of_attempt(key), gpus);
   }
   std::optional<ResizedGpus> kept_gpus(const std::string& key) override {
@@ -304,6 +330,7 @@ class LiveAgent : public Agent, private AgentPorts {
   std::set<std::tuple<std::string, int, std::int64_t>> foreign_uses_;  // that were told: attempt, GPU, process
   std::map<std::string, ReservedPort> reserved_ports_;                 // of attempts that are prepared
   LauncherLink launcher_;
+  Enforced enforced_ = {{}, "the launcher is of an older version"};
   ControllerSession controller_;
   std::shared_ptr<net::EventLoop::Timer> tick_;
   int ticks_ = 0;
@@ -322,6 +349,7 @@ void LiveAgent::on_launcher_message(const Fields& message) {
   } else if (state && !(may_be_a_gpu_s_fault(*state) && failed_ends_.hold(*state, boot_now()))) {
     on_state(*state);
   }
+  if (const auto enforced = to_enforced(message)) enforced_ = *enforced;
   if (!message.empty() && message.front() == "listed" && !logic_.launcher_ready()) {
     logic_.on_launcher_listed();
     containers_.keep_only([this](const std::string& key) { return logic_.attempts().contains(key); });
@@ -387,6 +415,8 @@ void LiveAgent::say_hello() {
   hello.gpus = gpus_->known_now();
   hello.keep = settings_.keep;
   hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = true;
+  hello.enforces = enforced_.names;
+  hello.cannot_enforce = enforced_.cannot;
   hello.container_engine = containers_.engine();
   if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());

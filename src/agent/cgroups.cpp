@@ -3,12 +3,15 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -21,6 +24,10 @@ namespace sl::agent {
 namespace {
 
 constexpr int freeze_polls = 100;  // of a millisecond each
+
+constexpr const char* controllers[] = {"cpu", "cpuset", "devices", "memory", "pids"};
+// Where v2 permits no processes beside the groups below, those of our own group go.
+constexpr const char* own_leaf = "/schedulearn-own";
 
 bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
@@ -41,19 +48,23 @@ bool has_word(const std::string& list, const std::string& word) {
 }
 
 // The place of this process in the hierarchy of a controller ("" for v2), from /proc/self/cgroup.
-std::string own_place(const std::string& controller) {
-  std::ifstream file("/proc/self/cgroup");
+std::string own_place(const std::string& controller, const CgroupSources& sources) {
+  std::ifstream file(sources.groups);
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (controller.empty() ? controllers.empty() : has_word(controllers, controller)) return line.substr(second + 1);
+    if (controller.empty() ? controllers.empty() : has_word(controllers, controller)) {
+      std::string place = line.substr(second + 1);
+      if (place.ends_with(own_leaf)) place.resize(place.size() - std::strlen(own_leaf));
+      return place.empty() ? "/" : place;
+    }
   }
   return "";
 }
 
 // The mount point of that hierarchy, from /proc/self/mountinfo: "ID PARENT DEV ROOT FOLDER … - TYPE SOURCE OPTIONS".
-std::string mount_of(const std::string& controller) {
-  std::ifstream file("/proc/self/mountinfo");
+std::string mount_of(const std::string& controller, const CgroupSources& sources) {
+  std::ifstream file(sources.mounts);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     const std::vector<std::string> field{std::istream_iterator<std::string>(words), {}};
@@ -93,10 +104,8 @@ bool is_left_behind(const std::string& folder) {
   return !owner || owner->started_ticks != ticks;
 }
 
-std::string make_own_folder(const std::string& controller) {
-  const std::string mount = mount_of(controller), place = own_place(controller);
-  if (mount.empty() || place.empty()) return "";
-  const std::string parent = mount + (place == "/" ? "" : place);
+// The folder that groups are made in; empty if there is none (errno).
+std::string make_folder_in(const std::string& parent) {
   for (const std::string& folder : groups_below(parent)) {
     if (is_left_behind(folder)) remove_cgroup(folder);
   }
@@ -104,7 +113,70 @@ std::string make_own_folder(const std::string& controller) {
   return ::mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST ? folder : "";
 }
 
-bool is_v2(const std::string& group) { return exists(group + "/cgroup.kill"); }
+// The group of this process; empty: there is no such hierarchy.
+std::string own_group(const std::string& controller, const CgroupSources& sources) {
+  const std::string mount = mount_of(controller, sources), place = own_place(controller, sources);
+  return mount.empty() || place.empty() ? "" : mount + (place == "/" ? "" : place);
+}
+
+std::string make_own_folder(const std::string& controller, const CgroupSources& sources) {
+  errno = ENOENT;
+  const std::string parent = own_group(controller, sources);
+  return parent.empty() ? "" : make_folder_in(parent);
+}
+
+// One word of this list: "cpuset cpu io memory pids".
+bool lists(const std::string& text, const std::string& word) {
+  std::istringstream words(text);
+  for (std::string one; words >> one;) {
+    if (one == word) return true;
+  }
+  return false;
+}
+
+std::string reason_of(const std::string& what, int error) { return what + ": " + std::strerror(error); }
+
+// v2 permits controllers below a group only if no process is in the group itself. One that was delegated to us
+// (systemd: Delegate=yes) has only our own processes, which make room.
+bool make_room(const std::string& group) {
+  const bool is_ours = ::getxattr(group.c_str(), "user.delegate", nullptr, 0) > 0 ||
+                       ::getxattr(group.c_str(), "trusted.delegate", nullptr, 0) > 0;
+  const std::string leaf = group + own_leaf;
+  if (!is_ours || (::mkdir(leaf.c_str(), 0755) != 0 && errno != EEXIST)) return false;
+  std::istringstream processes(read_proc_file(group + "/cgroup.procs"));
+  for (std::string pid; processes >> pid;) {
+    if (!write_file(leaf + "/cgroup.procs", pid)) return false;
+  }
+  return true;
+}
+
+// Has the controller in the groups below this one.
+bool pass_on(const std::string& controller, const std::string& group) {
+  const std::string file = group + "/cgroup.subtree_control";
+  if (write_file(file, "+" + controller)) return true;
+  return errno == EBUSY && make_room(group) && write_file(file, "+" + controller);
+}
+
+// Below the group of this process, unless that has processes of others beside it, which v2 forbids: then at the top.
+std::string make_v2_folder(const CgroupSources& sources) {
+  const std::string own = own_group("", sources);
+  const std::string offered = read_proc_file(own + "/cgroup.controllers");
+  const bool passes = std::ranges::all_of(
+      controllers, [&](const std::string& one) { return !lists(offered, one) || pass_on(one, own); });
+  if (!passes) {
+    if (std::string folder = make_folder_in(mount_of("", sources)); !folder.empty()) return folder;
+  }
+  return own.empty() ? "" : make_folder_in(own);
+}
+
+// v1 has no processors and no memory nodes in a new group of this controller.
+void inherit_cpuset(const std::string& group) {
+  const std::string parent = group.substr(0, group.rfind('/'));
+  for (const char* file : {"/cpuset.mems", "/cpuset.cpus"}) {
+    const std::string text = read_proc_file(parent + file);
+    if (!text.empty()) write_file(group + file, text);
+  }
+}
 
 bool has_processes(const std::string& group) {
   if (!read_proc_file(group + "/cgroup.procs").empty()) return true;
@@ -121,13 +193,13 @@ void kill_processes(const std::string& group) {
 }
 
 bool is_frozen(const std::string& group) {
-  return is_v2(group) ? read_proc_file(group + "/cgroup.events").find("frozen 1") != std::string::npos
-                      : read_proc_file(group + "/freezer.state") == "FROZEN\n";
+  return is_v2_cgroup(group) ? read_proc_file(group + "/cgroup.events").find("frozen 1") != std::string::npos
+                             : read_proc_file(group + "/freezer.state") == "FROZEN\n";
 }
 
 bool set_frozen(const std::string& group, bool frozen) {
-  const bool written = is_v2(group) ? write_file(group + "/cgroup.freeze", frozen ? "1" : "0")
-                                    : write_file(group + "/freezer.state", frozen ? "FROZEN" : "THAWED");
+  const bool written = is_v2_cgroup(group) ? write_file(group + "/cgroup.freeze", frozen ? "1" : "0")
+                                           : write_file(group + "/freezer.state", frozen ? "FROZEN" : "THAWED");
   for (int i = 0; written && frozen && i < freeze_polls && !is_frozen(group); ++i) ::usleep(1'000);
   return written;
 }
@@ -140,19 +212,94 @@ void kill_v1(const std::string& group) {
 
 }  // namespace
 
-Cgroups Cgroups::make_folder(const std::string& only) {
+bool is_v2_cgroup(const std::string& group) { return exists(group + "/cgroup.kill"); }
+
+Cgroups Cgroups::make_folder(const std::string& only, const CgroupSources& sources) {
   Cgroups groups;
-  if (only.empty() || only == "v2") {
-    groups.folder_ = make_own_folder("");
-    if (is_v2(groups.folder_)) groups.version_ = CgroupVersion::v2;
+  const bool may_v2 = only.empty() || only == "v2", may_v1 = only.empty() || only == "v1";
+  if (may_v2) {
+    groups.folder_ = make_v2_folder(sources);
+    if (is_v2_cgroup(groups.folder_)) groups.version_ = CgroupVersion::v2;
   }
-  if (groups.version_ == CgroupVersion::none && (only.empty() || only == "v1")) {
+  if (groups.version_ == CgroupVersion::none && may_v1) {
     groups.remove_folder();
-    groups.folder_ = make_own_folder("freezer");
+    groups.folder_ = make_own_folder("freezer", sources);
     if (exists(groups.folder_ + "/freezer.state")) groups.version_ = CgroupVersion::v1;
   }
-  if (groups.version_ == CgroupVersion::none) groups.remove_folder();
+  if (groups.version_ == CgroupVersion::none) groups.remove_folder(), groups.folder_.clear();
+  groups.find_controllers(sources, may_v2, may_v1);
   return groups;
+}
+
+// A controller is in v2 or in v1, never in both.
+void Cgroups::find_controllers(const CgroupSources& sources, bool may_v2, bool may_v1) {
+  const std::string parent = version_ == CgroupVersion::v2 ? folder_.substr(0, folder_.rfind('/')) : "";
+  const std::string offered = parent.empty() ? "" : read_proc_file(parent + "/cgroup.controllers");
+  for (const char* controller : controllers) {
+    if (!may_v2 && !may_v1) {
+      missing_[controller] = "SCHEDULEARN_CGROUPS forbids it";
+    } else if (lists(offered, controller)) {
+      if (pass_on(controller, parent) && pass_on(controller, folder_))
+        controllers_[controller] = folder_;
+      else
+        missing_[controller] = reason_of("using " + parent, errno);
+    } else if (may_v1 && !mount_of(controller, sources).empty()) {
+      const std::string folder = make_own_folder(controller, sources);
+      const int error = errno;
+      if (!folder.empty())
+        controllers_[controller] = folder;
+      else
+        missing_[controller] = reason_of("making a group in " + own_group(controller, sources), error);
+      if (!folder.empty() && controller == std::string("cpuset")) inherit_cpuset(folder);
+    } else {
+      missing_[controller] = std::string("the kernel has no controller ") + controller + " here";
+    }
+  }
+}
+
+Result<LimitGroups> Cgroups::make_limited(const std::string& key, const std::string& group,
+                                          const Limits& limits) const {
+  LimitGroups groups;
+  for (const auto& [controller, folder] : controllers_) {
+    if (folder == folder_ && !group.empty()) groups[controller] = group;
+  }
+  for (const std::string& controller : controllers_for(limits)) {
+    const auto at = controllers_.find(controller);
+    if (at == controllers_.end() || at->second == folder_) continue;
+    const std::string own = at->second + "/" + key;
+    const bool is_made = ::mkdir(own.c_str(), 0755) == 0 || errno == EEXIST ||
+                         (errno == ENOENT && ::mkdir(at->second.c_str(), 0755) == 0 && ::mkdir(own.c_str(), 0755) == 0);
+    if (!is_made) {
+      const int error = errno;
+      remove_cgroups(groups);
+      return unavailable("server_setup", "cannot limit it: " + reason_of("making " + own, error));
+    }
+    if (controller == "cpuset") inherit_cpuset(own);
+    groups[controller] = own;
+  }
+  const Status set = apply_limits(groups, limits);
+  if (set.ok()) return groups;
+  remove_cgroups(groups);
+  return set.error();
+}
+
+std::vector<std::string> Cgroups::enforces() const {
+  std::vector<std::string> names;
+  for (const auto& [controller, folder] : controllers_) names.push_back(limited_by(controller));
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string Cgroups::cannot_enforce() const {
+  std::map<std::string, std::string> names_of;  // by reason
+  for (const auto& [controller, reason] : missing_) {
+    if (controller == "devices") continue;
+    std::string& names = names_of[reason];
+    names += (names.empty() ? "" : ", ") + limited_by(controller);
+  }
+  std::string text;
+  for (const auto& [reason, names] : names_of) text += (text.empty() ? "" : "; ") + names + ": " + reason;
+  return text;
 }
 
 std::string Cgroups::make(const std::string& key) const {
@@ -166,6 +313,7 @@ std::string Cgroups::make(const std::string& key) const {
 
 void Cgroups::remove_folder() const {
   if (!folder_.empty()) ::rmdir(folder_.c_str());
+  for (const auto& [controller, folder] : controllers_) ::rmdir(folder.c_str());
 }
 
 bool is_empty_cgroup(const std::string& group) {
@@ -176,7 +324,7 @@ bool is_empty_cgroup(const std::string& group) {
 
 void kill_cgroup(const std::string& group) {
   if (group.empty() || !exists(group)) return;
-  is_v2(group) ? void(write_file(group + "/cgroup.kill", "1")) : kill_v1(group);
+  is_v2_cgroup(group) ? void(write_file(group + "/cgroup.kill", "1")) : kill_v1(group);
 }
 
 bool freeze_cgroup(const std::string& group, bool frozen) {
@@ -189,6 +337,10 @@ void remove_cgroup(const std::string& group) {
   if (group.empty() || ::rmdir(group.c_str()) == 0) return;
   for (const std::string& below : groups_below(group)) remove_cgroup(below);
   ::rmdir(group.c_str());
+}
+
+void remove_cgroups(const LimitGroups& groups) {
+  for (const auto& [controller, group] : groups) remove_cgroup(group);
 }
 
 bool join_cgroup(const std::string& group) { return write_file(group + "/cgroup.procs", "0"); }

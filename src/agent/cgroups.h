@@ -1,29 +1,53 @@
 // Control groups of the kernel, one per attempt: no process leaves one by detaching, and all in it end at once. Made
-// below the group of this process, if permitted: v2, else v1's freezer. A group is identified by its path.
+// below the group of this process, if permitted: v2, else v1's freezer. A group is identified by its path. What limits an
+// attempt (limits.h) is that same group as far as v2 has the controllers, else one more group per controller of v1.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
+
+#include "agent/limits.h"
+#include "base/result.h"
 
 namespace sl::agent {
 
 enum class CgroupVersion { none, v1, v2 };
 
+// Where the kernel tells which hierarchies are mounted and which groups this process is in.
+struct CgroupSources {
+  std::string mounts = "/proc/self/mountinfo", groups = "/proc/self/cgroup";
+};
+
 class Cgroups {
  public:
   // Makes a folder for the groups of this process, unique in this boot, and removes the folders of processes that have
   // ended and left only empty groups. Tries v2, then v1, unless `only` names one of them or none.
-  static Cgroups make_folder(const std::string& only = "");
+  static Cgroups make_folder(const std::string& only = "", const CgroupSources& sources = {});
   CgroupVersion version() const { return version_; }
   const std::string& folder() const { return folder_; }
   // The path of a new group; empty if none can be made.
   std::string make(const std::string& key) const;
-  // Removes the folder, once all groups in it are removed.
+  // The groups that limit an attempt, with its limits set; `group` is what make() gave. A limit whose controller cannot
+  // be had here is left out. Error "server_setup": the kernel refuses one; then no group is left.
+  Result<LimitGroups> make_limited(const std::string& key, const std::string& group, const Limits& limits) const;
+  // What can be limited, as users read it: "cpu_set", "cpus", "devices", "memory", "processes".
+  std::vector<std::string> enforces() const;
+  // Why the rest cannot; empty: all can. Not of devices, which v2 has no list of, and jobs do not ask for.
+  std::string cannot_enforce() const;
+  // Removes the folders, once all groups in them are removed.
   void remove_folder() const;
 
  private:
+  void find_controllers(const CgroupSources& sources, bool may_v2, bool may_v1);
+
   CgroupVersion version_ = CgroupVersion::none;
   std::string folder_;
+  std::map<std::string, std::string> controllers_;  // by controller: its folder; of v2: folder_
+  std::map<std::string, std::string> missing_;      // why it cannot be had
 };
+
+bool is_v2_cgroup(const std::string& group);
 
 // A group that does not exist (any more) counts as empty.
 bool is_empty_cgroup(const std::string& group);
@@ -32,8 +56,9 @@ void kill_cgroup(const std::string& group);
 // Stops all processes in it, or lets them go on. False: there is no such group.
 bool freeze_cgroup(const std::string& group, bool frozen);
 bool is_frozen_cgroup(const std::string& group);
-// Call once it is empty.
+// Call once it is empty. What cannot be removed stays for the next make_folder().
 void remove_cgroup(const std::string& group);
+void remove_cgroups(const LimitGroups& groups);
 // Moves the calling process into it. spawn.h has a faster way for v2.
 bool join_cgroup(const std::string& group);
 

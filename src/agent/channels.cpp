@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "agent/launcher_link.h"
@@ -14,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* socket_name = "socket";  // in the folder of a terminal
+constexpr const char* socket_name = "socket";        // in the folder of a terminal
+constexpr const char* own_terminal = "/is_the_job";  // there if the attempt's first process serves it
 constexpr Duration terminal_interval = Duration::milliseconds(50);
 constexpr int terminal_looks_max = 200;
 
@@ -83,7 +85,16 @@ void Channels::open_shell(const wire::OpenChannel& wanted, const std::string& ke
   });
 }
 
+Fields Channels::at_terminal(const std::string& key, const std::string& user, const Fields& command) const {
+  ::mkdir(terminal_folder(key).c_str(), 0700);
+  std::ofstream(terminal_folder(key) + own_terminal) << "";
+  Fields arguments = {program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s), "job", user};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  return arguments;
+}
+
 void Channels::start_terminal(const std::string& key) {
+  if (fs::exists(terminal_folder(key) + own_terminal)) return;
   ::mkdir(terminal_folder(key).c_str(), 0700);
   const std::string container = settings_.data_dir + "/containers/" + key;
   std::error_code failed;

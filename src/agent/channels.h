@@ -33,6 +33,8 @@ class Channels {
            Ports ports);
 
   void open(const wire::OpenChannel& wanted);
+  // The command, at a terminal to which the job's user connects like to a shell.
+  Fields at_terminal(const std::string& key, const std::string& user, const Fields& command) const;
   // The attempt has ended, and its shells with it.
   void on_end(const std::string& key);
   // Nothing runs but these.

@@ -207,7 +207,7 @@ std::string Containers::python_path(const std::string& key) const {
 
 // ---- attempts ----
 
-Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::StartAttempt& order, int all_gpus,
+Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::StartAttempt& order, const Limits& limits,
                                              const AttemptPlace& place) {
   const wire::JobSpec& spec = order.spec;
   container::Order wanted;
@@ -244,10 +244,10 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
   for (const std::string& uuid : order.placement.gpu_uuids) {
     if (uuid.starts_with("GPU-")) wanted.gpu_uuids.push_back(uuid);
   }
-  const double share = static_cast<double>(order.placement.gpus.size()) / std::max(all_gpus, 1);
-  if (spec.resources.memory_bytes)
-    wanted.memory_bytes = static_cast<std::int64_t>(static_cast<double>(*spec.resources.memory_bytes) * share);
-  if (spec.resources.cpus && *spec.resources.cpus > 0) wanted.cpus = *spec.resources.cpus * share;
+  wanted.memory_bytes = limits.memory_bytes;
+  wanted.cpus = limits.cpus;
+  wanted.cpu_set = limits.cpu_set;
+  wanted.processes_max = limits.processes.value_or(wire::processes_default);
   if (spec.resources.shm_bytes) wanted.shm_bytes = *spec.resources.shm_bytes;
   const std::string folder = folder_of(plain.key);
   ::mkdir(folder.c_str(), 0700);

@@ -42,7 +42,7 @@ class Containers {
   // What the image sets; found() has been called.
   std::string python_path(const std::string& key) const;
   // The order to the launcher, made from that for a plain process.
-  Result<LaunchOrder> in_container(LaunchOrder plain, const wire::StartAttempt& order, int all_gpus,
+  Result<LaunchOrder> in_container(LaunchOrder plain, const wire::StartAttempt& order, const Limits& limits,
                                    const AttemptPlace& place);
 
   bool is_one(const std::string& key) const;  // whether an attempt that is held runs in a container

@@ -68,6 +68,7 @@ struct Library {
   int (*count)(unsigned*) = nullptr;
   int (*handle)(unsigned, Device*) = nullptr;
   int (*uuid)(Device, char*, unsigned) = nullptr;
+  int (*minor)(Device, unsigned*) = nullptr;
   int (*name)(Device, char*, unsigned) = nullptr;
   int (*memory)(Device, Memory*) = nullptr;
   int (*utilization)(Device, Utilization*) = nullptr;
@@ -110,6 +111,8 @@ class NvmlProbe : public GpuProbe {
     gpu.index = index;
     char text[97] = "";
     if (nvml_.uuid && nvml_.uuid(device, text, sizeof text) == 0) gpu.uuid = text;
+    if (unsigned minor = 0; nvml_.minor && nvml_.minor(device, &minor) == 0)
+      gpu.device_number = static_cast<int>(minor);
     if (nvml_.name && nvml_.name(device, text, sizeof text) == 0) gpu.name = text;
     Memory memory{};
     if (nvml_.memory && nvml_.memory(device, &memory) == 0) {
@@ -155,6 +158,7 @@ std::unique_ptr<GpuProbe> open_nvml() {
   find(library, nvml.count, "nvmlDeviceGetCount_v2");
   find(library, nvml.handle, "nvmlDeviceGetHandleByIndex_v2");
   find(library, nvml.uuid, "nvmlDeviceGetUUID");
+  find(library, nvml.minor, "nvmlDeviceGetMinorNumber");
   find(library, nvml.name, "nvmlDeviceGetName");
   find(library, nvml.memory, "nvmlDeviceGetMemoryInfo");
   find(library, nvml.utilization, "nvmlDeviceGetUtilizationRates");

@@ -40,10 +40,10 @@ Fields split(const std::string& line) {
 // Lines of versions that did not record the boot have fewer fields: no process is identified by them.
 std::optional<Started> parse_start(Fields f) {
   if (f.size() < 7 || f[0] != "start") return std::nullopt;
-  f.resize(9);
+  f.resize(10);
   return Started{
       f[1], std::atoll(f[2].c_str()), std::atoll(f[3].c_str()), std::atoll(f[4].c_str()), f[5], f[6] == "1", f[7],
-      f[8]};
+      f[8], parse_limit_groups(f[9])};
 }
 
 std::string end_line(const LauncherState& s) {
@@ -74,7 +74,7 @@ std::optional<LauncherState> parse_end(Fields f) {
 
 std::string to_line(const Started& s) {
   return joined({"start", s.key, std::to_string(s.pid), std::to_string(s.ticks), std::to_string(s.wall_us), s.gpus,
-                 s.fenced ? "1" : "0", s.boot, s.cgroup});
+                 s.fenced ? "1" : "0", s.boot, s.cgroup, to_text(s.limits)});
 }
 
 JournalContents read_journal(const std::string& path) {

@@ -21,6 +21,7 @@ struct Started {
   bool fenced = false;
   std::string boot;
   std::string cgroup;  // empty: none could be made
+  LimitGroups limits;  // groups that limit it
 };
 std::string to_line(const Started& started);
 

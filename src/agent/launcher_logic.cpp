@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/out_of_memory.h"
+
 namespace sl::agent {
 namespace {
 
@@ -45,6 +47,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
   if ((verb == "freeze" || verb == "thaw") && order.size() == 2) return freeze(order[1], verb == "freeze");
   if (verb == "forget" && order.size() == 2) return forget(order[1]);
   if (verb == "join") return join(order);
+  if (verb == "limit") return limit(order);
   if (verb == "list") return list();
   if (verb == "shutdown") shutting_down_ = true;
   if (verb == "lease" && order.size() == 2) {
@@ -56,8 +59,9 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
 }
 
 void LauncherLogic::start(const Fields& fields, Instant now) {
-  const auto order = to_launch_order(fields);
+  auto order = to_launch_order(fields);
   if (!order) return;
+  if (const auto given = limits_.extract(order->key); !given.empty()) order->limits = given.mapped();
   if (const auto known = attempts_.find(order->key); known != attempts_.end())
     return ports_.tell(to_fields(known->second.state));  // the order was repeated
   LauncherState state;
@@ -124,6 +128,17 @@ void LauncherLogic::deliver(Attempt& attempt, int number, const char* by) {
   runtime_.signal(key, SIGCONT);
 }
 
+// An attempt that is known does not start again. What is over may be named by an order that was late.
+void LauncherLogic::limit(const Fields& fields) {
+  const auto order = to_limit_order(fields);
+  if (!order) return;
+  const auto at = attempts_.find(order->key);
+  if (at == attempts_.end())
+    limits_[order->key] = order->limits;
+  else if (at->second.state.state == "running")
+    runtime_.limit(order->key, order->limits);
+}
+
 void LauncherLogic::forget(const std::string& key) {
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || at->second.state.state != "exited") return;
@@ -133,6 +148,7 @@ void LauncherLogic::forget(const std::string& key) {
 
 void LauncherLogic::list() {
   for (const auto& [key, attempt] : attempts_) ports_.tell(to_fields(attempt.state));
+  ports_.tell(to_fields(runtime_.enforces()));
   ports_.tell({"listed"});
 }
 
@@ -154,6 +170,17 @@ void LauncherLogic::on_ended(const std::string& key, int status) {
   ending_[key] = {std::move(state), {}};
 }
 
+// One that went on without the process that was killed, and succeeded, did not need it. Of one whose exit code cannot be
+// known nobody knows why it ended.
+void LauncherLogic::explain_end(LauncherState& state) const {
+  const bool has_failed = state.signal || state.exit_code.value_or(0) != 0;
+  if (!has_failed || !state.failure_kind.empty() || !state.stopped_by.empty()) return;
+  const MemoryUse use = runtime_.memory_use(state.key);
+  if (use.kills == 0) return;
+  state.failure_kind = "out_of_memory";
+  state.failure_message = out_of_memory_text(use.limit_bytes, use.peak_bytes);
+}
+
 // Those whose trees are gone. What is left of the other trees is killed.
 std::vector<LauncherState> LauncherLogic::take_ended(Instant now) {
   std::vector<LauncherState> ended;
@@ -163,6 +190,7 @@ std::vector<LauncherState> LauncherLogic::take_ended(Instant now) {
       ++at;
     } else if (runtime_.is_gone(key)) {
       ended.push_back(std::move(ending.state));
+      explain_end(ended.back());
       at = ending_.erase(at);
     } else {
       runtime_.kill(key);

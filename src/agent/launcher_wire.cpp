@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <utility>
 
 namespace sl::agent {
 namespace {
@@ -85,7 +86,8 @@ std::optional<LaunchOrder> to_launch_order(const Fields& f) {
                      f[6],
                      Fields(f.begin() + static_cast<std::ptrdiff_t>(fixed), middle),
                      Fields(middle, f.end()),
-                     (kind & 2) != 0};
+                     (kind & 2) != 0,
+                     {}};
 }
 
 Fields to_fields(const JoinOrder& order) {
@@ -97,6 +99,28 @@ Fields to_fields(const JoinOrder& order) {
 std::optional<JoinOrder> to_join_order(const Fields& f) {
   if (f.size() < 3 || f[0] != "join") return std::nullopt;
   return JoinOrder{f[1], Fields(f.begin() + 2, f.end())};
+}
+
+Fields to_fields(const LimitOrder& order) {
+  Fields fields = {"limit", order.key};
+  for (std::string& word : to_words(order.limits)) fields.push_back(std::move(word));
+  return fields;
+}
+
+std::optional<LimitOrder> to_limit_order(const Fields& f) {
+  if (f.size() < 2 || f[0] != "limit" || f[1].empty()) return std::nullopt;
+  return LimitOrder{f[1], to_limits(Fields(f.begin() + 2, f.end()))};
+}
+
+Fields to_fields(const Enforced& enforced) {
+  Fields fields = {"limits", enforced.cannot};
+  fields.insert(fields.end(), enforced.names.begin(), enforced.names.end());
+  return fields;
+}
+
+std::optional<Enforced> to_enforced(const Fields& f) {
+  if (f.size() < 2 || f[0] != "limits") return std::nullopt;
+  return Enforced{Fields(f.begin() + 2, f.end()), f[1]};
 }
 
 Fields to_fields(const LauncherState& s) {

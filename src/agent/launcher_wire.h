@@ -4,8 +4,10 @@
 //   agent -> launcher   start KEY KIND CWD OUTPUT REQUIRED GPUS ARGC arg… env…   signal KEY NUMBER   forget KEY
 //                       join KEY arg…
 //                       freeze KEY   thaw KEY   lease UNTIL_US   list   shutdown
+//                       limit KEY NAME=VALUE…     before its start, or while it runs (limits.h)
 //   launcher -> agent   state KEY STATE PID STARTED_US ENDED_US EXIT SIGNAL FAILURE_KIND FAILURE_MESSAGE GPUS STOPPED_BY
 //                             FROZEN
+//                       limits REASON NAME…       what it can limit, and why not the rest; before `listed`
 //                       listed
 //
 // KEY is that of an incarnation (model/incarnation.h). KIND is a sum: 1 if the attempt must end with the lease, whose time
@@ -16,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "agent/limits.h"
 
 namespace sl::agent {
 
@@ -51,7 +55,8 @@ struct LaunchOrder {
   std::string gpus;      // "0,1"
   Fields arguments, environment;
   bool has_container =
-      false;  // processes of its tree are not descendants of its leader: the container engine starts them
+      false;           // processes of its tree are not descendants of its leader: the container engine starts them
+  Limits limits = {};  // comes before, as a LimitOrder
 };
 Fields to_fields(const LaunchOrder& order);
 std::optional<LaunchOrder> to_launch_order(const Fields& fields);
@@ -63,6 +68,22 @@ struct JoinOrder {
 };
 Fields to_fields(const JoinOrder& order);
 std::optional<JoinOrder> to_join_order(const Fields& fields);
+
+// What an attempt that is about to start, or runs, may have from now on. Limits that are not named stay as they are.
+struct LimitOrder {
+  std::string key;
+  Limits limits;
+};
+Fields to_fields(const LimitOrder& order);
+std::optional<LimitOrder> to_limit_order(const Fields& fields);
+
+// What the launcher can limit.
+struct Enforced {
+  std::vector<std::string> names;  // "cpu_set", "cpus", "devices", "memory", "processes"
+  std::string cannot;              // why not the others
+};
+Fields to_fields(const Enforced& enforced);
+std::optional<Enforced> to_enforced(const Fields& fields);
 
 struct LauncherState {
   std::string key;

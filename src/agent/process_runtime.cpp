@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 #include <utility>
@@ -43,11 +44,17 @@ Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   // A container has control groups of its engine; so its tree is found as where there are none.
   if (!order.has_container) started.cgroup = cgroups_.make(order.key);
   const std::string cgroup = started.cgroup;
+  if (!order.has_container) {
+    auto limited = cgroups_.make_limited(order.key, cgroup, order.limits);
+    if (!limited.ok()) return remove_cgroup(cgroup), limited.error();
+    started.limits = std::move(*limited);
+  }
+  const LimitGroups limits = started.limits;
   const Surroundings surroundings = {attempt_folder(dir_, order.key), journal_.descriptor(), files_,
                                      cgroups_.version()};
   Result<Started> begun = start_process(order, std::move(started), surroundings);
   if (!begun.ok() || begun->cgroup.empty()) remove_cgroup(cgroup);
-  if (!begun.ok()) return begun.error();
+  if (!begun.ok()) return remove_cgroups(limits), begun.error();
   leaders_[order.key] = {static_cast<pid_t>(begun->pid), -1};
   ProcessTree tree = tree_of(dir_, *begun);
   tree.has_container = order.has_container;
@@ -93,6 +100,18 @@ void ProcessRuntime::join(const JoinOrder& order) {
   (void)start_process(program, std::move(member), {attempt_folder(dir_, order.key), -1, files_, cgroups_.version()});
 }
 
+void ProcessRuntime::limit(const std::string& key, const Limits& limits) {
+  const auto at = started_.find(key);
+  if (at == started_.end()) return;
+  if (const Status set = apply_limits(at->second.limits, limits); !set.ok())
+    std::fprintf(stderr, "schedulearn-launcher: attempt %s: %s\n", key.c_str(), set.error().message.c_str());
+}
+
+MemoryUse ProcessRuntime::memory_use(const std::string& key) {
+  const auto at = started_.find(key);
+  return at == started_.end() ? MemoryUse() : sl::agent::memory_use(at->second.limits);
+}
+
 // A group is addressed by its leader's number, which stays the leader's until it is waited for.
 void ProcessRuntime::signal(const std::string& key, int number) {
   const ProcessTree* tree = trees_.find(key);
@@ -107,6 +126,7 @@ void ProcessRuntime::forget(const std::string& key) {
     if (tree->is_own) ::waitpid(tree->leader, nullptr, WNOHANG);
     remove_cgroup(tree->cgroup);
   }
+  if (const auto at = started_.find(key); at != started_.end()) remove_cgroups(at->second.limits);
   trees_.remove(key);
   started_.erase(key);
   environments_.erase(key);

@@ -33,6 +33,9 @@ class ProcessRuntime : public Runtime {
   Result<std::int64_t> start(const LaunchOrder& order) override;
   bool adopt(const Started& started) override;
   void join(const JoinOrder& order) override;
+  void limit(const std::string& key, const Limits& limits) override;
+  MemoryUse memory_use(const std::string& key) override;
+  Enforced enforces() override { return {cgroups_.enforces(), cgroups_.cannot_enforce()}; }
   void signal(const std::string& key, int number) override;
   void kill(const std::string& key) override { trees_.kill(key); }
   void freeze(const std::string& key) override { trees_.freeze(key); }

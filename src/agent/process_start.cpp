@@ -1,6 +1,8 @@
 #include "agent/process_start.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -46,9 +49,11 @@ struct Image {
   std::string program;
   Fields variables;
   std::vector<char*> arguments, environment;
+  cpu_set_t cpus{};       // that it is to run on
+  bool has_cpus = false;  // which no control group sees to
 };
 
-Result<Image> prepare(const LaunchOrder& order, const std::string& mark) {
+Result<Image> prepare(const LaunchOrder& order, const Started& started, const std::string& mark) {
   Result<std::string> program = check_program(order.arguments[0], order.required, order.workdir, order.environment);
   if (!program.ok()) return program.error();
   Image image;
@@ -57,27 +62,55 @@ Result<Image> prepare(const LaunchOrder& order, const std::string& mark) {
   image.variables.push_back(std::string(tree_variable) + "=" + mark);
   image.arguments = pointers(order.arguments);
   image.environment = pointers(image.variables);
+  for (const int cpu : parse_cpu_list(order.limits.cpu_set)) {
+    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &image.cpus), image.has_cpus = !started.limits.contains("cpuset");
+  }
   return image;
 }
 
-// Read and written by the new process in the memory it shares with the launcher.
+// Written by the new process in memory that the launcher sees.
+struct News {
+  std::int64_t pid = 0, ticks = 0, wall_us = 0;  // as in Started
+  bool has_left_group = false;                   // it could not join it
+  const char* unwritten = nullptr;               // what of ours could not be written; null: that is not the reason
+  int error = 0;                                 // why it has not become its program
+};
+
 struct Birth {
   const LaunchOrder& order;
   const Image& image;
   const Surroundings& surroundings;
   pid_t launcher = 0;
   bool join = false;  // the group must be joined
-  Started started;
-  const char* unwritten = nullptr;  // what of ours could not be written; null: that is not the reason
-  int error = 0;                    // why it has not become its program
+  const Started& started;
+  News* news = nullptr;
 };
 
-bool write_down(Birth& birth) {
+// Memory of its own, that a process which is started apart writes to as well.
+class SharedNews {
+ public:
+  SharedNews() : at_(::mmap(nullptr, sizeof(News), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (at_ != MAP_FAILED) new (at_) News();
+  }
+  ~SharedNews() {
+    if (at_ != MAP_FAILED) ::munmap(at_, sizeof(News));
+  }
+  SharedNews(const SharedNews&) = delete;
+  SharedNews& operator=(const SharedNews&) = delete;
+  News* get() const { return at_ == MAP_FAILED ? nullptr : static_cast<News*>(at_); }
+
+ private:
+  void* at_;
+};
+
+bool write_down(const Birth& birth) {
   const auto self = find_process(::getpid());
-  birth.started.pid = ::getpid();
-  birth.started.ticks = self ? self->started_ticks : 0;
-  birth.started.wall_us = wall_now().us;
-  const std::string line = to_line(birth.started);
+  Started started = birth.started;
+  started.pid = birth.news->pid = ::getpid();
+  started.ticks = birth.news->ticks = self ? self->started_ticks : 0;
+  started.wall_us = birth.news->wall_us = wall_now().us;
+  if (birth.news->has_left_group) started.cgroup.clear();
+  const std::string line = to_line(started);
   errno = ENOSPC;  // of a write that ends early
   return ::write(birth.surroundings.journal, line.data(), line.size()) == static_cast<ssize_t>(line.size());
 }
@@ -91,14 +124,19 @@ bool open_streams(const LaunchOrder& order) {
 // Up to its program, which starts with none of our signals blocked or ignored. It dies with the launcher until its
 // start is recorded, so that no process runs unknown. Returns if it cannot become its program, with the reason in
 // errno.
-void try_to_become(Birth& birth) {
+void try_to_become(const Birth& birth) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != birth.launcher) ::_exit(127);
   ::setsid();
-  if (birth.join && !join_cgroup(birth.started.cgroup)) birth.started.cgroup.clear();
-  if (!open_streams(birth.order)) return void(birth.unwritten = "its output");
+  if (birth.join && !join_cgroup(birth.started.cgroup)) birth.news->has_left_group = true;
+  for (const auto& [controller, group] : birth.started.limits) {
+    if (group != birth.started.cgroup && !join_cgroup(group)) return void(birth.news->unwritten = group.c_str());
+  }
+  if (birth.image.has_cpus) ::sched_setaffinity(0, sizeof birth.image.cpus, &birth.image.cpus);
+  if (!open_streams(birth.order)) return void(birth.news->unwritten = "its output");
   if (::chdir(birth.order.workdir.c_str()) != 0) return;
-  if (birth.surroundings.journal >= 0 && !write_down(birth)) return void(birth.unwritten = "its start to the journal");
+  if (birth.surroundings.journal >= 0 && !write_down(birth))
+    return void(birth.news->unwritten = "its start to the journal");
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -109,28 +147,51 @@ void try_to_become(Birth& birth) {
   ::execve(birth.image.program.c_str(), birth.image.arguments.data(), birth.image.environment.data());
 }
 
+void wait_for_close(const int (&ends)[2]) {
+  ::close(ends[1]);
+  char nothing = 0;
+  while (::read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
+  }
+  ::close(ends[0]);
+}
+
 void become(void* context) {
-  Birth& birth = *static_cast<Birth*>(context);
+  const Birth& birth = *static_cast<Birth*>(context);
   try_to_become(birth);
-  birth.error = errno != 0 ? errno : EIO;
+  birth.news->error = errno != 0 ? errno : EIO;
   ::_exit(127);
 }
 
 }  // namespace
 
 Result<Started> start_process(const LaunchOrder& order, Started started, const Surroundings& surroundings) {
-  const Result<Image> image = prepare(order, surroundings.mark);
+  const Result<Image> image = prepare(order, started, surroundings.mark);
   if (!image.ok()) return image.error();
-  Birth birth = {order, *image, surroundings, ::getpid(), false, std::move(started)};
-  pid_t pid = surroundings.cgroups == CgroupVersion::v2 ? spawn(birth.started.cgroup, become, &birth) : -1;
+  const SharedNews news;
+  if (!news.get()) return cannot_start(errno);
+  Birth birth = {order, *image, surroundings, ::getpid(), false, started, news.get()};
+  const bool apart = started.limits.contains("memory");
+  int running[2] = {-1, -1};  // closed when the new process has become its program, or has ended
+  if (apart && ::pipe2(running, O_CLOEXEC) != 0) return cannot_start(errno);
+  pid_t pid = surroundings.cgroups == CgroupVersion::v2 ? spawn(started.cgroup, become, &birth, apart) : -1;
   if (pid < 0) {
-    birth.join = !birth.started.cgroup.empty();
-    pid = spawn("", become, &birth);
+    birth.join = !started.cgroup.empty();
+    pid = spawn("", become, &birth, apart);
   }
-  if (pid < 0) return cannot_start(errno);
-  if (birth.error == 0) return std::move(birth.started);
+  const int error = errno;
+  if (apart) wait_for_close(running);
+  if (pid < 0) return cannot_start(error);
+  const bool is_recorded = surroundings.journal < 0 || news.get()->pid != 0;
+  if (news.get()->error == 0 && is_recorded) {
+    if (news.get()->has_left_group) started.cgroup.clear();
+    if (news.get()->pid != 0)
+      started.pid = news.get()->pid, started.ticks = news.get()->ticks, started.wall_us = news.get()->wall_us;
+    return started;
+  }
   ::waitpid(pid, nullptr, 0);
-  return birth.unwritten ? cannot_write(birth.unwritten, birth.error) : cannot_start(birth.error);
+  if (!is_recorded && news.get()->error == 0) return invalid("setup", "it was ended before its program ran");
+  return news.get()->unwritten ? cannot_write(news.get()->unwritten, news.get()->error)
+                               : cannot_start(news.get()->error);
 }
 
 }  // namespace sl::agent

@@ -24,6 +24,11 @@ class Runtime {
   // Starts another process of a tree whose leader runs, with the leader's environment. Whether that succeeded is seen by
   // what the process does.
   virtual void join(const JoinOrder& order) = 0;
+  // From now on, for what it was limited in from its start.
+  virtual void limit(const std::string& key, const Limits& limits) = 0;
+  // Of the whole tree, until it is forgotten. No kills of a key that is unknown or has no limit.
+  virtual MemoryUse memory_use(const std::string& key) = 0;
+  virtual Enforced enforces() = 0;                              // what it can limit
   virtual void signal(const std::string& key, int number) = 0;  // to the leader's process group
   virtual void kill(const std::string& key) = 0;                // the whole tree; it may take a moment to die
   // The whole tree stops where it is, or goes on. A frozen tree obeys no signal but a kill until it is thawed.

@@ -14,7 +14,6 @@ namespace sl::agent {
 namespace {
 
 // The C library cannot start a process in a control group. The call must be in the function that continues in both
-// processes: the child would overwrite the return address of an enclosing function.
 // processes: the child would overwrite the return address of a function around it.
 #if defined(__x86_64__)
 inline long clone3(clone_args& arguments) {
@@ -47,9 +46,10 @@ inline long clone3(clone_args&) { return -ENOSYS; }
 
 }  // namespace
 
-pid_t spawn(const std::string& cgroup, void (*child)(void*), void* context) {
+pid_t spawn(const std::string& cgroup, void (*child)(void*), void* context, bool apart) {
   clone_args arguments{};
-  arguments.flags = CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND;
+  arguments.flags = CLONE_CLEAR_SIGHAND;
+  if (!apart) arguments.flags |= CLONE_VM | CLONE_VFORK;
   arguments.exit_signal = SIGCHLD;
   int folder = -1;
   if (!cgroup.empty()) {
@@ -63,7 +63,7 @@ pid_t spawn(const std::string& cgroup, void (*child)(void*), void* context) {
   if (folder >= 0) ::close(folder);
   errno = error;
   if (pid >= 0 || !cgroup.empty()) return pid;
-  pid = ::vfork();  // the kernel or a sandbox does not know clone3
+  pid = apart ? ::fork() : ::vfork();  // the kernel or a sandbox does not know clone3
   if (pid == 0) child(context);
   return pid;
 }

@@ -178,6 +178,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
   key("--cpus", "resources.cpus", "processor cores");
   key("--memory", "resources.memory", "main memory: 64GiB");
+  key("--processes", "resources.processes", "processes and threads it may have on a server (16384)");
   key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
   key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
   c->add_option("--mount", submit_.mounts,
@@ -207,6 +208,10 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
       "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
+  if (run)
+    c->add_flag("-t,--pty", submit_.pty, "at this terminal, as if it ran here; Ctrl-] twice leaves it, and it runs on");
+  c->add_flag_callback(
+      "--pin-cpus", [this] { flags_["resources.pin_cpus"] = "true"; }, "CPUs of its own, as many as --cpus says");
   add_starting_flags(*c, flags_, submit_.matrix);
   c->add_flag_callback(
       "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");

@@ -82,7 +82,17 @@ std::string tally_text(const json::value& tally) {
 std::string kind_text(const json::value& server) {
   const bool simulated = value_at(server, "simulated") == json::value(true);
   const std::string engine = text_at(server, "container_engine");
-  return (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
+  std::string text =
+      (simulated ? "simulated GPUs" : "") + std::string(simulated && !engine.empty() ? ", " : "") + engine;
+  const std::string unlimited = text_at(server, "cannot_enforce");
+  if (!unlimited.empty()) text += (text.empty() ? "" : ", ") + ("no limits on " + unlimited);
+  return text;
+}
+
+// What keeps plain processes to the GPUs of their job.
+std::string isolation_text(const json::value& gpu) {
+  const std::string kind = text_at(gpu, "isolation", "–");
+  return kind == "device_cgroup" ? "device cgroup" : kind == "visible_devices" ? "visible devices" : kind;
 }
 
 // "auto (srsf acts), fifo_easy follows"
@@ -255,12 +265,12 @@ int list_gpus(const Context& context) {
     context.print_json(*list);
     return 0;
   }
-  Table table({"GPU", "CONDITION", "JOB", "USE", "MEMORY", "NAME", ""}, {2, 3});
+  Table table({"GPU", "CONDITION", "JOB", "USE", "MEMORY", "NAME", "ISOLATION", ""}, {2, 3});
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(gpu, "job_id");
     table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
                job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
-               percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"),
+               percent(value_at(gpu, "utilization_pct")), memory_text(gpu), text_at(gpu, "name"), isolation_text(gpu),
                value_at(gpu, "simulated") == json::value(true) ? "simulated" : outsider_text(gpu)});
   }
   if (table.empty()) std::printf("No GPUs: no server has joined.\n");

@@ -23,6 +23,7 @@ struct SubmitOptions {
   bool wait = false;
   bool dry_run = false;
   bool cancel_on_interrupt = false;  // `run`
+  bool pty = false;                  // `run`: at this terminal
 };
 int submit(const Context& context, const SubmitOptions& options);
 // The job that would be submitted. Errors are those of the job file.

@@ -54,19 +54,33 @@ class ShellClient {
       : context_(context), options_(options), job_(job), session_(options.attach) {}
 
   int run() {
+    serve();
+    if (failure_) return fail(*failure_);
+    if (has_left_) say_how_to_come_back("the shell");
+    return status_;
+  }
+
+  TerminalEnd run_job() {
+    is_job_ = true;
+    serve();
+    if (has_ended_ || (failure_ && failure_->code == "job-not-running")) return {has_begun_, std::nullopt};
+    if (failure_) return {has_begun_, fail(*failure_)};
+    if (has_left_) say_how_to_come_back("the job");
+    return {has_begun_, status_};
+  }
+
+ private:
+  void serve() {
     connect();
     loop_.on_signals({SIGWINCH}, [this](int) { send_size(); });
     loop_.on_signals({SIGTERM, SIGHUP}, [this](int number) { stop(128 + number); });
     loop_.run();
     terminal_.reset();
-    if (failure_) return fail(*failure_);
-    if (has_left_)
-      std::fprintf(stderr, "left the shell, which runs on; come back: schedulearn shell %lld\n",
-                   static_cast<long long>(job_));
-    return status_;
   }
-
- private:
+  void say_how_to_come_back(const char* what) const {
+    std::fprintf(stderr, "left %s, which runs on; come back: schedulearn shell %lld\n", what,
+                 static_cast<long long>(job_));
+  }
   std::string target() const {
     const RawTerminal::Size size = RawTerminal::size();
     const char* term = std::getenv("TERM");
@@ -108,7 +122,8 @@ class ShellClient {
     const json::value message = json::parse(text, failed);
     const std::string type = failed ? "" : text_at(message, "type");
     if (type == "failed") return stop_with(conflict(text_at(message, "code"), text_at(message, "text")));
-    if (type == "ended") return stop(static_cast<int>(number_at(message, "exit_code")));
+    has_ended_ = type == "ended";
+    if (has_ended_) return stop(static_cast<int>(number_at(message, "exit_code")));
     if (type != "attached") return;
     session_ = static_cast<int>(number_at(message, "session"));
     retries_ = 0;
@@ -117,7 +132,10 @@ class ShellClient {
   }
   void begin(bool is_new) {
     terminal_ = std::make_unique<RawTerminal>();
-    if (!context_.quiet && terminal_->is_one())
+    if (!context_.quiet && terminal_->is_one() && is_job_)
+      std::fprintf(stderr, "at the terminal of job %lld; Ctrl-] twice leaves it, and it runs on\r\n",
+                   static_cast<long long>(job_));
+    else if (!context_.quiet && terminal_->is_one())
       std::fprintf(stderr, "%s shell %d of job %lld; Ctrl-] twice leaves it, and it runs on\r\n",
                    is_new ? "in" : "back in", session_, static_cast<long long>(job_));
     read_input();
@@ -215,6 +233,7 @@ class ShellClient {
   std::optional<Error> failure_;
   std::string unsent_;
   int status_ = 0, retries_ = 0;
+  bool is_job_ = false, has_ended_ = false;
   bool has_begun_ = false, is_over_ = false, has_left_ = false, has_input_ended_ = false, was_escape_ = false;
 };
 
@@ -226,6 +245,12 @@ int shell_of_job(const Context& context, const ShellOptions& options) {
 }
 
 }  // namespace
+
+TerminalEnd connect_to_job(const Context& context, std::int64_t job) {
+  ShellOptions options;
+  options.attach = 1;  // terminal/server.h
+  return ShellClient(context, options, job).run_job();
+}
 
 void ShellCommand::add_to(CLI::App& app) {
   CLI::App* shell =

@@ -1,6 +1,8 @@
 // shell: a terminal among the processes of a running job.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,13 @@ struct ShellOptions {
   int attach = 0;                    // number of the shell to come back to; 0: any that waits
   int rank = 0;                      // of the server, among those of the job
 };
+
+// Connects to a job that runs at a terminal (`pty`), until the job has ended or the user leaves it.
+struct TerminalEnd {
+  bool was_connected = false;
+  std::optional<int> status;  // to end with; empty: the job has ended, and its exit code counts
+};
+TerminalEnd connect_to_job(const Context& context, std::int64_t job);
 
 class ShellCommand : CommandGroup {
  public:

@@ -9,6 +9,7 @@
 #include "cli/render.h"
 #include "cli/snapshot.h"
 #include "cli/starting.h"
+#include "net/url.h"
 #include "wire/ports.h"
 #include "wire/training.h"
 
@@ -223,6 +224,34 @@ void show_ports(const Context& context, const json::value& job) {
   }
 }
 
+// What the job may have, and which of it nobody sees to where it runs. Containers have the limits of their engine.
+std::string limits_text(const Context& context, const json::value& job) {
+  const json::value& asked = value_at(value_at(job, "spec"), "resources");
+  std::vector<std::pair<std::string, std::string>> limits;  // name in a server's `enforces`, text
+  if (number_at(asked, "memory_bytes") > 0)
+    limits.emplace_back("memory", bytes_text(number_at(asked, "memory_bytes")) + " of memory");
+  if (number_at(asked, "cpus") > 0) limits.emplace_back("cpus", fmt::format("{} CPUs", number_at(asked, "cpus")));
+  if (value_at(asked, "pin_cpus") == json::value(true)) limits.emplace_back("cpu_set", "CPUs of its own");
+  if (number_at(asked, "processes") > 0)
+    limits.emplace_back("processes", fmt::format("{} processes", number_at(asked, "processes")));
+  std::string text;
+  for (const auto& [name, limit] : limits) text += (text.empty() ? "" : ", ") + limit;
+  if (text.empty() || value_at(value_at(job, "spec"), "image").is_string()) return text;
+  const json::value& placement = value_at(job, "placement");
+  for (const json::value& part : placement.is_array() ? placement.get_array() : json::array()) {
+    const auto server = context.get("/api/v1/servers/" + net::percent_encode(text_at(part, "server")));
+    if (!server.ok() || !value_at(*server, "enforces").is_array()) continue;
+    const json::array& enforced = value_at(*server, "enforces").get_array();
+    std::string missing;
+    for (const auto& [name, limit] : limits) {
+      if (std::ranges::find(enforced, json::value(name)) == enforced.end())
+        missing += (missing.empty() ? "" : ", ") + name;
+    }
+    if (!missing.empty()) text += fmt::format("; {} does not enforce {}", text_at(part, "server"), missing);
+  }
+  return text;
+}
+
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
   std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
@@ -245,6 +274,7 @@ void show(const Context& context, const json::value& job) {
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");
+  line("Limits", limits_text(context, job));
   line("Priority", number_at(job, "priority") == 0 ? "" : fmt::format("{}", number_at(job, "priority")));
   line("Time limit", span_text(spec, "time_limit_s"));
   line("Estimate", span_text(spec, "estimate_s"));

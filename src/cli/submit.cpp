@@ -17,6 +17,7 @@
 #include "cli/config.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
+#include "cli/shell.h"
 #include "cli/snapshot.h"
 #include "cli/starting.h"
 #include "cli/submitter_environment.h"
@@ -185,6 +186,8 @@ json::value settled(const Context& context, const json::value& submitted) {
   return job.ok() ? *job : submitted;
 }
 
+int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id);
+
 // `run`: pressed again within two seconds, Ctrl-C cancels the job.
 bool is_interrupted_again() {
   for (int waited_ms = 0; waited_ms < 2000 && interrupts() < 2; waited_ms += 20)
@@ -192,7 +195,30 @@ bool is_interrupted_again() {
   return interrupts() > 1;
 }
 
+// Until it runs, or has ended. False: Ctrl-C.
+Result<bool> wait_for_start(const Context& context, std::int64_t id) {
+  while (interrupts() == 0) {
+    const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
+    if (!job.ok()) return job.error();
+    if (text_at(*job, "state") == "running" || value_at(*job, "finished_at").is_string()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+// What ended before anybody was connected is read from its output.
+int run_at_terminal(const Context& context, SubmitOptions options, std::int64_t id) {
+  const Result<bool> started = wait_for_start(context, id);
+  if (!started.ok()) return fail(started.error());
+  const TerminalEnd end = *started ? connect_to_job(context, id) : TerminalEnd();
+  if (end.status) return *end.status;
+  options.pty = false;
+  options.follow = !end.was_connected;
+  return follow_to_the_end(context, options, id);
+}
+
 int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id) {
+  if (options.pty) return run_at_terminal(context, options, id);
   if (options.follow) {
     Result<bool> ended = follow_output(context, id, 0, 0);
     if (!ended.ok()) return fail(ended.error());
@@ -226,6 +252,7 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
       return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
+  if (options.pty) object["pty"] = true;
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
   if (!options.secrets.empty()) object["secrets"] = wire::to_value(options.secrets);
   if (!options.notify.empty()) {

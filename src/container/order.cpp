@@ -1,7 +1,6 @@
 #include "container/order.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/out_of_memory.h"
 #include "wire/json.h"
 
 namespace sl::container {
@@ -30,10 +30,6 @@ bool replace(const std::string& path, const std::string& text) {
       ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(file) == 0;
   ::close(file);
   return written && ::rename(fresh.c_str(), path.c_str()) == 0;
-}
-
-std::string in_mebibytes(std::int64_t bytes) {
-  return fmt::format("{:.0f} MiB", static_cast<double>(bytes) / (1 << 20));
 }
 
 std::optional<std::int64_t> number(const std::string& text, std::int64_t most) {
@@ -87,11 +83,7 @@ std::optional<Outcome> read_end(const std::string& text, std::optional<std::int6
   if (!has_end) return std::nullopt;
   if (!ran_out || outcome.exit_code == 0 || !outcome.failure_kind.empty()) return outcome;
   outcome.failure_kind = "out_of_memory";
-  outcome.failure_message =
-      asked_bytes ? fmt::format("it wanted more memory than the {} that it asked for", in_mebibytes(*asked_bytes))
-                  : std::string("its server had no memory left for it");
-  if (asked_bytes && outcome.memory_peak_bytes)
-    outcome.failure_message += fmt::format("; it had up to {}", in_mebibytes(*outcome.memory_peak_bytes));
+  outcome.failure_message = out_of_memory_text(asked_bytes, outcome.memory_peak_bytes);
   return outcome;
 }
 

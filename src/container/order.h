@@ -53,13 +53,14 @@ struct Order {
   std::vector<std::string> gpu_uuids;  // of NVIDIA's GPUs; empty: none are to be made visible
   std::optional<std::int64_t> memory_bytes;
   std::optional<double> cpus;
+  std::string cpu_set;  // numbers of processors, "0-3,8"; empty: all
   std::int64_t shm_bytes = 1LL << 30;
   std::int64_t processes_max = 16'384;
 };
 BOOST_DESCRIBE_STRUCT(Order, (),
                       (socket, name, agent, key, image, image_id, digest, user, allow_root, init, output, workdir,
                        required, command, environment, own_folders, named_folders, allowed, gpu_uuids, memory_bytes,
-                       cpus, shm_bytes, processes_max))
+                       cpus, cpu_set, shm_bytes, processes_max))
 
 struct Outcome {
   std::optional<int> exit_code, signal;

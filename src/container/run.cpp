@@ -154,6 +154,7 @@ Result<json::object> Run::body() const {
       {"Ulimits", {limit("nofile", RLIMIT_NOFILE, files_max), limit("nproc", RLIMIT_NPROC, order_.processes_max)}}};
   if (order_.memory_bytes) host["Memory"] = *order_.memory_bytes, host["MemorySwap"] = *order_.memory_bytes;
   if (order_.cpus) host["NanoCpus"] = static_cast<std::int64_t>(*order_.cpus * 1e9);
+  if (!order_.cpu_set.empty()) host["CpusetCpus"] = order_.cpu_set;
   json::array groups;
   for (const gid_t group : account_.groups) groups.push_back(json::string(std::to_string(group)));
   host["GroupAdd"] = std::move(groups);

@@ -48,6 +48,7 @@ Result<Identity> Admission::identify(const net::Request& head) {
   const auto host = net::parse_authority(head.header("host").value_or(""));
   auto signed_in = signs_in(head) ? sessions_.maker_of_code(head) : std::nullopt;
   if (!signed_in) signed_in = sessions_.find(head);
+  if (!signed_in) signed_in = sessions_.find_port(head);
   Result<Identity> identity = signed_in ? std::move(*signed_in) : who(head, host && net::is_loopback(host->host));
   const auto named = head.header("x-schedulearn-user");
   if (!identity.ok() || !named) return identity;

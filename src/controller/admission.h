@@ -6,6 +6,7 @@
 //   The token           required from all others. Together with the kernel's word it allows that user; alone, its
 //                       holder acts as the controller's own user.
 //   A browser's session in place of the token: whoever signed in (browser_sessions.h). Its code, once, to sign in with.
+//                       For one port of a job, the cookie that was given for it.
 //
 // Pages of other origins and names that were rebound to this machine are refused first.
 #pragma once

@@ -104,6 +104,34 @@ TEST(BrowserSessions, they_survive_a_restart_and_end_after_twelve_hours_and_with
   EXPECT_EQ(BrowserSessions("", clock).begin({"mei", false}).error().code, "no-sessions");
 }
 
+TEST(BrowserSessions, a_port_is_open_to_the_browser_that_asked_for_it_and_opens_nothing_else) {
+  Instant now{1'000'000};
+  const BrowserSessions sessions(token, [&] { return now; });
+  Admission admission("0.0.0.0", token, own_user, sessions);
+  const auto opened = sessions.open_port({"mei", false}, "/jobs/5/proxy/board/", "10.0.0.7:4000");
+  ASSERT_TRUE(opened.ok());
+  EXPECT_NE(opened->cookie.find("; HttpOnly; SameSite=Strict; Path=/jobs/5/proxy/board/"), std::string::npos);
+  const auto asks = [&](const std::string& target, const std::string& peer = "10.0.0.7:4001",
+                        const net::Headers& more = {}) {
+    net::Request head = from_browser(opened->cookie, "");
+    head.headers.insert(head.headers.end(), more.begin(), more.end());
+    head.target = head.path = target, head.peer = peer;
+    return who(admission, head);
+  };
+  EXPECT_EQ(asks("/jobs/5/proxy/board/"), "mei");
+  EXPECT_EQ(asks("/jobs/5/proxy/board/tree?a=b"), "mei");
+  EXPECT_EQ(asks("/jobs/5/proxy/board/", "10.0.0.7:1", {{"sec-fetch-site", "same-origin"}}), "mei");
+  for (const char* target : {"/jobs/6/proxy/board/", "/jobs/5/proxy/other/", "/jobs/5/proxy/board2/",
+                             "/jobs/5/proxy/board", "/api/v1/jobs", "/api/v1/jobs/5/shell", "/jobs/5/proxy/", "/jobs/"})
+    EXPECT_EQ(asks(target), "token-required") << target;
+  EXPECT_EQ(asks("/jobs/5/proxy/board/", "10.0.0.8:4001"), "token-required") << "stolen";
+  EXPECT_EQ(asks("/jobs/5/proxy/board/", "10.0.0.7:1", {{"sec-fetch-site", "same-site"}}), "token-required")
+      << "a page on another port of the host";
+  now = opened->expires;
+  EXPECT_EQ(asks("/jobs/5/proxy/board/"), "token-required");
+  EXPECT_EQ(BrowserSessions("", [&] { return now; }).open_port({"mei", false}, "/", "").error().code, "no-sessions");
+}
+
 TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_else) {
   Instant now{1'000'000};
   BrowserSessions sessions(token, [&] { return now; });

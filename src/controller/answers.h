@@ -263,15 +263,15 @@ struct Gpu {
   std::optional<Text> uuid, name;
   bool simulated = false;
   Text condition;
-  std::optional<Number> job_id;
+  std::optional<Text> isolation;  // what keeps plain processes to it: "device_cgroup", "visible_devices"
+  std::optional<Number> job_id, memory_used_bytes, memory_total_bytes;
   std::optional<double> utilization_pct;
-  std::optional<Number> memory_used_bytes, memory_total_bytes;
   std::optional<double> temperature_celsius, power_watts, sm_clock_mhz;
   std::vector<wire::GpuProcess> processes;
   std::optional<Time> sampled_at;
 };
 BOOST_DESCRIBE_STRUCT(Gpu, (),
-                      (identifier, server, index, uuid, name, simulated, condition, job_id, utilization_pct,
+                      (identifier, server, index, uuid, name, simulated, condition, isolation, job_id, utilization_pct,
                        memory_used_bytes, memory_total_bytes, temperature_celsius, power_watts, sm_clock_mhz, processes,
                        sampled_at))
 
@@ -293,6 +293,8 @@ struct Server {
   std::optional<Text> agent_version, driver_version;
   std::vector<Text> runtimes;
   std::optional<Text> container_engine;
+  std::vector<Text> enforces;
+  std::optional<Text> cannot_enforce;
   std::optional<double> clock_skew_s;
   std::optional<Time> last_contact_at;
   std::map<Text, Text> labels;
@@ -302,7 +304,7 @@ struct Server {
 BOOST_DESCRIBE_STRUCT(Server, (),
                       (name, state, state_reason, quarantine, simulated, cpus, memory_total_bytes, memory_used_bytes,
                        job_files_bytes, cpu_utilization_pct, agent_version, driver_version, runtimes, container_engine,
-                       clock_skew_s, last_contact_at, labels, keep, gpus))
+                       enforces, cannot_enforce, clock_skew_s, last_contact_at, labels, keep, gpus))
 
 struct GpuCounts {
   int total = 0, allocated = 0, free = 0;

@@ -283,6 +283,7 @@ class Api {
   void send_logs(const Call& call, const JobEntry& entry);
   void send_range(const Call& call, const Output& output, std::int64_t from, std::int64_t to);
   void find_channel(Call call);
+  void open_port(Call call);
   Result<ChannelPlace> place_of_channel(const Call& call, const JobEntry& entry) const;
   void send_files(const Call& call, const JobEntry& entry);
   void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);

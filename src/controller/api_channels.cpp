@@ -3,6 +3,8 @@
 
 #include "controller/api.h"
 #include "controller/incarnations.h"
+#include "controller/port_answers.h"
+#include "wire/ports.h"
 
 namespace sl::controller {
 namespace {
@@ -28,6 +30,24 @@ void Api::find_channel(Call call) {
   with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
     const Result<ChannelPlace> place = place_of_channel(asked, entry);
     place.ok() ? asked.channel->found(*place) : asked.fail(place.error());
+  });
+}
+
+// Whoever may see a port may have its browser open it. What listens there may come later.
+void Api::open_port(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    const std::string& name = asked.captured.at(1);
+    if (!asked.may_see(entry))
+      return asked.fail(denied("not-your-job", fmt::format("job {} is {}'s, and only its user and admins get into it",
+                                                           entry.row.id, entry.row.user)));
+    if (!spec_of(entry).ports.contains(name)) return asked.fail(no_such_port(entry, spec_of(entry), name));
+    const std::string path = wire::proxy_path(entry.row.id, name);
+    const auto opened = sessions_.open_port(asked.identity, path, asked.request.peer);
+    if (!opened.ok()) return asked.fail(opened.error());
+    net::Response response = json_response(201, wire::to_value(answers::OpenedPort{path, {opened->expires.us}}));
+    response.headers.emplace_back("Set-Cookie", opened->cookie);
+    response.headers.emplace_back("Cache-Control", "no-store");
+    asked.reply->send(std::move(response));
   });
 }
 

@@ -9,6 +9,7 @@
 #include "controller/edit_preview.h"
 #include "controller/original_answers.h"
 #include "controller/requests.h"
+#include "controller/port_answers.h"
 #include "controller/shadow_answers.h"
 #include "controller/simulation_answers.h"
 #include "policies/catalogue.h"
@@ -353,6 +354,11 @@ void Api::add_routes() {
                         .summary = "a code that signs a browser in once",
                         .status = 201,
                         .answer = answer<Link>("Link")});
+  add(&Api::open_port, {.method = "POST",
+                        .path = "/api/v1/jobs/{id}/ports/{name}/session",
+                        .summary = "opens a port of a job to the browser that asks: a cookie for its path",
+                        .status = 201,
+                        .answer = answer<OpenedPort>("OpenedPort")});
   add(&Api::list_secrets,
       get("/api/v1/secrets", "the names of your secrets", list_of<Secret>("Secret"), {"limit", "cursor"}));
   add(&Api::put_secret, {.method = "PUT",

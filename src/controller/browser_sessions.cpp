@@ -17,7 +17,8 @@ namespace {
 constexpr Duration session_length = Duration::whole_seconds(12 * 3600);
 constexpr Duration code_length = Duration::whole_seconds(300);
 constexpr std::size_t codes_most = 1000;
-constexpr const char* cookie_attributes = "; HttpOnly; SameSite=Strict";  // the path is that of the API, by default
+constexpr const char* cookie_attributes =
+    "; HttpOnly; SameSite=Strict";  // a session's path is that of the API, by default
 
 std::string hex(const unsigned char* bytes, std::size_t count) {
   std::string text;
@@ -40,6 +41,19 @@ std::optional<std::string> cookie_of(const net::Request& head, const std::string
   return std::nullopt;
 }
 
+// "/jobs/5/proxy/board/" of "/jobs/5/proxy/board/tree?a=b"; empty: it goes to no port.
+std::string port_path(const std::string& target) {
+  constexpr std::string_view jobs = "/jobs/", proxy = "/proxy/";
+  const std::size_t job = target.find('/', jobs.size());
+  if (!target.starts_with(jobs) || job == std::string::npos || target.compare(job, proxy.size(), proxy) != 0) return "";
+  const std::size_t name = job + proxy.size(), end = target.find_first_of("/?#", name);
+  return end == std::string::npos || end == name || target[end] != '/' ? "" : target.substr(0, end + 1);
+}
+
+std::string port_purpose(const std::string& path, const std::string& peer) {
+  return "port " + path + ' ' + peer.substr(0, peer.rfind(':'));
+}
+
 Error no_sessions() {
   return unavailable("no-sessions", "this controller has no token, so that nobody can sign in with it");
 }
@@ -56,7 +70,8 @@ bool same_secret(std::string_view a, std::string_view b) {
 BrowserSessions::BrowserSessions(std::string token, std::function<Instant()> clock)
     : token_(std::move(token)),
       clock_(std::move(clock)),
-      cookie_name_("schedulearn_" + (token_.empty() ? "" : proof("name").substr(0, 8))) {}
+      cookie_name_("schedulearn_" + (token_.empty() ? "" : proof("name").substr(0, 8))),
+      port_cookie_name_(cookie_name_ + "_port") {}
 
 std::string BrowserSessions::proof(const std::string& text) const {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -67,13 +82,29 @@ std::string BrowserSessions::proof(const std::string& text) const {
   return hex(digest.data(), size);
 }
 
-// The value of a cookie is USER:ROLE:EXPIRES:RANDOM:PROOF, the user percent-encoded.
+// USER:ROLE:EXPIRES:RANDOM:PROOF, the user percent-encoded.
+std::string BrowserSessions::claim(const Identity& identity, Instant expires, const std::string& purpose) const {
+  const std::string text = fmt::format("{}:{}:{}:{}", net::percent_encode(identity.user),
+                                       identity.is_admin ? "admin" : "user", expires.us, random_text());
+  return text + ':' + proof(purpose + ' ' + text);
+}
+
+std::optional<Identity> BrowserSessions::read_claim(const std::string& value, const std::string& purpose) const {
+  const std::size_t last = value.rfind(':');
+  if (last == std::string::npos) return std::nullopt;
+  const std::string text = value.substr(0, last);
+  if (!same_secret(value.substr(last + 1), proof(purpose + ' ' + text))) return std::nullopt;
+  std::istringstream parts(text);
+  std::string user, role, expires;
+  std::getline(parts, user, ':'), std::getline(parts, role, ':'), std::getline(parts, expires, ':');
+  if (Instant{parse_whole_number(expires).value_or(0)} <= clock_()) return std::nullopt;
+  return Identity{net::percent_decode(user, false), role == "admin"};
+}
+
 Result<BrowserSessions::Session> BrowserSessions::begin(const Identity& identity) const {
   if (token_.empty()) return no_sessions();
   const Instant expires = clock_() + session_length;
-  const std::string claim = fmt::format("{}:{}:{}:{}", net::percent_encode(identity.user),
-                                        identity.is_admin ? "admin" : "user", expires.us, random_text());
-  const std::string value = claim + ':' + proof("cookie " + claim);
+  const std::string value = claim(identity, expires, "cookie");
   return Session{fmt::format("{}={}; Max-Age={}{}", cookie_name_, value,
                              static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes),
                  proof("key " + value), expires};
@@ -83,15 +114,25 @@ std::optional<Identity> BrowserSessions::find(const net::Request& head) const {
   const auto key = head.header("x-schedulearn-session");
   const auto value = token_.empty() || !key ? std::nullopt : cookie_of(head, cookie_name_);
   if (!value || !same_secret(*key, proof("key " + *value))) return std::nullopt;
-  const std::size_t last = value->rfind(':');
-  if (last == std::string::npos) return std::nullopt;
-  const std::string claim = value->substr(0, last);
-  if (!same_secret(value->substr(last + 1), proof("cookie " + claim))) return std::nullopt;
-  std::istringstream parts(claim);
-  std::string user, role, expires;
-  std::getline(parts, user, ':'), std::getline(parts, role, ':'), std::getline(parts, expires, ':');
-  if (Instant{parse_whole_number(expires).value_or(0)} <= clock_()) return std::nullopt;
-  return Identity{net::percent_decode(user, false), role == "admin"};
+  return read_claim(*value, "cookie");
+}
+
+Result<BrowserSessions::Session> BrowserSessions::open_port(const Identity& identity, const std::string& path,
+                                                            const std::string& peer) const {
+  if (token_.empty()) return no_sessions();
+  const Instant expires = clock_() + session_length;
+  return Session{
+      fmt::format("{}={}; Max-Age={}{}; Path={}", port_cookie_name_, claim(identity, expires, port_purpose(path, peer)),
+                  static_cast<std::int64_t>(session_length.to_seconds()), cookie_attributes, path),
+      "", expires};
+}
+
+std::optional<Identity> BrowserSessions::find_port(const net::Request& head) const {
+  const std::string path = port_path(head.target);
+  const std::string site = head.header("sec-fetch-site").value_or("none");
+  const bool is_own = site == "none" || site == "same-origin";
+  const auto value = token_.empty() || path.empty() || !is_own ? std::nullopt : cookie_of(head, port_cookie_name_);
+  return value ? read_claim(*value, port_purpose(path, head.peer)) : std::nullopt;
 }
 
 std::string BrowserSessions::ending_cookie() const { return cookie_name_ + "=; Max-Age=0" + cookie_attributes; }

@@ -8,6 +8,11 @@
 // Both are made from the controller's token: nothing is stored, a session survives restarts of the controller, ends after
 // 12 hours, and all of them end when the token changes.
 //
+// A port of a job (/jobs/5/proxy/board/) is opened in a tab, whose requests carry no such header. For it the page asks for
+// one more cookie, which its browser sends only below that path, and which opens only that port, only from the address that
+// has asked for it, and not to pages of other origins on this host: what listens on another port of the host may see it, but
+// is elsewhere.
+//
 // A code signs one browser in without the token: `schedulearn web --link` puts it into an address. It works once, within
 // five minutes; a restart forgets it. Any thread may call; codes are guarded by a mutex.
 #pragma once
@@ -44,7 +49,11 @@ class BrowserSessions {
   Result<Session> begin(const Identity& identity) const;
   // Whose session this request belongs to; nothing if a half is missing, forged or too old.
   std::optional<Identity> find(const net::Request& head) const;
-  bool is_ours(const std::string& cookie) const { return cookie == cookie_name_; }
+  // Error "no-sessions". There is no key. `path`: of the port, "/jobs/5/proxy/board/"; `peer`: as in net::Request.
+  Result<Session> open_port(const Identity& identity, const std::string& path, const std::string& peer) const;
+  // For whom the port that this request goes to was opened; nothing if it goes to none, or the cookie is not for it.
+  std::optional<Identity> find_port(const net::Request& head) const;
+  bool is_ours(const std::string& cookie) const { return cookie == cookie_name_ || cookie == port_cookie_name_; }
   std::string ending_cookie() const;  // of the Set-Cookie header that makes a browser forget its half
 
   // Error "no-sessions"; "too-many-links" while a thousand codes are unused.
@@ -60,10 +69,13 @@ class BrowserSessions {
     Instant expires;
   };
   std::string proof(const std::string& text) const;  // what only this controller can compute from `text`
+  // The value of a cookie that is good for one purpose, and whose it is.
+  std::string claim(const Identity& identity, Instant expires, const std::string& purpose) const;
+  std::optional<Identity> read_claim(const std::string& value, const std::string& purpose) const;
 
   const std::string token_;
   const std::function<Instant()> clock_;
-  const std::string cookie_name_;  // differs between controllers on one host
+  const std::string cookie_name_, port_cookie_name_;  // differ between controllers on one host
   mutable std::mutex mutex_;
   std::map<std::string, Made> codes_;
 };

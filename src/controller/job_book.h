@@ -22,9 +22,10 @@ namespace sl::controller {
 // Measurements in progress of a job's training (telemetry.h shows them).
 struct Measurements {
   AttemptMeter meter;
-  std::string unit;             // the meter's unit: "step" or "epoch"; empty: nothing yet
-  std::int64_t started_us = 0;  // of the current attempt, by its agent's clock
-  int epoch_told = 0;           // the last epoch whose loss was reported to the core
+  std::string unit;                 // the meter's unit: "step" or "epoch"; empty: nothing yet
+  std::int64_t started_us = 0;      // of the current attempt, by its agent's clock
+  int epoch_told = 0;               // the last epoch whose loss was reported to the core
+  bool is_over_gpu_memory = false;  // and that was recorded
   std::optional<double> start_up_s;
   std::optional<std::int64_t> checkpoint_bytes;
   std::optional<double> checkpoint_s;
@@ -38,7 +39,7 @@ struct Measurements {
   void begin(int attempt, JobId neighbour) {
     const double last = meter.last_count();
     if (!meter.begin(attempt, neighbour)) return;
-    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0;
+    start_up_s.reset(), repeated_count.reset(), repeated_s.reset(), epoch_told = 0, is_over_gpu_memory = false;
     if (last > 0) stopped_at = last;
   }
   bool is_any() const { return !unit.empty() || checkpoint_bytes; }

@@ -196,8 +196,22 @@ void ProgressReports::sample_jobs(const Agent& agent, std::int64_t at_us, Instan
     if (!neighbour.valid())
       entry->measuring().meter.on_gpus(load.known > 0 ? std::optional(load.utilization_sum / load.known) : std::nullopt,
                                        load.memory);
+    if (!neighbour.valid()) watch_gpu_memory(*entry, agent.hello.server, load.memory, now);
     feed_measured(*entry, {job.request.id, job.attempt}, at_us, now);
   }
+}
+
+// Of a GPU that it has alone. The driver sets no such limit, so that it is recorded, once per attempt.
+void ProgressReports::watch_gpu_memory(JobEntry& entry, const std::string& server, std::int64_t used, Instant now) {
+  const std::int64_t asked = spec_of(entry).resources.gpu_memory_bytes.value_or(0);
+  if (asked == 0 || used <= asked || std::exchange(entry.measuring().is_over_gpu_memory, true)) return;
+  const auto in_mebibytes = [](std::int64_t bytes) { return bytes >> 20; };
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job.over_gpu_memory",
+                         .job_id = entry.row.id,
+                         .server = server,
+                         .text = fmt::format("{} MiB of a GPU's memory are in use, and the job asked for {} MiB",
+                                             in_mebibytes(used), in_mebibytes(asked))});
 }
 
 // Adds the figures of a window that has ended and reports them to the core.

@@ -26,6 +26,7 @@ class ProgressReports {
   void note_continuation(JobEntry& entry, const Job& job, Instant now);
   void note_gone(ServerIndex server, int gpu, Instant now);
   void sample_jobs(const Agent& agent, std::int64_t at_us, Instant now);
+  void watch_gpu_memory(JobEntry& entry, const std::string& server, std::int64_t used, Instant now);
   void end_at_target(const JobEntry& entry, const Job& job, Instant now);
   void feed_measured(JobEntry& entry, AttemptProgressed event, std::int64_t at_us, Instant now);
 

@@ -54,6 +54,7 @@ Status Sessions::admit(const wire::Hello& hello) const {
 void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
   if (agents_.by_session(session)) return;  // repeated; it does not include later orders
   const Agent* before = agents_.by_server(hello.server);
+  const std::string limits_before = before ? before->hello.cannot_enforce : "";
   const SessionId old = before && before->agent_id == hello.agent_id ? before->session : 0;
   const Status admitted = admit(hello);
   Result<Agent*> opened = admitted.ok() ? agents_.open(session, hello, now) : Result<Agent*>(admitted.error());
@@ -68,6 +69,7 @@ void Sessions::on(SessionId session, const wire::Hello& hello, Instant now) {
     reconciler_.on_agent_gone(hello.server);
   }
   engine_.feed(ServerJoined{describe(hello, core_)}, now);
+  note_limits(hello, limits_before, now);
   health_.on_joined(hello.server, now);
   drains_.keep(now);
   progress_reports_.on_gpus(hello.server, hello.gpus, now);
@@ -95,6 +97,17 @@ bool Sessions::notice_restore(const wire::Hello& hello, Instant now) {
                            "backup; the next job is {}, and what agents run that it does not know is stopped",
                            hello.server, hello.last_job, next - 1, numbers_.next())});
   return true;
+}
+
+// Once, and again when it has changed.
+void Sessions::note_limits(const wire::Hello& hello, const std::string& before, Instant now) {
+  if (hello.cannot_enforce == before) return;
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "server.limits",
+                         .server = hello.server,
+                         .text = hello.cannot_enforce.empty()
+                                     ? "what jobs ask for is the limit of what they get"
+                                     : "it cannot limit what plain jobs use: " + hello.cannot_enforce});
 }
 
 void Sessions::note_other_cluster(const wire::Hello& hello, Instant now) {

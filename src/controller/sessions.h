@@ -78,6 +78,7 @@ class Sessions {
 
   Status admit(const wire::Hello& hello) const;
   bool notice_restore(const wire::Hello& hello, Instant now);
+  void note_limits(const wire::Hello& hello, const std::string& before, Instant now);
   void note_other_cluster(const wire::Hello& hello, Instant now);
   bool is_next(Agent& agent, SessionId session, std::int64_t seq, Instant now);
   void drop(SessionId session, const std::string& why, Instant now);

@@ -254,6 +254,8 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
   for (const wire::GpuReport& report : agent->hello.gpus) {
     if (report.index != gpu) continue;
     view.uuid = report.uuid;
+    const bool has_device = report.device_number && std::ranges::count(agent->hello.enforces, "devices") > 0;
+    if (!view.simulated) view.isolation = has_device ? "device_cgroup" : "visible_devices";
     view.name = report.name;
     view.utilization_pct = report.utilization_pct;
     view.memory_used_bytes = report.memory_used_bytes;
@@ -286,6 +288,8 @@ void show_agent(const Agent& agent, answers::Server& view) {
   view.agent_version = agent.hello.agent_version;
   view.driver_version = text_view(agent.hello.driver_version);
   view.container_engine = text_view(agent.hello.container_engine);
+  view.enforces = agent.hello.enforces;
+  view.cannot_enforce = text_view(agent.hello.cannot_enforce);
   if (view.container_engine) view.runtimes.push_back("container");
   if (agent.last_contact.happened()) view.last_contact_at = Time{agent.last_contact.us};
   view.keep = agent.hello.keep;

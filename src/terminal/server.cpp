@@ -1,5 +1,7 @@
 #include "terminal/server.h"
 
+#include <unistd.h>
+
 #include <boost/json.hpp>
 #include <utility>
 
@@ -11,6 +13,9 @@ namespace {
 namespace json = boost::json;
 
 constexpr Duration idle_time = Duration::whole_seconds(10);
+constexpr Duration begin_time = Duration::whole_seconds(10);  // for the job's user to connect
+constexpr int job_session = 1;
+constexpr int cannot_start = 126;  // as shells say
 
 int number_of(const net::Request& request, const char* name, int other) {
   const auto number = parse_whole_number(request.parameter(name).value_or(""));
@@ -24,6 +29,16 @@ std::string term_of(const net::Request& request) {
       !term.empty() && term.size() <= 64 &&
       term.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+._") == std::string::npos;
   return is_plain ? term : "xterm-256color";
+}
+
+ShellOrder order_of(const net::Request& request) {
+  ShellOrder order;
+  for (const auto& [name, value] : request.query) {
+    if (name == "argument") order.command.push_back(value);
+  }
+  order.term = term_of(request);
+  order.columns = number_of(request, "columns", 80), order.rows = number_of(request, "rows", 24);
+  return order;
 }
 
 void fail(net::WebSocket& socket, const Error& error) {
@@ -40,7 +55,7 @@ Server::Server(net::EventLoop& loop, Duration keep, Start start, std::function<v
 
 void Server::wait_for_clients() {
   waiting_ = loop_.after(idle_time, [this] {
-    if (sessions_.empty()) idle_();
+    if (sessions_.empty() && !job_) idle_();
   });
 }
 
@@ -68,7 +83,37 @@ bool Server::on_websocket(const net::Request& request, std::shared_ptr<net::WebS
   return true;
 }
 
+void Server::run_job(std::string user, std::vector<std::string> command, std::function<void(int code)> ended) {
+  job_ = Job{std::move(user), std::move(command), std::move(ended)};
+  next_ = job_session + 1;
+  beginning_ = loop_.after(begin_time, [this] { (void)begin_job({}); });
+}
+
+Result<int> Server::begin_job(ShellOrder order) {
+  beginning_.reset();
+  job_->has_begun = true;
+  order.command = job_->command;
+  Result<std::unique_ptr<Shell>> shell = start_(order);
+  if (!shell.ok()) {
+    loop_.post([this] { job_->ended(cannot_start); });
+    return shell.error();
+  }
+  auto session = std::make_unique<Session>(loop_, job_->user, keep_, std::move(*shell), [] {});
+  session->be_the_job(STDOUT_FILENO, job_->ended);
+  sessions_[job_session] = std::move(session);
+  return job_session;
+}
+
+// Asked to end before it has begun, it does not begin.
+void Server::signal_job(int number) {
+  if (!job_->has_begun) return job_->ended(128 + number);
+  if (const auto at = sessions_.find(job_session); at != sessions_.end()) at->second->signal(number);
+}
+
 Result<int> Server::choose(const net::Request& request, const std::string& user) {
+  const bool wants_job = request.parameter("session").value_or("1") == "1" && request.parameter("new") != "true" &&
+                         !request.parameter("argument");
+  if (job_ && !job_->has_begun && wants_job && user == job_->user) return begin_job(order_of(request));
   if (const auto wanted = request.parameter("session")) {
     const auto number = parse_whole_number(*wanted);
     for (const auto& [one, session] : sessions_) {
@@ -86,13 +131,7 @@ Result<int> Server::choose(const net::Request& request, const std::string& user)
 Result<int> Server::begin(const net::Request& request, const std::string& user) {
   if (sessions_.size() >= sessions_max)
     return conflict("too-many-shells", "there are " + std::to_string(sessions_max) + " shells in this job already");
-  ShellOrder order;
-  for (const auto& [name, value] : request.query) {
-    if (name == "argument") order.command.push_back(value);
-  }
-  order.term = term_of(request);
-  order.columns = number_of(request, "columns", 80), order.rows = number_of(request, "rows", 24);
-  Result<std::unique_ptr<Shell>> shell = start_(order);
+  Result<std::unique_ptr<Shell>> shell = start_(order_of(request));
   if (!shell.ok()) return shell.error();
   const int number = next_++;
   sessions_[number] = std::make_unique<Session>(loop_, user, keep_, std::move(*shell), [this, number] {

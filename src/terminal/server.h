@@ -13,7 +13,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "net/http_server.h"
 #include "terminal/session.h"
@@ -28,6 +30,11 @@ class Server : public net::Handler {
   // `keep`: how long a shell without a client lives. `idle` is called when there has been none for a while.
   Server(net::EventLoop& loop, Duration keep, Start start, std::function<void()> idle);
 
+  // The first shell is the job itself: this command, at the terminal of the first client, which must be this user; without
+  // one it begins after a while. It has number 1. `ended` is called with its exit code.
+  void run_job(std::string user, std::vector<std::string> command, std::function<void(int code)> ended);
+  void signal_job(int number);
+
   void look_for_ends();  // a process has ended
   std::size_t sessions() const { return sessions_.size(); }
 
@@ -40,7 +47,14 @@ class Server : public net::Handler {
  private:
   Result<int> choose(const net::Request& request, const std::string& user);
   Result<int> begin(const net::Request& request, const std::string& user);
+  Result<int> begin_job(ShellOrder order);
   void wait_for_clients();
+  struct Job {
+    std::string user;
+    std::vector<std::string> command;
+    std::function<void(int code)> ended;
+    bool has_begun = false;
+  };
 
   net::EventLoop& loop_;
   Duration keep_;
@@ -48,7 +62,8 @@ class Server : public net::Handler {
   std::function<void()> idle_;
   std::map<int, std::unique_ptr<Session>> sessions_;
   int next_ = 1;
-  std::shared_ptr<net::EventLoop::Timer> waiting_;
+  std::optional<Job> job_;
+  std::shared_ptr<net::EventLoop::Timer> waiting_, beginning_;
 };
 
 }  // namespace sl::terminal

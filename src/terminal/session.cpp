@@ -29,6 +29,15 @@ int number_in(const json::object& object, const char* name, int other) {
                                     : other;
 }
 
+// A disk that is full loses what is printed, as it does for other jobs.
+void write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) return;
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 }  // namespace
 
 Session::Session(net::EventLoop& loop, std::string user, Duration keep, std::unique_ptr<Shell> shell,
@@ -76,10 +85,11 @@ void Session::attach(std::shared_ptr<net::WebSocket> client, const std::string& 
   watch();
 }
 
-// Nobody may come back: then it ends as if its terminal were closed.
+// Nobody may come back: then it ends as if its terminal were closed. A job has its own limits.
 void Session::detach() {
   client_.reset();
   watch();
+  if (job_ended_) return;
   expiry_ = loop_.after(keep_, [this] {
     shell_->signal(SIGHUP);
     expiry_ = loop_.after(grace, [this] { shell_->signal(SIGKILL); });
@@ -99,6 +109,7 @@ ssize_t Session::read_some() {
   if (size == 0) return is_open ? 0 : -1;
   bytes.resize(size);
   latest_ += bytes;
+  if (output_ >= 0) write_all(output_, bytes);
   if (latest_.size() > 2 * latest_bytes_max) latest_.erase(0, latest_.size() - latest_bytes_max);
   if (client_) client_->send_binary(std::move(bytes));
   return static_cast<ssize_t>(size);
@@ -126,6 +137,7 @@ void Session::end(int code) {
     read += static_cast<std::size_t>(count);
   }
   watch_.reset();
+  if (job_ended_) return end_job(code);
   if (client_) {
     client_->set_callbacks({});
     client_->send(json::serialize(json::object{{"type", "ended"}, {"exit_code", code}}));
@@ -133,6 +145,21 @@ void Session::end(int code) {
     client_.reset();
   }
   loop_.post(std::exchange(ended_, nullptr));
+}
+
+// This program ends with it: not before the client has closed the connection, having read all, unless it is stuck.
+void Session::end_job(int code) {
+  const auto tell = [this, code] {
+    if (job_ended_) loop_.post([ended = std::exchange(job_ended_, nullptr), code] { ended(code); });
+  };
+  ended_ = nullptr;
+  if (!client_) return tell();
+  net::WebSocket::Callbacks callbacks;
+  callbacks.on_close = [tell](const std::string&) { tell(); };
+  client_->set_callbacks(std::move(callbacks));
+  client_->send(json::serialize(json::object{{"type", "ended"}, {"exit_code", code}}));
+  client_->close("ended");
+  expiry_ = loop_.after(grace, tell);
 }
 
 void Session::on_client_text(const std::string& text) {

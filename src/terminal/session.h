@@ -28,6 +28,12 @@ class Session {
   // In place of the one before, which is told so. It gets `greeting`, then what was printed lately.
   void attach(std::shared_ptr<net::WebSocket> client, const std::string& greeting, int columns, int rows);
   void look_for_end();  // a process has ended
+  void signal(int number) { shell_->signal(number); }
+  // From now on what it prints is also written there, and its end is told once the client has all of it.
+  void be_the_job(int output, std::function<void(int code)> ended) {
+    output_ = output;
+    job_ended_ = std::move(ended);
+  }
 
  private:
   void on_readable();
@@ -38,12 +44,15 @@ class Session {
   void detach();
   void watch();
   void end(int code);
+  void end_job(int code);
 
   net::EventLoop& loop_;
   std::string user_;
   Duration keep_;
   std::unique_ptr<Shell> shell_;
   std::function<void()> ended_;
+  int output_ = -1;
+  std::function<void(int code)> job_ended_;
   std::shared_ptr<net::WebSocket> client_;
   std::string latest_;  // printed, at most `latest_bytes_max`
   std::string typed_;   // not taken by the shell yet

@@ -59,8 +59,12 @@ class ShellHere : public Shell {
     const winsize size = size_of(columns, rows);
     ::ioctl(terminal_, TIOCSWINSZ, &size);
   }
+  // Also to what it has in the foreground, which an interactive shell starts in a group of its own.
   void signal(int number) override {
-    if (!code_) ::kill(-pid_, number);
+    if (code_) return;
+    const pid_t foreground = ::tcgetpgrp(terminal_);
+    ::kill(-pid_, number);
+    if (foreground > 0 && foreground != pid_) ::kill(-foreground, number);
   }
   std::optional<int> exit_code() override {
     int status = 0;

@@ -1,5 +1,7 @@
 // schedulearn-terminal FOLDER SOCKET KEEP_S [CONTAINER]: serves shells among the processes of an attempt, at SOCKET in FOLDER.
 // CONTAINER: the folder of the attempt's container; without it the shells are processes here.
+// schedulearn-terminal FOLDER SOCKET KEEP_S job USER COMMAND...: is the attempt's first process, and the first of the shells is
+// the job itself, which USER connects to.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -8,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "terminal/server.h"
 
@@ -25,7 +28,8 @@ bool is_the_only_one() {
 
 int main(int argc, char** argv) {
   if (argc < 4 || ::chdir(argv[1]) != 0) return 2;
-  const std::string container = argc > 4 ? argv[4] : "";
+  const bool is_job = argc > 6 && argv[4] == std::string_view("job");
+  const std::string container = argc > 4 && !is_job ? argv[4] : "";
   ::umask(0022);
   ::signal(SIGPIPE, SIG_IGN);
   if (!is_the_only_one()) return 0;
@@ -42,7 +46,16 @@ int main(int argc, char** argv) {
   settings.socket_path = argv[2];
   const auto listening = net::HttpServer::listen(loop, settings, server);
   if (!listening.ok()) return 1;
+  int status = 0;
+  if (is_job) {
+    server.run_job(argv[5], {argv + 6, argv + argc}, [&](int code) {
+      status = code < 0 ? 1 : code;
+      loop.stop();
+    });
+    loop.on_signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2},
+                    [&](int number) { server.signal_job(number); });
+  }
   loop.run();
   ::unlink(argv[2]);
-  return 0;
+  return status;
 }

@@ -54,10 +54,12 @@ struct GpuReport {
   std::optional<double> power_watts;
   std::vector<GpuProcess> outside;
   bool missing = false;  // was here before but is gone
+  std::optional<int>
+      device_number;  // of its file /dev/nvidiaN, which need not be its index; empty: unknown, or simulated
 };
 BOOST_DESCRIBE_STRUCT(GpuReport, (),
                       (index, uuid, name, memory_total_bytes, memory_used_bytes, utilization_pct, temperature_celsius,
-                       power_watts, outside, missing))
+                       power_watts, outside, missing, device_number))
 
 // What has become of the checkpoint that an attempt was to continue from. outcome: "copied"; "shared" (both servers see
 // the folder); "empty" (there is none); "not_copied", and `text` says why: the attempt started with what its server had.
@@ -80,7 +82,7 @@ struct AttemptReport {
   std::optional<std::int64_t> ended_us;
   std::optional<int> exit_code;  // set if it exited by itself
   std::optional<int> signal;     // set if a signal ended it
-  // "setup" if it never ran, "image" if its image could not be had, "out_of_memory" if it wanted more than its container
+  // "setup" if it never ran, "image" if its image could not be had, "out_of_memory" if it wanted more than it
   // may have, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
   // one of its GPUs is gone, "lost" if the exit status cannot be known.
   std::optional<std::string> failure_kind;
@@ -115,12 +117,14 @@ struct Hello {  // first frame of a session
   bool resizes_in_place = false;        // likewise
   bool opens_channels = false;          // likewise
   std::string container_engine;         // "podman 4.3.1"; empty: it runs no containers
+  std::vector<std::string> enforces;    // of plain processes: "cpu_set", "cpus", "devices", "memory", "processes"
+  std::string cannot_enforce;           // why not the others, in words
   std::string address;                  // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
                        driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, resizes_in_place,
-                       opens_channels, container_engine, address))
+                       opens_channels, container_engine, enforces, cannot_enforce, address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;

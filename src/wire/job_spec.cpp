@@ -79,6 +79,8 @@ void read_resources(Keys& keys, ResourceSpec& into) {
       .take("gpu_memory_bytes", into.gpu_memory_bytes, parse_bytes)
       .take("shm", into.shm_bytes, parse_bytes)
       .take("shm_bytes", into.shm_bytes, parse_bytes)
+      .take("processes", into.processes)
+      .take("pin_cpus", into.pin_cpus)
       .take("share", into.share);
   keys.with("gpu_type", [&](const json::value& type, const std::string& at) {
     if (type.is_string()) return detail::read(type, into.gpu_type.emplace_back(), Unknown::reject, at);
@@ -157,6 +159,7 @@ void read_job(Keys& keys, JobSpec& into) {
       .take("notify", into.notify)
       .take("framework", into.framework)
       .take("launch", into.launch)
+      .take("pty", into.pty)
       .take("servers", into.servers)
       .take("workdir", into.workdir)
       .take("env", into.env)

@@ -35,9 +35,13 @@ struct ResourceSpec {
   std::optional<std::int64_t> gpu_memory_bytes;  // of each GPU
   std::vector<std::string> gpu_type;
   std::optional<std::int64_t> shm_bytes;
-  bool share = false;  // it may share its GPUs with other jobs that allow it
+  std::optional<int> processes;  // and threads, at most, on each server; empty: processes_default
+  bool pin_cpus = false;         // its processes run on as many processors as `cpus` says, and on no others
+  bool share = false;            // it may share its GPUs with other jobs that allow it
 };
-BOOST_DESCRIBE_STRUCT(ResourceSpec, (), (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes, share))
+BOOST_DESCRIBE_STRUCT(ResourceSpec, (),
+                      (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes, processes, pin_cpus, share))
+inline constexpr int processes_default = 16'384;
 
 struct CheckpointSpec {
   std::optional<std::string> dir;  // set: the job can be stopped, moved and resized
@@ -119,12 +123,13 @@ struct JobSpec {
   std::vector<NotifySpec> notify;
   std::map<std::string, PortSpec> ports;  // by name
   std::optional<SnapshotSpec> snapshot;   // absent: it runs in workdir as that is when it starts
+  bool pty = false;                       // its command runs at a terminal, to which its user connects (src/terminal)
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
-                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot))
+                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot, pty))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {

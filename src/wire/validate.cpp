@@ -282,7 +282,26 @@ Status validate_resources(const ResourceSpec& r) {
   const auto is_negative = [](const auto& number) { return number && *number < 0; };
   if (is_negative(r.cpus) || is_negative(r.memory_bytes) || is_negative(r.gpu_memory_bytes) || is_negative(r.shm_bytes))
     return invalid("bad-resources", "resources cannot be negative").at("/resources");
+  if (r.processes.value_or(1) < 1)
+    return invalid("bad-resources", "a job needs one process at least").at("/resources/processes");
+  if (r.pin_cpus && r.cpus.value_or(0) < 1)
+    return invalid("bad-resources", "pin_cpus needs to know how many processors the job asks for")
+        .at("/resources/pin_cpus")
+        .hint("add cpus = 4 to [resources], or --cpus 4");
   return {};
+}
+
+Status validate_pty(const JobSpec& spec) {
+  if (!spec.pty) return {};
+  const char* other = spec.image                                     ? "an image"
+                      : spec.launch != "none" || !spec.roles.empty() ? "several processes"
+                      : spec.servers > 1                             ? "several servers"
+                      : is_group(spec)                               ? "several members"
+                                                                     : nullptr;
+  if (!other) return {};
+  return invalid("bad-pty", std::string("a terminal belongs to one process of the server, and the job has ") + other)
+      .at("/pty")
+      .hint("submit it without pty, and once it runs: schedulearn shell ID");
 }
 
 }  // namespace
@@ -313,7 +332,7 @@ std::optional<Mount> parse_mount(std::string_view text) {
 Status validate(const JobSpec& spec) {
   for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_snapshot,
                            validate_secrets, validate_ports, validate_gpus, validate_times, validate_interruptions,
-                           validate_prerequisites, validate_members}) {
+                           validate_prerequisites, validate_members, validate_pty}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;

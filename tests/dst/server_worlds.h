@@ -21,6 +21,9 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     return server_.strangers_.count(started.pid) != 0 || (tree != server_.trees_.end() && tree->second.leads);
   }
   void join(const agent::JoinOrder&) override {}  // nobody wants a shell
+  void limit(const std::string&, const agent::Limits&) override {}  // the kernel's work, which is not simulated
+  agent::MemoryUse memory_use(const std::string&) override { return {}; }
+  agent::Enforced enforces() override { return {}; }
   void signal(const std::string& key, int number) override {
     server_.note_signal(key);
     server_.signal_leader(key, number);

@@ -390,6 +390,31 @@ class GpuTest(unittest.TestCase):
             until(lambda: lab.get("/api/v1/gpus")["items"][1]["sampled_at"] != sampled, what="another look")
         self.assertEqual(found(), [f"process {child} (sleep) of the job uses lab-1, which the job does not hold"])
 
+    def test_a_job_opens_the_device_of_its_gpu_and_no_other_where_that_can_be_enforced(self):
+        lab, _ = self.with_double()
+        isolation = lab.get("/api/v1/gpus")["items"][0]["isolation"]
+        enforced = "devices" in lab.get("/api/v1/servers/lab")["enforces"]
+        self.assertEqual("device_cgroup" if enforced else "visible_devices", isolation)
+        self.assertIn(isolation.replace("_", " "), lab.cli("gpus").stdout)
+        if not enforced or os.geteuid() != 0:
+            self.skipTest("no device cgroup here")
+        for number in (200, 201):
+            os.mknod(lab.folder / f"gpu{number}", 0o20600, os.makedev(195, number))
+        job = lab.submit("for gpu in gpu200 gpu201; do (exec < $gpu) 2>&1; done; true", gpus=1)
+        self.assertEqual(lab.finished(job)["attempts"][0]["gpus"], ["lab-0"])
+        own, other = (next(line for line in lab.output(job).splitlines() if f"gpu{number}" in line) for number in (201, 200))
+        self.assertIn("No such device", own, "it may be opened, if there were one")
+        self.assertIn("not permitted", other)
+
+    def test_a_job_that_uses_more_gpu_memory_than_it_asked_for_is_told_once(self):
+        lab, _ = self.with_double()
+        job = lab.submit("sleep 307.9", gpus=1, resources={"gpu_memory": "50MiB"})
+        found = lambda: [event["text"] for event in lab.get(f"/api/v1/jobs/{job}/events")["items"] if event["kind"] == "job.over_gpu_memory"]
+        until(found, what="the event")
+        sampled = lab.get("/api/v1/gpus")["items"][0]["sampled_at"]
+        until(lambda: lab.get("/api/v1/gpus")["items"][0]["sampled_at"] != sampled, what="another look")
+        self.assertEqual(found(), ["100 MiB of a GPU's memory are in use, and the job asked for 50 MiB"])
+
     def test_a_job_that_fails_as_its_gpu_goes_is_not_to_blame_and_is_tried_again(self):
         lab, state = self.with_double()
         flag = lab.folder / "go"

@@ -151,6 +151,15 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual(201, status, text)
         return json.loads(text)["id"]
 
+    def test_its_limits_are_those_of_the_job_file_and_its_processors_its_own(self):
+        seen = {}
+        self.engine.run = lambda made: (seen.update(made), FakeEngine.run(self.engine, made))
+        job = self.lab.finished(self.submit("there:1", resources={"memory": "1GiB", "cpus": 1, "processes": 99, "pin_cpus": True}))
+        self.assertEqual("succeeded", job["state"], job["failure"])
+        host = seen["HostConfig"]
+        self.assertEqual((1 << 30, 1_000_000_000, 99), (host["Memory"], host["NanoCpus"], host["PidsLimit"]))
+        self.assertRegex(host["CpusetCpus"], r"^\d+$")
+
     def test_a_job_is_one_container_with_its_limits_and_no_more_rights_than_it_needs(self):
         seen = {}
         self.engine.run = lambda made: (seen.update(made), FakeEngine.run(self.engine, made))

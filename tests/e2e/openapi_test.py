@@ -87,7 +87,7 @@ class Walk(LabTest):
         lab.finished(self.done)
         self.removable = lab.submit("true", name="walk-removable")
         lab.finished(self.removable)
-        self.running = lab.submit("sleep 86.4041", name="walk-running", gpus=4)
+        self.running = lab.submit("sleep 86.4041", name="walk-running", gpus=4, ports={"board": 0})
         until(lambda: lab.job(self.running)["state"] == "running")
         self.waiting = lab.submit("true", name="walk-waiting", gpus=4, labels={"a": "b"}, env={"K": "V"}, time_limit_s=600, array="0-3")
         profile = {"schedulearn_profile": 1, "family": "walk", "origin": "a test", "speeds": [{"gpus": 1, "steps_per_s": 2}]}
@@ -120,6 +120,7 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs/{id}/files"): [(done, None)],
             ("GET", "/api/v1/jobs/{id}/metrics"): [(done, None), (f"{running}?hours=24", None), (waiting, None)],
             ("GET", "/api/v1/cluster/metrics"): [("", None), ("?hours=3", None)],
+            ("POST", "/api/v1/jobs/{id}/ports/{name}/session"): [(running, None)],
             ("GET", "/api/v1/servers/{name}/metrics"): [("lab", None)],
             ("PUT", "/api/v1/secrets/{name}"): [("walk", b"another value")],
             ("DELETE", "/api/v1/secrets/{name}"): [("walk", None)],
@@ -164,7 +165,7 @@ class Walk(LabTest):
             for detail, body in bodies.get((method, path), [("", None)]):
                 name = re.search(r"{\w+}", path)
                 word, _, query = str(detail).partition("?")
-                address = path.replace(name.group(0), urllib.parse.quote(word)).replace("{kind}", "cdf") if name else path
+                address = path.replace(name.group(0), urllib.parse.quote(word)).replace("{kind}", "cdf").replace("{name}", "board") if name else path
                 yield method, path, operation, address + ("?" + query if query else ""), body
 
     def test_every_answer_is_as_the_document_says(self):

@@ -293,5 +293,88 @@ class OthersTest(unittest.TestCase):
             self.assertEqual(done.stdout.split(), ["401", "403", "403", "403"], done.stderr)
 
 
+class PtyTest(LabTest):
+    """run --pty: the job's terminal is the caller's."""
+
+    def run_at(self, *command, **size):
+        return Terminal(self.lab, "run", "--pty", "-C", self.lab.folder, "--", *command, **size)
+
+    def job_of(self, terminal):
+        return int(terminal.expect("; Ctrl-]").rsplit("job ", 1)[1])
+
+    def test_it_is_a_job_at_this_terminal_with_its_size_and_exit_code(self):
+        with self.run_at("/bin/bash", "-c", "tty; stty size; echo id $SCHEDULEARN_JOB_ID on [$CUDA_VISIBLE_DEVICES] $TERM; trap 'stty size' WINCH; until read -t 0.1 line; do :; done; echo got $line; exit 7", columns=91, rows=34) as terminal:
+            job = self.job_of(terminal)
+            terminal.expect("/dev/pts/")
+            terminal.expect("34 91")
+            terminal.expect(f"id {job} on [0] xterm-256color")
+            terminal.resize(70, 20)
+            terminal.expect("20 70")
+            terminal.type("a word\r")
+            terminal.expect("got a word")
+            self.assertEqual(7, terminal.end())
+        self.assertEqual((7, "failed"), (self.lab.finished(job)["exit"]["code"], self.lab.job(job)["state"]))
+        self.assertIn("got a word\r\n", self.lab.output(job), "its output is kept like that of other jobs")
+
+    def test_a_command_that_ends_at_once_has_shown_everything(self):
+        for _ in range(5):
+            with self.run_at("/bin/bash", "-c", "echo one; seq 1 5000; echo last words; exit 3") as terminal:
+                terminal.expect("last words")
+                self.assertEqual(3, terminal.end())
+
+    def test_ctrl_c_interrupts_the_program_and_not_the_job(self):
+        with self.run_at("/bin/bash", "--norc") as terminal:
+            self.job_of(terminal)
+            terminal.type("PS1='ready> '\r")
+            terminal.expect("ready> ")
+            terminal.type("sleep 317.31\r")
+            until(lambda: processes_with("317.31"))
+            terminal.type("\x03")
+            terminal.expect("ready> ")
+            terminal.type("exit 4\r")
+            self.assertEqual(4, terminal.end())
+
+    def test_who_leaves_can_come_back_and_a_job_ends_for_whoever_is_connected(self):
+        with self.run_at("/bin/bash", "-c", "echo begun; read line; echo $line here; read line; exit 5") as terminal:
+            job = self.job_of(terminal)
+            terminal.expect("begun")
+            terminal.type("\x1d\x1d")
+            terminal.expect(f"schedulearn shell {job}")
+            self.assertEqual(0, terminal.end())
+        self.assertEqual("running", self.lab.job(job)["state"])
+        self.lab.kill(self.lab.agent)
+        self.lab.start_agent()
+        with Terminal(self.lab, "shell", job) as terminal:
+            terminal.expect("begun")
+            terminal.type("still\r")
+            terminal.expect("still here")
+            terminal.type("\r")
+            self.assertEqual(5, terminal.end())
+        self.assertEqual(5, self.lab.finished(job)["exit"]["code"])
+
+    def test_a_signal_of_a_stop_reaches_the_program(self):
+        with self.run_at("/bin/bash", "-c", "trap 'echo saved; exit 9' TERM; echo begun; while :; do sleep 0.05; done") as terminal:
+            job = self.job_of(terminal)
+            terminal.expect("begun")
+            self.lab.cli("cancel", job)
+            terminal.expect("saved")
+            terminal.end()
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+
+    def test_without_a_client_it_begins_after_a_while_and_input_may_come_from_a_file(self):
+        job = self.lab.submit("tty; echo alone", pty=True)
+        self.assertEqual("succeeded", self.lab.finished(job)["state"])
+        self.assertIn("alone", self.lab.output(job))
+        piped = subprocess.run([PROGRAM, "run", "--pty", "--", "/bin/bash", "-c", "read line; echo got $line"], input="a line\n", capture_output=True, text=True, timeout=120, env={**os.environ, "SCHEDULEARN_URL": self.lab.url})
+        self.assertIn("got a line", piped.stdout)
+
+    def test_what_cannot_have_a_terminal_is_refused_and_a_missing_command_named(self):
+        for more in ({"launch": "ranks"}, {"image": "a"}, {"array": "0-2"}, {"servers": 2, "gpus": 2}):
+            self.assertIn("bad-pty", self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/", "pty": True, **more})[2], more)
+        with self.run_at("pyton", "x") as terminal:
+            terminal.end()
+            self.assertIn(b"no such command: pyton", terminal.said)
+
+
 if __name__ == "__main__":
     unittest.main()

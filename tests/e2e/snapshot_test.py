@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import re
 import subprocess
 import tarfile
@@ -50,6 +51,35 @@ class SnapshotTest(LabTest):
             self.assertIn(words, shown)
         snapshot = self.lab.job(job)["snapshot"]
         self.assertEqual((snapshot["kind"], snapshot["commit"], snapshot["dirty_files"], snapshot["subfolder"]), ("git", commit, 2, "sub"))
+
+    def test_from_python_the_same_is_packed(self):
+        (self.code / "lib.py").write_text("VALUE = 'two'\n")
+        (self.code / "model.pt").write_text("weights")
+        (self.code / "link").symlink_to("lib.py")
+        os.link(self.code / "lib.py", self.code / "second.py")  # another name of the same file
+        (self.code / "sub" / "run.sh").write_text("#!/bin/sh\nexec /usr/bin/python3 -B train.py\n")
+        (self.code / "sub" / "run.sh").chmod(0o755)
+        program = ("import schedulearn, sys\nclient = schedulearn.Client(sys.argv[1])\n"
+                   "for kind, command in (('git', './run.sh'), ('copy', 'ls'), ('git', './run.sh')):\n"
+                   "    print(client.submit(command=command, snapshot=kind, hold=True)['id'])\n")
+        path = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+        said = subprocess.run(["/usr/bin/python3", "-B", "-c", program, self.lab.url], cwd=self.code / "sub", env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertEqual(0, said.returncode, said.stderr)
+        whole, folder, again = map(int, said.stdout.split())
+        (self.code / "lib.py").write_text("VALUE = 'three'\n")
+        for job in (whole, folder):
+            self.lab.cli("resume", job)
+            self.assertEqual(self.lab.finished(job)["state"], "succeeded", self.lab.output(job))
+        self.assertEqual(self.lab.output(whole), "runs two ['.gitignore', 'lib.py', 'link', 'second.py', 'sub']\n")
+        self.assertEqual(self.lab.output(folder).split(), ["run.sh", "train.py"])
+        self.assertEqual(self.lab.job(whole)["snapshot"], self.lab.job(again)["snapshot"], "packed alike")
+        snapshot = self.lab.job(whole)["snapshot"]
+        self.assertEqual(("git", 4, "sub"), (snapshot["kind"], snapshot["dirty_files"], snapshot["subfolder"]))
+        self.assertEqual({"lib.py", "link", "second.py", "sub/run.sh"}, set(snapshot["changed"]))
+        outside = self.lab.folder / "outside"
+        outside.mkdir()
+        refused = subprocess.run(["/usr/bin/python3", "-B", "-c", program, self.lab.url], cwd=outside, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertIn("SnapshotError: git says of", refused.stderr)
 
     def test_also_on_another_server_with_a_relative_checkpoint_folder(self):
         (self.code / "step.py").write_text("""

@@ -75,6 +75,30 @@ class SessionTest(unittest.TestCase):
         other.open(f"{self.url}/ui/jobs")
         other.wait_text("This controller lets in only those it knows")
 
+    def test_a_port_of_a_job_opens_in_a_tab_to_who_has_signed_in_and_nothing_else_does(self):
+        self.lab.start_agent()
+        (self.lab.folder / "index.html").write_text("<title>board</title>the board of the job <img src=one.svg onload=\"document.body.append(' and its picture')\">")
+        (self.lab.folder / "one.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+        job = self.lab.submit("/usr/bin/python3 -m http.server $SCHEDULEARN_PORT_WEB --bind 127.0.0.1 & exec /usr/bin/python3 -m http.server $SCHEDULEARN_PORT_MORE --bind 127.0.0.1", ports={"web": 0, "more": 0})
+        until(lambda: self.lab.job(job)["state"] == "running" and all(self.lab.request("GET", f"/jobs/{job}/proxy/{port}/")[0] == 200 for port in ("web", "more")), what="its servers")
+        stranger = self.browser.page()
+        stranger.call("Page.navigate", url=f"{self.url}/jobs/{job}/proxy/web/")
+        stranger.wait_text("token-required")
+        page = self.signed_in(f"jobs/{job}")
+        stranger.call("Page.navigate", url=f"{self.url}/jobs/{job}/proxy/web/")
+        stranger.wait_text("token-required")
+        page.call("Page.bringToFront")
+        page.click("Open web")
+        tabs = lambda: [target for target in self.browser.call("Target.getTargets")["targetInfos"] if target["url"] == f"{self.url}/jobs/{job}/proxy/web/" and target["title"] == "board"]
+        until(tabs, what="the tab")
+        tab = self.browser.page()
+        tab.call("Page.navigate", url=f"{self.url}/jobs/{job}/proxy/web/")
+        tab.wait_text("and its picture")
+        self.assertEqual("", tab.run("document.cookie"))
+        for other in (f"jobs/{job}/proxy/more/", "api/v1/jobs"):
+            stranger.call("Page.navigate", url=f"{self.url}/{other}")
+            stranger.wait_text("token-required")
+
     def test_a_link_signs_a_browser_in_once(self):
         printed = self.lab.cli("web", "secret-job", "--link").stdout.strip()
         self.assertRegex(printed, rf"^{re.escape(self.lab.url)}/ui/jobs/{self.job}#sign-in=[0-9a-f]{{40}}$")

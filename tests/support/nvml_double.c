@@ -38,6 +38,8 @@ int nvmlDeviceGetCount_v2(unsigned *count) { *count = gone() ? 1 : 2; return 0; 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) { *device = (void *)(unsigned long)(index + (gone() ? 2 : 1)); return index < (gone() ? 1 : 2) ? 0 : 2; }
 static unsigned index_of(void *device) { return (unsigned)(unsigned long)device - 1; }
 int nvmlDeviceGetUUID(void *device, char *text, unsigned size) { return snprintf(text, size, "GPU-double-%u", index_of(device)) < 0; }
+/* Files that no machine has, and not in the order of the indexes. */
+int nvmlDeviceGetMinorNumber(void *device, unsigned *number) { *number = 201 - index_of(device); return 0; }
 int nvmlDeviceGetName(void *device, char *text, unsigned size) { return snprintf(text, size, getenv("NVML_DOUBLE_MIXED") && index_of(device) == 1 ? "Double T4" : "Double H200") < 0; }
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *m) { (void)device; m->total = 1000ULL << 20; m->used = 100ULL << 20; m->free = m->total - m->used; return 0; }
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *u) { u->gpu = 10 * (index_of(device) + 1); u->memory = 5; return 0; }

@@ -107,6 +107,7 @@ export const items: Item[] = [
   }),
   item('user', 'In the name of', 'text', { group: 'Run', placeholder: 'yourself', note: 'another user: admins only' }),
   item('snapshot', 'Code', 'document', { group: 'Run', flag: '--snapshot' }),
+  item('pty', 'It runs at a terminal, for schedulearn shell', 'truth', { group: 'Run' }),
   item('labels', 'Labels', 'pairs', { group: 'Run', rows: 2, placeholder: 'team=vision' }),
 
   item('cpus', 'CPU cores', 'number', { group: 'Resources', path: ['resources', 'cpus'], flag: '--cpus' }),
@@ -131,6 +132,17 @@ export const items: Item[] = [
     spec: ['resources', 'shm_bytes'],
     flag: '--shm',
     placeholder: '1GiB'
+  }),
+  item('processes', 'Processes on each server', 'number', {
+    group: 'Resources',
+    path: ['resources', 'processes'],
+    flag: '--processes',
+    placeholder: '16384'
+  }),
+  item('pin_cpus', 'It has CPU cores of its own', 'truth', {
+    group: 'Resources',
+    path: ['resources', 'pin_cpus'],
+    flag: '--pin-cpus'
   }),
   item('share', 'It may share its GPUs with other jobs that allow it', 'truth', {
     group: 'Resources',

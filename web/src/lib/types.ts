@@ -76,6 +76,7 @@ export type SimulationResult = SimulationDetails['results'][number];
 export type SimulationChart = api.SimulationChart;
 export type NewSimulation = api.NewSimulation;
 export type Workload = api.Workload;
+export type OpenedPort = api.OpenedPort;
 export type Secret = api.Secret;
 export type Channel = api.Channel;
 export type Delivery = api.Delivery;
