@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/surroundings.h"
 #include "wire/job_file.h"
+#include "wire/job_spec.h"
 
 namespace sl::cli {
 namespace {
@@ -55,6 +56,16 @@ Status check(const json::object& values, bool is_project) {
     if (!value.is_string()) return invalid("wrong-type", std::string(key) + " is a text").hint("write it in quotes");
   }
   return {};
+}
+
+// Whether a job that says nothing but its command could be submitted with these defaults.
+Status check_defaults(const json::object& values) {
+  const json::value* table = values.if_contains(defaults);
+  if (!table) return {};
+  json::object job = table->get_object();
+  if (!job.contains("command")) job["command"] = "true";
+  const auto spec = wire::parse_job_json(json::serialize(job), "/");
+  return spec.ok() ? Status() : Status(spec.error());
 }
 
 // Nothing: it is not there.
@@ -216,6 +227,7 @@ Result<std::string> with_setting(const std::string& text, const std::string& key
   const auto values = wire::toml_to_json(changed);
   if (!values.ok()) return values.error();
   if (const Status good = check(*values, false); !good.ok()) return good.error();
+  if (const Status good = check_defaults(*values); !good.ok() && is_default) return good.error();
   return changed;
 }
 

@@ -45,6 +45,14 @@ std::string set(const std::string& text, const std::string& key, const std::stri
   return changed.ok() ? *changed : changed.error().code;
 }
 
+TEST(Config, a_default_that_no_job_could_have_is_not_set) {
+  EXPECT_EQ(set("", "defaults.gpsu", "2"), "unknown-key");
+  EXPECT_EQ(set("", "defaults.gpus", "many"), "bad-gpus");
+  EXPECT_EQ(set("", "defaults.time.limit", "2x"), "bad-duration");
+  EXPECT_EQ(set("[defaults]\ngpsu = 2\n", "defaults.gpsu", ""), "[defaults]\n") << "what is wrong can be taken back";
+  EXPECT_EQ(set("[defaults]\ngpsu = 2\n", "url", "b"), "url = \"b\"\n[defaults]\ngpsu = 2\n");
+}
+
 TEST(Config, a_setting_changes_and_the_rest_of_the_file_stays) {
   EXPECT_EQ(set("", "url", "http://lab:5000"), "url = \"http://lab:5000\"\n");
   const std::string text = "# mine\nurl = 'a'  # old\n\n[defaults]\ngpus = 1\n";

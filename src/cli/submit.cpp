@@ -261,12 +261,18 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     object["notify"] = wire::to_value(notify);
   }
   if (Status added = add_matrix(object, options.matrix); !added.ok()) return added.error();
+  const auto is_default = [given = object, &defaults = context.defaults](const std::string& pointer) {
+    boost::system::error_code failed;
+    return json::value(defaults).find_pointer(pointer, failed) && !json::value(given).find_pointer(pointer, failed);
+  };
   add_missing(object, context.defaults);
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");
   if (!options.clean_env && !has_image) add_submitter_environment(object);
   Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
   if (!spec.ok()) {
+    if (!spec.error().pointer.empty() && is_default(spec.error().pointer))
+      return Error(spec.error()).note("it is among your defaults").hint("schedulearn config show");
     return options.file.empty() ? spec.error() : wire::in_file(spec.error(), options.file);
   }
   if (spec->user.empty()) spec->user = context.user;

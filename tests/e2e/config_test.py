@@ -48,6 +48,16 @@ class ConfigTest(LabTest):
         self.assertEqual((job["spec"]["gpus"]["max"], job["spec"]["time_limit_s"]), (1, 300))
         self.assertEqual(submit(cwd=self.lab.folder)["spec"]["gpus"]["max"], 2)
 
+    def test_defaults_that_no_job_could_have_are_refused_and_named(self):
+        self.assertIn("[unknown-key]", self.run_it("config", "set", "defaults.gpsu", "2").stderr)
+        project = self.lab.folder / "with-a-typo"
+        project.mkdir()
+        (project / ".schedulearn.toml").write_text("[defaults]\ngpsu = 2\n")
+        refused = self.run_it("submit", "--dry-run", "--", "true", cwd=project)
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("it is among your defaults", refused.stderr)
+        self.assertIn("did you mean gpus?", refused.stderr)
+
     def test_bad_files_are_named_and_can_be_mended(self):
         folder = self.lab.folder / "config" / "schedulearn"
         folder.mkdir(parents=True)
