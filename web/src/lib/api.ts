@@ -27,6 +27,8 @@ export interface Resource {
   gpu_memory_bytes?: number | null;
   gpu_type?: string[];
   shm_bytes?: number | null;
+  processes?: number | null;
+  pin_cpus?: boolean;
   share?: boolean;
 }
 
@@ -129,6 +131,7 @@ export interface Spec {
   notify?: Notify[];
   ports?: { [key: string]: Port };
   snapshot?: Snapshot | null;
+  pty?: boolean;
 }
 
 export interface Placement {
@@ -352,6 +355,7 @@ export interface CheckedJob {
     notify?: Notify[];
     ports?: { [key: string]: Port };
     snapshot?: Snapshot | null;
+    pty?: boolean;
   };
   would_start: boolean;
 }
@@ -540,6 +544,7 @@ export interface Gpu {
   name: string | null;
   simulated: boolean;
   condition: string;
+  isolation: string | null;
   job_id: number | null;
   utilization_pct: number | null;
   memory_used_bytes: number | null;
@@ -653,6 +658,7 @@ export interface JobFile {
   notify?: Notify[];
   framework?: string | null;
   launch?: string;
+  pty?: boolean;
   servers?: number;
   workdir?: string;
   env?: { [key: string]: string };
@@ -671,6 +677,8 @@ export interface JobFile {
     gpu_memory_bytes?: number | string | null;
     shm?: number | string | null;
     shm_bytes?: number | string | null;
+    processes?: number | null;
+    pin_cpus?: boolean;
     share?: boolean;
     gpu_type?: unknown;
   } | null;
@@ -903,6 +911,11 @@ export interface NewSimulation {
 
 export interface OpenApi { [key: string]: unknown }
 
+export interface OpenedPort {
+  path: string;
+  expires_at: string;
+}
+
 export interface Operation {
   method: string;
   path: string;
@@ -1110,6 +1123,8 @@ export interface Server {
   driver_version: string | null;
   runtimes: string[];
   container_engine: string | null;
+  enforces: string[];
+  cannot_enforce: string | null;
   clock_skew_s: number | null;
   last_contact_at: string | null;
   labels: { [key: string]: string };
