@@ -24,9 +24,11 @@ void say_effect(const std::string& sign, std::int64_t id, const json::value& job
 void say_retry(const Context& context, std::int64_t id, const json::value& job) {
   const auto next = static_cast<std::int64_t>(number_at(job, "id"));
   if (context.quiet) return void(std::printf("%lld\n", static_cast<long long>(next)));
-  std::printf("%s job %lld %s: job %lld again\n  %s   follow the output\n",
-              state_text(context, text_at(job, "state")).c_str(), static_cast<long long>(next),
-              text_at(job, "name").c_str(), static_cast<long long>(id), context.next_command("logs -f", next).c_str());
+  const bool is_group = value_at(job, "members").is_object();
+  std::printf("%s job %lld %s: job %lld again\n  %s   %s\n", state_text(context, text_at(job, "state")).c_str(),
+              static_cast<long long>(next), text_at(job, "name").c_str(), static_cast<long long>(id),
+              context.next_command(is_group ? "ls --group" : "logs -f", next).c_str(),
+              is_group ? "its members" : "follow the output");
 }
 
 }  // namespace

@@ -121,6 +121,18 @@ TEST_F(Satisfiable, a_broken_gpu_and_a_server_that_is_away_count_as_possible_lat
   EXPECT_EQ(awaited_servers(servers, request, 8), std::vector{ServerIndex(1)});
 }
 
+TEST_F(Satisfiable, who_waits_for_the_memory_of_a_frozen_job_cannot_run_now) {
+  Server& server = add(2);
+  server.description.gpu_memory_bytes = 80 << 20;
+  server.frozen_bytes = {60 << 20, 0};
+  asks(2).gpu_memory_bytes = 40 << 20;
+  EXPECT_FALSE(could_run_now(servers, request, 2).possible());
+  EXPECT_TRUE(awaits_frozen_memory(servers, request, 2));
+  request.gpu_memory_bytes = 20 << 20;
+  EXPECT_TRUE(could_run_now(servers, request, 2).possible());
+  EXPECT_FALSE(awaits_frozen_memory(servers, request, 2));
+}
+
 TEST_F(Satisfiable, where_no_single_server_would_do_nobody_in_particular_is_awaited) {
   for (int i = 0; i < 3; ++i) add(4).state = ServerState::draining;
   asks(8, any_number_of_servers);

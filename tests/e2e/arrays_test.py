@@ -141,7 +141,9 @@ class ArraysTest(LabTest):
         said = self.lab.cli("retry", group, "--failed", "--dry-run").stdout
         self.assertIn("is submitted again as a new array of the members that failed: 0,2-5", said)
         self.open("go")
-        self.assertIn(f"job {group} again", self.lab.cli("retry", group, "--failed").stdout)
+        said = self.lab.cli("retry", group, "--failed").stdout
+        self.assertIn(f"job {group} again", said)
+        self.assertIn(f"ls --group {group + 7} ", said)
         again = group + 7
         self.assertEqual(self.lab.finished(again)["members"], {"total": 5, "waiting": 0, "running": 0, "succeeded": 5, "failed": 0, "cancelled": 0, "to_come": ""})
         self.assertEqual([member["index"] for member in self.members(again)], [0, 2, 3, 4, 5])
