@@ -26,8 +26,8 @@ class LauncherWorld : public Runtime, public LauncherPorts {
     return started.pid != gone;
   }
   void join(const JoinOrder& order) override { log.push_back("join " + order.key + " " + order.arguments.front()); }
-  void limit(const std::string& key, const Limits& limits) override {
-    log.push_back("limit " + key + " to " + std::to_string(limits.memory_bytes.value_or(0)));
+  void limit(const std::string& key, const Limits& wanted) override {
+    log.push_back("limit " + key + " to " + std::to_string(wanted.memory_bytes.value_or(0)));
   }
   MemoryUse memory_use(const std::string&) override { return used; }
   Enforced enforces() override { return {{"memory"}, ""}; }

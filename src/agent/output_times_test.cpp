@@ -1,5 +1,6 @@
 #include "agent/output_times.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -193,7 +193,7 @@ class ArraysTest(LabTest):
 
     def test_bad_arrays_are_refused_and_change_nothing(self):
         for spec, code in [({"array": "-1"}, "bad-array"), ({"array": -1}, "bad-array"), ({"array": "a"}, "bad-array"), ({"array": "0-100000"}, "too-many-members"), ({"array": "0-1", "max_running": -1}, "bad-max-running"),
-                           ({"max_running": 2}, "bad-max-running"), ({"matrix": {"lr": []}}, "bad-matrix"), ({"matrix": {"a b": [1]}}, "bad-matrix"), ({"array": "0-1", "matrix": {"lr": [1]}}, "bad-matrix"),
+                           ({"max_running": 2}, "bad-max-running"), ({"matrix": {"lr": []}}, "bad-matrix"), ({"matrix": {"a b": [1]}}, "bad-matrix"), ({"array": "0-1", "matrix": {"lr": [1]}}, "bad-array"),
                            ({"matrix": {"a": list(range(1000)), "b": list(range(1000))}}, "too-many-members"), ({"array": "0-3", "gpus": 64}, "gpus-unsatisfiable")]:
             status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/", **spec})
             self.assertEqual((status, json.loads(text)["code"]), (422, code), spec)
