@@ -1,5 +1,7 @@
 // The routes of what users do to jobs that have been submitted: suspend, resume, migrate, scale; and retry, which
 // submits an ended one again.
+#include <fmt/format.h>
+
 #include "base/number_ranges.h"
 #include "controller/api.h"
 #include "controller/views.h"
