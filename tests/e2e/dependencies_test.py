@@ -104,6 +104,7 @@ class DependenciesTest(LabTest):
 
     def test_the_command_line_knows_names_and_local_times(self):
         first = self.gate("prepare-data")
+        until(lambda: self.lab.job(first)["state"] == "running")
         said = self.lab.cli("submit", "--after", "prepare-data", "--name", "train", "--", "true").stdout
         self.assertIn(f"waits: it starts when job {first} (running) has succeeded", said)
         train = self.lab.jobs()[0]["id"]
