@@ -91,7 +91,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
       ->check(not_negative());
   c->add_flag("--blind", options.blind, "policies know only what users state and running jobs report");
   c->add_option("--semantics", options.semantics,
-                "reproduce a published simulator to the second: tiresias, tiresias-mended or lucid");
+                "reproduce a published simulator to the second: tiresias, tiresias-mended, lucid or pollux");
 
   c->add_option("--metrics", options.metrics, "columns of the table: avg_jct_s,makespan_s; all: every one");
   c->add_flag("--notes", options.notes, "print all notes on what policies assume, not only how many there are");
@@ -253,9 +253,9 @@ void Research::add_trace_commands(CLI::App& app) {
                              "  schedulearn trace import philly cluster_job_log --out philly.csv.gz\n"
                              "  schedulearn trace import pai pai_job_table.csv pai_task_table.csv --out pai.csv.gz\n",
                              trace_import);
-  take->add_option("format", trace_.format, "philly, helios, pai or swf")
+  take->add_option("format", trace_.format, "philly, helios, pai, swf or pollux")
       ->required()
-      ->check(one_of({"philly", "helios", "pai", "swf"}));
+      ->check(one_of({"philly", "helios", "pai", "swf", "pollux"}));
   take->add_option("files", trace_.files, "plain or .gz")->required();
   take->add_option("--extra-fields", trace_.extra_fields,
                    "swf, lines with more than 18 fields: fail (default) or ignore")

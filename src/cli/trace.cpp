@@ -312,7 +312,7 @@ Status trace_info(const TraceCommand& command, const Outputs& to) {
 Status trace_import(const TraceCommand& command, const Outputs& to) {
   const auto format = trace::parse_import_format(command.format);
   if (!format)
-    return invalid("unknown-format", "there is no format " + command.format).hint("philly, helios, pai or swf");
+    return invalid("unknown-format", "there is no format " + command.format).hint("philly, helios, pai, swf or pollux");
   const bool ignores_extra = command.extra_fields == "ignore";
   if (ignores_extra && *format != trace::ImportFormat::swf)
     return invalid("bad-flag", "--extra-fields is for swf: columns of the other formats have names");

@@ -37,7 +37,7 @@ struct Outputs {
 };
 
 Status trace_info(const TraceCommand& command, const Outputs& to);
-Status trace_import(const TraceCommand& command, const Outputs& to);  // format: philly, helios, pai, swf
+Status trace_import(const TraceCommand& command, const Outputs& to);  // format: philly, helios, pai, swf, pollux
 Status trace_export(const TraceCommand& command, const Outputs& to);
 Status trace_generate(const TraceCommand& command, const Outputs& to);
 Status trace_list(const TraceCommand& command,

@@ -13,15 +13,16 @@ namespace {
 struct Published {
   const char* semantics;
   const char* policy;
-  sim::SimulationResult (*simulate)(const SecondsTrace&, const Shape&);
+  Result<sim::SimulationResult> (*simulate)(const SecondsTrace&, const Shape&);
 };
 constexpr Published answers[] = {{"tiresias", "fifo", tiresias_fifo},
-                             {"tiresias", "srtf", tiresias_srtf},
-                             {"tiresias", "tiresias", tiresias_dlas_gpu},
-                             {"tiresias-mended", "tiresias", tiresias_dlas_gpu_mended},
-                             {"lucid", "fifo", lucid_fifo},
-                             {"lucid", "srtf", lucid_srtf},
-                             {"lucid", "tiresias", lucid_tiresias}};
+                                 {"tiresias", "srtf", tiresias_srtf},
+                                 {"tiresias", "tiresias", tiresias_dlas_gpu},
+                                 {"tiresias-mended", "tiresias", tiresias_dlas_gpu_mended},
+                                 {"lucid", "fifo", lucid_fifo},
+                                 {"lucid", "srtf", lucid_srtf},
+                                 {"lucid", "tiresias", lucid_tiresias},
+                                 {"pollux", "tiresias", pollux_tiresias}};
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -35,14 +36,18 @@ Result<SecondsTrace> in_seconds(const trace::Trace& trace) {
     if (job.submitted.us % 1'000'000 != 0 || job.duration.us % 1'000'000 != 0)
       return invalid("semantics-trace", "job " + std::string(job.id()) + " has a time that is not a whole second")
           .note("published simulators count whole seconds");
-    jobs.push_back({job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus});
+    SecondsJob made{job.submitted.us / 1'000'000, job.duration.us / 1'000'000, job.gpus, std::string(job.id()), {}, 0};
+    const trace::TraceDetails* details = trace.details_of(job);
+    if (details) made.application = details->family;
+    if (details && details->model) made.batch = details->model->batch_size.value_or(0);
+    jobs.push_back(std::move(made));
   }
   return jobs;
 }
 
 }  // namespace
 
-std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-mended", "lucid"}; }
+std::vector<std::string> published_simulators() { return {"tiresias", "tiresias-mended", "lucid", "pollux"}; }
 
 Result<sim::SimulationResult> simulate_as(const std::string& semantics, const std::string& policy,
                                           const trace::Trace& trace, const sim::Cluster& cluster) {
@@ -58,10 +63,13 @@ Result<sim::SimulationResult> simulate_as(const std::string& semantics, const st
       return invalid("semantics-shape", "published simulators know only servers of one kind").hint("--servers 16x8");
     if (semantics == "lucid" && shape.gpus_per_server != 8)
       return invalid("semantics-shape", "lucid's servers have 8 GPUs").hint("--servers 16x8");
-    sim::SimulationResult result = published.simulate(*jobs, shape);
-    for (std::size_t i = 0; i < result.outcomes.size(); ++i) {
-      if (result.outcomes[i].finished.happened())
-        result.outcomes[i].run = trace.jobs[i].duration;  // they do not report restarts
+    if (semantics == "pollux" && shape.gpus_per_server > 4)
+      return invalid("semantics-shape", "pollux's servers have at most 4 GPUs").hint("--servers 16x4");
+    Result<sim::SimulationResult> result = published.simulate(*jobs, shape);
+    if (!result.ok() || semantics == "pollux") return result;
+    for (std::size_t i = 0; i < result->outcomes.size(); ++i) {
+      if (result->outcomes[i].finished.happened())
+        result->outcomes[i].run = trace.jobs[i].duration;  // the others do not report restarts
     }
     return result;
   }

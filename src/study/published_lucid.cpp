@@ -253,9 +253,9 @@ class TwoQueues : public Ticking {
 
 }  // namespace
 
-sim::SimulationResult lucid_fifo(const SecondsTrace& jobs, const Shape& shape) { return LucidFifo(jobs, shape).run(); }
-sim::SimulationResult lucid_srtf(const SecondsTrace& jobs, const Shape& shape) { return LucidSrtf(jobs, shape).run(); }
-sim::SimulationResult lucid_tiresias(const SecondsTrace& jobs, const Shape& shape) {
+Result<sim::SimulationResult> lucid_fifo(const SecondsTrace& jobs, const Shape& shape) { return LucidFifo(jobs, shape).run(); }
+Result<sim::SimulationResult> lucid_srtf(const SecondsTrace& jobs, const Shape& shape) { return LucidSrtf(jobs, shape).run(); }
+Result<sim::SimulationResult> lucid_tiresias(const SecondsTrace& jobs, const Shape& shape) {
   return TwoQueues(jobs, shape).run();
 }
 

@@ -4,7 +4,10 @@
 #include <zlib.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
+
+#include "trace/import/importer.h"
 
 namespace sl::study {
 namespace {
@@ -68,6 +71,28 @@ INSTANTIATE_TEST_SUITE_P(Simulators, Published,
                                          Case{"lucid", "tiresias", "lucid-tiresias-1k.csv.gz"}),
                          [](const auto& made) { return std::string(made.param.semantics) + "_" + made.param.policy; });
 
+// 320 trainings in two workloads: the completion times that the authors published (results-jobload/tiresias-1.0).
+class PublishedPollux : public testing::TestWithParam<const char*> {};
+
+TEST_P(PublishedPollux, completes_every_training_as_its_simulator_does) {
+  const std::string text = unpacked(std::string(SCHEDULEARN_FIXTURES "/simulators/") + GetParam());
+  const auto imported = trace::import_trace(trace::ImportFormat::pollux, {text}, {});
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  const trace::Trace& trace = imported->trace;
+  const auto result = simulate_as("pollux", "tiresias", trace, sim::Cluster::uniform(16, 4));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const auto rows = rows_of(text);
+  ASSERT_EQ(rows.size(), trace.jobs.size());
+  for (std::size_t j = 0; j < rows.size(); ++j) {
+    ASSERT_EQ(rows[j].at(0), trace.jobs[j].id());
+    EXPECT_EQ((result->outcomes[j].finished - trace.jobs[j].submitted).to_seconds(), std::stod(rows[j].at(5)))
+        << rows[j].at(0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, PublishedPollux, testing::Values("pollux-tiresias-2.csv", "pollux-tiresias-3.csv"),
+                         [](const auto& made) { return "workload_" + std::string(made.param).substr(16, 1); });
+
 sim::SimulationResult simulated(const char* semantics, const char* policy, const std::string& rows, int servers) {
   const auto trace = trace::parse_trace("job_id,submit_time_s,gpus,duration_s\n" + rows, {});
   EXPECT_TRUE(trace.ok());
@@ -91,7 +116,8 @@ TEST(PublishedSimulators, lucid_decides_every_minute_also_if_nothing_but_service
 // and that is when job 2 arrives.
 TEST(PublishedSimulators, tiresias_keeps_an_end_that_was_to_coincide_with_an_arrival) {
   const std::string rows = "0,0,8,1000\n1,1,8,500\n2,1000,1,10\n";
-  const auto kept = simulated("tiresias", "tiresias", rows, 1), mended = simulated("tiresias-mended", "tiresias", rows, 1);
+  const auto kept = simulated("tiresias", "tiresias", rows, 1),
+             mended = simulated("tiresias-mended", "tiresias", rows, 1);
   EXPECT_EQ(kept.outcomes[0].finished, Instant::at_seconds(1000));
   EXPECT_GT(mended.outcomes[0].finished, Instant::at_seconds(1000));
 }
@@ -103,6 +129,25 @@ TEST(PublishedSimulators, what_is_not_reproduced_is_refused_with_what_is) {
   EXPECT_EQ(simulate_as("lucid", "fifo", *trace, sim::Cluster::uniform(1, 4)).error().code, "semantics-shape");
   const auto fine = trace::parse_trace("job_id,submit_time_s,gpus,duration_s\n0,0.5,1,5\n", {});
   EXPECT_EQ(simulate_as("lucid", "fifo", *fine, sim::Cluster::uniform(1, 8)).error().code, "semantics-trace");
+  EXPECT_EQ(simulate_as("pollux", "tiresias", *trace, sim::Cluster::uniform(1, 8)).error().code, "semantics-shape");
+}
+
+TEST(PublishedSimulators, pollux_refuses_trainings_that_were_not_measured) {
+  const std::map<std::string, std::string> refused = {
+      {"a,0,1,9,,64", "job a: there are no measurements of a training without a name"},
+      {"a,0,1,9,gpt,64", "job a: there are no measurements of gpt"},
+      {"a,0,1,9,cifar10,64", "job a: cifar10 was not measured with a batch of 64"},
+      {"a,0,8,9,cifar10,512", "job a asks for 8 of 4 GPUs"},
+      {"a,0,4,9,cifar10,4096\nb,0,1,9,yolov3,512\nc,0,4,9,bert,12",
+       "job c: bert was not measured with a batch of 12 on 4 GPUs"}};
+  for (const auto& [rows, why] : refused) {
+    const auto trace = trace::parse_trace("job_id,submit_time_s,gpus,duration_s,model,batch_size\n" + rows + "\n", {});
+    ASSERT_TRUE(trace.ok());
+    const auto result = simulate_as("pollux", "tiresias", *trace, sim::Cluster::uniform(1, 4));
+    ASSERT_FALSE(result.ok()) << rows;
+    EXPECT_EQ(result.error().code, "semantics-trace");
+    EXPECT_TRUE(result.error().message.starts_with(why)) << result.error().message;
+  }
 }
 
 }  // namespace

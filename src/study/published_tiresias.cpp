@@ -218,16 +218,16 @@ class DlasGpu : public Pool {
 
 }  // namespace
 
-sim::SimulationResult tiresias_fifo(const SecondsTrace& jobs, const Shape& shape) {
+Result<sim::SimulationResult> tiresias_fifo(const SecondsTrace& jobs, const Shape& shape) {
   return TiresiasFifo(jobs, shape).run();
 }
-sim::SimulationResult tiresias_srtf(const SecondsTrace& jobs, const Shape& shape) {
+Result<sim::SimulationResult> tiresias_srtf(const SecondsTrace& jobs, const Shape& shape) {
   return TiresiasSrtf(jobs, shape).run();
 }
-sim::SimulationResult tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape) {
+Result<sim::SimulationResult> tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape) {
   return DlasGpu(jobs, shape, true).run();
 }
-sim::SimulationResult tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape) {
+Result<sim::SimulationResult> tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape) {
   return DlasGpu(jobs, shape, false).run();
 }
 

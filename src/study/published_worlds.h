@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "sim/world.h"
 
 namespace sl::study {
@@ -13,6 +15,8 @@ namespace sl::study {
 struct SecondsJob {
   std::int64_t submitted = 0, duration = 0;
   int gpus = 1;
+  std::string id, application;  // for Pollux: what is trained, and the batch over all GPUs
+  int batch = 0;
 };
 using SecondsTrace = std::vector<SecondsJob>;
 
@@ -25,12 +29,14 @@ struct Shape {
   int gpus() const { return servers * gpus_per_server; }
 };
 
-sim::SimulationResult tiresias_fifo(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult tiresias_srtf(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult lucid_fifo(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult lucid_srtf(const SecondsTrace& jobs, const Shape& shape);
-sim::SimulationResult lucid_tiresias(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> tiresias_fifo(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> tiresias_srtf(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> tiresias_dlas_gpu(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> tiresias_dlas_gpu_mended(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> lucid_fifo(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> lucid_srtf(const SecondsTrace& jobs, const Shape& shape);
+Result<sim::SimulationResult> lucid_tiresias(const SecondsTrace& jobs, const Shape& shape);
+// Errors "semantics-trace": a training that was not measured, or that needs more GPUs than there are.
+Result<sim::SimulationResult> pollux_tiresias(const SecondsTrace& jobs, const Shape& shape);
 
 }  // namespace sl::study

@@ -33,6 +33,7 @@ enum class Column : std::uint8_t {
   disk_mib,
   network_mbit_s,
   epochs,
+  batch_size,
   target_loss,
   budget,
   model_bytes,
@@ -43,7 +44,7 @@ enum class Column : std::uint8_t {
   iterations,
   original_start
 };
-inline constexpr std::size_t column_count = 31;
+inline constexpr std::size_t column_count = 32;
 constexpr bool is_detail(Column column) { return column > Column::user; }
 constexpr bool is_for_simulation(Column column) { return column < Column::qos; }
 

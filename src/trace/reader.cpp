@@ -236,9 +236,9 @@ class Reader {
 
   // Reads what the user states about the training. Returns the column that is wrong, Column::id if none is.
   Column read_statements(TraceDetails& details) const {
-    constexpr Column statements[] = {Column::epochs,      Column::target_loss,          Column::budget,
-                                     Column::model_bytes, Column::largest_tensor_bytes, Column::gpus_allowed,
-                                     Column::roles};
+    constexpr Column statements[] = {Column::epochs,       Column::batch_size,  Column::target_loss,
+                                     Column::budget,       Column::model_bytes, Column::largest_tensor_bytes,
+                                     Column::gpus_allowed, Column::roles};
     if (std::ranges::all_of(statements, [&](Column column) { return field(column).empty(); })) return Column::id;
     auto model = details.model ? std::make_shared<JobModel>(*details.model) : std::make_shared<JobModel>();
     const auto read = [&](Column column, auto parse, auto& into) {
@@ -249,6 +249,7 @@ class Reader {
       return value.has_value();
     };
     if (!read(Column::epochs, count_of, model->epochs_total)) return Column::epochs;
+    if (!read(Column::batch_size, count_of, model->batch_size)) return Column::batch_size;
     if (!read(Column::target_loss, amount_of, model->target_loss)) return Column::target_loss;
     if (!read(Column::budget, amount_of, model->budget)) return Column::budget;
     if (!read(Column::model_bytes, bytes_of, model->parameter_bytes)) return Column::model_bytes;

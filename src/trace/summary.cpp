@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/statistics.h"
+#include "trace/profiles.h"
 
 namespace sl::trace {
 namespace {
@@ -13,7 +14,7 @@ void count_details(const TraceDetails& details, const TraceJob& job, TraceSummar
   summary.with_estimate += details.estimate.has_value();
   summary.elastic += (details.gpus_min > 0 && details.gpus_min < job.gpus) || details.gpus_max > job.gpus;
   summary.sharing += details.gpu_share < 1;
-  summary.with_profile += details.model != nullptr;
+  summary.with_profile += (details.profile || (details.model && !profile_name(*details.model).empty()));
 }
 
 // Nearest rank.

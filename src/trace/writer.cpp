@@ -97,6 +97,8 @@ void append_detail(std::string& to, Column column, const TraceDetails& details) 
       return details.model ? append_csv_field(to, profile_name(*details.model)) : void();
     case Column::epochs:
       return details.model ? append_if_known(to, details.model->epochs_total) : void();
+    case Column::batch_size:
+      return details.model ? append_if_known(to, details.model->batch_size) : void();
     case Column::target_loss:
       return details.model ? append_if_known(to, details.model->target_loss) : void();
     case Column::budget:
@@ -145,6 +147,7 @@ constexpr Column detail_columns[] = {Column::gpu_share,
                                      Column::disk_mib,
                                      Column::network_mbit_s,
                                      Column::epochs,
+                                     Column::batch_size,
                                      Column::target_loss,
                                      Column::budget,
                                      Column::model_bytes,

@@ -9,6 +9,7 @@ std::optional<ImportFormat> parse_import_format(std::string_view name) {
   if (name == "helios") return ImportFormat::helios;
   if (name == "pai") return ImportFormat::pai;
   if (name == "swf") return ImportFormat::swf;
+  if (name == "pollux") return ImportFormat::pollux;
   return std::nullopt;
 }
 
@@ -30,6 +31,8 @@ Result<Imported> import_trace(ImportFormat format, const std::vector<std::string
       return import_pai(texts[0], texts[1], options);
     case ImportFormat::swf:
       return import_swf(texts[0], options, extra_fields);
+    case ImportFormat::pollux:
+      return import_pollux(texts[0], options);
   }
   return internal_error("import-format", "an unknown format");
 }

@@ -11,7 +11,7 @@
 
 namespace sl::trace {
 
-enum class ImportFormat : std::uint8_t { philly, helios, pai, swf };
+enum class ImportFormat : std::uint8_t { philly, helios, pai, swf, pollux };
 std::optional<ImportFormat> parse_import_format(std::string_view name);
 
 // What to do with fields beyond those of a format that identifies fields by position (swf).
@@ -36,6 +36,7 @@ Result<Imported> import_trace(ImportFormat format, const std::vector<std::string
 Result<Imported> import_philly(const std::string& text, const TraceOptions& options);
 Result<Imported> import_helios(const std::string& text, const TraceOptions& options);
 Result<Imported> import_pai(const std::string& first, const std::string& second, const TraceOptions& options);
+Result<Imported> import_pollux(const std::string& text, const TraceOptions& options);
 Result<Imported> import_swf(const std::string& text, const TraceOptions& options,
                             ExtraFields extra_fields = ExtraFields::refuse);
 
