@@ -10,6 +10,10 @@
 #include <cstdint>
 #include <cstdlib>
 
+#if defined(__SANITIZE_ADDRESS__)
+extern "C" void __asan_handle_no_return();
+#endif
+
 namespace sl::agent {
 namespace {
 
@@ -44,6 +48,14 @@ inline long clone3(clone_args&) { return -ENOSYS; }
   return -1;
 }
 
+// The child leaves frames on our stack when it becomes another program. AddressSanitizer still has them marked as in use
+// and would report whoever uses the place next.
+void forget_frames_of_child() {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_handle_no_return();
+#endif
+}
+
 }  // namespace
 
 pid_t spawn(const std::string& cgroup, void (*child)(void*), void* context, bool apart) {
@@ -60,11 +72,13 @@ pid_t spawn(const std::string& cgroup, void (*child)(void*), void* context, bool
   }
   pid_t pid = clone_here(arguments, child, context);
   const int error = errno;
+  forget_frames_of_child();
   if (folder >= 0) ::close(folder);
   errno = error;
   if (pid >= 0 || !cgroup.empty()) return pid;
   pid = apart ? ::fork() : ::vfork();  // the kernel or a sandbox does not know clone3
   if (pid == 0) child(context);
+  forget_frames_of_child();
   return pid;
 }
 
