@@ -16,9 +16,6 @@ namespace sl::trace {
 namespace {
 
 constexpr double tolerance = 100 * std::numeric_limits<double>::epsilon();
-const double wide_tolerance = std::sqrt(std::numeric_limits<double>::epsilon());  // beside flat tetrahedra
-
-bool is_within(double weight, double below) { return weight >= -below && weight <= 1 + tolerance; }
 
 }  // namespace
 
@@ -128,24 +125,18 @@ std::size_t Delaunay::walk(const Point& point, std::size_t at) const {
   return search(point);
 }
 
-// The first of all in which it is; the neighbours of flat ones reach a little into these.
+// The first of all in which it is; instead of a flat one, its neighbours.
 std::size_t Delaunay::search(const Point& point) const {
-  const auto has = [&](std::size_t number, std::size_t flat_neighbour) {
-    const Tetrahedron& tetrahedron = tetrahedra_[number];
-    const Eigen::Vector4d found = weights(tetrahedron, point);
-    for (std::size_t k = 0; k < 4; ++k) {
-      const bool is_wide = flat_neighbour != none && tetrahedron.neighbours.at(k) == flat_neighbour;
-      if (!is_within(found[static_cast<Eigen::Index>(k)], is_wide ? wide_tolerance : tolerance)) return false;
-    }
-    return true;
+  const auto has = [&](std::size_t number) {
+    if (number == none || tetrahedra_[number].is_flat) return false;
+    const Eigen::Vector4d found = weights(tetrahedra_[number], point);
+    return found.minCoeff() >= -tolerance && found.maxCoeff() <= 1 + tolerance;
   };
   for (std::size_t i = 0; i < tetrahedra_.size(); ++i) {
-    if (!tetrahedra_[i].is_flat) {
-      if (has(i, none)) return i;
-      continue;
-    }
+    if (has(i)) return i;
+    if (!tetrahedra_[i].is_flat) continue;
     for (const std::size_t neighbour : tetrahedra_[i].neighbours) {
-      if (neighbour != none && !tetrahedra_[neighbour].is_flat && has(neighbour, i)) return neighbour;
+      if (has(neighbour)) return neighbour;
     }
   }
   return none;
