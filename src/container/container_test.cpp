@@ -2,12 +2,18 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "container/engine.h"
 #include "container/folders.h"
@@ -27,6 +33,75 @@ struct Folder : testing::Test {
   std::string in(const std::string& name) const { return path + "/" + name; }
   std::string path;
 };
+
+// ---- removing ----
+
+// An engine that answers requests in turn, one for each connection.
+class FakeEngine {
+ public:
+  FakeEngine(const std::string& socket, std::vector<std::string> answers)
+      : listening_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    socket.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(listening_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(listening_, 8), 0);
+    thread_ = std::jthread([this, answers = std::move(answers)] {
+      for (const std::string& answer : answers) answer_one(answer);
+    });
+  }
+  ~FakeEngine() {
+    ::shutdown(listening_, SHUT_RDWR);
+    thread_.join();
+    ::close(listening_);
+  }
+  int asked() const { return asked_; }
+
+ private:
+  void answer_one(const std::string& answer) {
+    const int caller = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (caller < 0) return;
+    std::string request;
+    char piece[4096];
+    for (ssize_t n = 0;
+         !(request.find("\r\n\r\n") != std::string::npos) && (n = ::read(caller, piece, sizeof piece)) > 0;)
+      request.append(piece, static_cast<std::size_t>(n));
+    ++asked_;
+    (void)!::write(caller, answer.data(), answer.size());
+    ::close(caller);
+  }
+  int listening_;
+  std::atomic<int> asked_ = 0;
+  std::jthread thread_;
+};
+
+std::string answer(const std::string& status, const std::string& body) {
+  return "HTTP/1.1 " + status +
+         "\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+TEST_F(Folder, a_container_that_an_engine_refuses_to_remove_while_it_notes_its_end_is_removed_a_moment_later) {
+  const std::string refusal = answer("500 Internal Server Error", R"({"message":"container state improper: stopped"})");
+  const std::string there =
+      answer("200 OK", R"({"Id":"a","State":{"Status":"exited","Running":false,"Pid":0},"Config":{"Labels":{}}})");
+  const FakeEngine fake(in("socket"), {refusal, there, refusal, there, answer("204 No Content", "")});
+  const Status removed = Engine(in("socket")).remove("a");
+  EXPECT_TRUE(removed.ok()) << removed.error().message;
+  EXPECT_EQ(fake.asked(), 5);
+}
+
+TEST_F(Folder, an_engine_that_keeps_refusing_is_quoted) {
+  std::vector<std::string> answers;
+  for (int i = 0; i < 8; ++i) {
+    answers.push_back(answer("500 Internal Server Error", R"({"message":"device or resource busy"})"));
+    answers.push_back(
+        answer("200 OK", R"({"Id":"a","State":{"Status":"exited","Running":false,"Pid":0},"Config":{"Labels":{}}})"));
+  }
+  const FakeEngine fake(in("socket"), answers);
+  const Status removed = Engine(in("socket")).remove("a");
+  ASSERT_FALSE(removed.ok());
+  EXPECT_NE(removed.error().message.find("device or resource busy"), std::string::npos) << removed.error().message;
+}
 
 // ---- pulling ----
 

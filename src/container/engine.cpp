@@ -246,13 +246,20 @@ Result<std::optional<State>> Engine::inspect(const std::string& name) const {
   return std::optional(std::move(state));
 }
 
+// Podman refuses while it notes the end of a container that it has just looked at ("container state improper"), and would
+// keep it if it were not asked again.
 Status Engine::remove(const std::string& name) const {
-  const Result<Answer> answer = call("DELETE", "/containers/" + encoded(name) + "?force=true&v=true");
-  if (!answer.ok()) return answer.error();
-  if (is_good(answer->status) || answer->status == 404) return {};
-  const Result<std::optional<State>> left = inspect(name);  // somebody else may have been faster
-  if (left.ok() && !left->has_value()) return {};
-  return refused(answer->status, answer->body);
+  constexpr int tries = 8;
+  constexpr useconds_t pause_us = 20'000;  // doubled each time: 2.5 s in all
+  for (int tried = 1;; ++tried) {
+    const Result<Answer> answer = call("DELETE", "/containers/" + encoded(name) + "?force=true&v=true");
+    if (!answer.ok()) return answer.error();
+    if (is_good(answer->status) || answer->status == 404) return {};
+    const Result<std::optional<State>> left = inspect(name);  // somebody else may have been faster
+    if (left.ok() && !left->has_value()) return {};
+    if (tried == tries) return refused(answer->status, answer->body);
+    ::usleep(pause_us << (tried - 1));
+  }
 }
 
 Result<std::vector<Found>> Engine::list(const std::string& agent) const {
