@@ -30,6 +30,7 @@ class PolluxRounds {
       jobs_.emplace_back(std::move(*training));
     }
     while (result_.finished.size() < trace_.size()) {
+      skip_to_next_arrival();
       pass_round();
       if (Status decided = decide(); !decided.ok()) return decided.error();
     }
@@ -41,7 +42,7 @@ class PolluxRounds {
     explicit Job(trace::PolluxTraining made) : training(std::move(made)) {}
     trace::PolluxTraining training;
     std::vector<std::pair<std::size_t, int>> where;  // server, GPUs
-    bool is_active = false, is_running = false, is_demoted = false;
+    bool is_running = false, is_demoted = false;
     std::int64_t run_s = 0;  // rounds in which it ran
     std::int64_t held_since = 0;
   };
@@ -54,27 +55,33 @@ class PolluxRounds {
     return invalid("semantics-trace", fmt::format("job {} {}", trace_[job].id, why));
   }
 
+  // Nothing happens in rounds without jobs.
+  void skip_to_next_arrival() {
+    if (active_.empty()) now_ = std::max(now_, (trace_[arrived_].submitted - 1) / round_s * round_s);
+  }
+
   // Everybody trains for a minute.
   void pass_round() {
     now_ += round_s;
     std::vector<std::pair<std::int64_t, std::size_t>> ended;
-    for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      Job& job = jobs_[j];
-      job.training.run(round_s);
-      if (job.is_active && job.training.done_after_s()) ended.emplace_back(*job.training.done_after_s(), j);
+    for (const std::size_t j : active_) {
+      jobs_[j].training.run(round_s);
+      if (const auto end = jobs_[j].training.done_after_s()) ended.emplace_back(*end, j);
     }
     std::ranges::sort(ended);
     for (const auto& [end, j] : ended) {
       release(j, end);
-      jobs_[j].is_active = false;
       result_.finish(j, at_second(end));
     }
+    if (ended.empty()) return;
+    for (auto* jobs : {&active_, &first_, &second_})
+      std::erase_if(*jobs, [&](std::size_t j) { return jobs_[j].training.done_after_s().has_value(); });
   }
 
   Status decide() {
-    for (auto* queue : {&first_, &second_}) std::erase_if(*queue, [&](std::size_t j) { return !jobs_[j].is_active; });
     for (; arrived_ < trace_.size() && trace_[arrived_].submitted <= now_; ++arrived_) {
-      jobs_[arrived_].is_active = true;
+      jobs_[arrived_].training.run(now_);  // its clock is that of the simulation
+      active_.push_back(arrived_);
       first_.push_back(arrived_);
     }
     demote();
@@ -99,9 +106,9 @@ class PolluxRounds {
 
   // In order of submission, into the second queue.
   void demote() {
-    for (std::size_t j = 0; j < arrived_; ++j) {
+    for (const std::size_t j : active_) {
       Job& job = jobs_[j];
-      if (!job.is_active || !job.is_running) continue;
+      if (!job.is_running) continue;
       job.run_s += round_s;
       if (job.is_demoted || job.run_s * trace_[j].gpus < threshold_gpu_s) continue;
       job.is_demoted = true;
@@ -141,8 +148,9 @@ class PolluxRounds {
   const SecondsTrace& trace_;
   Shape shape_;
   std::vector<Job> jobs_;
-  std::vector<int> free_;  // by server
-  std::vector<std::size_t> first_, second_;
+  std::vector<int> free_;                    // by server
+  std::vector<std::size_t> active_;          // in order of submission
+  std::vector<std::size_t> first_, second_;  // the same jobs by queue
   std::size_t arrived_ = 0;
   std::int64_t now_ = 0;
   sim::SimulationResult result_;

@@ -132,6 +132,24 @@ TEST(PublishedSimulators, what_is_not_reproduced_is_refused_with_what_is) {
   EXPECT_EQ(simulate_as("pollux", "tiresias", *trace, sim::Cluster::uniform(1, 8)).error().code, "semantics-shape");
 }
 
+TEST(PublishedSimulators, pollux_passes_over_years_without_jobs) {
+  const auto trace = trace::parse_trace(
+      "job_id,submit_time_s,gpus,duration_s,model,batch_size\na,0,1,9,ncf,32768\nb,60000000000,1,9,ncf,32768\nc,"
+      "60000000001,1,9,ncf,32768\n",
+      {});
+  ASSERT_TRUE(trace.ok());
+  const auto result = simulate_as("pollux", "tiresias", *trace, sim::Cluster::uniform(1, 4));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const auto jct_s = [&](std::size_t j) {
+    return (result->outcomes[j].finished - trace->jobs[j].submitted).to_seconds();
+  };
+  EXPECT_EQ(result->outcomes[0].started, Instant::at_seconds(60));
+  EXPECT_EQ(result->outcomes[1].started, Instant::at_seconds(60'000'000'000));
+  EXPECT_EQ(result->outcomes[2].started, Instant::at_seconds(60'000'000'060));
+  EXPECT_EQ(jct_s(0), jct_s(1) + 60);
+  EXPECT_EQ(jct_s(2), jct_s(1) + 59);
+}
+
 TEST(PublishedSimulators, pollux_refuses_trainings_that_were_not_measured) {
   const std::map<std::string, std::string> refused = {
       {"a,0,1,9,,64", "job a: there are no measurements of a training without a name"},

@@ -72,6 +72,7 @@ TEST(PolluxStepTimes, are_linear_between_batches_on_a_placement_in_any_rotation_
   EXPECT_NEAR(times.at({2, 3}, 20)->step_s, 22, 1e-9);
   EXPECT_NEAR(times.at({2, 3}, 20)->sync_s, 2.5, 1e-9);
   EXPECT_FALSE(times.at({4, 4}, 20));
+  EXPECT_FALSE(times.at(std::vector<int>(250'000, 4), 20));  // at once
 }
 
 // What SciPy 1.10 says; other tetrahedra that hold these points give up to 2 % more or less.

@@ -36,6 +36,7 @@ void StepTimes::add(const std::string& placement, int local_batch, StepTime time
   mean.sum.sync_s += time.sync_s;
   ++mean.count;
   local_batch_max_ = std::max(local_batch_max_, local_batch);
+  servers_measured_ = std::max(servers_measured_, placement.size());
 }
 
 void StepTimes::add(int servers, int gpus, int local_batch, StepTime time) {
@@ -66,7 +67,8 @@ std::optional<StepTime> StepTimes::in_space(int servers, int gpus, int local_bat
 }
 
 std::optional<StepTime> StepTimes::at(const std::vector<int>& placement, int local_batch) const {
-  const auto known = by_placement_.find(digits(normalized(placement)));
+  const auto known =
+      placement.size() <= servers_measured_ ? by_placement_.find(digits(normalized(placement))) : by_placement_.end();
   if (known == by_placement_.end()) {
     const auto servers = std::min(static_cast<int>(placement.size()), servers_max);
     return in_space(servers, std::accumulate(placement.begin(), placement.end(), 0), local_batch);

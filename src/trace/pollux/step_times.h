@@ -50,6 +50,7 @@ class StepTimes {
   std::vector<StepTime> times_;  // of the points that were triangulated
   std::optional<Delaunay> triangulation_;
   int local_batch_max_ = 0;
+  std::size_t servers_measured_ = 0;  // of the widest placement
 };
 
 }  // namespace sl::trace
