@@ -2,7 +2,11 @@
 // known user count as those of one user.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
+#include <numeric>
+#include <vector>
 
 #include "policy/policy.h"
 #include "policy/waiting_lines.h"
@@ -41,6 +45,26 @@ class UserLines {
   std::map<UserIndex, Lines> by_user_;
   IndexedVector<JobIndex, std::optional<UserIndex>> user_of_;  // the user in whose line a waiting job stands
 };
+
+// Users in turn, the most urgent first: `serve(user)` takes the job that the user's walk has reached, moves the walk on
+// and changes how urgent the user is; false: it is enough. A User has a `walk` and is less than one that goes first.
+template <typename User, typename Serve>
+void take_turns(std::vector<User>& users, Serve serve) {
+  const auto less = [&](std::uint32_t a, std::uint32_t b) { return users[a] < users[b]; };
+  std::vector<std::uint32_t> heap(users.size());
+  std::iota(heap.begin(), heap.end(), 0U);
+  std::make_heap(heap.begin(), heap.end(), less);
+  while (!heap.empty()) {
+    std::pop_heap(heap.begin(), heap.end(), less);
+    User& user = users[heap.back()];
+    if (!serve(user)) return;
+    if (user.walk.done()) {
+      heap.pop_back();
+    } else {
+      std::push_heap(heap.begin(), heap.end(), less);
+    }
+  }
+}
 
 // Keeps the lines up to date.
 class UserQueuePolicy : public Policy {

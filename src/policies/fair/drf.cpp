@@ -32,17 +32,12 @@ class Drf : public UserQueuePolicy {
     if (snapshot.free.total() == 0) return;
     gather(snapshot);
     Trial trial(snapshot.free);
-    while (!in_line_.empty() && trial.free().total() > 0) {
-      std::pop_heap(in_line_.begin(), in_line_.end());
-      User& user = in_line_.back();
+    take_turns(in_line_, [&](User& user) {
+      if (trial.free().total() == 0) return false;
       serve(snapshot, user, trial, plan);
-      if (user.walk.done()) {
-        in_line_.pop_back();
-      } else {
-        rank(snapshot, user);
-        std::push_heap(in_line_.begin(), in_line_.end());
-      }
-    }
+      rank(snapshot, user);
+      return true;
+    });
   }
 
   std::string standing(const View& view, JobIndex index) const override {
@@ -59,7 +54,7 @@ class Drf : public UserQueuePolicy {
     double share = 0;  // dominant share divided by weight
     Instant submitted;
     JobId id;
-    friend bool operator<(const User& a, const User& b) {  // for a heap with the smallest share on top
+    friend bool operator<(const User& a, const User& b) {  // b goes first
       return std::tie(a.share, a.submitted, a.id) > std::tie(b.share, b.submitted, b.id);
     }
   };
@@ -90,10 +85,10 @@ class Drf : public UserQueuePolicy {
       in_line_.push_back({walk, has[user], std::max(1e-9, snapshot.job(walk.job()).request.user_weight)});
       rank(snapshot, in_line_.back());
     }
-    std::make_heap(in_line_.begin(), in_line_.end());
   }
 
   void rank(const Snapshot& snapshot, User& user) const {
+    if (user.walk.done()) return;
     user.share = dominant_share(user.has, all_) / user.weight;
     user.submitted = snapshot.job(user.walk.job()).request.submitted;
     user.id = snapshot.job(user.walk.job()).request.id;
@@ -110,7 +105,7 @@ class Drf : public UserQueuePolicy {
     user.walk.next();
   }
 
-  std::vector<User> in_line_;  // a heap
+  std::vector<User> in_line_;
   Amounts all_;
 };
 

@@ -37,9 +37,8 @@ class FairShare : public UserQueuePolicy {
     if (snapshot.free.total() == 0) return;
     gather(snapshot);
     Trial trial(snapshot.free);
-    while (!users_in_line_.empty() && trial.free().total() > 0) {
-      std::pop_heap(users_in_line_.begin(), users_in_line_.end());
-      User& user = users_in_line_.back();
+    take_turns(users_in_line_, [&](User& user) {
+      if (trial.free().total() == 0) return false;
       const JobIndex index = user.walk.job();
       const JobRequest& request = snapshot.job(index).request;
       if (auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index), request.gpus)) {
@@ -49,13 +48,9 @@ class FairShare : public UserQueuePolicy {
       } else {
         user.walk.close_line();
       }
-      if (user.walk.done()) {
-        users_in_line_.pop_back();
-      } else {
-        rank(snapshot, user);
-        std::push_heap(users_in_line_.begin(), users_in_line_.end());
-      }
-    }
+      rank(snapshot, user);
+      return true;
+    });
   }
 
   std::vector<JobIndex> queue_order(const View& view) const override {
@@ -63,18 +58,12 @@ class FairShare : public UserQueuePolicy {
     copy.usage_.learn(view);
     copy.gather(view);
     std::vector<JobIndex> order;
-    auto& line = copy.users_in_line_;
-    while (!line.empty()) {
-      std::pop_heap(line.begin(), line.end());
-      order.push_back(line.back().walk.job());
-      line.back().walk.next();
-      if (line.back().walk.done()) {
-        line.pop_back();
-      } else {
-        copy.rank(view, line.back());
-        std::push_heap(line.begin(), line.end());
-      }
-    }
+    take_turns(copy.users_in_line_, [&](User& user) {
+      order.push_back(user.walk.job());
+      user.walk.next();
+      copy.rank(view, user);
+      return true;
+    });
     return order;
   }
 
@@ -97,7 +86,7 @@ class FairShare : public UserQueuePolicy {
     double priority = 0;  // of the job the walk has reached
     Instant submitted;
     JobId id;
-    friend bool operator<(const User& a, const User& b) {  // for a heap with the most urgent on top
+    friend bool operator<(const User& a, const User& b) {  // b goes first
       if (a.priority != b.priority) return a.priority < b.priority;
       return std::tie(a.submitted, a.id) > std::tie(b.submitted, b.id);
     }
@@ -125,10 +114,10 @@ class FairShare : public UserQueuePolicy {
           {UserLines::Lines::Walk(lines), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
       rank(view, users_in_line_.back());
     }
-    std::make_heap(users_in_line_.begin(), users_in_line_.end());
   }
 
   void rank(const View& view, User& user) const {
+    if (user.walk.done()) return;
     const JobRequest& request = view.job(user.walk.job()).request;
     const double waited = (view.now - request.submitted).to_seconds() / settings_.age_max.to_seconds();
     user.priority = settings_.weight_fairshare * user.factor + settings_.weight_age * std::clamp(waited, 0.0, 1.0) +
@@ -139,8 +128,8 @@ class FairShare : public UserQueuePolicy {
 
   FairShareSettings settings_;
   Usage usage_;
-  std::vector<User> users_in_line_;  // a heap
-  int highest_ = 1;                  // the highest priority that waits
+  std::vector<User> users_in_line_;
+  int highest_ = 1;  // the highest priority that waits
 };
 
 ParameterInfo weight_parameter(const char* name, const char* value, const char* help) {
