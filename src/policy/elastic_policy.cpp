@@ -114,6 +114,8 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
     shares_.push_back({index, key_of(snapshot, job), job.request.gpus_min, job.request.gpus_max, has});
     gpus += has;
   }
+  std::ranges::sort(shares_, {}, &Share::key);
+  const auto running = static_cast<std::ptrdiff_t>(shares_.size());
   to_divide_ = gpus;
   fills_in_order() ? gather_admitted(snapshot, gpus) : gather_waiting(snapshot, gpus);
   for (Share& share : shares_) {
@@ -121,7 +123,7 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
         static_cast<double>(snapshot.free.gpus_per_server_max()) * snapshot.job(share.job).request.servers_max;
     if (room < share.most) share.most = std::max(share.has, static_cast<int>(room));
   }
-  std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
+  std::ranges::inplace_merge(shares_, shares_.begin() + running, {}, &Share::key);  // both parts are in order
   return gpus;
 }
 
@@ -145,7 +147,6 @@ void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
 // Those that elastic_fill() gives their minimum. What it has left only becomes less, so the first job of a line that it
 // gives nothing ends the line.
 void ElasticPolicy::gather_admitted(const Snapshot& snapshot, int gpus) {
-  std::sort(shares_.begin(), shares_.end(), [](const Share& a, const Share& b) { return a.key < b.key; });
   const std::size_t running = shares_.size();
   std::size_t passed = 0;
   for (Walk walk(lines_); !walk.done() && gpus > 0;) {
