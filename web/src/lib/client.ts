@@ -64,7 +64,19 @@ export async function send(method: string, path: string, { body, text, signal, h
   return response;
 }
 
+// Answers that were asked for before what shows them is there.
+const begun = new Map<string, Promise<unknown>>();
+
+export function begin(path: string): void {
+  const answer = get<unknown>(path);
+  answer.catch(() => undefined); // told to whoever takes it
+  begun.set(path, answer);
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const known = begun.get(path);
+  begun.delete(path);
+  if (known) return known as Promise<T>;
   return (await send('GET', path, signal ? { signal } : {})).json() as Promise<T>;
 }
 
