@@ -1,4 +1,4 @@
-import './lib/head_start';
+import { headStart } from './lib/head_start';
 import { mount } from 'svelte';
 import './app.css';
 import App from './App.svelte';
@@ -10,5 +10,6 @@ fixBase();
 router.start();
 await session.signInByAddress();
 live.start();
+await headStart;
 const target = document.getElementById('page');
 if (target) mount(App, { target });

@@ -67,10 +67,14 @@ export async function send(method: string, path: string, { body, text, signal, h
 // Answers that were asked for before what shows them is there.
 const begun = new Map<string, Promise<unknown>>();
 
-export function begin(path: string): void {
+// Ends when the answer is there; what it is, and whether it was refused, learns whoever gets it.
+export function begin(path: string): Promise<void> {
   const answer = get<unknown>(path);
-  answer.catch(() => undefined); // told to whoever takes it
   begun.set(path, answer);
+  return answer.then(
+    () => undefined,
+    () => undefined
+  );
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {

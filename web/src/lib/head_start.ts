@@ -3,4 +3,7 @@
 import { begin } from './client';
 import { router } from './router.svelte';
 
-if (router.path === '' && location.hash === '') begin('cluster');
+const patienceMs = 100; // a page without figures is drawn first if they take longer
+
+const answered = router.path === '' && location.hash === '' ? begin('cluster') : Promise.resolve();
+export const headStart = Promise.race([answered, new Promise<void>((resolve) => setTimeout(resolve, patienceMs))]);
