@@ -29,6 +29,8 @@ class LabPageTest(PageTest):
         self.assertEqual([result["policy"] for result in results], ["fifo", "fifo", "srtf", "srtf"])
         fewer, more = (result["jobs"] for result in results[:2])
         self.assertTrue(fewer <= 20 < more <= 60, "those left out are too wide")
+        page.wait(f"document.querySelector('[aria-label=\\'Who held which GPU\\'] figcaption')?.innerText.startsWith('{more} jobs')", "the chart of the run with most jobs")
+        self.assertEqual(page.run("document.querySelector('#drawn').selectedOptions[0].innerText"), "fifo")
         page.wait(f"{said}.getAttribute('aria-valuetext').startsWith('jobs {more}: fifo')")
         page.key("Home")
         page.wait(f"{said}.getAttribute('aria-valuetext').startsWith('jobs {fewer}: fifo')")
