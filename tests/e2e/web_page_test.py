@@ -179,6 +179,7 @@ class JourneyTest(PageTest):
         page.wait_text("running")
 
         self.open("servers")
+        page.wait_text("Last contact")
         page.click("Drain", within="document.querySelectorAll('.card')[0]")
         page.wait_text("1 job on 3 GPUs")
         page.click("Drain", kind="dialog button")
@@ -252,6 +253,7 @@ class JourneyTest(PageTest):
         self.open()
         page.key("g", "j")
         page.wait("location.pathname === '/ui/jobs'")
+        page.wait_text("1 job")
         page.key("/")
         page.wait("document.activeElement?.matches('[data-search]')", "the search to have the focus")
         page.key("g", "j", "x")  # text now, not shortcuts

@@ -37,6 +37,7 @@ test('a folded group hides its lines but not its name; the line that ends it is 
 test('an attempt ends what was open; lines that are dropped move the rest', () => {
   const groups = groupsOf(['x', '--- old', 'a', 'b']);
   groups.close(4);
+  assert.deepEqual(shapeOf(groups), [[1, 4]]);
   groups.add('::group::new', 4);
   groups.add('::endgroup::', 6);
   groups.drop(2);
