@@ -8,6 +8,7 @@ export default defineConfig({
   build: {
     target: 'es2022',
     outDir: 'dist',
+    cssCodeSplit: false, // small, and a page that is fetched later is whole when its script is there
     assetsInlineLimit: 0, // no data: addresses, which the content rules forbid
     modulePreload: { polyfill: false },
     reportCompressedSize: false

@@ -23,7 +23,7 @@ constexpr std::int64_t day_us = 86'400'000'000;
 constexpr const char* trace_file = "trace.csv";
 constexpr const char* cluster_file = "cluster.toml";
 // What `plot` draws, except lines, which need more than one number of jobs.
-constexpr std::string_view chart_kinds[] = {"cdf", "bars", "util", "queue", "gantt"};
+constexpr std::string_view chart_kinds[] = {"cdf", "bars", "lines", "util", "queue", "gantt"};
 
 Error not_simulating() { return conflict("not-running", "simulations are made by a running controller"); }
 
@@ -78,6 +78,23 @@ Result<int> add_policy(const SimulatedPolicyBody& body, const std::string& at, N
   return static_cast<int>(runs);
 }
 
+// What `--jobs` takes: how many of the jobs, from the first. Ascending, so that the last results have most.
+Status add_job_counts(const SimulationBody& body, NewSimulation& wanted) {
+  const bool is_one = body.jobs && !body.job_counts;
+  if (body.jobs && body.job_counts) return invalid("bad-parameter", "one of jobs and job_counts").at("/job_counts");
+  const std::vector<std::int64_t> counts =
+      is_one ? std::vector{*body.jobs} : body.job_counts.value_or(std::vector<std::int64_t>{});
+  if (is_one && counts.front() < 1) return invalid("bad-parameter", "jobs is 1 or more").at("/jobs");
+  const bool is_ascending = std::ranges::adjacent_find(counts, std::greater_equal()) == counts.end();
+  if (body.job_counts && (counts.size() < 2 || counts.front() < 1 || !is_ascending))
+    return invalid("bad-parameter", "job_counts has two or more numbers from 1 on, in ascending order")
+        .hint("{\"job_counts\": [50, 100, 200]}")
+        .at("/job_counts");
+  if (!counts.empty()) wanted.more.insert(wanted.more.end(), {"--jobs", fmt::format("{}", fmt::join(counts, ","))});
+  if (body.job_counts) wanted.shown.job_counts = counts;
+  return {};
+}
+
 Status add_policies(const SimulationBody& body, NewSimulation& wanted) {
   if (body.policies.empty() || body.policies.size() > simulated_policies_max)
     return invalid("bad-policies", fmt::format("one to {} policies can be compared at a time, not {}",
@@ -94,18 +111,16 @@ Status add_policies(const SimulationBody& body, NewSimulation& wanted) {
     runs += *added;
     names += (names.empty() ? "" : ",") + wanted.shown.policies.back().name;
   }
-  runs *= static_cast<int>(seeds);
+  const std::size_t counts = body.job_counts ? body.job_counts->size() : 1;
+  runs *= static_cast<int>(seeds) * static_cast<int>(std::clamp<std::size_t>(counts, 1, simulation_runs_max + 1));
   if (runs > simulation_runs_max)
     return invalid("simulation-too-large",
                    fmt::format("these are {} runs; {} can be made at a time", runs, simulation_runs_max))
-        .hint("fewer values of parameters, or fewer seeds");
+        .hint("fewer values of parameters, seeds or numbers of jobs");
   wanted.more.insert(wanted.more.end(), {"--policies", names});
   if (seeds > 1) wanted.more.insert(wanted.more.end(), {"--seeds", fmt::format("1..{}", seeds)});
   wanted.shown.seeds = static_cast<int>(seeds), wanted.shown.progress.runs = runs;
-  if (!body.jobs) return {};
-  if (*body.jobs < 1) return invalid("bad-parameter", "jobs is 1 or more").at("/jobs");
-  wanted.more.insert(wanted.more.end(), {"--jobs", std::to_string(*body.jobs)});
-  return {};
+  return add_job_counts(body, wanted);
 }
 
 // What is no file's name: the command line would read it.
@@ -236,7 +251,8 @@ void Api::get_simulation_chart(Call call) {
   const auto width = call.number("width_mm", 160, 60, 400);
   const auto result = call.number("result", -1, 0, simulation_runs_max - 1);
   if (std::ranges::find(chart_kinds, kind) == std::end(chart_kinds))
-    return call.fail(not_found("no-such-path", "there is no chart " + kind).hint("cdf, bars, util, queue or gantt"));
+    return call.fail(
+        not_found("no-such-path", "there is no chart " + kind).hint("cdf, bars, lines, util, queue or gantt"));
   if (!width.ok()) return call.fail(width.error());
   if (!result.ok()) return call.fail(result.error());
   if (theme != "auto" && theme != "light" && theme != "dark")

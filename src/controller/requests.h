@@ -52,10 +52,11 @@ struct SimulationBody {
   TraceBody trace;
   std::optional<std::string> servers;  // "4x8"; none: those of this cluster
   std::vector<SimulatedPolicyBody> policies;
-  std::optional<std::int64_t> seeds;  // how many, from 1
-  std::optional<std::int64_t> jobs;   // only the first ones
+  std::optional<std::int64_t> seeds;                    // how many, from 1
+  std::optional<std::int64_t> jobs;                     // only the first ones
+  std::optional<std::vector<std::int64_t>> job_counts;  // instead of `jobs`: a run with each of these
 };
-BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs))
+BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs, job_counts))
 
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs

@@ -34,17 +34,18 @@ struct Simulation {
   Text trace, servers;  // "poisson:jobs=100", "4x8"
   std::vector<SimulatedPolicy> policies;
   int seeds = 1;
-  Number jobs = 0;      // of each run
-  Number left_out = 0;  // others, which ask for more GPUs than there are
-  int gpus = 0;         // of the servers
-  double load = 0;      // of the jobs on these GPUs
-  Text command;         // that does the same, in a folder with the same files
+  std::vector<Number> job_counts;  // of the runs with each setting, ascending; empty: one run with `jobs`
+  Number jobs = 0;                 // of each run
+  Number left_out = 0;             // others, which ask for more GPUs than there are
+  int gpus = 0;                    // of the servers
+  double load = 0;                 // of the jobs on these GPUs
+  Text command;                    // that does the same, in a folder with the same files
   SimulationProgress progress;
   std::optional<SimulationFault> failure;
 };
 BOOST_DESCRIBE_STRUCT(Simulation, (),
-                      (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds, jobs,
-                       left_out, gpus, load, command, progress, failure))
+                      (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds,
+                       job_counts, jobs, left_out, gpus, load, command, progress, failure))
 
 // A run: one policy with one set of parameters and one seed. docs/guide/simulator.md defines the figures.
 struct SimulationResult {
@@ -63,7 +64,8 @@ BOOST_DESCRIBE_STRUCT(SimulationResult, (),
                        jain_fairness, avg_jct_bound_s, makespan_bound_s, preemptions, resizes, migrations, standstill))
 
 struct SimulationDetails : Simulation {
-  std::vector<SimulationResult> results;  // in the order of the policies, their parameters and the seeds
+  std::vector<SimulationResult>
+      results;  // in the order of the policies, their parameters the numbers of jobs and the seeds
 };
 BOOST_DESCRIBE_STRUCT(SimulationDetails, (Simulation), (results))
 

@@ -35,6 +35,7 @@ struct KeptFacts {
   std::string user, state, trace, servers, command;
   std::vector<answers::SimulatedPolicy> policies;
   int seeds = 1;
+  std::optional<std::vector<std::int64_t>> job_counts;  // none in those of older controllers
   std::int64_t jobs = 0, left_out = 0;
   int gpus = 0;
   double load = 0;
@@ -43,8 +44,8 @@ struct KeptFacts {
   std::vector<answers::SimulationResult> results;
 };
 BOOST_DESCRIBE_STRUCT(KeptFacts, (),
-                      (user, state, trace, servers, command, policies, seeds, jobs, left_out, gpus, load, progress,
-                       failure, results))
+                      (user, state, trace, servers, command, policies, seeds, job_counts, jobs, left_out, gpus, load,
+                       progress, failure, results))
 
 // Of `trace info --json`.
 struct TraceLoad {
@@ -173,6 +174,7 @@ void Simulations::open() {
     shown.finished_at = time_of(kept->finished_us);
     shown.trace = facts->trace, shown.servers = facts->servers, shown.command = facts->command;
     shown.policies = facts->policies, shown.seeds = facts->seeds;
+    shown.job_counts = facts->job_counts.value_or(std::vector<std::int64_t>{});
     shown.jobs = facts->jobs, shown.left_out = facts->left_out, shown.gpus = facts->gpus, shown.load = facts->load;
     shown.progress = facts->progress, shown.failure = facts->failure, shown.results = facts->results;
     entry.arguments = kept->arguments;
@@ -213,7 +215,8 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
   }
   std::vector<std::string> arguments = {"trace", "info", wanted.trace, "--servers", wanted.servers, "--json"};
   for (std::size_t i = 0; i + 1 < wanted.more.size(); ++i) {
-    if (wanted.more[i] == "--jobs") arguments.insert(arguments.end(), {"--jobs", wanted.more[i + 1]});
+    if (wanted.more[i] == "--jobs")  // the most of several
+      arguments.insert(arguments.end(), {"--jobs", wanted.more[i + 1].substr(wanted.more[i + 1].rfind(',') + 1)});
   }
   const auto facts =
       read_printed<TraceFacts>(run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; }));
@@ -394,9 +397,15 @@ void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::Sim
     arguments.insert(arguments.end(), {"--policy", result.policy, "--seed", std::to_string(result.seed)});
     for (const auto& [name, value] : result.parameters)
       arguments.insert(arguments.end(), {"--where", name + "=" + value});
-  } else if (wish.kind != "bars" && !shown.results.empty()) {
+    if (!shown.job_counts.empty()) arguments.insert(arguments.end(), {"--where", fmt::format("jobs={}", result.jobs)});
+  } else if (wish.kind != "bars" && wish.kind != "lines" && !shown.results.empty()) {
     arguments.insert(arguments.end(), {"--seed", std::to_string(shown.results.front().seed)});
   }
+  if (const std::size_t counts = shown.job_counts.size(); !wish.result && wish.kind != "lines" && counts > 0)
+    arguments.insert(
+        arguments.end(),
+        {"--where",
+         fmt::format("jobs={}", shown.results.at((counts - 1) * static_cast<std::size_t>(shown.seeds)).jobs)});
   desk_.put([this, id, kind = wish.kind, arguments = std::move(arguments), then = std::move(then)] {
     auto chart = drawn(arguments, folder_of(id));
     if (chart.ok()) chart->kind = kind;

@@ -140,7 +140,7 @@ class Page:
         return self.run("document.body.innerText")
 
     def wait_text(self, text, limit_s=20):
-        self.wait(f"document.body.innerText.includes({json.dumps(text)})", f"the text {text!r}", limit_s)
+        self.wait(f"document.body?.innerText.includes({json.dumps(text)})", f"the text {text!r}", limit_s)
 
     def _point(self, find):
         return self.wait(f"""(() => {{ const e = {find}; if (!e) return null; e.scrollIntoView({{block: 'center'}});

@@ -50,6 +50,23 @@ class SimulationsTest(LabTest):
             self.assertTrue(chart["summary"] and chart["title"], kind)
             self.assertGreater(len(list(csv.reader(io.StringIO(chart["csv"])))), 2, kind)
 
+    def test_figures_over_the_number_of_jobs(self):
+        done = self.ended(self.ask(trace=POISSON, policies=[{"name": "fifo"}, {"name": "srtf"}], seeds=2, job_counts=[20, 50, 100]))
+        self.assertEqual(done["job_counts"], [20, 50, 100])
+        self.assertEqual([(result["policy"], result["seed"], result["jobs"]) for result in done["results"]],
+                         [(policy, seed, jobs) for policy in ("fifo", "srtf") for jobs in (20, 50, 100) for seed in (1, 2)])
+        self.assertIn("--jobs 20,50,100", done["command"])
+        rows = list(csv.DictReader(io.StringIO(self.chart(done, "lines", metric="avg_jct_s")["csv"])))
+        self.assertEqual(sorted((row["series"], float(row["x"])) for row in rows), [(policy, jobs) for policy in ("fifo", "srtf") for jobs in (20, 50, 100)])
+        mean = sum(result["avg_jct_s"] for result in done["results"] if (result["policy"], result["jobs"]) == ("srtf", 100)) / 2
+        self.assertAlmostEqual(float(next(row["y"] for row in rows if (row["series"], float(row["x"])) == ("srtf", 100))), mean, delta=0.01 * mean)
+        self.assertIn("100 jobs", self.chart(done, "gantt", result=[result["jobs"] for result in done["results"]].index(100))["caption"])
+        self.assertEqual({row["series"] for row in csv.DictReader(io.StringIO(self.chart(done, "cdf")["csv"]))}, {"fifo", "srtf"})
+        for wrong in ([20], [50, 20], [20, 20], [0, 5], []):
+            self.assertEqual(self.ask(expect=422, trace=POISSON, job_counts=wrong)["code"], "bad-parameter", wrong)
+        self.assertEqual(self.ask(expect=422, trace=POISSON, jobs=5, job_counts=[5, 6])["code"], "bad-parameter")
+        self.assertEqual(self.ask(expect=422, trace=POISSON, job_counts=list(range(1, 60)))["code"], "simulation-too-large")
+
     def test_a_trace_of_ones_own_and_the_clusters_own_past(self):
         done = self.ended(self.ask(trace={"csv": TRACE}, policies=[{"name": "sjf"}]))
         self.assertEqual((done["jobs"], done["gpus"], done["results"][0]["jobs"]), (40, 16, 40))

@@ -14,8 +14,31 @@ def simulate(page, jobs):
 
 
 class LabPageTest(PageTest):
+    def test_figures_over_the_number_of_jobs_are_lines(self):
+        lab, page = self.lab, self.page
+        self.open("lab")
+        page.fill("#job-counts", "20, 60")
+        simulate(page, 60)
+        page.wait("location.pathname.endsWith('/ui/lab/1')")
+        page.wait_text("With the first 60 jobs.", 40)
+        page.wait("document.querySelector('[aria-label=\"By number of jobs\"] .uplot') !== null", "the lines", 40)
+        said = "document.querySelector('[aria-label=\"By number of jobs\"] [role=slider]')"
+        page.run(f"{said}.focus()")
+        page.key("End")
+        results = lab.get("/api/v1/simulations/1")["results"]
+        self.assertEqual([result["policy"] for result in results], ["fifo", "fifo", "srtf", "srtf"])
+        fewer, more = (result["jobs"] for result in results[:2])
+        self.assertTrue(fewer <= 20 < more <= 60, "those left out are too wide")
+        page.wait(f"document.querySelector('[aria-label=\\'Who held which GPU\\'] figcaption')?.innerText.startsWith('{more} jobs')", "the chart of the run with most jobs")
+        self.assertEqual(page.run("document.querySelector('#drawn').selectedOptions[0].innerText"), "fifo")
+        page.wait(f"{said}.getAttribute('aria-valuetext').startsWith('jobs {more}: fifo')")
+        page.key("Home")
+        page.wait(f"{said}.getAttribute('aria-valuetext').startsWith('jobs {fewer}: fifo')")
+        self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].map(e => e.innerText.trim())"), ["fifo", "srtf"])
+        self.is_clean()
+
     def pictures(self):
-        self.page.wait("document.querySelectorAll('figure .uplot').length === 3 && document.querySelectorAll('figure .bar').length === 3 && [...document.images].every(i => i.complete && i.naturalWidth > 0) && document.images.length === 1", "three curves, three bars and a picture", 40)
+        self.page.wait("document.querySelectorAll('figure .uplot').length === 3 && document.querySelectorAll('figure .bar').length === 3 && document.querySelectorAll('.gantt .box').length >= 100", "three curves, three bars and the boxes of the jobs", 40)
 
     def test_policies_are_simulated_compared_and_removed(self):
         lab, page = self.lab, self.page
@@ -45,6 +68,17 @@ class LabPageTest(PageTest):
         page.wait(f"{said} !== {at_end!r}", "the point before")
         page.click("As a table", kind="summary")
         page.wait("document.querySelectorAll('details[open] tbody tr').length > 10")
+        # The boxes of the Gantt chart, by pointer and by keys.
+        gantt = "document.querySelector('[aria-label=\"Boxes of the chart\"]')"
+        point = page.run("(() => { const e = [...document.querySelectorAll('.gantt .box')].sort((a, b) => b.offsetWidth - a.offsetWidth)[0]; e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })()")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, **point)
+        page.wait(f"/^job \\d+ on gpu?\\S+:\\d.*, .* to .* long/.test({gantt}.getAttribute('aria-valuetext'))", "the job under the pointer")
+        page.run(f"{gantt}.focus()")
+        page.key("Home")
+        first = page.wait(f"/^job .*, 0 s to/.test({gantt}.getAttribute('aria-valuetext')) && {gantt}.getAttribute('aria-valuetext')", "the first job")
+        self.assertIn(first, page.text())
+        page.key("ArrowRight")
+        page.wait(f"{gantt}.getAttribute('aria-valuetext').startsWith('job ') && {gantt}.getAttribute('aria-valuetext') !== {first!r}", "the next")
         # The report is whole: it asks nobody for anything.
         page.run("window.made = []; URL.createObjectURL = (blob) => { blob.text().then((text) => made.push(text)); return 'about:blank#'; }; HTMLAnchorElement.prototype.click = () => undefined")
         page.click("Save the report")

@@ -13,7 +13,7 @@ from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
 
 AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
 LONG = "wide-one-with-a-long-name-" + "x" * 60
-SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
+SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "job_counts": [30, 60, 120], "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
 TOKEN = "a secret of this test, long enough"
 
 
@@ -32,7 +32,7 @@ def busy_lab(lab):
     jobs["waiting"] = lab.submit("sleep 600", name=LONG, gpus=2, time={"estimate": "5m"})
     until(lambda: lab.job(jobs["running"])["state"] == "running")
     until(lambda: lab.job(jobs["waiting"])["reason"])
-    for wanted in (SIMULATION, {**SIMULATION, "trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "1x1"}):
+    for wanted in (SIMULATION, {**SIMULATION, "job_counts": [10, 20], "trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "1x1"}):
         jobs["simulation"] = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
     until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
     lab.request("POST", "/api/v1/servers/other/drain")
@@ -54,7 +54,7 @@ def pages_of(jobs):
         "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page", "lab": "lab", "no-simulation": "lab/999"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
-        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 3 && document.images.length === 1 && [...document.images].every(i => i.complete)")),
+        ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 4 && document.querySelector('.gantt .box') !== null && [...document.images].every(i => i.complete)")),
         ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),

@@ -1,3 +1,4 @@
+import { headStart } from './lib/head_start';
 import { mount } from 'svelte';
 import './app.css';
 import App from './App.svelte';
@@ -9,5 +10,6 @@ fixBase();
 router.start();
 await session.signInByAddress();
 live.start();
+await headStart;
 const target = document.getElementById('page');
 if (target) mount(App, { target });

@@ -907,6 +907,7 @@ export interface NewSimulation {
   }[];
   seeds?: number | null;
   jobs?: number | null;
+  job_counts?: number[] | null;
 }
 
 export interface OpenApi { [key: string]: unknown }
@@ -1181,6 +1182,7 @@ export interface Simulation {
   servers: string;
   policies: SimulationPolicy[];
   seeds: number;
+  job_counts: number[];
   jobs: number;
   left_out: number;
   gpus: number;

@@ -64,7 +64,23 @@ export async function send(method: string, path: string, { body, text, signal, h
   return response;
 }
 
+// Answers that were asked for before what shows them is there.
+const begun = new Map<string, Promise<unknown>>();
+
+// Ends when the answer is there; what it is, and whether it was refused, learns whoever gets it.
+export function begin(path: string): Promise<void> {
+  const answer = get<unknown>(path);
+  begun.set(path, answer);
+  return answer.then(
+    () => undefined,
+    () => undefined
+  );
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const known = begun.get(path);
+  begun.delete(path);
+  if (known) return known as Promise<T>;
   return (await send('GET', path, signal ? { signal } : {})).json() as Promise<T>;
 }
 

@@ -18,6 +18,7 @@ export interface Curve {
   isTime?: boolean;
   isLong?: boolean; // of durations from less than a second to days: the axis is logarithmic, but for its beginning
   hasDurations?: boolean; // x is in seconds
+  areDurations?: boolean; // the values are
   group?: string; // charts of a group have one cursor, and one zoom
   most?: number; // the axis begins at 0 and reaches at least to this
   height?: number;
@@ -106,7 +107,7 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
               }
             : {})
         },
-        { ...axis(curve.yLabel), size: 60 }
+        { ...axis(curve.yLabel), size: curve.areDurations ? 84 : 60, ...(curve.areDurations ? { values: durations, incrs: durationSteps } : {}) }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
       ...(range ? { bands: [{ series: [last + 2, last + 1], fill: colour('--sunken') }] } : {})

@@ -64,3 +64,12 @@ test('a colour goes on in the lines below until it is reset, also where those ha
     ['green', 'below', 'and below', 'plain']
   );
 });
+
+test('raw lines show what a terminal would obey, and all that a carriage return rewrote', () => {
+  const lines = new Lines(true);
+  assert.equal(lines.add(' 10%\r 20%', false), null);
+  const line = lines.add('\r\x1b[32mdone\x7f\u202e', true);
+  assert.equal(line?.text, ' 10%␍ 20%␍␛[32mdone␡<202e>');
+  assert.deepEqual(line?.spans, [{ text: line?.text, classes: '' }]);
+  assert.equal(lines.add('next', true)?.number, 2);
+});

@@ -2,6 +2,7 @@
 import { problemOf, send } from './client';
 import { readStream, type Message } from './event_stream';
 import { Line, Lines } from './lines';
+import { LogGroups } from './log_groups';
 import type { Problem } from './types';
 
 const firstBytes = 4 << 20; // of a long output only the end is read at once
@@ -16,6 +17,7 @@ export interface Part {
   attempt: number | null; // null: from the latest on
   rank: number; // of the job's servers
   hasTimes?: boolean; // ask when each line was written
+  isRaw?: boolean; // everything that was written, nothing obeyed; no groups
 }
 
 export class Log {
@@ -32,7 +34,8 @@ export class Log {
   private characters = 0;
   private unfinished: Line | null = null;
   private attemptBegin = 0; // index of its first line
-  private made = new Lines();
+  groups = new LogGroups(); // of lines that can be folded
+  private made: Lines;
   private size = 0; // of the output when reading began
   private offset = 0;
   private stop = new AbortController();
@@ -43,6 +46,7 @@ export class Log {
     private readonly part: Part,
     attempts: number // so far
   ) {
+    this.made = new Lines(part.isRaw);
     this.attempt = part.attempt ?? (attempts > 0 ? attempts : null);
   }
 
@@ -148,8 +152,9 @@ export class Log {
       this.attempt = Number(data.attempt);
       this.offset = 0;
       if (this.made.hasOpen) this.add(this.made.end());
+      this.groups.close(this.kept.length);
       this.remark(`attempt ${this.attempt}`);
-      this.made = new Lines();
+      this.made = new Lines(this.part.isRaw);
       this.attemptBegin = this.kept.length;
     }
     if (message.event === 'end') {
@@ -165,6 +170,7 @@ export class Log {
   }
 
   private add(line: Line): void {
+    if (line.number > 0 && !this.part.isRaw) this.groups.add(line.raw, this.kept.length);
     this.kept.push(line);
     this.characters += line.length;
     if (!this.fault && line.number > 0 && faults.test(line.text)) this.fault = line;
@@ -178,14 +184,16 @@ export class Log {
       this.characters -= this.kept[from++]?.length ?? 0;
     this.kept = this.kept.slice(from);
     this.attemptBegin = Math.max(0, this.attemptBegin - from);
+    this.groups.drop(from);
     this.dropped += from;
   }
 
   private clear(): void {
     this.kept = [];
+    this.groups = new LogGroups();
     this.characters = 0;
     this.unfinished = null;
-    this.made = new Lines();
+    this.made = new Lines(this.part.isRaw);
     this.attemptBegin = 0;
     this.count = this.dropped = 0;
     this.fault = null;

@@ -19,6 +19,11 @@ test('series with points of their own share an axis, and hold their values betwe
   assert.deepEqual(curvesOf('job,start\n1,2\n'), []);
 });
 
+test('lines connect points, and have none where a series has none', () => {
+  const csv = 'panel,series,x,y,low,high\nm,a,20,1,,\nm,a,50,2,,\nm,b,50,3,,\n';
+  assert.deepEqual(curvesOf(csv, false)[0]?.curve, { x: [20, 50], lines: [{ name: 'a', y: [1, 2] }, { name: 'b', y: [null, 3] }] });
+});
+
 test('bars are those of one metric, with their intervals where there are any', () => {
   const csv = 'metric,name,mean,low,high\njct,fifo,10,8,12\njct,srtf,5,,\nwait,fifo,1,,\n';
   assert.deepEqual(barsOf(csv, 'jct'), [

@@ -3,8 +3,8 @@ import { rowsIn } from './csv';
 import type { Curve, Line } from './line_chart';
 
 // "panel,series,x,y,low,high": each panel with its series, on one axis. A point at the same place as the one before is
-// a step there, so the last of them counts, until the next.
-export function curvesOf(csv: string): { title: string; curve: Pick<Curve, 'x' | 'lines'> }[] {
+// a step there, so the last of them counts, until the next; not `isStep`: points that lines connect.
+export function curvesOf(csv: string, isStep = true): { title: string; curve: Pick<Curve, 'x' | 'lines'> }[] {
   const [head = [], ...rows] = rowsIn(csv);
   const column = (name: string): number => head.indexOf(name);
   const [panel, series, x, y] = ['panel', 'series', 'x', 'y'].map(column) as [number, number, number, number];
@@ -19,11 +19,11 @@ export function curvesOf(csv: string): { title: string; curve: Pick<Curve, 'x' |
   }
   return [...panels].map(([title, lines]) => {
     const places = [...new Set([...lines.values()].flatMap((points) => [...points.keys()]))].sort((a, b) => a - b);
-    return { title, curve: { x: places, lines: [...lines].map(([name, points]) => lineOf(name, points, places)) } };
+    return { title, curve: { x: places, lines: [...lines].map(([name, points]) => (isStep ? steps(name, points, places) : { name, y: places.map((place) => points.get(place) ?? null) })) } };
   });
 }
 
-function lineOf(name: string, points: Map<number, number>, places: number[]): Line {
+function steps(name: string, points: Map<number, number>, places: number[]): Line {
   const last = Math.max(...points.keys());
   let value: number | null = null;
   const y = places.map((place) => (place > last ? null : (value = points.get(place) ?? value)));

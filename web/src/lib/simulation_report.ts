@@ -1,6 +1,6 @@
 // A simulation as one document that needs nothing else: what was simulated, its figures, its charts, the command.
 import { get } from './client';
-import { figures, meanOf, rowsOf, textOf } from './simulations';
+import { figures, fullest, meanOf, rowsOf, textOf } from './simulations';
 import type { SimulationChart, SimulationDetails } from './types';
 
 const style =
@@ -20,13 +20,13 @@ export async function reportOf(simulation: SimulationDetails): Promise<string> {
   const table = add(page.body, 'table');
   const head = add(table, 'tr');
   for (const title of ['Policy', ...figures.map((figure) => figure.title)]) add(head, 'th', title);
-  for (const row of rowsOf(simulation.results)) {
+  for (const row of rowsOf(fullest(simulation))) {
     const line = add(table, 'tr');
     add(line, 'th', row.name);
     for (const { key, kind } of figures) add(line, 'td', textOf(meanOf(row, key), kind));
   }
-  for (const kind of ['cdf', 'bars', 'util', 'queue']) {
-    const metric = kind === 'bars' ? '&metric=avg_jct_s' : '';
+  for (const kind of ['cdf', 'bars', ...(simulation.job_counts.length > 0 ? ['lines'] : []), 'util', 'queue']) {
+    const metric = kind === 'bars' || kind === 'lines' ? '&metric=avg_jct_s' : '';
     const chart = await get<SimulationChart>(`simulations/${simulation.id}/charts/${kind}?theme=light&width_mm=170${metric}`);
     add(page.body, 'h2', chart.title);
     add(page.body, 'p', chart.summary);

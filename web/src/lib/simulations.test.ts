@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { csvOf, rowsIn } from './csv';
-import { bestOf, bodyOf, emptyPlan, figures, meanOf, rowsOf, tableOf, textOf } from './simulations';
+import { bestOf, bodyOf, emptyPlan, figures, fullest, meanOf, rowsOf, tableOf, textOf } from './simulations';
 import type { PolicyInfo, SimulationResult } from './types';
 
 const policies = [
   { name: 'tiresias', parameters: [{ name: 'thresholds_gpu_s', type: 'ascending' }, { name: 'promote_knob', type: 'number' }] }
 ] as unknown as PolicyInfo[];
+
+test('of runs with several numbers of jobs those with most are compared', () => {
+  const results = ['a20 1', 'a20 2', 'a50 1', 'a50 2', 'b20 1', 'b20 2', 'b50 1', 'b50 2'] as unknown as SimulationResult[];
+  assert.deepEqual(fullest({ results, job_counts: [20, 50], seeds: 2 }), ['a50 1', 'a50 2', 'b50 1', 'b50 2']);
+  assert.deepEqual(fullest({ results, job_counts: [], seeds: 2 }), results);
+});
 
 test('a plan becomes the request', () => {
   const plan = {
@@ -26,6 +32,11 @@ test('a plan becomes the request', () => {
     trace: { history_days: 30 },
     policies: []
   });
+  const counts = (jobCounts: string): unknown => {
+    const { jobs, job_counts } = bodyOf({ ...plan, jobCounts }, policies);
+    return jobs ?? job_counts;
+  };
+  assert.deepEqual(['', ' 50 ', '50, 100;200'].map(counts), [undefined, 50, [50, 100, 200]]);
 });
 
 const run = (policy: string, seed: number, avg_jct_s: number | null, parameters = {}): SimulationResult =>

@@ -1,7 +1,7 @@
 // Simulations: what is asked for, and what its figures mean.
 import { csvOf } from './csv';
 import { duration } from './format';
-import type { NewSimulation, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
+import type { NewSimulation, SimulationDetails, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
 
 export const policiesMost = 4;
 export const traceBytesMost = 900_000; // a request is at most 1 MiB
@@ -17,6 +17,7 @@ export interface Plan {
   parameters: Record<string, string>; // of the workload; empty: as they are by default
   csv: string;
   days: string;
+  jobCounts: string; // "50, 100": a run with each; empty: one with all
   servers: string; // empty: those of this cluster
   policies: ChosenPolicy[];
   seeds: string;
@@ -28,6 +29,7 @@ export const emptyPlan: Plan = {
   parameters: {},
   csv: '',
   days: '30',
+  jobCounts: '',
   servers: '',
   policies: [
     { name: 'fifo', parameters: {} },
@@ -80,12 +82,27 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
         )
       };
     }),
+    ...jobsOf(plan.jobCounts),
     ...(plan.source === 'workload' ? { seeds: Number(plan.seeds) } : {})
   };
 }
 
 // The parameters that people set most come first; the rest is shown on request.
 export const shownFirst = ({ parameters }: Workload): number => Math.min(parameters.length, 3);
+
+// What is no number becomes null, which the controller refuses with the name of the field.
+function jobsOf(text: string): Pick<NewSimulation, 'jobs' | 'job_counts'> {
+  const counts = text.split(/[\s,;]+/).filter(Boolean).map(Number);
+  if (counts.length === 0) return {};
+  return counts.length === 1 && counts[0] !== undefined ? { jobs: counts[0] } : { job_counts: counts };
+}
+
+// Of runs with several numbers of jobs those with most, in all seeds: only these can be compared with each other. They are the
+// last of each setting.
+export function fullest({ results, job_counts, seeds }: Pick<SimulationDetails, 'results' | 'job_counts' | 'seeds'>): SimulationResult[] {
+  const counts = Math.max(1, job_counts.length);
+  return results.filter((_, i) => i % (counts * seeds) >= (counts - 1) * seeds);
+}
 
 export interface Figure {
   key: keyof SimulationResult;

@@ -39,6 +39,13 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 // Whether there is something in it that a terminal would obey, and not show.
 export const isObeyed = (raw: string): boolean => anyControl.test(raw);
 
+// What a terminal would obey as signs that show it: ESC as U+241B; those of the second set and of direction by their number.
+export const withSigns = (raw: string): string =>
+  raw.replace(controls, (sign) => {
+    const code = sign.charCodeAt(0);
+    return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? '\u2421' : `<${code.toString(16)}>`;
+  });
+
 export class TerminalText {
   constructor(private at: Style = plain) {}
 

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { boxesMost, ganttOf, ticksOf } from './gantt';
+
+const head = 'job_id,from_s,to_s,server,gpu_first,gpu_last,end\n';
+
+test('a job is a box over its GPUs, servers below each other in the order of their numbers', () => {
+  const gantt = ganttOf(`${head}2,5,9,gpu10,0,0,failed\n1,0,5,gpu2,2,3,\n3,5,20,gpu2,0,3,interrupted\n`);
+  assert.deepEqual(gantt?.servers, [{ name: 'gpu2', row: 0, gpus: 4 }, { name: 'gpu10', row: 4, gpus: 1 }]);
+  assert.deepEqual([gantt?.rows, gantt?.seconds], [5, 20]);
+  assert.deepEqual(gantt?.boxes.map(({ job, where, row, rows, end }) => [job, where, row, rows, end]), [
+    ['1', 'gpu2:2-3', 2, 2, ''],
+    ['3', 'gpu2:0-3', 0, 4, 'interrupted'],
+    ['2', 'gpu10:0', 4, 1, 'failed']
+  ]);
+});
+
+test('what boxes cannot show is left to the picture', () => {
+  assert.equal(ganttOf(`${head}1,0,5,a,0,1,\n2,4,9,a,1,1,\n`), null, 'two jobs on one GPU');
+  assert.notEqual(ganttOf(`${head}1,0,5,a,0,1,\n2,5,9,a,1,1,\n`), null);
+  assert.equal(ganttOf('server,from_s,to_s,allocated_pct\na,0,1,50\n'), null, 'a map');
+  assert.equal(ganttOf(head + Array.from({ length: boxesMost + 1 }, (_, i) => `${i},${i},${i + 1},a,0,0,\n`).join('')), null);
+  assert.equal(ganttOf(head), null);
+});
+
+test('labels stand at round times', () => {
+  assert.deepEqual(ticksOf(100), [0, 30, 60, 90]);
+  assert.deepEqual(ticksOf(0.5), [0]);
+  assert.equal(ticksOf(86_400 * 100).length, 6);
+});
