@@ -210,7 +210,7 @@ class JourneyTest(PageTest):
     def test_a_policy_follows_until_it_is_told_not_to(self):
         page = self.page
         self.open("policy")
-        page.wait_text("A policy that follows")
+        page.wait("document.querySelector('#shadow-wanted option[value=sjf]') !== null", "the policies to choose from")
         page.run("(e => { e.value = 'sjf'; e.dispatchEvent(new Event('change', {bubbles: true})) })(document.querySelector('#shadow-wanted'))")
         page.click("Let it follow")
         page.wait_text("Shortest Job First follows since")
