@@ -68,7 +68,7 @@ class Engine:
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, env=self.environment())
+            self.process = subprocess.Popen(self.command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder, env=self.environment())  # conmon writes a file "oom" there
         until(self.answers, 30, self.name)
 
     def answers(self):
