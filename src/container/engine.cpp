@@ -1,10 +1,12 @@
 #include "container/engine.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <utility>
 
@@ -69,6 +71,18 @@ Error refused(int status, const std::string& body) {
   if (why.empty()) why = text_in(parsed(body), "cause");
   if (why.empty()) why = "status " + std::to_string(status);
   return unavailable("engine-refused", "the container engine says: " + one_line(why));
+}
+
+// Docker's socket belongs to a group that the agent's user may not be in.
+bool is_forbidden(const std::string& socket) {
+  return ::faccessat(AT_FDCWD, socket.c_str(), R_OK | W_OK, AT_EACCESS) != 0 && errno == EACCES;
+}
+
+Error unreachable(const std::string& socket) {
+  const char* why = is_forbidden(socket)
+                        ? "may not be used by the user of the agent: add that user to the socket's group"
+                        : "does not answer";
+  return unavailable("engine-unreachable", fmt::format("the container engine at {} {}", socket, why));
 }
 
 bool is_good(int status) { return status >= 200 && status < 300; }
@@ -140,8 +154,7 @@ Result<Engine::Answer> Engine::call(const std::string& method, const std::string
   request.is_given_up = is_given_up_;
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   Result<net::ClientResponse> response = net::fetch(request);
-  if (!response.ok())
-    return unavailable("engine-unreachable", fmt::format("the container engine at {} does not answer", socket_));
+  if (!response.ok()) return unreachable(socket_);
   return Answer{response->status, std::move(response->body)};
 }
 
@@ -200,7 +213,7 @@ Status Engine::pull(const std::string& image, const std::string& credentials,
     if (response.error().code == "timeout")
       return unavailable("engine-unreachable", "the registry of " + image + " has sent nothing for " +
                                                    std::to_string(patience_.us / 1'000'000) + " s");
-    return unavailable("engine-unreachable", fmt::format("the container engine at {} does not answer", socket_));
+    return unreachable(socket_);
   }
   reader.add("\n");
   const std::string why =
@@ -285,10 +298,13 @@ std::string find_socket(const std::string& wanted) {
   places.insert(places.end(), {"/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"});
   if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"))
     places.push_back(std::string(runtime) + "/podman/podman.sock");
-  for (const std::string& place : places) {
-    if (net::is_listening(place)) return place;
-  }
-  return "";
+  auto found = std::ranges::find_if(places, net::is_listening);
+  if (found == places.end())  // so that somebody is told
+    found = std::ranges::find_if(places, [](const std::string& place) {
+      struct stat info {};
+      return ::stat(place.c_str(), &info) == 0 && is_forbidden(place);
+    });
+  return found == places.end() ? "" : *found;
 }
 
 }  // namespace sl::container
