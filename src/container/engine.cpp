@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "net/http_client.h"
@@ -259,13 +261,19 @@ Result<std::optional<State>> Engine::inspect(const std::string& name) const {
   return std::optional(std::move(state));
 }
 
+// Podman refuses to remove a container that ends at that moment ("container not running"), and does so a moment later.
 Status Engine::remove(const std::string& name) const {
-  const Result<Answer> answer = call("DELETE", "/containers/" + encoded(name) + "?force=true&v=true");
-  if (!answer.ok()) return answer.error();
-  if (is_good(answer->status) || answer->status == 404) return {};
-  const Result<std::optional<State>> left = inspect(name);  // somebody else may have been faster
-  if (left.ok() && !left->has_value()) return {};
-  return refused(answer->status, answer->body);
+  constexpr int tries_max = 6;
+  constexpr auto first_pause = std::chrono::milliseconds(20);
+  for (int tries = 1;; ++tries) {
+    const Result<Answer> answer = call("DELETE", "/containers/" + encoded(name) + "?force=true&v=true");
+    if (!answer.ok()) return answer.error();
+    if (is_good(answer->status) || answer->status == 404) return {};
+    const Result<std::optional<State>> left = inspect(name);  // somebody else may have been faster
+    if (left.ok() && !left->has_value()) return {};
+    if (tries == tries_max) return refused(answer->status, answer->body);
+    std::this_thread::sleep_for(first_pause * (1 << tries));
+  }
 }
 
 Result<std::vector<Found>> Engine::list(const std::string& agent) const {

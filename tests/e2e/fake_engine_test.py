@@ -254,6 +254,21 @@ class FakeEngineTest(unittest.TestCase):
         self.lab.cli("servers", "release", "lab")
         self.assertEqual("succeeded", self.lab.finished(job)["state"])
 
+    def test_a_container_that_the_engine_does_not_remove_at_once_is_not_left(self):
+        refusals = [1, 1]
+        real = self.engine.respond
+
+        def respond(handler, method, path, query, body):
+            if method == "DELETE" and refusals:
+                refusals.pop()
+                return handler.answer(500, {"message": "container not running"})
+            return real(handler, method, path, query, body)
+
+        self.engine.respond = respond
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual([], refusals)
+        until(lambda: not self.engine.containers, 10, "the container being removed")
+
     def test_a_stranger_that_has_the_name_is_left_alone(self):
         job = self.submit("there:1", hold=True)
         real = self.engine.respond
