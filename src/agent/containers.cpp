@@ -143,7 +143,9 @@ void Containers::look() {
   if (first->done.wait_for(lock, std::chrono::microseconds(first_look_max.us), [&] { return first->is_done; }) &&
       answer->first.ok())
     engine_ = *answer->first, socket_ = answer->second;
-  if (engine_.empty() && !settings_.socket.empty())
+  if (engine_.empty() && first->is_done && !answer->first.ok())
+    std::fprintf(stderr, "schedulearn agent: no containers yet: %s\n", answer->first.error().message.c_str());
+  else if (engine_.empty() && !settings_.socket.empty())
     std::fprintf(stderr, "schedulearn agent: no container engine answers at %s (yet)\n", settings_.socket.c_str());
 }
 

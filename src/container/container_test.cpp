@@ -62,8 +62,7 @@ class FakeEngine {
     if (caller < 0) return;
     std::string request;
     char piece[4096];
-    for (ssize_t n = 0;
-         !(request.find("\r\n\r\n") != std::string::npos) && (n = ::read(caller, piece, sizeof piece)) > 0;)
+    for (ssize_t n = 0; request.find("\r\n\r\n") == std::string::npos && (n = ::read(caller, piece, sizeof piece)) > 0;)
       request.append(piece, static_cast<std::size_t>(n));
     ++asked_;
     (void)!::write(caller, answer.data(), answer.size());
@@ -101,6 +100,29 @@ TEST_F(Folder, an_engine_that_keeps_refusing_is_quoted) {
   const Status removed = Engine(in("socket")).remove("a");
   ASSERT_FALSE(removed.ok());
   EXPECT_NE(removed.error().message.find("device or resource busy"), std::string::npos) << removed.error().message;
+}
+
+// ---- finding it ----
+
+TEST_F(Folder, a_socket_that_may_not_be_used_is_found_and_named) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  const std::string place = in("docker.sock");
+  std::ofstream(place) << "";
+  ::chmod(path.c_str(), 0755);
+  ::chmod(place.c_str(), 0600);
+  ::setenv("DOCKER_HOST", ("unix://" + place).c_str(), 1);
+  ASSERT_EQ(::seteuid(65534), 0);
+  const std::string found = find_socket("");
+  const Error error = Engine(place, Duration::whole_seconds(5)).version().error();
+  ASSERT_EQ(::seteuid(0), 0);
+  ::unsetenv("DOCKER_HOST");
+  if (!found.empty() && found != place) GTEST_SKIP() << "an engine of this machine answers at " << found;
+  EXPECT_EQ(found, place);
+  EXPECT_EQ(error.code, "engine-unreachable");
+  EXPECT_EQ(error.message, "the container engine at " + place +
+                               " may not be used by the user of the agent: add that user to the socket's group");
+  EXPECT_EQ(Engine(in("none"), Duration::whole_seconds(5)).version().error().message,
+            "the container engine at " + in("none") + " does not answer");
 }
 
 // ---- pulling ----

@@ -1,11 +1,15 @@
 #include "container/engine.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "net/http_client.h"
@@ -69,6 +73,18 @@ Error refused(int status, const std::string& body) {
   if (why.empty()) why = text_in(parsed(body), "cause");
   if (why.empty()) why = "status " + std::to_string(status);
   return unavailable("engine-refused", "the container engine says: " + one_line(why));
+}
+
+// Docker's socket belongs to a group that the agent's user may not be in.
+bool is_forbidden(const std::string& socket) {
+  return ::faccessat(AT_FDCWD, socket.c_str(), R_OK | W_OK, AT_EACCESS) != 0 && errno == EACCES;
+}
+
+Error unreachable(const std::string& socket) {
+  const char* why = is_forbidden(socket)
+                        ? "may not be used by the user of the agent: add that user to the socket's group"
+                        : "does not answer";
+  return unavailable("engine-unreachable", fmt::format("the container engine at {} {}", socket, why));
 }
 
 bool is_good(int status) { return status >= 200 && status < 300; }
@@ -140,8 +156,7 @@ Result<Engine::Answer> Engine::call(const std::string& method, const std::string
   request.is_given_up = is_given_up_;
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   Result<net::ClientResponse> response = net::fetch(request);
-  if (!response.ok())
-    return unavailable("engine-unreachable", fmt::format("the container engine at {} does not answer", socket_));
+  if (!response.ok()) return unreachable(socket_);
   return Answer{response->status, std::move(response->body)};
 }
 
@@ -200,7 +215,7 @@ Status Engine::pull(const std::string& image, const std::string& credentials,
     if (response.error().code == "timeout")
       return unavailable("engine-unreachable", "the registry of " + image + " has sent nothing for " +
                                                    std::to_string(patience_.us / 1'000'000) + " s");
-    return unavailable("engine-unreachable", fmt::format("the container engine at {} does not answer", socket_));
+    return unreachable(socket_);
   }
   reader.add("\n");
   const std::string why =
@@ -246,11 +261,11 @@ Result<std::optional<State>> Engine::inspect(const std::string& name) const {
   return std::optional(std::move(state));
 }
 
-// Podman refuses while it notes the end of a container that it has just looked at ("container state improper"), and would
-// keep it if it were not asked again.
+// Podman refuses while it notes the end of a container that it has just looked at ("container state improper", "container
+// not running"), and would keep it if it were not asked again.
 Status Engine::remove(const std::string& name) const {
   constexpr int tries = 8;
-  constexpr useconds_t pause_us = 20'000;  // doubled each time: 2.5 s in all
+  constexpr auto pause = std::chrono::milliseconds(20);  // doubled each time: 2.5 s in all
   for (int tried = 1;; ++tried) {
     const Result<Answer> answer = call("DELETE", "/containers/" + encoded(name) + "?force=true&v=true");
     if (!answer.ok()) return answer.error();
@@ -258,7 +273,7 @@ Status Engine::remove(const std::string& name) const {
     const Result<std::optional<State>> left = inspect(name);  // somebody else may have been faster
     if (left.ok() && !left->has_value()) return {};
     if (tried == tries) return refused(answer->status, answer->body);
-    ::usleep(pause_us << (tried - 1));
+    std::this_thread::sleep_for(pause * (1 << (tried - 1)));
   }
 }
 
@@ -292,10 +307,13 @@ std::string find_socket(const std::string& wanted) {
   places.insert(places.end(), {"/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"});
   if (const char* runtime = std::getenv("XDG_RUNTIME_DIR"))
     places.push_back(std::string(runtime) + "/podman/podman.sock");
-  for (const std::string& place : places) {
-    if (net::is_listening(place)) return place;
-  }
-  return "";
+  auto found = std::ranges::find_if(places, net::is_listening);
+  if (found == places.end())  // so that somebody is told
+    found = std::ranges::find_if(places, [](const std::string& place) {
+      struct stat info {};
+      return ::stat(place.c_str(), &info) == 0 && is_forbidden(place);
+    });
+  return found == places.end() ? "" : *found;
 }
 
 }  // namespace sl::container

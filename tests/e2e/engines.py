@@ -112,11 +112,27 @@ class Engine:
     def containers(self):
         return json.loads(self.call("GET", "/v1.41/containers/json?all=true")[1])
 
+    def remove_containers(self):
+        for container in self.containers():
+            self.call("DELETE", f"/v1.41/containers/{container['Id']}?force=true")
+        left = [container["Names"] for container in self.containers()]
+        assert not left, f"{self.name} does not remove {left}"
+
+    def make_empty(self):
+        """A test that failed may have left it ended, hung or with containers: the next test is to have none of that."""
+        try:
+            if self.process.poll() is not None:
+                self.start()
+            self.remove_containers()
+        except (AssertionError, OSError, ValueError):
+            self.kill()
+            self.start()
+            self.remove_containers()
+
     def close(self):
         try:
-            for container in self.containers():
-                self.call("DELETE", f"/v1.41/containers/{container['Id']}?force=true")
-        except (OSError, ValueError):
+            self.remove_containers()
+        except (AssertionError, OSError, ValueError):
             pass
         if self.process and self.process.poll() is None:
             self.process.terminate()

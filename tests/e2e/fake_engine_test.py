@@ -215,6 +215,28 @@ class FakeEngineTest(unittest.TestCase):
         self.assertEqual("image", job["failure"]["kind"])
         self.assertEqual(3, self.engine.calls.count(("POST", "/images/create")))
 
+    def test_a_digest_is_fetched_as_such_and_one_that_is_not_there_any_more_is_named(self):
+        digest = "sha256:" + "4" * 64
+        asked = []
+        real = self.engine.pull
+        self.engine.pull = lambda image: (asked.append(image), real(image))[1]
+        self.engine.pull_lines = [{"error": "manifest unknown"}]
+        self.engine.pull_go.set()
+        job = self.lab.finished(self.submit(f"registry.lab/net@{digest}"))
+        self.assertEqual([f"registry.lab/net:{digest}"], asked)
+        self.assertEqual(("image", f"cannot fetch the image registry.lab/net@{digest}: manifest unknown"), (job["failure"]["kind"], job["failure"]["message"]))
+
+    def test_an_image_for_which_there_is_no_room_fails_its_job_and_no_other(self):
+        self.engine.pull_lines = [{"error": "write /var/lib/docker/tmp/layer: no space left on device"}]
+        self.engine.pull_go.set()
+        job = self.submit("registry.lab/huge:1")
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        ended = self.lab.finished(job)
+        self.assertEqual("image", ended["failure"]["kind"])
+        self.assertIn("no space left on device", ended["failure"]["message"])
+        self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
+        self.assertEqual("up", self.lab.get("/api/v1/servers")["items"][0]["state"])
+
     def test_an_agent_that_dies_meanwhile_begins_again(self):
         job = self.submit("registry.lab/net:2")
         until(lambda: ("POST", "/images/create") in self.engine.calls, what="the pull")
@@ -231,6 +253,21 @@ class FakeEngineTest(unittest.TestCase):
         self.engine.refuse.clear()
         self.lab.cli("servers", "release", "lab")
         self.assertEqual("succeeded", self.lab.finished(job)["state"])
+
+    def test_a_container_that_the_engine_does_not_remove_at_once_is_not_left(self):
+        refusals = [1, 1]
+        real = self.engine.respond
+
+        def respond(handler, method, path, query, body):
+            if method == "DELETE" and refusals:
+                refusals.pop()
+                return handler.answer(500, {"message": "container not running"})
+            return real(handler, method, path, query, body)
+
+        self.engine.respond = respond
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+        self.assertEqual([], refusals)
+        until(lambda: not self.engine.containers, 10, "the container being removed")
 
     def test_a_stranger_that_has_the_name_is_left_alone(self):
         job = self.submit("there:1", hold=True)
