@@ -238,7 +238,7 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
     if (const auto mount = wire::parse_mount(text))
       wanted.named_folders.push_back({mount->from, mount->to, mount->writable, false, "mounts"});
   }
-  if (spec.checkpoint.dir) {
+  if (!spec.checkpoint.dir.value_or("").empty()) {  // else it is the job's own, which is there already
     const std::string folder = checkpoint_folder(order, place);
     const bool is_in_code = !place.code_dir.empty() && folder.starts_with(place.code_dir + "/");
     if (!is_in_code) wanted.named_folders.push_back({folder, folder, true, true, "checkpoint.dir"});
