@@ -33,6 +33,7 @@
 #include "agent/log_reads.h"
 #include "agent/machine.h"
 #include "agent/meeting.h"
+#include "agent/process_owner.h"
 #include "agent/process_trees.h"
 #include "agent/processes.h"
 #include "agent/published_ports.h"
@@ -169,15 +170,16 @@ class LiveAgent : public Agent, private AgentPorts {
     if (!prepared.ok()) return prepared.error();
     if (Status given = give_secrets(order, *prepared); !given.ok()) return given;
     const Limits limits = limit(key, order, parts);
-    if (order.spec.pty) put_at_terminal(order.spec.user, prepared->launch);
-    if (!order.spec.image) {
+    LaunchOrder& launch = prepared->launch;
+    if (order.spec.image) {
+      auto contained = containers_.in_container(std::move(launch), order, limits, prepared->place);
+      if (!contained.ok()) return secrets_.remove(key), contained.error();
+      launch = std::move(*contained);
+    } else {
       launcher_.send(to_fields(LimitOrder{key, limits}));
-      launcher_.send(to_fields(prepared->launch));
-      return {};
     }
-    const auto contained = containers_.in_container(std::move(prepared->launch), order, limits, prepared->place);
-    if (!contained.ok()) return secrets_.remove(key), contained.error();
-    launcher_.send(to_fields(*contained));
+    if (order.spec.pty) put_at_terminal(order.spec.user, launch);
+    launcher_.send(to_fields(launch));
     return {};
   }
   void put_at_terminal(const std::string& user, LaunchOrder& launch) const {

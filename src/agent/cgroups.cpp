@@ -52,8 +52,8 @@ std::string own_place(const std::string& controller, const CgroupSources& source
   std::ifstream file(sources.groups);
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (controller.empty() ? controllers.empty() : has_word(controllers, controller)) {
+    const std::string named = line.substr(first + 1, second - first - 1);
+    if (controller.empty() ? named.empty() : has_word(named, controller)) {
       std::string place = line.substr(second + 1);
       if (place.ends_with(own_leaf)) place.resize(place.size() - std::strlen(own_leaf));
       return place.empty() ? "/" : place;

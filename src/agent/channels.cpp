@@ -88,7 +88,8 @@ void Channels::open_shell(const wire::OpenChannel& wanted, const std::string& ke
 Fields Channels::at_terminal(const std::string& key, const std::string& user, const Fields& command) const {
   ::mkdir(terminal_folder(key).c_str(), 0700);
   std::ofstream(terminal_folder(key) + own_terminal) << "";
-  Fields arguments = {program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s), "job", user};
+  Fields arguments = {
+      program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s), container_folder(key), user};
   arguments.insert(arguments.end(), command.begin(), command.end());
   return arguments;
 }
@@ -96,11 +97,15 @@ Fields Channels::at_terminal(const std::string& key, const std::string& user, co
 void Channels::start_terminal(const std::string& key) {
   if (fs::exists(terminal_folder(key) + own_terminal)) return;
   ::mkdir(terminal_folder(key).c_str(), 0700);
-  const std::string container = settings_.data_dir + "/containers/" + key;
-  std::error_code failed;
-  const bool has_container = fs::exists(container + "/order.json", failed);
   ports_.start(key, {program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s),
-                     has_container ? container : std::string()});
+                     container_folder(key)});
+}
+
+// Empty: the attempt is not in a container.
+std::string Channels::container_folder(const std::string& key) const {
+  const std::string folder = settings_.data_dir + "/containers/" + key;
+  std::error_code failed;
+  return fs::exists(folder + "/order.json", failed) ? folder : "";
 }
 
 void Channels::dial(const wire::OpenChannel& wanted, std::shared_ptr<net::ByteStream> target) {

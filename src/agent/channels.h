@@ -45,6 +45,7 @@ class Channels {
   void open_shell(const wire::OpenChannel& wanted, const std::string& key, int tries);
   void start_terminal(const std::string& key);
   void dial(const wire::OpenChannel& wanted, std::shared_ptr<net::ByteStream> target);
+  std::string container_folder(const std::string& key) const;
   std::string terminal_folder(const std::string& key) const { return settings_.data_dir + "/terminals/" + key; }
   bool runs(const std::string& key) const;
 

@@ -251,6 +251,7 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
   wanted.cpu_set = limits.cpu_set;
   wanted.processes_max = limits.processes.value_or(wire::processes_default);
   if (spec.resources.shm_bytes) wanted.shm_bytes = *spec.resources.shm_bytes;
+  wanted.terminal = spec.pty;
   const std::string folder = folder_of(plain.key);
   ::mkdir(folder.c_str(), 0700);
   if (Status written = write_order(folder, wanted); !written.ok()) return written.error();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "agent/launcher_wire.h"
+#include "agent/meeting.h"
 #include "agent/mpi.h"
 #include "agent/ranks.h"
 #include "model/demand.h"
@@ -136,7 +137,8 @@ std::vector<std::string> ranks_command(const wire::StartAttempt& order, const Pa
 std::vector<std::string> mpi_command(const wire::StartAttempt& order, const Parts& parts, const AttemptPlace& place) {
   if (order.placement.rank > 0) return {"/proc/self/exe", "mpi", "serve", std::to_string(place.port)};
   std::vector<std::string> arguments = {"/proc/self/exe", "mpi", "lead", std::to_string(share_of(order, parts).whole)};
-  for (std::string& argument : shell(as_line(order.spec.command))) arguments.push_back(std::move(argument));
+  for (std::string& argument : shell_for(order.spec, as_line(order.spec.command)))
+    arguments.push_back(std::move(argument));
   return arguments;
 }
 
@@ -146,7 +148,8 @@ void add_mpi(const wire::StartAttempt& order, const Parts& parts, const AttemptP
   if (!environment.contains("OMPI_MCA_btl_tcp_if_include")) environment[mpi_interface_variable] = place.interface;
   const wire::AttemptPart& self = parts[static_cast<std::size_t>(order.placement.rank)];
   std::vector<MpiPart> all;
-  for (const wire::AttemptPart& part : parts) all.push_back({part.address, part.port, part.secret, part.gpus});
+  for (const wire::AttemptPart& part : parts)
+    all.push_back({in_numbers(part.address), part.port, part.secret, part.gpus});
   if (order.placement.rank == 0) environment[mpi_parts_variable] = to_text(all);
   if (order.placement.rank > 0) environment[mpi_secret_variable] = self.secret;
 }

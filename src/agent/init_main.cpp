@@ -7,9 +7,13 @@
 //
 // WORKDIR empty: where it is. DEVICE: that the engine must have put here, since some leave out GPUs without a word; empty:
 // none. REQUIRED: a program that must exist besides the command; empty: none.
-// schedulearn-init ranks MEMBERS COMMAND...: see ranks.h.
+// At /.schedulearn/terminal, if that is there, it asks for the job's terminal.
+// schedulearn-init ranks MEMBERS COMMAND..., schedulearn-init mpi ...: see ranks.h and mpi.h.
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/mpi.h"
 #include "agent/programs.h"
 #include "agent/ranks.h"
 
@@ -31,7 +36,8 @@ namespace {
 
 using namespace sl;
 
-constexpr const char *lock_file = "/.schedulearn/lock", *end_file = "/.schedulearn/end";
+constexpr const char *lock_file = "/.schedulearn/lock", *end_file = "/.schedulearn/end",
+                     *terminal_file = "/.schedulearn/terminal";
 constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 std::string first_bytes(const char* path) {
@@ -91,8 +97,32 @@ bool open_streams(const char* output) {
   return out >= 0 && ::dup2(input, 0) >= 0 && ::dup2(out, 1) >= 0 && ::dup2(out, 2) >= 0;
 }
 
-[[noreturn]] void become(const std::string& program, char** command) {
+// -1: it has none.
+int receive_terminal() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, terminal_file, sizeof address.sun_path - 1);
+  const int connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  char byte = 0;
+  iovec bytes = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes, message.msg_iovlen = 1;
+  message.msg_control = control, message.msg_controllen = sizeof control;
+  int terminal = -1;
+  if (::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::recvmsg(connection, &message, MSG_CMSG_CLOEXEC) > 0) {
+    const cmsghdr* header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_RIGHTS) std::memcpy(&terminal, CMSG_DATA(header), sizeof terminal);
+  }
+  ::close(connection);
+  return terminal;
+}
+
+[[noreturn]] void become(const std::string& program, int terminal, char** command) {
   ::setsid();
+  for (int stream = 0; terminal >= 0 && stream <= 2; ++stream) ::dup2(terminal, stream);
+  if (terminal >= 0) ::ioctl(terminal, TIOCSCTTY, 0);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -176,8 +206,11 @@ int run(const char* output, const std::string& workdir, const std::string& devic
   for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
   const Result<std::string> program = agent::check_program(command[0], required, here, environment);
   if (!program.ok()) return fail(program.error().message + " in the image");
+  const bool has_terminal = ::access(terminal_file, F_OK) == 0;
+  const int terminal = has_terminal ? receive_terminal() : -1;
+  if (has_terminal && terminal < 0) return fail("its terminal cannot be had");
   const pid_t job = ::fork();
-  if (job == 0) become(*program, command);
+  if (job == 0) become(*program, terminal, command);
   if (job < 0) return fail(std::string("cannot start it: ") + std::strerror(errno));
   return end_of(watch(job, signals));
 }
@@ -187,6 +220,7 @@ int run(const char* output, const std::string& workdir, const std::string& devic
 int main(int argc, char** argv) {
   if (argc > 3 && argv[1] == std::string_view("ranks"))
     return sl::agent::run_ranks(sl::agent::parse_members(argv[2]), argv + 3);
+  if (argc > 2 && argv[1] == std::string_view("mpi")) return sl::agent::run_mpi(argv + 2);
   if (argc < 7 || argv[1] != std::string_view("run")) return 2;
   return run(argv[2], argv[3], argv[4], argv[5], argv + 6);
 }

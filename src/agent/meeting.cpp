@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -68,6 +69,17 @@ bool are_equal(const sockaddr& a, const sockaddr_storage& b) {
 }
 
 }  // namespace
+
+std::string in_numbers(const std::string& host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_family = AF_INET, hints.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return host;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
+  std::array<char, NI_MAXHOST> text{};
+  const bool is_told =
+      ::getnameinfo(found->ai_addr, found->ai_addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) == 0;
+  return is_told ? text.data() : host;
+}
 
 std::string interface_towards_others(const std::vector<wire::AttemptPart>& parts, int rank) {
   sockaddr_storage own{};

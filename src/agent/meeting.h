@@ -35,6 +35,9 @@ class ReservedPort {
 std::vector<wire::AttemptPart> as_seen_here(std::vector<wire::AttemptPart> parts, int rank,
                                             const std::string& controller_host);
 
+// The IPv4 address of a host in numbers; the name itself if it is not known.
+std::string in_numbers(const std::string& host);
+
 // The network interface over which this server sends to the first of the other parts ("eth0"); empty: unknown.
 std::string interface_towards_others(const std::vector<wire::AttemptPart>& parts, int rank);
 

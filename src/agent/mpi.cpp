@@ -1,7 +1,7 @@
 #include "agent/mpi.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -207,12 +207,13 @@ bool send_all(int socket, std::string_view text) {
 }
 
 int connect_once(const MpiPart& part) {
-  addrinfo hints{}, *found = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (::getaddrinfo(part.address.c_str(), std::to_string(part.port).c_str(), &hints, &found) != 0) return -1;
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, ::freeaddrinfo);
-  const int descriptor = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (descriptor >= 0 && ::connect(descriptor, found->ai_addr, found->ai_addrlen) == 0) return descriptor;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(part.port));
+  if (::inet_pton(AF_INET, part.address.c_str(), &address.sin_addr) != 1) return errno = EADDRNOTAVAIL, -1;
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor >= 0 && ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+    return descriptor;
   const int error = errno;
   if (descriptor >= 0) ::close(descriptor);
   errno = error;

@@ -24,7 +24,7 @@ namespace sl::agent {
 
 // Who may be asked to start processes where, and how many. In the environment of the first part.
 struct MpiPart {
-  std::string address;
+  std::string address;  // a number, since this also runs in images, where no name may be known: "10.0.0.1"
   int port = 0;
   std::string secret;
   int processes = 0;
@@ -43,7 +43,7 @@ std::vector<MpiPart> parse_mpi_parts(const std::string& text);
 std::vector<std::string> mpirun_words(const std::string& self, const std::vector<MpiPart>& parts, int processes,
                                       const std::string& interface, bool is_root);
 
-// `schedulearn-launcher mpi lead COUNT COMMAND…`, `mpi serve PORT`, `mpi connect PART COMMAND…`, `mpi rank COMMAND…`;
+// `schedulearn-launcher`, in containers `schedulearn-init`, `mpi lead COUNT COMMAND…`, `mpi serve PORT`, `mpi connect PART COMMAND…`, `mpi rank COMMAND…`;
 // `arguments` begins with the word after "mpi" and ends with null. Returns the exit status.
 int run_mpi(char** arguments);
 

@@ -1,7 +1,6 @@
 #include "agent/processes.h"
 
 #include <dirent.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,18 +49,6 @@ std::map<pid_t, ProcessFacts> all_processes() {
   }
   ::closedir(folder);
   return table;
-}
-
-std::optional<ProcessOwner> find_owner(pid_t pid) {
-  struct stat folder {};
-  if (::stat(folder_of(pid).c_str(), &folder) != 0) return std::nullopt;
-  std::string program = read_proc_file(folder_of(pid) + "/comm");
-  if (program.ends_with('\n')) program.pop_back();
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 4096> buffer{};
-  ::getpwuid_r(folder.st_uid, &entry, buffer.data(), buffer.size(), &found);
-  return ProcessOwner{found ? found->pw_name : std::to_string(folder.st_uid), program};
 }
 
 std::optional<std::vector<pid_t>> own_children() {

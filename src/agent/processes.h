@@ -23,11 +23,6 @@ struct ProcessFacts {
 // Empty if there is no such process.
 std::optional<ProcessFacts> find_process(pid_t pid);
 std::map<pid_t, ProcessFacts> all_processes();
-// Whose process it is, and the name of its program. Empty if there is no such process.
-struct ProcessOwner {
-  std::string user, program;
-};
-std::optional<ProcessOwner> find_owner(pid_t pid);
 // The children of the calling thread, started or inherited, including those that have ended and were not waited for. An
 // empty optional: the kernel does not tell.
 std::optional<std::vector<pid_t>> own_children();

@@ -4,6 +4,7 @@
 
 #include "agent/clocks.h"
 #include "agent/machine.h"
+#include "agent/process_owner.h"
 #include "agent/processes.h"
 
 namespace sl::agent {

@@ -2,6 +2,7 @@
 // files in the attempt's container folder, DATA/containers/KEY, which the job never sees:
 //
 //   order.json    this order, from before the start
+//   terminal      a socket at which that program hands its terminal to the first process of the container, if the job has one
 //   lock          held by the program that runs the container, for as long as it lives (run.h)
 //   end           written by the first process of the container: how the job ended (src/agent/init_main.cpp)
 //   result.json   the program's report, from after the container's end
@@ -56,11 +57,12 @@ struct Order {
   std::string cpu_set;  // numbers of processors, "0-3,8"; empty: all
   std::int64_t shm_bytes = 1LL << 30;
   std::int64_t processes_max = 16'384;
+  bool terminal = false;  // the job's is that of the program that runs the container
 };
 BOOST_DESCRIBE_STRUCT(Order, (),
                       (socket, name, agent, key, image, image_id, digest, user, allow_root, init, output, workdir,
                        required, command, environment, own_folders, named_folders, allowed, gpu_uuids, memory_bytes,
-                       cpus, cpu_set, shm_bytes, processes_max))
+                       cpus, cpu_set, shm_bytes, processes_max, terminal))
 
 struct Outcome {
   std::optional<int> exit_code, signal;

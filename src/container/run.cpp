@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,12 +83,15 @@ class Run {
  private:
   Status begin();
   Status make_ready();
+  Status offer_terminal();
+  void hand_over_terminal();
   Status create();
   Result<json::object> body() const;
   Status look_at_first_process();
   Outcome wait();
   Outcome failed(const Error& error);
   std::string end_file() const { return folder_ + "/end"; }
+  std::string terminal_file() const { return folder_ + "/terminal"; }
 
   std::string folder_;
   Order order_;
@@ -94,6 +100,7 @@ class Run {
   std::vector<Bind> binds_;
   bool is_created_ = false;
   int process_ = -1;
+  int door_ = -1;  // where the terminal is asked for; -1: it is not, or it has been given
 };
 
 // Its failure must be known before this program ends. What an engine creates all the same is left to sweep(): a container
@@ -133,13 +140,45 @@ Status Run::make_ready() {
   for (const OwnFolder& own : order_.own_folders) {
     if (own.writable) give(own.path, account_);
   }
+  return order_.terminal ? offer_terminal() : Status();
+}
+
+Status Run::offer_terminal() {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, "terminal", sizeof address.sun_path - 1);  // the folder's path may be too long for it
+  ::unlink(terminal_file().c_str());
+  door_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (::chdir(folder_.c_str()) != 0 ||
+      ::bind(door_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(door_, 1) != 0)
+    return unavailable("server_setup", "cannot make " + terminal_file() + ": " + std::strerror(errno));
+  give(terminal_file(), account_);
   return {};
+}
+
+void Run::hand_over_terminal() {
+  const int client = ::accept4(door_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (client < 0) return;
+  char byte = 0;
+  iovec bytes = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &bytes, message.msg_iovlen = 1;
+  message.msg_control = control, message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET, header->cmsg_type = SCM_RIGHTS, header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int terminal = STDIN_FILENO;
+  std::memcpy(CMSG_DATA(header), &terminal, sizeof terminal);
+  (void)!::sendmsg(client, &message, MSG_NOSIGNAL);
+  ::close(client);
+  ::close(std::exchange(door_, -1));
 }
 
 Result<json::object> Run::body() const {
   json::array mounts = {mount(order_.init, std::string(inside) + "/init", false),
                         mount(folder_ + "/lock", std::string(inside) + "/lock", false),
                         mount(end_file(), std::string(inside) + "/end", true)};
+  if (order_.terminal) mounts.push_back(mount(terminal_file(), std::string(inside) + "/terminal", true));
   for (const OwnFolder& own : order_.own_folders) mounts.push_back(mount(own.path, own.path, own.writable));
   mounts.push_back(mount(order_.output, order_.output, true));
   for (const Bind& bind : binds_) mounts.push_back(mount(bind.from, bind.to, bind.writable));
@@ -169,8 +208,9 @@ Result<json::object> Run::body() const {
   for (const std::string& word : order_.command) command.push_back(json::string(word));
   json::array environment;
   for (const std::string& entry : order_.environment) environment.push_back(json::string(entry));
-  const char* mark = std::getenv(tree_variable);
+  const char *mark = std::getenv(tree_variable), *kind = std::getenv("TERM");
   environment.push_back(json::string(std::string(tree_variable) + "=" + (mark ? mark : "")));
+  if (order_.terminal && kind) environment.push_back(json::string(std::string("TERM=") + kind));
   return json::object{{"Image", order_.image_id},
                       {"Entrypoint", {std::string(inside) + "/init"}},
                       {"Cmd", std::move(command)},
@@ -229,12 +269,13 @@ Outcome Run::wait() {
   for (const int number : passed_on) sigaddset(&signals, number);
   const int arrived = ::signalfd(-1, &signals, SFD_CLOEXEC);
   while (process_ >= 0) {
-    pollfd waits[] = {{process_, POLLIN, 0}, {arrived, POLLIN, 0}};
-    if (::poll(waits, 2, -1) < 0 && errno != EINTR) break;
+    pollfd waits[] = {{process_, POLLIN, 0}, {arrived, POLLIN, 0}, {door_, POLLIN, 0}};
+    if (::poll(waits, std::size(waits), -1) < 0 && errno != EINTR) break;
     if ((waits[0].revents & POLLIN) != 0) break;
     signalfd_siginfo info{};
     if ((waits[1].revents & POLLIN) != 0 && ::read(arrived, &info, sizeof info) == sizeof info)
       ::syscall(SYS_pidfd_send_signal, process_, static_cast<int>(info.ssi_signo), nullptr, 0);
+    if ((waits[2].revents & POLLIN) != 0) hand_over_terminal();
   }
   if (const auto end = read_end(start_of(end_file()), order_.memory_bytes)) return *end;
   Outcome outcome;
@@ -246,9 +287,17 @@ Outcome Run::wait() {
   return outcome;
 }
 
+// So that the job's session can have it. The kernel tells us by signals that we have lost it.
+void leave_terminal() {
+  ::signal(SIGHUP, SIG_IGN);
+  ::ioctl(STDIN_FILENO, TIOCNOTTY);
+  ::signal(SIGHUP, SIG_DFL);
+}
+
 }  // namespace
 
 int run(const std::string& folder) {
+  leave_terminal();
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : passed_on) sigaddset(&signals, number);

@@ -83,17 +83,16 @@ bool Server::on_websocket(const net::Request& request, std::shared_ptr<net::WebS
   return true;
 }
 
-void Server::run_job(std::string user, std::vector<std::string> command, std::function<void(int code)> ended) {
-  job_ = Job{std::move(user), std::move(command), std::move(ended)};
+void Server::run_job(std::string user, Start start, std::function<void(int code)> ended) {
+  job_ = Job{std::move(user), std::move(start), std::move(ended)};
   next_ = job_session + 1;
   beginning_ = loop_.after(begin_time, [this] { (void)begin_job({}); });
 }
 
-Result<int> Server::begin_job(ShellOrder order) {
+Result<int> Server::begin_job(const ShellOrder& order) {
   beginning_.reset();
   job_->has_begun = true;
-  order.command = job_->command;
-  Result<std::unique_ptr<Shell>> shell = start_(order);
+  Result<std::unique_ptr<Shell>> shell = job_->start(order);
   if (!shell.ok()) {
     loop_.post([this] { job_->ended(cannot_start); });
     return shell.error();

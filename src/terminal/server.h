@@ -30,9 +30,9 @@ class Server : public net::Handler {
   // `keep`: how long a shell without a client lives. `idle` is called when there has been none for a while.
   Server(net::EventLoop& loop, Duration keep, Start start, std::function<void()> idle);
 
-  // The first shell is the job itself: this command, at the terminal of the first client, which must be this user; without
-  // one it begins after a while. It has number 1. `ended` is called with its exit code.
-  void run_job(std::string user, std::vector<std::string> command, std::function<void(int code)> ended);
+  // The first shell is the job itself, at the terminal of the first client, which must be this user; without one it begins
+  // after a while. It has number 1. `ended` is called with its exit code.
+  void run_job(std::string user, Start start, std::function<void(int code)> ended);
   void signal_job(int number);
 
   void look_for_ends();  // a process has ended
@@ -47,11 +47,11 @@ class Server : public net::Handler {
  private:
   Result<int> choose(const net::Request& request, const std::string& user);
   Result<int> begin(const net::Request& request, const std::string& user);
-  Result<int> begin_job(ShellOrder order);
+  Result<int> begin_job(const ShellOrder& order);
   void wait_for_clients();
   struct Job {
     std::string user;
-    std::vector<std::string> command;
+    Start start;
     std::function<void(int code)> ended;
     bool has_begun = false;
   };

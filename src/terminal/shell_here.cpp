@@ -59,12 +59,13 @@ class ShellHere : public Shell {
     const winsize size = size_of(columns, rows);
     ::ioctl(terminal_, TIOCSWINSZ, &size);
   }
-  // Also to what it has in the foreground, which an interactive shell starts in a group of its own.
+  // Also to what it has in the foreground, which an interactive shell starts in a group of its own. Once only to who leads
+  // the terminal's session: of a job in a container that is not our child, which passes the signal on to it.
   void signal(int number) override {
     if (code_) return;
     const pid_t foreground = ::tcgetpgrp(terminal_);
     ::kill(-pid_, number);
-    if (foreground > 0 && foreground != pid_) ::kill(-foreground, number);
+    if (foreground > 0 && ::getsid(foreground) != foreground) ::kill(-foreground, number);
   }
   std::optional<int> exit_code() override {
     int status = 0;

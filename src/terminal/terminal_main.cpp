@@ -1,7 +1,7 @@
-// schedulearn-terminal FOLDER SOCKET KEEP_S [CONTAINER]: serves shells among the processes of an attempt, at SOCKET in FOLDER.
-// CONTAINER: the folder of the attempt's container; without it the shells are processes here.
-// schedulearn-terminal FOLDER SOCKET KEEP_S job USER COMMAND...: is the attempt's first process, and the first of the shells is
-// the job itself, which USER connects to.
+// schedulearn-terminal FOLDER SOCKET KEEP_S CONTAINER: serves shells among the processes of an attempt, at SOCKET in FOLDER.
+// CONTAINER: the folder of the attempt's container; empty: the shells are processes here.
+// schedulearn-terminal FOLDER SOCKET KEEP_S CONTAINER USER COMMAND...: is the attempt's first process, and the first of the
+// shells is the job itself, which USER connects to. COMMAND is a process here; in a container, the program that runs that.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "terminal/server.h"
 
@@ -27,9 +26,9 @@ bool is_the_only_one() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4 || ::chdir(argv[1]) != 0) return 2;
-  const bool is_job = argc > 6 && argv[4] == std::string_view("job");
-  const std::string container = argc > 4 && !is_job ? argv[4] : "";
+  if (argc < 5 || ::chdir(argv[1]) != 0) return 2;
+  const bool is_job = argc > 6;
+  const std::string container = argv[4];
   ::umask(0022);
   ::signal(SIGPIPE, SIG_IGN);
   if (!is_the_only_one()) return 0;
@@ -48,7 +47,11 @@ int main(int argc, char** argv) {
   if (!listening.ok()) return 1;
   int status = 0;
   if (is_job) {
-    server.run_job(argv[5], {argv + 6, argv + argc}, [&](int code) {
+    const auto start_job = [&](terminal::ShellOrder order) {
+      order.command = {argv + 6, argv + argc};
+      return terminal::start_here(order);
+    };
+    server.run_job(argv[5], start_job, [&](int code) {
       status = code < 0 ? 1 : code;
       loop.stop();
     });

@@ -169,7 +169,6 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\nlaunch = \"torchrnu\"", "bad-launch", "/launch"},
     {"command = \"x\"\nimage = \"a b\"", "bad-image", "/image"},
     {"command = \"x\"\nimage = \"../a\"", "bad-image", "/image"},
-    {"command = \"x\"\nimage = \"a\"\nlaunch = \"mpi\"", "not-supported-yet", "/launch"},
     {"command = \"x\"\nimage = \"a\"\nlaunch = \"horovod\"\ngpus = 2\nservers = 2", "not-supported-yet", "/servers"},
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:b\"]", "bad-mounts", "/mounts"},
     {"command = \"x\"\nimage = \"a\"\nmounts = [\"/a:/b:wr\"]", "bad-mounts", "/mounts"},

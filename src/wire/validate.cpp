@@ -101,13 +101,10 @@ Status validate_start(const JobSpec& spec) {
         .hint("name an image that has it: --image IMAGE")
         .hint("launch = \"mpi\" starts trainings with Horovod too")
         .at("/launch");
-  if (spec.launch == "mpi" && spec.image)
-    return invalid("not-supported-yet", "launch = \"mpi\" in a container is not supported yet")
-        .hint("launch = \"horovod\" starts horovodrun in it, launch = \"ranks\" one process per GPU")
-        .at("/launch");
   if (spec.launch == "horovod" && spec.servers > 1)
     return invalid("not-supported-yet", "launch = \"horovod\" on several servers is not supported yet")
         .hint("servers = 1")
+        .hint("launch = \"mpi\" starts trainings with Horovod on several servers too")
         .at("/servers");
   if (std::ranges::find(launches, spec.launch) == std::end(launches))
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
@@ -293,11 +290,10 @@ Status validate_resources(const ResourceSpec& r) {
 
 Status validate_pty(const JobSpec& spec) {
   if (!spec.pty) return {};
-  const char* other = spec.image                                     ? "an image"
-                      : spec.launch != "none" || !spec.roles.empty() ? "several processes"
-                      : spec.servers > 1                             ? "several servers"
-                      : is_group(spec)                               ? "several members"
-                                                                     : nullptr;
+  const char* other = spec.launch != "none" || !spec.roles.empty() ? "several processes"
+                      : spec.servers > 1                           ? "several servers"
+                      : is_group(spec)                             ? "several members"
+                                                                   : nullptr;
   if (!other) return {};
   return invalid("bad-pty", std::string("a terminal belongs to one process of the server, and the job has ") + other)
       .at("/pty")

@@ -12,6 +12,7 @@ import unittest
 
 import engines
 from lab import Lab, until
+from mpi_test import RANKS, has_mpi, ranks_in
 from shell_test import Terminal, processes_with
 
 USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
@@ -28,6 +29,9 @@ def runners(lab):
         if b"schedulearn-container" in command.split(b"\0")[0] and str(lab.folder).encode() in command:
             found.append(int(process.name))
     return found
+
+
+WITH_USR = "localhost/schedulearn-test-host:latest"  # has nothing but links into /usr
 
 
 class Behaviours:
@@ -56,8 +60,11 @@ class Behaviours:
         self.lab.start_controller()
         self.start_agent()
 
-    def start_agent(self):
-        self.lab.start_agent("--container-socket", str(self.engine.socket), "--allow-mount", str(self.shared), "--allow-mount", "/usr", "--allow-mount", "/etc/alternatives")
+    def start_agent(self, *more):
+        self.lab.start_agent(*more, *self.of_containers())
+
+    def of_containers(self):
+        return ["--container-socket", str(self.engine.socket), *(word for folder in (self.shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder)))]
 
     def nothing_is_left(self):
         until(lambda: not self.engine.containers(), 30, f"{self.engine.name} without containers")
@@ -170,6 +177,67 @@ class Behaviours:
             self.assertNotEqual(0, shell.end(60))  # by the kernel, or with the program that serves it
         self.assertEqual("cancelled", self.lab.finished(job)["state"])
         self.assertEqual([], processes_with("88.7142"))
+
+    # ---- at a terminal; only the job's own user connects to it ----
+    def run_at(self, *command, **size):
+        if os.geteuid() == 0:
+            self.lab.kill(self.lab.agent)
+            self.start_agent("--allow-container-root")
+        return Terminal(self.lab, "run", "--pty", "--image", engines.BUSYBOX, "--", *command, **size)
+
+    def test_a_job_at_a_terminal_has_its_keys_size_and_exit_code(self):
+        script = "ls /bin/busybox; stty size; echo job $SCHEDULEARN_JOB_ID at $TERM as $(id -u); trap 'stty size' WINCH; until read word; do :; done; echo got $word; exit 7"
+        with self.run_at("/bin/sh", "-c", script, columns=91, rows=34) as terminal:
+            job = int(terminal.expect("; Ctrl-]").rsplit("job ", 1)[1])
+            terminal.expect("/bin/busybox")
+            terminal.expect("34 91")
+            terminal.expect(f"job {job} at xterm-256color as {os.geteuid()}")
+            with Terminal(self.lab, "shell", job, "--new") as shell:
+                shell.expect("in shell 2 of job")
+                shell.type("ls /bin/busy''box && echo in''side\n").expect("inside")
+                shell.type("exit 3\n")
+                self.assertEqual(3, shell.end())
+            terminal.resize(70, 20)
+            terminal.expect("20 70")
+            terminal.type("a word\r")
+            terminal.expect("got a word")
+            self.assertEqual(7, terminal.end())
+        self.assertEqual((7, "failed"), (self.lab.finished(job)["exit"]["code"], self.lab.job(job)["state"]))
+        self.assertIn("got a word\r\n", self.lab.output(job))
+
+    def test_ctrl_c_at_a_terminal_interrupts_what_runs_there_and_who_leaves_can_come_back(self):
+        with self.run_at("/bin/sh", "-i") as terminal:
+            job = int(terminal.expect("; Ctrl-]").rsplit("job ", 1)[1])
+            terminal.type("sleep 88.7143\r")
+            until(lambda: processes_with("88.7143"))
+            terminal.type("\x03").type("echo on''ward\r").expect("onward")
+            terminal.type("\x1d\x1d")
+            terminal.expect(f"schedulearn shell {job}")
+            self.assertEqual(0, terminal.end())
+        self.restart_agent()
+        with Terminal(self.lab, "shell", job) as terminal:
+            terminal.type("echo st''ill\r").expect("still")
+            terminal.type("sleep 88.7144\r")
+            until(lambda: processes_with("88.7144"))
+            terminal.type("\x03exit 4\r")
+            self.assertEqual(4, terminal.end())
+        self.assertEqual(4, self.lab.finished(job)["exit"]["code"])
+
+    def test_a_stop_reaches_a_job_at_a_terminal_once(self):
+        with self.run_at("/bin/sh", "-c", "trap 'echo asked' TERM; trap 'echo closed' HUP; echo begun; for i in 1 2 3 4; do sleep 0.3; done; exit 9") as terminal:
+            job = int(terminal.expect("; Ctrl-]").rsplit("job ", 1)[1])
+            terminal.expect("begun")
+            self.lab.cli("cancel", job)
+            terminal.end()
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        self.assertEqual((1, 0), (self.lab.output(job).count("asked"), self.lab.output(job).count("closed")))
+
+    def test_a_job_at_a_terminal_begins_without_a_client_too_and_says_what_is_missing(self):
+        job, output = self.run_job("echo alone; test -t 0 && echo at a terminal", pty=True)
+        self.assertEqual(("succeeded", "alone\r\nat a terminal\r\n"), (job["state"], output))
+        job, output = self.run_job(["no-such-program"], pty=True)
+        self.assertEqual(("failed", "setup"), (job["state"], job["failure"]["kind"]), job)
+        self.assertIn("no such command: no-such-program", job["failure"]["message"])
 
     # ---- folders of the server ----
     def test_it_sees_only_what_the_admin_allows(self):
@@ -292,12 +360,12 @@ class Behaviours:
 
     # ---- trainings ----
     def test_a_training_has_the_same_losses_as_in_a_plain_process(self):
-        self.engine.import_image("localhost/schedulearn-test-host:latest", engines.host_files())
+        self.engine.import_image(WITH_USR, engines.host_files())
         for source in (pathlib.Path(__file__).parents[2] / "examples").glob("*.py"):
             shutil.copy(source, self.shared)
         command = "/usr/bin/python3 fashion_mlp.py --epochs 2 --images 6400 --fresh --checkpoints $SCHEDULEARN_CHECKPOINT_DIR"
         losses = {}
-        for kind, more in {"process": {}, "container": {"image": "localhost/schedulearn-test-host:latest", "mounts": ["/usr", "/etc/alternatives"], "user": USER}}.items():
+        for kind, more in {"process": {}, "container": {"image": WITH_USR, "mounts": ["/usr", "/etc/alternatives"], "user": USER}}.items():
             status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": command, "workdir": str(self.shared), **more})
             self.assertEqual(201, status, text)
             job = self.lab.finished(json.loads(text)["id"], 120)
@@ -312,6 +380,25 @@ class Behaviours:
         return [re.findall(r"loss\D*([0-9.]+)", line) for line in lines]
 
     # ---- the original ----
+    @unittest.skipUnless(has_mpi(), "openmpi-bin or python3-mpi4py is not installed")
+    def test_mpi_computes_together_in_a_container_and_in_two(self):
+        self.engine.import_image(WITH_USR, engines.host_files())
+        (self.shared / "rank.py").write_text(RANKS + "\nimport numpy\nsums = numpy.zeros(1 << 18)\nworld.Allreduce(numpy.ones(1 << 18), sums)\nassert (sums == world.Get_size()).all()\n")
+        mounts = ["/usr", "/etc/alternatives", str(self.shared)]
+        command = f"/usr/bin/python3 {self.shared}/rank.py"
+        job, output = self.run_job(command, image=WITH_USR, mounts=mounts, gpus=2, launch="mpi")
+        self.assertEqual("succeeded", job["state"], output)
+        self.assertEqual([f"rank {n} local {n} sum 1 of server 0" for n in range(2)], ranks_in(output))
+        self.lab.start_another_agent("other", 2, *self.of_containers())
+        job, output = self.run_job(command, image=WITH_USR, mounts=mounts, gpus=4, servers=2, launch="mpi")
+        output += self.lab.request("GET", f"/api/v1/jobs/{job['id']}/logs?rank=1")[2]
+        self.assertEqual("succeeded", job["state"], output)
+        self.assertEqual([f"rank {n} local {n % 2} sum 6 of server {n // 2}" for n in range(4)], ranks_in(output))
+        job, output = self.run_job("exit 3", image=WITH_USR, mounts=mounts, gpus=2, launch="mpi")
+        self.assertEqual(("failed", 3), (job["state"], job["exit"]["code"]), output)
+        job, output = self.run_job("true", gpus=2, launch="mpi")
+        self.assertIn("mpirun", job["failure"]["message"])
+
     def test_the_request_of_the_original_s_readme_trains(self):
         self.engine.import_image("nathansetyawan96/horovod:latest", engines.horovod_files())
         keys = {"name": "Pytorch Mnist", "type": "Pytorch", "container_image": "nathansetyawan96/horovod", "command": "python pytorch/pytorch_mnist.py", "required_gpus": 2}
@@ -357,7 +444,7 @@ class BetweenEnginesTest(unittest.TestCase):
     """A server with Podman and one with Docker."""
 
     def test_gandiva_moves_a_training_from_one_engine_to_the_other_and_its_losses_stay(self):
-        image = "localhost/schedulearn-test-host:latest"
+        image = WITH_USR
         sockets = {}
         for engine_class in (engines.Podman, engines.Docker):
             try:

@@ -19,7 +19,7 @@ from lab import until
 
 BUSYBOX = "localhost/schedulearn-test-busybox:latest"
 HELPERS = (b"containerd", b"docker", b"podman", b"conmon", b"runc")
-TOOLS = ("sh", "sleep", "echo", "cat", "true", "false", "id", "ls", "env", "seq", "grep", "dd", "head", "kill", "ps", "pwd", "mkdir", "touch", "yes", "awk", "trap", "tr")
+TOOLS = ("sh", "sleep", "echo", "cat", "true", "false", "id", "ls", "env", "seq", "grep", "dd", "head", "kill", "ps", "pwd", "mkdir", "touch", "yes", "awk", "tr", "stty", "test")
 CONTAINERS_CONF = """[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
 [engine]

@@ -369,7 +369,7 @@ class PtyTest(LabTest):
         self.assertIn("got a line", piped.stdout)
 
     def test_what_cannot_have_a_terminal_is_refused_and_a_missing_command_named(self):
-        for more in ({"launch": "ranks"}, {"image": "a"}, {"array": "0-2"}, {"servers": 2, "gpus": 2}):
+        for more in ({"launch": "ranks"}, {"array": "0-2"}, {"servers": 2, "gpus": 2}):
             self.assertIn("bad-pty", self.lab.request("POST", "/api/v1/jobs", {"command": "true", "workdir": "/", "pty": True, **more})[2], more)
         with self.run_at("pyton", "x") as terminal:
             terminal.end()
