@@ -178,13 +178,9 @@ class LiveAgent : public Agent, private AgentPorts {
     } else {
       launcher_.send(to_fields(LimitOrder{key, limits}));
     }
-    if (order.spec.pty) put_at_terminal(order.spec.user, launch);
+    if (order.spec.pty) channels_.put_at_terminal(order.spec.user, launch);
     launcher_.send(to_fields(launch));
     return {};
-  }
-  void put_at_terminal(const std::string& user, LaunchOrder& launch) const {
-    if (launch.required.empty()) launch.required = launch.arguments.front();
-    launch.arguments = channels_.at_terminal(launch.key, user, launch.arguments);
   }
   Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
     std::vector<std::string> others;

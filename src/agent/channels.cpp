@@ -85,13 +85,14 @@ void Channels::open_shell(const wire::OpenChannel& wanted, const std::string& ke
   });
 }
 
-Fields Channels::at_terminal(const std::string& key, const std::string& user, const Fields& command) const {
-  ::mkdir(terminal_folder(key).c_str(), 0700);
-  std::ofstream(terminal_folder(key) + own_terminal) << "";
-  Fields arguments = {
-      program_, terminal_folder(key), socket_name, std::to_string(settings_.shell_keep_s), container_folder(key), user};
-  arguments.insert(arguments.end(), command.begin(), command.end());
-  return arguments;
+void Channels::put_at_terminal(const std::string& user, LaunchOrder& launch) const {
+  const std::string folder = terminal_folder(launch.key);
+  ::mkdir(folder.c_str(), 0700);
+  std::ofstream(folder + own_terminal) << "";
+  if (launch.required.empty()) launch.required = launch.arguments.front();
+  const Fields served = {
+      program_, folder, socket_name, std::to_string(settings_.shell_keep_s), container_folder(launch.key), user};
+  launch.arguments.insert(launch.arguments.begin(), served.begin(), served.end());
 }
 
 void Channels::start_terminal(const std::string& key) {

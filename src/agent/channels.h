@@ -11,6 +11,7 @@
 
 #include "agent/agent_logic.h"
 #include "agent/attempt_folders.h"
+#include "agent/launcher_wire.h"
 #include "net/byte_stream.h"
 #include "net/event_loop.h"
 
@@ -33,8 +34,8 @@ class Channels {
            Ports ports);
 
   void open(const wire::OpenChannel& wanted);
-  // The command, at a terminal to which the job's user connects like to a shell.
-  Fields at_terminal(const std::string& key, const std::string& user, const Fields& command) const;
+  // Its command then runs at a terminal to which the job's user connects like to a shell.
+  void put_at_terminal(const std::string& user, LaunchOrder& launch) const;
   // The attempt has ended, and its shells with it.
   void on_end(const std::string& key);
   // Nothing runs but these.
