@@ -194,7 +194,7 @@ class Behaviours:
             terminal.expect(f"job {job} at xterm-256color as {os.geteuid()}")
             with Terminal(self.lab, "shell", job, "--new") as shell:
                 shell.expect("in shell 2 of job")
-                shell.type("ls /bin/busy''box && echo in''side\n").expect("inside")
+                shell.type("ls -d /.schedulearn && echo in''side\n").expect("inside")
                 shell.type("exit 3\n")
                 self.assertEqual(3, shell.end())
             terminal.resize(70, 20)
