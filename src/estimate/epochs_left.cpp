@@ -12,6 +12,10 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// Between these parts of its arrivals a forecast is right in 80 % of the trainings it was chosen on. Not .9: trainings
+// that arrive late, or not at all, are more than a forecast counts with.
+constexpr double early = .1, late = .93;
+
 // By which epoch the loss has reached a target, with which probability.
 class Arrival {
  public:
@@ -70,7 +74,7 @@ EpochsLeft epochs_left(const std::vector<double>& loss_by_epoch, double target) 
   if (!forecast) return {};
   const Arrival arrival(*forecast, target);
   if (!arrival.is_possible()) return {Figure::unknown(), infinity, infinity, false};
-  return with_range(arrival.left(.1), arrival.left(.5), arrival.left(.9));
+  return with_range(arrival.left(early), arrival.left(.5), arrival.left(late));
 }
 
 EpochsLeft epochs_to_convergence(const std::vector<double>& loss_by_epoch, int epochs_max) {

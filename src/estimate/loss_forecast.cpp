@@ -125,7 +125,7 @@ double LossForecast::log_loss_at(std::span<const Weighed> curves, double epoch) 
 }
 
 LossForecast::Outlook LossForecast::at(double epoch) const {
-  constexpr double scale = 1.14;  // covers 80 % of the last losses of the half it was chosen on
+  constexpr double scale = 1.14;  // covers 79 % of the last losses of the half it was chosen on
   const double ahead = std::log(std::max(1.0, epoch / last_epoch_));
   Outlook outlook{log_loss_at(curves_, epoch), 0};
   double disagreement = 0;

@@ -9,8 +9,8 @@
 //      the noise of single epochs, the disagreement of the forms, and the misses of the weighted median in the same
 //      backtest times the root of ln(epoch / last epoch).
 //
-// The method is ours. Its constants were chosen on half of the curves of tests/fixtures/loss_curves.csv, before the other
-// half was made to judge them (docs/guide/estimates.md).
+// The method is ours. Its constants were chosen on half of the curves of tests/fixtures/loss_curves.csv, before anybody
+// looked at the other half, which judges them (docs/guide/estimates.md).
 #pragma once
 
 #include <optional>
