@@ -28,6 +28,7 @@
 #include "cli/profile.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
+#include "cli/servers.h"
 #include "cli/set.h"
 #include "cli/shell.h"
 #include "cli/surroundings.h"
@@ -103,7 +104,6 @@ class CommandLine {
   bool shadow_off_ = false, with_arrivals_ = false;
   std::string name_, at_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
-  DrainOptions drain_;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
@@ -114,6 +114,7 @@ class CommandLine {
   ShellCommand shell_{frame_, after_dashes_};
   ProfileCommands profiles_{frame_};
   SecretCommands secrets_{frame_};
+  ServerCommands servers_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
   TopCommand top_{frame_};
@@ -204,6 +205,8 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--notify", submit_.notify,
                 "a channel to be told through when it ends, or failed,preempted=CHANNEL (schedulearn notify)");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
+  c->add_option("--env-file", submit_.env_files, "a file of lines NAME=VALUE, or NAME to pass on your own value");
+  c->add_option("--label", submit_.labels, "KEY=VALUE, to find it by and to sort jobs")->allow_extra_args(false);
   c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
@@ -326,37 +329,7 @@ void CommandLine::add_cluster_commands() {
   events->add_option("job", name_, "5, last or a name: only its events");
   events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
   page_.add_to(app_);
-  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, drain, undrain, lost, release, rm.");
-  servers->require_subcommand(1);
-  servers->fallthrough();
-  command(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
-          [this] { return list_servers(context()); });
-  CLI::App* drain = command(*servers, "drain", "Take a server out of service: nothing new starts there.",
-                            "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
-                            [this] { return drain_server(context(), name_, drain_); });
-  drain->add_option("name", name_, "see: schedulearn servers ls")->required();
-  drain->add_flag("--migrate", drain_.migrate,
-                  "stop its jobs that have a checkpoint folder, so that they start elsewhere");
-  drain->add_option("--deadline", drain_.deadline, "2h: what still runs there then is stopped and starts elsewhere");
-  drain->add_option("--reason", drain_.reason, "shown wherever the server is");
-  drain->add_flag("-n,--dry-run", drain_.dry_run, "only say which jobs are there, and what becomes of them");
-  command(*servers, "undrain", "Put a drained server back into service.", "  schedulearn servers undrain gpu4\n",
-          [this] { return undrain_server(context(), name_); })
-      ->add_option("name", name_, "see: schedulearn servers ls")
-      ->required();
-  command(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
-          "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context(), name_); })
-      ->add_option("name", name_, "a server that no longer answers")
-      ->required();
-  command(*servers, "release", "End a server's quarantine: jobs may start there again.",
-          "  schedulearn servers release gpu4\n", [this] { return release_server(context(), name_); })
-      ->add_option("name", name_, "see: schedulearn servers ls")
-      ->required();
-  command(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
-          "  schedulearn servers rm gpu4\n", [this] { return remove_server(context(), name_); })
-      ->add_option("name", name_, "a server that is down and has no jobs")
-      ->required();
-
+  servers_.add_to(app_);
   CLI::App* policy =
       app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, shadow, check, history, undo.");
   policy->require_subcommand(1);
@@ -492,7 +465,8 @@ Context CommandLine::context() const {
   if (!token_file.empty()) c.token = read_secret(token_file);
   c.timeout_s = flags_of_all_.timeout_s;
   c.json_failed = json_failed_;
-  c.as_json = app_.count("--json") > 0;
+  const std::string output = variable("SCHEDULEARN_OUTPUT");  // "json", "plain"
+  c.as_json = app_.count("--json") > 0 || (output == "json" && !plain_);
   if (c.as_json && json_ != "*" && !json_.empty()) {
     for (std::size_t at = 0; at <= json_.size();) {
       const std::size_t comma = std::min(json_.find(',', at), json_.size());
@@ -500,7 +474,7 @@ Context CommandLine::context() const {
       at = comma + 1;
     }
   }
-  c.plain = plain_;
+  c.plain = plain_ || (output == "plain" && !c.as_json);
   c.quiet = quiet_;
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && variable("TERM") != "dumb";
   const bool is_auto = flags_of_all_.color == "auto" && !no_color_;

@@ -11,9 +11,9 @@ inline constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs
 
 Jobs      submit run ls show logs files shell why wait set cancel rm suspend resume migrate scale retry
 Cluster   status top gpus events web whoami  secret (set ls rm)  notify (add ls test log rm)
-          servers (ls drain undrain lost release rm)  profile (run ls show costs import rm)
+          servers (ls show add drain undrain lost release rm)  profile (run ls show costs import rm)
           policy (ls show set try shadow check history undo)
-Research  sim (run compare)  plot (cdf gantt util queue lines bars regret ahead)
+Research  sim (run compare ls show rm)  plot (cdf gantt util queue lines bars regret ahead)
           trace (info import export gen ls)  estimates (losses run-times ranges speeds)  reproduce
 System    up  controller (run replay)  agent (run)  db (backup check restore)  config (show path get set)
           init demo doctor completion man version help
