@@ -22,15 +22,18 @@
 #include "cli/init.h"
 #include "cli/interventions.h"
 #include "cli/job_order.h"
+#include "cli/login.h"
 #include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"
+#include "cli/people.h"
 #include "cli/profile.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
 #include "cli/servers.h"
 #include "cli/set.h"
 #include "cli/shell.h"
+#include "cli/sign_ins.h"
 #include "cli/surroundings.h"
 #include "cli/top.h"
 #include "cli/usage.h"
@@ -92,7 +95,7 @@ class CommandLine {
   std::shared_ptr<Help> help_ = std::make_shared<Help>(app_);
   std::function<int()> action_;
   std::shared_ptr<bool> json_failed_ = std::make_shared<bool>(false);
-  FlagValues flags_of_all_{.url = "http://127.0.0.1:5000", .color = "auto"};
+  FlagValues flags_of_all_{.url = default_url, .color = "auto"};
   std::string json_;
   bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
   SubmitOptions submit_;
@@ -117,6 +120,8 @@ class CommandLine {
   ServerCommands servers_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
+  LoginCommands login_{frame_};
+  PeopleCommands people_{frame_};
   TopCommand top_{frame_};
   DemoCommand demo_{frame_};
   DatabaseCommands database_{frame_, roles_};
@@ -130,6 +135,9 @@ class CommandLine {
 void CommandLine::add_global_flags() {
   app_.add_option("--url", flags_of_all_.url, "address of the controller")
       ->envname("SCHEDULEARN_URL")
+      ->group("Everywhere");
+  app_.add_option("--context", flags_of_all_.context,
+                  "a controller that you have signed in to (schedulearn login); local: your own")
       ->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
       ->expected(0, 1)
@@ -166,7 +174,10 @@ void CommandLine::add_submit(const std::string& name, bool run) {
                             if (!text.empty()) options.keys[key] = text;
                           }
                           if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
-                          return submit(context(), options);
+                          const Context asked = context();
+                          const int status = submit(asked, options);
+                          if (!run) print_announcements(asked);
+                          return status;
                         });
   c->add_option("file", submit_.file, "job file (TOML or JSON), - for standard input");
   const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
@@ -249,7 +260,11 @@ void CommandLine::add_job_commands() {
       reading_command("ls", "All jobs that wait or run, and the latest that have ended.",
                       "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --sort ran\n"
                       "  schedulearn ls --all --json=id,state\n",
-                      [this](const Context& context) { return list_jobs(context, list_); });
+                      [this](const Context& context) {
+                        const int status = list_jobs(context, list_);
+                        print_announcements(context);
+                        return status;
+                      });
   ls->alias("ps");
   ls->alias("queue");
   ls->add_option("--state", list_.state, "only these states, separated by commas");
@@ -320,8 +335,12 @@ void CommandLine::add_job_commands() {
 
 void CommandLine::add_cluster_commands() {
   top_.add_to(app_);
-  command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n",
-          [this] { return cluster_status(context()); });
+  command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n", [this] {
+    const Context asked = context();
+    const int status = cluster_status(asked);
+    print_announcements(asked);
+    return status;
+  });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
   CLI::App* events = reading_command(
       "events", "What has happened, newest last.", "  schedulearn events --limit 50\n  schedulearn events 5\n",
@@ -329,6 +348,8 @@ void CommandLine::add_cluster_commands() {
   events->add_option("job", name_, "5, last or a name: only its events");
   events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
   page_.add_to(app_);
+  login_.add_to(app_);
+  people_.add_to(app_);
   servers_.add_to(app_);
   CLI::App* policy =
       app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, shadow, check, history, undo.");
@@ -459,10 +480,16 @@ Context CommandLine::context() const {
   if (address.ok() && net::is_loopback(address->host) && std::filesystem::exists(own + "/schedulearn.db", ignored))
     c.recorded = own;
   c.user = user_name();
-  c.token = variable("SCHEDULEARN_TOKEN");
-  std::string token_file = variable("SCHEDULEARN_TOKEN_FILE");
-  if (token_file.empty() && c.token.empty()) token_file = flags_of_all_.token_file;
-  if (!token_file.empty()) c.token = read_secret(token_file);
+  c.signed_in_to = flags_of_all_.context;
+  std::string token = variable("SCHEDULEARN_TOKEN"), token_file = variable("SCHEDULEARN_TOKEN_FILE");
+  const bool is_given = !flags_of_all_.token.empty();
+  if (is_given && (flags_of_all_.is_context_flag || (token.empty() && token_file.empty()))) {
+    token = flags_of_all_.token;
+  } else {
+    if (token_file.empty() && token.empty()) token_file = flags_of_all_.token_file;
+    if (!token_file.empty()) token = read_secret(token_file);
+  }
+  c.use_token(std::move(token));
   c.timeout_s = flags_of_all_.timeout_s;
   c.json_failed = json_failed_;
   const std::string output = variable("SCHEDULEARN_OUTPUT");  // "json", "plain"
@@ -541,8 +568,9 @@ int CommandLine::run(int argc, char** argv) {
 
 // For the shell: one candidate per line, and what it is after a tab.
 int CommandLine::print_candidates(const std::vector<std::string>& words) {
+  static_cast<void>(fill_from_config(app_, flags_of_all_));  // without it, the words that need no controller
   if (const std::string url = variable("SCHEDULEARN_URL"); !url.empty())
-    flags_of_all_.url = url, flags_of_all_.is_url_chosen = true;
+    flags_of_all_.url = url, flags_of_all_.is_url_chosen = true, flags_of_all_.token = token_for(url);
   for (const Candidate& candidate : complete(app_, words, context()))
     std::printf("%s\t%s\n", candidate.word.c_str(), candidate.help.c_str());
   return 0;
