@@ -22,14 +22,18 @@
 #include "cli/init.h"
 #include "cli/interventions.h"
 #include "cli/job_order.h"
+#include "cli/login.h"
 #include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"
+#include "cli/people.h"
 #include "cli/profile.h"
 #include "cli/research.h"
 #include "cli/secrets.h"
+#include "cli/servers.h"
 #include "cli/set.h"
 #include "cli/shell.h"
+#include "cli/sign_ins.h"
 #include "cli/surroundings.h"
 #include "cli/top.h"
 #include "cli/usage.h"
@@ -91,7 +95,7 @@ class CommandLine {
   std::shared_ptr<Help> help_ = std::make_shared<Help>(app_);
   std::function<int()> action_;
   std::shared_ptr<bool> json_failed_ = std::make_shared<bool>(false);
-  FlagValues flags_of_all_{.url = "http://127.0.0.1:5000", .color = "auto"};
+  FlagValues flags_of_all_{.url = default_url, .color = "auto"};
   std::string json_;
   bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
   SubmitOptions submit_;
@@ -103,7 +107,6 @@ class CommandLine {
   bool shadow_off_ = false, with_arrivals_ = false;
   std::string name_, at_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
-  DrainOptions drain_;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
@@ -114,8 +117,11 @@ class CommandLine {
   ShellCommand shell_{frame_, after_dashes_};
   ProfileCommands profiles_{frame_};
   SecretCommands secrets_{frame_};
+  ServerCommands servers_{frame_};
   NotifyCommands notify_{frame_};
   PageCommands page_{frame_};
+  LoginCommands login_{frame_};
+  PeopleCommands people_{frame_};
   TopCommand top_{frame_};
   DemoCommand demo_{frame_};
   DatabaseCommands database_{frame_, roles_};
@@ -129,6 +135,9 @@ class CommandLine {
 void CommandLine::add_global_flags() {
   app_.add_option("--url", flags_of_all_.url, "address of the controller")
       ->envname("SCHEDULEARN_URL")
+      ->group("Everywhere");
+  app_.add_option("--context", flags_of_all_.context,
+                  "a controller that you have signed in to (schedulearn login); local: your own")
       ->group("Everywhere");
   app_.add_option("--json", json_, "print the REST document instead of text; --json=id,state selects fields")
       ->expected(0, 1)
@@ -165,7 +174,10 @@ void CommandLine::add_submit(const std::string& name, bool run) {
                             if (!text.empty()) options.keys[key] = text;
                           }
                           if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
-                          return submit(context(), options);
+                          const Context asked = context();
+                          const int status = submit(asked, options);
+                          if (!run) print_announcements(asked);
+                          return status;
                         });
   c->add_option("file", submit_.file, "job file (TOML or JSON), - for standard input");
   const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
@@ -204,6 +216,8 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   c->add_option("--notify", submit_.notify,
                 "a channel to be told through when it ends, or failed,preempted=CHANNEL (schedulearn notify)");
   c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
+  c->add_option("--env-file", submit_.env_files, "a file of lines NAME=VALUE, or NAME to pass on your own value");
+  c->add_option("--label", submit_.labels, "KEY=VALUE, to find it by and to sort jobs")->allow_extra_args(false);
   c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
   c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
   c->add_flag_callback(
@@ -246,7 +260,11 @@ void CommandLine::add_job_commands() {
       reading_command("ls", "All jobs that wait or run, and the latest that have ended.",
                       "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --sort ran\n"
                       "  schedulearn ls --all --json=id,state\n",
-                      [this](const Context& context) { return list_jobs(context, list_); });
+                      [this](const Context& context) {
+                        const int status = list_jobs(context, list_);
+                        print_announcements(context);
+                        return status;
+                      });
   ls->alias("ps");
   ls->alias("queue");
   ls->add_option("--state", list_.state, "only these states, separated by commas");
@@ -317,8 +335,12 @@ void CommandLine::add_job_commands() {
 
 void CommandLine::add_cluster_commands() {
   top_.add_to(app_);
-  command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n",
-          [this] { return cluster_status(context()); });
+  command(app_, "status", "Summary of the controller, its servers and the queue.", "  schedulearn status\n", [this] {
+    const Context asked = context();
+    const int status = cluster_status(asked);
+    print_announcements(asked);
+    return status;
+  });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
   CLI::App* events = reading_command(
       "events", "What has happened, newest last.", "  schedulearn events --limit 50\n  schedulearn events 5\n",
@@ -326,37 +348,9 @@ void CommandLine::add_cluster_commands() {
   events->add_option("job", name_, "5, last or a name: only its events");
   events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
   page_.add_to(app_);
-  CLI::App* servers = app_.add_subcommand("servers", "Servers: ls, drain, undrain, lost, release, rm.");
-  servers->require_subcommand(1);
-  servers->fallthrough();
-  command(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
-          [this] { return list_servers(context()); });
-  CLI::App* drain = command(*servers, "drain", "Take a server out of service: nothing new starts there.",
-                            "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
-                            [this] { return drain_server(context(), name_, drain_); });
-  drain->add_option("name", name_, "see: schedulearn servers ls")->required();
-  drain->add_flag("--migrate", drain_.migrate,
-                  "stop its jobs that have a checkpoint folder, so that they start elsewhere");
-  drain->add_option("--deadline", drain_.deadline, "2h: what still runs there then is stopped and starts elsewhere");
-  drain->add_option("--reason", drain_.reason, "shown wherever the server is");
-  drain->add_flag("-n,--dry-run", drain_.dry_run, "only say which jobs are there, and what becomes of them");
-  command(*servers, "undrain", "Put a drained server back into service.", "  schedulearn servers undrain gpu4\n",
-          [this] { return undrain_server(context(), name_); })
-      ->add_option("name", name_, "see: schedulearn servers ls")
-      ->required();
-  command(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
-          "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context(), name_); })
-      ->add_option("name", name_, "a server that no longer answers")
-      ->required();
-  command(*servers, "release", "End a server's quarantine: jobs may start there again.",
-          "  schedulearn servers release gpu4\n", [this] { return release_server(context(), name_); })
-      ->add_option("name", name_, "see: schedulearn servers ls")
-      ->required();
-  command(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
-          "  schedulearn servers rm gpu4\n", [this] { return remove_server(context(), name_); })
-      ->add_option("name", name_, "a server that is down and has no jobs")
-      ->required();
-
+  login_.add_to(app_);
+  people_.add_to(app_);
+  servers_.add_to(app_);
   CLI::App* policy =
       app_.add_subcommand("policy", "Scheduling policies: ls, show, set, try, shadow, check, history, undo.");
   policy->require_subcommand(1);
@@ -486,13 +480,20 @@ Context CommandLine::context() const {
   if (address.ok() && net::is_loopback(address->host) && std::filesystem::exists(own + "/schedulearn.db", ignored))
     c.recorded = own;
   c.user = user_name();
-  c.token = variable("SCHEDULEARN_TOKEN");
-  std::string token_file = variable("SCHEDULEARN_TOKEN_FILE");
-  if (token_file.empty() && c.token.empty()) token_file = flags_of_all_.token_file;
-  if (!token_file.empty()) c.token = read_secret(token_file);
+  c.signed_in_to = flags_of_all_.context;
+  std::string token = variable("SCHEDULEARN_TOKEN"), token_file = variable("SCHEDULEARN_TOKEN_FILE");
+  const bool is_given = !flags_of_all_.token.empty();
+  if (is_given && (flags_of_all_.is_context_flag || (token.empty() && token_file.empty()))) {
+    token = flags_of_all_.token;
+  } else {
+    if (token_file.empty() && token.empty()) token_file = flags_of_all_.token_file;
+    if (!token_file.empty()) token = read_secret(token_file);
+  }
+  c.use_token(std::move(token));
   c.timeout_s = flags_of_all_.timeout_s;
   c.json_failed = json_failed_;
-  c.as_json = app_.count("--json") > 0;
+  const std::string output = variable("SCHEDULEARN_OUTPUT");  // "json", "plain"
+  c.as_json = app_.count("--json") > 0 || (output == "json" && !plain_);
   if (c.as_json && json_ != "*" && !json_.empty()) {
     for (std::size_t at = 0; at <= json_.size();) {
       const std::size_t comma = std::min(json_.find(',', at), json_.size());
@@ -500,7 +501,7 @@ Context CommandLine::context() const {
       at = comma + 1;
     }
   }
-  c.plain = plain_;
+  c.plain = plain_ || (output == "plain" && !c.as_json);
   c.quiet = quiet_;
   const bool terminal = ::isatty(STDOUT_FILENO) != 0 && variable("TERM") != "dumb";
   const bool is_auto = flags_of_all_.color == "auto" && !no_color_;
@@ -567,8 +568,9 @@ int CommandLine::run(int argc, char** argv) {
 
 // For the shell: one candidate per line, and what it is after a tab.
 int CommandLine::print_candidates(const std::vector<std::string>& words) {
+  static_cast<void>(fill_from_config(app_, flags_of_all_));  // without it, the words that need no controller
   if (const std::string url = variable("SCHEDULEARN_URL"); !url.empty())
-    flags_of_all_.url = url, flags_of_all_.is_url_chosen = true;
+    flags_of_all_.url = url, flags_of_all_.is_url_chosen = true, flags_of_all_.token = token_for(url);
   for (const Candidate& candidate : complete(app_, words, context()))
     std::printf("%s\t%s\n", candidate.word.c_str(), candidate.help.c_str());
   return 0;

@@ -18,7 +18,9 @@ struct SubmitOptions {
   std::vector<std::string> notify;   // "team", "failed,preempted=team"
   std::vector<std::string> secrets;  // "wandb", "WANDB_API_KEY=wandb"
   std::vector<std::string> matrix;   // "lr=0.1,0.01"
-  bool clean_env = false;            // nothing of the environment it is submitted from
+  std::vector<std::string> labels;   // "project=vision"
+  std::vector<std::string> env_files;
+  bool clean_env = false;  // nothing of the environment it is submitted from
   bool follow = false;
   bool wait = false;
   bool dry_run = false;
@@ -76,6 +78,10 @@ int list_servers(const Context& context);
 int list_gpus(const Context& context);
 // Of one job if `selector` is not empty.
 int list_events(const Context& context, const std::string& selector, int limit);
+// Simulations that a controller was asked for.
+int list_simulations(const Context& context);
+int show_simulation(const Context& context, std::int64_t id);
+int remove_simulation(const Context& context, std::int64_t id);
 int list_policies(const Context& context);
 int remove_server(const Context& context, const std::string& name);  // one that is down, from the cluster
 struct DrainOptions {

@@ -17,6 +17,7 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 
 constexpr ConfigKey keys[] = {
+    {"context", "the controller to ask, by the name that login has given it"},
     {"url", "address of the controller"},
     {"token_file", "file with the token of the controller"},
     {"color", "auto, always or never"},

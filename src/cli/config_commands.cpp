@@ -12,7 +12,9 @@
 
 #include "cli/config.h"
 #include "cli/render.h"
+#include "cli/sign_ins.h"
 #include "cli/surroundings.h"
+#include "wire/job_file.h"
 #include "wire/job_spec.h"
 
 namespace sl::cli {
@@ -74,24 +76,65 @@ Status replace_file(const std::string& path, const std::string& text) {
   return ::rename(made.c_str(), path.c_str()) == 0 ? Status() : Status(not_written(path));
 }
 
+std::string text_of_user_config() {
+  std::stringstream text;
+  if (std::ifstream stream(user_config_path()); stream) text << stream.rdbuf();
+  return text.str();
+}
+
 int set_setting(const Context& context, const std::string& key, const std::string& value) {
   const std::string path = user_config_path();
-  std::stringstream text;
-  if (std::ifstream stream(path); stream) text << stream.rdbuf();
-  const auto changed = with_setting(text.str(), key, value);
-  if (!changed.ok()) return fail(changed.error());
-  if (const Status written = replace_file(path, *changed); !written.ok()) return fail(written.error());
+  if (const Status set = set_user_setting(key, value); !set.ok()) return fail(set.error());
   if (!context.quiet && !context.as_json)
     std::printf(value.empty() ? "%s is not set any more in %s\n" : "%s is set in %s\n", key.c_str(), path.c_str());
   if (context.as_json) context.print_json(json::object{{"key", key}, {"value", value}, {"file", path}});
   return 0;
 }
 
+// Which controller is asked, and with which token. A flag counts more than a variable, and both more than a file; of one
+// kind an address counts more than a context.
+Status choose_controller(const Config& config, FlagValues& flags) {
+  const std::string url_of_environment = variable("SCHEDULEARN_URL");
+  const bool is_url_flag = flags.is_url_chosen && flags.url != url_of_environment;
+  if (is_url_flag && flags.is_context_flag)
+    return invalid("bad-flag", "--url and --context both say which controller to ask").hint("leave one of them out");
+  std::string name = flags.context;
+  if (!flags.is_context_flag)
+    name = flags.is_url_chosen                        ? ""
+           : !variable("SCHEDULEARN_CONTEXT").empty() ? variable("SCHEDULEARN_CONTEXT")
+                                                      : config.text("context");
+  flags.context = name;
+  if (name == local_context)
+    return flags.context.clear(), flags.is_url_chosen = false, flags.url = default_url, Status();
+  if (!name.empty()) {
+    const auto known = find_sign_in(name);
+    if (!known.ok()) return known.error();
+    flags.url = known->url, flags.token = known->token, flags.is_url_chosen = true;
+    return {};
+  }
+  if (const std::string url = config.text("url"); !flags.is_url_chosen && !url.empty())
+    flags.url = url, flags.is_url_chosen = true;
+  while (flags.url.ends_with('/')) flags.url.pop_back();
+  if (flags.is_url_chosen) flags.token = token_for(flags.url);
+  return {};
+}
+
 }  // namespace
+
+std::string user_setting(const std::string& key) {
+  const auto values = wire::toml_to_json(text_of_user_config());
+  return values.ok() ? text_at(*values, key) : "";
+}
+
+Status set_user_setting(const std::string& key, const std::string& value) {
+  const auto changed = with_setting(text_of_user_config(), key, value);
+  return changed.ok() ? replace_file(user_config_path(), *changed) : Status(changed.error());
+}
 
 Status fill_from_config(const CLI::App& app, FlagValues& flags) {
   flags.is_url_chosen = !app.get_option("--url")->empty();
-  for (const char* always : {"config", "help", "man", "completion"}) {
+  flags.is_context_flag = !app.get_option("--context")->empty();
+  for (const char* always : {"config", "help", "man", "completion", "login", "logout"}) {
     if (app.got_subcommand(always)) return {};
   }
   const auto config = Config::load();
@@ -101,8 +144,7 @@ Status fill_from_config(const CLI::App& app, FlagValues& flags) {
         .note("in " + config->find(key)->path)
         .hint(std::string("schedulearn config set ") + key + " …");
   };
-  if (const std::string url = config->text("url"); !flags.is_url_chosen && !url.empty())
-    flags.url = url, flags.is_url_chosen = true;
+  if (const Status chosen = choose_controller(*config, flags); !chosen.ok()) return chosen;
   if (const std::string color = config->text("color"); !color.empty() && app.get_option("--color")->empty()) {
     if (color != "auto" && color != "always" && color != "never") return refuse("color", "auto, always or never");
     flags.color = color;
@@ -134,7 +176,7 @@ void ConfigCommands::add_to(CLI::App& app) {
                            "  schedulearn config set url http://lab:5000\n"
                            "  schedulearn config set defaults.time.limit 2h\n  schedulearn config set url ''\n",
                            [this] { return set_setting(context_(), key_, value_); });
-  set->add_option("key", key_, "url, token_file, color, timeout, or defaults.KEY for a key of the job file")
+  set->add_option("key", key_, "url, context, token_file, color, timeout, or defaults.KEY for a key of the job file")
       ->required();
   set->add_option("value", value_, "as in TOML, or any text")->required();
 }

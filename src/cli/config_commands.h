@@ -8,9 +8,14 @@
 
 namespace sl::cli {
 
+inline constexpr const char* default_url = "http://127.0.0.1:5000";
+
 // What the flags of every command are when they are not given.
 struct FlagValues {
   std::string url, token_file, color;
+  std::string context;  // --context; later the one in use (sign_ins.h)
+  std::string token;    // of the context, or given for this url
+  bool is_context_flag = false;
   double timeout_s = 30;
   bool is_url_chosen = false;  // by a flag, a variable or a file
   json::object defaults;       // of jobs
@@ -18,6 +23,9 @@ struct FlagValues {
 // Fills in what files set and neither flags nor variables say. Not for the commands that must work whatever these files
 // hold. Errors: those of Config::load(), "bad-flag".
 Status fill_from_config(const CLI::App& app, FlagValues& flags);
+
+std::string user_setting(const std::string& key);                           // of the user's own file; empty: none
+Status set_user_setting(const std::string& key, const std::string& value);  // empty: none any more
 
 class ConfigCommands : CommandGroup {
  public:

@@ -10,6 +10,7 @@
 #include "wire/error.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
+#include "wire/secrets.h"
 
 namespace sl::cli {
 
@@ -20,7 +21,7 @@ net::ClientRequest Context::request(const std::string& method, const std::string
   request.body = body;
   request.socket = socket;
   request.timeout = Duration::seconds(timeout_s);
-  request.headers.emplace_back("X-Schedulearn-User", user);
+  if (!user.empty()) request.headers.emplace_back("X-Schedulearn-User", user);
   if (!body.empty()) request.headers.emplace_back("Content-Type", "application/json");
   if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
   return request;
@@ -44,6 +45,11 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
 Result<net::ClientResponse> Context::stream(const net::ClientRequest& request,
                                             const std::function<bool(std::string_view)>& on_data) const {
   return past ? past(request, on_data) : net::fetch_stream(request, on_data);
+}
+
+void Context::use_token(std::string secret) {
+  token = std::move(secret);
+  if (token.starts_with(wire::named_token_prefix)) user.clear();
 }
 
 std::string Context::next_command(const std::string& name, std::int64_t job) const {

@@ -21,10 +21,11 @@ struct Context {
   std::string data;      // --data: the data folder that was asked for; empty: none
   std::string recorded;  // the user's data folder, if something is recorded there; empty: none
   std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
-      past;  // answers instead of a controller when none runs on `data`
+      past;          // answers instead of a controller when none runs on `data`
+  std::string signed_in_to;  // the context in use (sign_ins.h); empty: none
   std::string token;
   json::object defaults;  // keys of a job file, of jobs that do not say otherwise (config.h)
-  std::string user;
+  std::string user;       // whom requests name as their sender; empty: nobody
   double timeout_s = 30;
   bool as_json = false;
   std::vector<std::string> json_fields;  // --json=id,state
@@ -43,6 +44,9 @@ struct Context {
   Result<net::ClientResponse> stream(const net::ClientRequest& request,
                                      const std::function<bool(std::string_view)>& on_data) const;
   net::ClientRequest request(const std::string& method, const std::string& path, const std::string& body) const;
+
+  // A named token says whose it is: then nobody else is named as the sender.
+  void use_token(std::string secret);
 
   // "schedulearn logs 5", with --data if this command had it.
   std::string next_command(const std::string& name, std::int64_t job) const;

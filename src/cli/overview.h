@@ -10,17 +10,19 @@ inline constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs
   schedulearn ls                                 see what runs and what waits
 
 Jobs      submit run ls show logs files shell why wait set cancel rm suspend resume migrate scale retry
-Cluster   status top gpus events web whoami  secret (set ls rm)  notify (add ls test log rm)
-          servers (ls drain undrain lost release rm)  profile (run ls show costs import rm)
+Cluster   status top gpus events web announce  secret (set ls rm)  notify (add ls test log rm)
+          servers (ls show add drain undrain lost release rm)  profile (run ls show costs import rm)
           policy (ls show set try shadow check history undo)
-Research  sim (run compare)  plot (cdf gantt util queue lines bars regret ahead)
+Research  sim (run compare ls show rm)  plot (cdf gantt util queue lines bars regret ahead)
           trace (info import export gen ls)  estimates (losses run-times ranges speeds)  reproduce
+People    login logout whoami  token (ls add rm)  user (ls add set rm)
 System    up  controller (run replay)  agent (run)  db (backup check restore)  config (show path get set)
           init demo doctor completion man version help
 
 schedulearn COMMAND --help shows examples and every option.
 
-Environment  SCHEDULEARN_URL (address of the controller)  SCHEDULEARN_TOKEN_FILE, SCHEDULEARN_TOKEN (who you are)
+Environment  SCHEDULEARN_URL (address of the controller)  SCHEDULEARN_CONTEXT (one that you have signed in to)
+             SCHEDULEARN_TOKEN_FILE, SCHEDULEARN_TOKEN (who you are)
              SCHEDULEARN_DATA (data directory of up)  NO_COLOR, CLICOLOR_FORCE (colours)
 )";
 

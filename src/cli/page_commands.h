@@ -1,4 +1,4 @@
-// web, whoami: the way from the command line to the web page, and as whom one gets there.
+// web: the way from the command line to the web page.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,6 @@ class PageCommands : CommandGroup {
 
  private:
   int print(const Context& context) const;
-  static int who(const Context& context);
 
   std::vector<std::string> selectors_;
   bool no_open_ = false, signs_in_ = false;

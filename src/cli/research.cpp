@@ -103,7 +103,8 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
 }
 
 void Research::add_to(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("sim", "Run policies on a trace under a virtual clock: run, compare.");
+  CLI::App* group = app.add_subcommand(
+      "sim", "Run policies on a trace under a virtual clock: run, compare; those of the controller: ls, show, rm.");
   group->require_subcommand(1);
   group->fallthrough();
   add_simulation(*group, "run", "Simulate one policy on a trace.",
@@ -111,6 +112,16 @@ void Research::add_to(CLI::App& app) {
   add_simulation(*group, "compare", "Simulate several policies on the same trace, on all cores.",
                  "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,srtf,tiresias\n"
                  "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
+  command_(*group, "ls", "Simulations that the controller was asked for, by the page or by REST.",
+           "  schedulearn sim ls\n", [this] { return list_simulations(context_()); });
+  command_(*group, "show", "One of them, with the figures of its runs.", "  schedulearn sim show 3\n",
+           [this] { return show_simulation(context_(), simulation_id_); })
+      ->add_option("id", simulation_id_, "see: schedulearn sim ls")
+      ->required();
+  command_(*group, "rm", "Remove one; it is stopped if it runs.", "  schedulearn sim rm 3\n",
+           [this] { return remove_simulation(context_(), simulation_id_); })
+      ->add_option("id", simulation_id_, "see: schedulearn sim ls")
+      ->required();
   add_plots(app);
   add_trace_commands(app);
   add_estimates(app);

@@ -1,4 +1,5 @@
-// The commands of researchers: sim, trace, plot, estimates, reproduce. They run in place and need no controller.
+// The commands of researchers: sim, trace, plot, estimates, reproduce. They run in place and need no controller, but those
+// for simulations that a controller made.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -45,6 +46,7 @@ class Research : CommandGroup {
   void add_trace_filters(CLI::App& command);
 
   const std::string& typed_;
+  std::int64_t simulation_id_ = 0;
   SimulationOptions simulation_;
   TraceCommand trace_;
   EstimatesCommand estimates_;

@@ -16,8 +16,8 @@ namespace sl::cli {
 namespace {
 
 // A line, without showing what is typed.
-std::string typed_secret(const std::string& name) {
-  std::fprintf(stderr, "Value of %s: ", name.c_str());
+std::string typed_secret(const std::string& what) {
+  std::fprintf(stderr, "%s: ", what.c_str());
   termios before{};
   const bool is_terminal = ::tcgetattr(STDIN_FILENO, &before) == 0;
   termios silent = before;
@@ -30,22 +30,6 @@ std::string typed_secret(const std::string& name) {
   return line;
 }
 
-// A file as it is; of standard input the line break at the end is left out, which `echo` and editors add.
-Result<std::string> secret_from(const std::string& name, const std::string& file) {
-  std::stringstream text;
-  if (!file.empty()) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) return not_found("no-such-file", "there is no file " + file);
-    text << stream.rdbuf();
-    return text.str();
-  }
-  if (::isatty(STDIN_FILENO) != 0) return typed_secret(name);
-  text << std::cin.rdbuf();
-  std::string value = text.str();
-  if (value.ends_with('\n')) value.pop_back();
-  return value;
-}
-
 std::string path_of_secret(const std::string& name) { return "/api/v1/secrets/" + net::percent_encode(name); }
 
 int set_secret(const Context& context, const std::string& name, const std::string& file) {
@@ -54,7 +38,7 @@ int set_secret(const Context& context, const std::string& name, const std::strin
                     .hint("schedulearn secret set NAME asks for it")
                     .hint("schedulearn secret set NAME < FILE"));
   if (const Status is_name = wire::validate_secret_name(name); !is_name.ok()) return fail(is_name.error());
-  const auto value = secret_from(name, file);
+  const auto value = secret_from("Value of " + name, file);
   if (!value.ok()) return fail(value.error());
   const auto stored = context.call("PUT", path_of_secret(name), *value, {{"Content-Type", "application/octet-stream"}});
   if (!stored.ok()) return fail(stored.error());
@@ -86,6 +70,21 @@ int remove_secret(const Context& context, const std::string& name) {
 }
 
 }  // namespace
+
+Result<std::string> secret_from(const std::string& what, const std::string& file) {
+  std::stringstream text;
+  if (!file.empty()) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) return not_found("no-such-file", "there is no file " + file);
+    text << stream.rdbuf();
+    return text.str();
+  }
+  if (::isatty(STDIN_FILENO) != 0) return typed_secret(what);
+  text << std::cin.rdbuf();
+  std::string value = text.str();
+  if (value.ends_with('\n')) value.pop_back();
+  return value;
+}
 
 void SecretCommands::add_to(CLI::App& app) {
   CLI::App* secret = app.add_subcommand("secret", "What jobs are given without others seeing it: set, ls, rm.");

@@ -9,6 +9,10 @@
 
 namespace sl::cli {
 
+// A file as it is; without a file what is typed, unseen, after the question `what`, or all of standard input but the line
+// break at its end, which `echo` and editors add. Error "no-such-file".
+Result<std::string> secret_from(const std::string& what, const std::string& file);
+
 class SecretCommands : CommandGroup {
  public:
   using CommandGroup::CommandGroup;

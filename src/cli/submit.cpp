@@ -235,6 +235,22 @@ int follow_to_the_end(const Context& context, const SubmitOptions& options, std:
 
 }  // namespace
 
+namespace {
+
+// The lines of a file but empty ones and comments.
+Result<std::vector<std::string>> variables_in(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return not_found("no-such-file", "there is no file " + path);
+  std::vector<std::string> entries;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty() && line.front() != '#') entries.push_back(line);
+  }
+  return entries;
+}
+
+}  // namespace
+
 Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options) {
   if (Status words = check_words(options.command); !words.ok()) return words.error();
   Result<Document> document = read_document(options.file);
@@ -245,7 +261,20 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
     const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
     put(object, key, flag_value(key, path ? working_directory() + "/" + text : text));
   }
+  for (const std::string& path : options.env_files) {
+    const auto entries = variables_in(path);
+    if (!entries.ok()) return entries.error();
+    if (Status added = add_variables(object, *entries); !added.ok()) return wire::in_file(added.error(), path);
+  }
   if (Status added = add_variables(object, options.env); !added.ok()) return added.error();
+  for (const std::string& label : options.labels) {
+    const std::size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == label.size())
+      return invalid("bad-label", "a label is KEY=VALUE: " + label).hint("--label project=vision");
+    json::value& labels = object["labels"];
+    if (!labels.is_object()) labels = json::object();
+    labels.get_object()[label.substr(0, equals)] = label.substr(equals + 1);
+  }
   for (const std::string& entry : options.set) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos)

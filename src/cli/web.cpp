@@ -1,4 +1,4 @@
-// web: the address of the web page, opened in a browser if there is a desktop. whoami: as whom requests count.
+// web: the address of the web page, opened in a browser if there is a desktop.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -74,8 +74,6 @@ void PageCommands::add_to(CLI::App& app) {
   web->add_flag("--no-open", no_open_, "only print the address");
   web->add_flag("--link", signs_in_,
                 "an address that signs a browser in as you: once, within five minutes; the default with a token");
-  command_(app, "whoami", "As whom the controller sees you.", "  schedulearn whoami\n",
-           [this] { return who(context_()); });
 }
 
 int PageCommands::print(const Context& context) const {
@@ -92,22 +90,6 @@ int PageCommands::print(const Context& context) const {
   std::fflush(stdout);
   if (!no_open_ && context.interactive && addresses->size() == 1 && has_desktop() && !open_browser(addresses->front()))
     std::fprintf(stderr, "no browser could be opened\n");
-  return 0;
-}
-
-int PageCommands::who(const Context& context) {
-  const Result<json::value> self = context.get("/api/v1/whoami");
-  if (!self.ok()) return fail(self.error());
-  if (context.as_json) {
-    context.print_json(*self);
-    return 0;
-  }
-  const std::string user = text_at(*self, "user");
-  if (context.plain || context.quiet) {
-    std::printf("%s\n", user.c_str());
-    return 0;
-  }
-  std::printf("%s (%s)\n", user.c_str(), text_at(*self, "role").c_str());
   return 0;
 }
 

@@ -4,18 +4,12 @@
 
 #include <array>
 
+#include "controller/checkpoint_relay.h"
+#include "controller/secret_text.h"
 #include "net/url.h"
 
 namespace sl::controller {
 namespace {
-
-std::string look_up(uid_t user) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 4096> buffer{};
-  ::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found);
-  return found ? found->pw_name : std::to_string(user);
-}
 
 bool is_same_origin(const std::string& origin, const net::Authority& host) {
   const auto url = net::parse_url(origin);
@@ -27,11 +21,29 @@ bool signs_in(const net::Request& head) { return head.method == "POST" && head.p
 
 }  // namespace
 
-Admission::Admission(std::string listen_address, std::string token, uid_t own_user, const BrowserSessions& sessions)
+std::string name_of_user(uid_t user) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 4096> buffer{};
+  ::getpwuid_r(user, &entry, buffer.data(), buffer.size(), &found);
+  return found ? found->pw_name : std::to_string(user);
+}
+
+std::string_view bearer_of(const net::Request& head) {
+  constexpr std::string_view scheme = "Bearer ";
+  for (const auto& [name, value] : head.headers) {
+    if (name == "authorization" && value.starts_with(scheme)) return std::string_view(value).substr(scheme.size());
+  }
+  return {};
+}
+
+Admission::Admission(std::string listen_address, std::string token, uid_t own_user, const BrowserSessions& sessions,
+                     People& people)
     : only_loopback_(net::is_loopback(listen_address)),
       token_(std::move(token)),
       own_user_(own_user),
-      sessions_(sessions) {}
+      sessions_(sessions),
+      people_(people) {}
 
 Status Admission::check_place(const net::Request& head) const {
   const std::string text = head.header("host").value_or("");
@@ -59,36 +71,48 @@ Result<Identity> Admission::identify(const net::Request& head) {
 
 Result<Identity> Admission::sign_in(const net::Request& head, const std::string& password) {
   if (Status place = check_place(head); !place.ok()) return place.error();
+  if (People::is_named(password)) return people_.holder_of(password);
   if (token_.empty() || !same_secret(password, token_))
     return denied("wrong-token", "the password is not the token of this controller");
   const auto host = net::parse_authority(head.header("host").value_or(""));
-  const auto user = host && net::is_loopback(host->host) ? head.peer_uid : std::nullopt;
-  if (!user) return Identity{name_of(own_user_), true};
-  return Identity{name_of(*user), *user == 0 || *user == own_user_};
+  return holder(host && net::is_loopback(host->host) ? head.peer_uid : std::nullopt);
 }
 
 Result<Identity> Admission::who(const net::Request& head, bool host_is_loopback) {
   const auto user = host_is_loopback ? head.peer_uid : std::nullopt;
-  if (user && (*user == 0 || *user == own_user_)) return Identity{name_of(*user), true};
   const auto given = head.header("authorization");
+  const std::string_view secret = bearer_of(head);
+  if (People::is_named(secret)) return people_.holder_of(secret);
+  if (user && (*user == 0 || *user == own_user_)) return holder(user);
   if (!given || token_.empty())
     return denied("token-required", user ? "the user " + name_of(*user) + " needs the token of this controller"
                                          : "a request from another machine needs the token of this controller")
         .note("it is in the file token of the controller's data folder, or the one given with --token-file")
-        .hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …");
-  if (!given->starts_with("Bearer ") || !same_secret(std::string_view(*given).substr(7), token_))
+        .hint("SCHEDULEARN_TOKEN_FILE=FILE schedulearn …")
+        .hint("with a token of your own: schedulearn login URL");
+  if (secret.empty() || !same_secret(secret, token_))
     return denied("wrong-token", "this is not the token of this controller");
-  return user ? Identity{name_of(*user), false} : Identity{name_of(own_user_), true};
+  return holder(user);
+}
+
+std::string Admission::sender_of(const net::Request& head) {
+  return head.peer_uid ? "the user " + name_of(*head.peer_uid) + " of this machine" : host_of_peer(head.peer);
+}
+
+Identity Admission::holder(std::optional<uid_t> user) {
+  if (!user || *user == 0 || *user == own_user_) return {name_of(user.value_or(own_user_)), Role::admin, "controller"};
+  const std::string& name = name_of(*user);
+  return {name, people_.role_of(name), "name:" + name};
 }
 
 const std::string& Admission::name_of(uid_t user) {
   auto [at, is_new] = names_.try_emplace(user);
-  if (is_new) at->second = look_up(user);
+  if (is_new) at->second = name_of_user(user);
   return at->second;
 }
 
 Status may_act_for(const Identity& identity, const std::string& user) {
-  if (identity.is_admin || identity.user == user) return {};
+  if (identity.is_admin() || identity.user == user) return {};
   return denied("not-your-name", identity.user + " may not act for " + user)
       .hint("leave out the user: it is the one who sends the request");
 }

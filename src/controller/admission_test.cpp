@@ -7,7 +7,11 @@ namespace {
 
 constexpr const char* token = "a-token-of-some-length";
 constexpr uid_t own_user = 1234, stranger = 4321;
-const BrowserSessions no_sessions("", [] { return Instant{}; });
+People nobody_special({}, {}, [] { return Instant{}; });
+const BrowserSessions no_sessions("", nobody_special, [] { return Instant{}; });
+
+Identity of(const std::string& user) { return {user, Role::user, "name:" + user}; }
+Identity admin(const std::string& user) { return {user, Role::admin, "controller"}; }
 
 net::Request request(net::Headers headers, std::optional<std::uint32_t> uid = {}) {
   net::Request head;
@@ -20,11 +24,11 @@ net::Request request(net::Headers headers, std::optional<std::uint32_t> uid = {}
 // The error's code, or "USER" with "*" for an admin.
 std::string who(Admission& admission, const net::Request& head) {
   const auto identity = admission.identify(head);
-  return identity.ok() ? identity->user + (identity->is_admin ? "*" : "") : identity.error().code;
+  return identity.ok() ? identity->user + (identity->is_admin() ? "*" : "") : identity.error().code;
 }
 
 TEST(Admission, a_host_that_only_looks_like_loopback_is_refused) {
-  Admission admission("127.0.0.1", token, own_user, no_sessions);
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
   for (const char* host : {"127.evil.example:5000", "127.0.0.1.evil.example", "evil.example", "[::1", "", "::1"})
     EXPECT_EQ(who(admission, request({{"host", host}}, 0)), "wrong-host") << host;
   for (const char* host : {"127.0.0.1:5000", "localhost:5000", "LOCALHOST", "[::1]:5000", "127.0.0.1"})
@@ -32,14 +36,14 @@ TEST(Admission, a_host_that_only_looks_like_loopback_is_refused) {
 }
 
 TEST(Admission, a_page_of_another_origin_is_refused_also_when_its_name_begins_like_ours) {
-  Admission admission("127.0.0.1", token, own_user, no_sessions);
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
   for (const char* origin : {"http://127.evil.example:5000", "http://127.0.0.1:5001", "https://127.0.0.1:5000", "null"})
     EXPECT_EQ(who(admission, request({{"origin", origin}}, 0)), "foreign-origin") << origin;
   EXPECT_EQ(who(admission, request({{"origin", "http://127.0.0.1:5000"}}, 0)), "root*");
 }
 
 TEST(Admission, root_and_the_own_user_need_no_token_everybody_else_does) {
-  Admission admission("127.0.0.1", token, own_user, no_sessions);
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
   EXPECT_EQ(who(admission, request({}, 0)), "root*");
   EXPECT_EQ(who(admission, request({}, own_user)), "1234*");
   EXPECT_EQ(who(admission, request({}, stranger)), "token-required");
@@ -50,18 +54,18 @@ TEST(Admission, root_and_the_own_user_need_no_token_everybody_else_does) {
 }
 
 TEST(Admission, without_a_token_nobody_else_is_let_in_by_an_empty_one) {
-  Admission admission("127.0.0.1", "", own_user, no_sessions);
+  Admission admission("127.0.0.1", "", own_user, no_sessions, nobody_special);
   EXPECT_EQ(who(admission, request({{"authorization", "Bearer "}}, stranger)), "token-required");
 }
 
 TEST(Admission, the_kernel_s_word_counts_for_no_host_that_was_rebound_to_us) {
-  Admission admission("0.0.0.0", token, own_user, no_sessions);
+  Admission admission("0.0.0.0", token, own_user, no_sessions, nobody_special);
   EXPECT_EQ(who(admission, request({{"host", "evil.example:5000"}}, own_user)), "token-required");
   EXPECT_EQ(who(admission, request({{"host", "127.0.0.1:5000"}}, own_user)), "1234*");
 }
 
 TEST(Admission, only_an_admin_may_act_for_another_user) {
-  Admission admission("127.0.0.1", token, own_user, no_sessions);
+  Admission admission("127.0.0.1", token, own_user, no_sessions, nobody_special);
   EXPECT_EQ(who(admission, request({{"x-schedulearn-user", "mei"}}, own_user)), "mei*");
   const std::string bearer = std::string("Bearer ") + token;
   EXPECT_EQ(who(admission, request({{"authorization", bearer}, {"x-schedulearn-user", "root"}}, stranger)),
@@ -76,18 +80,19 @@ net::Request from_browser(const std::string& cookie, const std::string& key) {
 
 TEST(BrowserSessions, both_halves_are_the_one_who_signed_in_and_one_half_is_nobody) {
   Instant now{1'000'000};
-  const BrowserSessions sessions(token, [&] { return now; });
-  Admission admission("0.0.0.0", token, own_user, sessions);
-  const auto session = sessions.begin({"mei:x y", false});
+  const BrowserSessions sessions(token, nobody_special, [&] { return now; });
+  Admission admission("0.0.0.0", token, own_user, sessions, nobody_special);
+  const auto session = sessions.begin(of("mei:x y"));
   ASSERT_TRUE(session.ok());
   EXPECT_EQ(who(admission, from_browser(session->cookie, session->key)), "mei:x y");
   EXPECT_EQ(who(admission, from_browser(session->cookie, "")), "token-required");
   EXPECT_EQ(who(admission, from_browser("", session->key)), "token-required");
-  const auto other = sessions.begin({"bella", true});
+  const auto other = sessions.begin(admin("bella"));
   EXPECT_EQ(who(admission, from_browser(other->cookie, other->key)), "bella*");
   EXPECT_EQ(who(admission, from_browser(session->cookie, other->key)), "token-required");
   std::string forged = session->cookie;
-  forged.replace(forged.find(":user:"), 6, ":admin:");
+  const std::string basis = ":name%3Amei%3Ax%20y:";
+  forged.replace(forged.find(basis), basis.size(), ":controller:");
   EXPECT_EQ(who(admission, from_browser(forged, session->key)), "token-required");
   EXPECT_NE(session->cookie.find("; HttpOnly; SameSite=Strict"), std::string::npos);
 }
@@ -95,20 +100,20 @@ TEST(BrowserSessions, both_halves_are_the_one_who_signed_in_and_one_half_is_nobo
 TEST(BrowserSessions, they_survive_a_restart_and_end_after_twelve_hours_and_with_the_token) {
   Instant now{1'000'000};
   const auto clock = [&] { return now; };
-  const auto session = BrowserSessions(token, clock).begin({"mei", false});
+  const auto session = BrowserSessions(token, nobody_special, clock).begin(of("mei"));
   const net::Request browser = from_browser(session->cookie, session->key);
-  EXPECT_TRUE(BrowserSessions(token, clock).find(browser));
-  EXPECT_FALSE(BrowserSessions("another token, also long", clock).find(browser));
+  EXPECT_TRUE(BrowserSessions(token, nobody_special, clock).find(browser));
+  EXPECT_FALSE(BrowserSessions("another token, also long", nobody_special, clock).find(browser));
   now = session->expires;
-  EXPECT_FALSE(BrowserSessions(token, clock).find(browser));
-  EXPECT_EQ(BrowserSessions("", clock).begin({"mei", false}).error().code, "no-sessions");
+  EXPECT_FALSE(BrowserSessions(token, nobody_special, clock).find(browser));
+  EXPECT_EQ(BrowserSessions("", nobody_special, clock).begin(of("mei")).error().code, "no-sessions");
 }
 
 TEST(BrowserSessions, a_port_is_open_to_the_browser_that_asked_for_it_and_opens_nothing_else) {
   Instant now{1'000'000};
-  const BrowserSessions sessions(token, [&] { return now; });
-  Admission admission("0.0.0.0", token, own_user, sessions);
-  const auto opened = sessions.open_port({"mei", false}, "/jobs/5/proxy/board/", "10.0.0.7:4000");
+  const BrowserSessions sessions(token, nobody_special, [&] { return now; });
+  Admission admission("0.0.0.0", token, own_user, sessions, nobody_special);
+  const auto opened = sessions.open_port(of("mei"), "/jobs/5/proxy/board/", "10.0.0.7:4000");
   ASSERT_TRUE(opened.ok());
   EXPECT_NE(opened->cookie.find("; HttpOnly; SameSite=Strict; Path=/jobs/5/proxy/board/"), std::string::npos);
   const auto asks = [&](const std::string& target, const std::string& peer = "10.0.0.7:4001",
@@ -129,14 +134,15 @@ TEST(BrowserSessions, a_port_is_open_to_the_browser_that_asked_for_it_and_opens_
       << "a page on another port of the host";
   now = opened->expires;
   EXPECT_EQ(asks("/jobs/5/proxy/board/"), "token-required");
-  EXPECT_EQ(BrowserSessions("", [&] { return now; }).open_port({"mei", false}, "/", "").error().code, "no-sessions");
+  EXPECT_EQ(BrowserSessions("", nobody_special, [&] { return now; }).open_port(of("mei"), "/", "").error().code,
+            "no-sessions");
 }
 
 TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_else) {
   Instant now{1'000'000};
-  BrowserSessions sessions(token, [&] { return now; });
-  Admission admission("0.0.0.0", token, own_user, sessions);
-  net::Request head = request({{"x-schedulearn-code", sessions.make_code({"mei", true})->text}});
+  BrowserSessions sessions(token, nobody_special, [&] { return now; });
+  Admission admission("0.0.0.0", token, own_user, sessions, nobody_special);
+  net::Request head = request({{"x-schedulearn-code", sessions.make_code(admin("mei"))->text}});
   EXPECT_EQ(who(admission, head), "token-required");
   head.method = "POST";
   head.path = "/api/v1/jobs";
@@ -146,7 +152,7 @@ TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_els
   EXPECT_TRUE(sessions.spend_code(head));
   EXPECT_FALSE(sessions.spend_code(head));
   EXPECT_EQ(who(admission, head), "token-required");
-  const auto late = sessions.make_code({"mei", true});
+  const auto late = sessions.make_code(admin("mei"));
   head = request({{"x-schedulearn-code", late->text}});
   now = late->expires;
   EXPECT_FALSE(sessions.maker_of_code(head));
@@ -154,11 +160,11 @@ TEST(BrowserSessions, a_code_signs_in_once_for_five_minutes_and_does_nothing_els
 
 TEST(BrowserSessions, unused_codes_are_bounded_and_make_room_when_they_expire) {
   Instant now{1'000'000};
-  BrowserSessions sessions(token, [&] { return now; });
-  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sessions.make_code({"mei", false}).ok());
-  EXPECT_EQ(sessions.make_code({"mei", false}).error().code, "too-many-links");
+  BrowserSessions sessions(token, nobody_special, [&] { return now; });
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sessions.make_code(of("mei")).ok());
+  EXPECT_EQ(sessions.make_code(of("mei")).error().code, "too-many-links");
   now = now + Duration::whole_seconds(300);
-  EXPECT_TRUE(sessions.make_code({"mei", false}).ok());
+  EXPECT_TRUE(sessions.make_code(of("mei")).ok());
 }
 
 }  // namespace

@@ -487,8 +487,9 @@ BOOST_DESCRIBE_STRUCT(Health, (), (status, version))
 
 struct Me {
   Text user, role;
+  std::optional<Text> token;  // the name of the named token that the request rests on
 };
-BOOST_DESCRIBE_STRUCT(Me, (), (user, role))
+BOOST_DESCRIBE_STRUCT(Me, (), (user, role, token))
 
 struct Session : Me {
   Text key;
@@ -496,22 +497,12 @@ struct Session : Me {
 };
 BOOST_DESCRIBE_STRUCT(Session, (Me), (key, expires_at))
 
-struct SignedOut {
-  bool signed_out = true;
-};
-BOOST_DESCRIBE_STRUCT(SignedOut, (), (signed_out))
-
-struct Link {
-  Text code, fragment;
-  Time expires_at;
-};
-BOOST_DESCRIBE_STRUCT(Link, (), (code, fragment, expires_at))
-
 struct Operation {
   Text method, path, summary;
+  Text role;  // that a request needs at least
   std::vector<Text> parameters;
 };
-BOOST_DESCRIBE_STRUCT(Operation, (), (method, path, summary, parameters))
+BOOST_DESCRIBE_STRUCT(Operation, (), (method, path, summary, role, parameters))
 
 struct StoredProfile : wire::TrainingProfile {
   Time since;

@@ -18,6 +18,7 @@
 //   api_series.cpp  what GPUs did over time
 //   api_simulations.cpp  simulations on request
 //   api_sessions.cpp  who one is, and signing in with a browser
+//   api_people.cpp  users, named tokens, announcements
 #pragma once
 
 #include <boost/json.hpp>
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "controller/admission.h"
+#include "controller/announcements.h"
 #include "controller/browser_sessions.h"
 #include "controller/channels.h"
 #include "controller/cursor.h"
@@ -88,6 +90,8 @@ class Api {
                   std::shared_ptr<net::Reply> reply, std::function<void(ChannelPlace)> found);
   // What was measured. Before the first request; without it nothing was.
   void show_series(const Series& series) { series_ = &series; }
+  // Who may ask, and what all of them are told. Before the first request; without it there is only who asks now.
+  void ask_of(People& people, Announcements& announcements) { people_ = &people, announcements_ = &announcements; }
   // Where simulations are made. Before the first request; without it none are.
   void simulate_with(Simulations& simulations) { simulations_ = &simulations; }
   void on_simulation_changed(std::int64_t id);
@@ -226,6 +230,16 @@ class Api {
   void list_workloads(Call call);
   void with_simulation(const Call& call, const std::function<void(const answers::SimulationDetails&)>& work);
   void who_am_i(Call call);
+  void list_users(Call call);
+  void create_user(Call call);
+  void edit_user(Call call);
+  void remove_user(Call call);
+  void list_tokens(Call call);
+  void create_token(Call call);
+  void remove_token(Call call);
+  void list_announcements(Call call);
+  void post_announcement(Call call);
+  void remove_announcement(Call call);
   void begin_session(Call call);
   void end_session(Call call);
   void make_link(Call call);
@@ -250,6 +264,12 @@ class Api {
   void legacy_sign_in(Call call);
   void legacy_algorithm(Call call);
 
+  answers::Me identity_view(const Identity& identity) const;
+  void send_noted(const Call& call, const char* kind, std::string text, const net::Response& response);
+  void set_user(const Call& call, const std::string& name, const std::string& role_text, bool is_new);
+  // The stream ends when what the request rests on is revoked or expires.
+  void end_with_identity(const Call& call, const std::shared_ptr<net::Stream>& stream, bool is_events);
+  void end_revoked(Instant now);
   // Whether the job can have its code and its secrets. Errors: "snapshot-missing", "no-such-secret", "no-such-channel".
   Status has_all(const wire::JobSpec& spec) const;
   boost::json::object openapi_document() const;
@@ -313,6 +333,8 @@ class Api {
   notify::Notifications* notifications_ = nullptr;
   HiddenJobs* hidden_ = nullptr;
   const Series* series_ = nullptr;
+  People* people_ = nullptr;
+  Announcements* announcements_ = nullptr;
   Simulations* simulations_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
@@ -323,6 +345,13 @@ class Api {
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader
   Watchers watchers_;
+  struct Opened {
+    Identity identity;
+    std::weak_ptr<net::Stream> stream;
+    bool is_events = false;
+  };
+  std::vector<Opened> opened_;  // streams that have not ended
+  Instant revoked_checked_;
   std::int64_t seen_event_ = 0;  // when they last checked
   Instant looked_;
 };

@@ -53,6 +53,7 @@ void Api::open_port(Call call) {
 
 Result<ChannelPlace> Api::place_of_channel(const Call& call, const JobEntry& entry) const {
   const std::int64_t id = entry.row.id;
+  if (const Status may = check_role(call.identity, Role::user); !may.ok()) return may.error();
   if (!call.may_see(entry))
     return denied("not-your-job",
                   fmt::format("job {} is {}'s, and only its user and admins get into it", id, entry.row.user));

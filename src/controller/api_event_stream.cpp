@@ -59,6 +59,7 @@ void Api::stream_events(Call call) {
                                               json::object{{"seq", watcher->seen},
                                                            {"version", logic_.settings().version},
                                                            {"started_at", rfc3339(logic_.started().us)}})});
+  end_with_identity(call, watcher->stream, true);
   watchers_.push_back(std::move(watcher));
 }
 

@@ -271,6 +271,7 @@ void Api::begin_follow(const Call& call, const JobEntry& entry, bool is_text) {
   follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
   follow->stream =
       call.reply->stream({200, "text/event-stream", {{"Cache-Control", "no-store"}}, is_text ? "" : ": follow\n\n"});
+  end_with_identity(call, follow->stream, !is_text);
   follow_on(follow);
 }
 
@@ -381,6 +382,7 @@ void Api::on_turn() {
   constexpr Duration look_every = Duration::milliseconds(500);
   const Instant now = clock_();
   give_up_stalled(now);
+  end_revoked(now);
   tend_watchers(now);
   if (idle_follows_.empty() ||
       (logic_.recorder().next_event() == seen_event_ && looked_.happened() && now < looked_ + look_every))

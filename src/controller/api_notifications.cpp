@@ -61,7 +61,7 @@ void Api::put_channel(Call call) {
   if (const Status json = expect_json(call, "a channel"); !json.ok()) return call.fail(json.error());
   auto body = wire::read_json<notify::ChannelBody>(call.request.body);
   if (!body.ok()) return call.fail(body.error());
-  notifications_->put(call.user(), call.captured.front(), std::move(*body), call.identity.is_admin,
+  notifications_->put(call.user(), call.captured.front(), std::move(*body), call.identity.is_admin(),
                       logic_.recorder().next_event() - 1, [this, call](const Status& status) {
                         const std::string& name = call.captured.front();
                         const auto channel = notifications_->channels().find(call.user(), name);
@@ -98,7 +98,7 @@ void Api::list_deliveries(Call call) {
   const auto cursor = call.cursor();
   if (!limit.ok()) return call.fail(limit.error());
   if (!cursor.ok()) return call.fail(cursor.error());
-  store::DeliveryQuery query{.reader = call.identity.is_admin ? "" : call.user(),
+  store::DeliveryQuery query{.reader = call.identity.is_admin() ? "" : call.user(),
                              .channel = call.request.parameter("channel").value_or(""),
                              .limit = static_cast<std::size_t>(*limit)};
   if (*cursor) query.before = **cursor;

@@ -8,8 +8,9 @@
 #include "controller/api.h"
 #include "controller/edit_preview.h"
 #include "controller/original_answers.h"
-#include "controller/requests.h"
+#include "controller/people_answers.h"
 #include "controller/port_answers.h"
+#include "controller/requests.h"
 #include "controller/shadow_answers.h"
 #include "controller/simulation_answers.h"
 #include "policies/catalogue.h"
@@ -162,30 +163,35 @@ RouteInfo submission(const char* path, const char* summary, DocumentInfo body, D
 
 void Api::add_routes() {
   using namespace answers;
-  const auto add = [this](Action action, RouteInfo route) {
+  // `needs`: of who asks, at least. Whose job or token it is, is up to the route.
+  const auto add = [this](Role needs, Action action, RouteInfo route) {
     std::vector<std::string> parts = parts_of(route.path);
+    route.needs = needs;
     routes_.push_back({std::move(route), action, std::move(parts)});
   };
   const DocumentInfo job = answer<Job>("Job"), server = answer<answers::Server>("Server");
-  add(&Api::healthz, get("/healthz", "whether the controller is alive; needs no identity", answer<Health>("Health")));
-  add(&Api::healthz, get("/readyz", "whether submissions are accepted", answer<Health>("Health")));
-  add(&Api::metrics, stream(get("/metrics", "figures for Prometheus", {}), "text/plain"));
-  add(&Api::list_routes, get("/api/v1", "this list", list_of<Operation>("Operation"), {"limit", "cursor"}));
-  add(&Api::get_openapi,
+  add(Role::viewer, &Api::healthz,
+      get("/healthz", "whether the controller is alive; needs no identity", answer<Health>("Health")));
+  add(Role::viewer, &Api::healthz, get("/readyz", "whether submissions are accepted", answer<Health>("Health")));
+  add(Role::viewer, &Api::metrics, stream(get("/metrics", "figures for Prometheus", {}), "text/plain"));
+  add(Role::viewer, &Api::list_routes,
+      get("/api/v1", "this list", list_of<Operation>("Operation"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_openapi,
       get("/api/v1/openapi.json", "this API as an OpenAPI document", answer<wire::Object>("OpenApi")));
-  add(&Api::get_docs, stream(get("/api/docs", "this API for people", {}), "text/html"));
-  add(&Api::get_docs_style, stream(get("/api/docs/style.css", "how that looks", {}), "text/css"));
+  add(Role::viewer, &Api::get_docs, stream(get("/api/docs", "this API for people", {}), "text/html"));
+  add(Role::viewer, &Api::get_docs_style, stream(get("/api/docs/style.css", "how that looks", {}), "text/css"));
 
-  add(&Api::list_jobs, get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-                           {"state", "user", "q", "group", "fields", "before", "limit", "cursor"}));
+  add(Role::viewer, &Api::list_jobs,
+      get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
+          {"state", "user", "q", "group", "fields", "before", "limit", "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
-  add(&Api::create_job, std::move(submit));
-  add(&Api::create_jobs,
+  add(Role::user, &Api::create_job, std::move(submit));
+  add(Role::user, &Api::create_jobs,
       submission("/api/v1/jobs/batch", "submit several jobs, all or none", batch_body(), list_of<Job>("Job")));
-  add(&Api::get_job, get("/api/v1/jobs/{id}", "one job", answer<JobDetails>("JobDetails"), {"fresh_ms"}));
-  add(&Api::edit_job,
+  add(Role::viewer, &Api::get_job, get("/api/v1/jobs/{id}", "one job", answer<JobDetails>("JobDetails"), {"fresh_ms"}));
+  add(Role::user, &Api::edit_job,
       {.method = "PATCH",
        .path = "/api/v1/jobs/{id}",
        .summary = "change its priority or place in line, GPUs, time limit, name, labels, or whether it is held",
@@ -195,233 +201,329 @@ void Api::add_routes() {
        .status = 202,
        .answer = job,
        .preview = answer<EditPreview>("EditPreview")});
-  add(&Api::cancel_job, {.method = "POST",
-                         .path = "/api/v1/jobs/{id}/cancel",
-                         .summary = "stop it, or take it out of the queue",
-                         .status = 202,
-                         .answer = job});
-  add(&Api::remove_job, {.method = "DELETE",
-                         .path = "/api/v1/jobs/{id}",
-                         .summary = "remove a job that has ended, with its events, for good",
-                         .answer = answer<RemovedJob>("RemovedJob")});
-  add(&Api::intervene, job_change("/api/v1/jobs/{id}/suspend",
-                                  "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed",
-                                  intervention("Suspension", "suspend")));
-  add(&Api::intervene,
+  add(Role::user, &Api::cancel_job,
+      {.method = "POST",
+       .path = "/api/v1/jobs/{id}/cancel",
+       .summary = "stop it, or take it out of the queue",
+       .status = 202,
+       .answer = job});
+  add(Role::user, &Api::remove_job,
+      {.method = "DELETE",
+       .path = "/api/v1/jobs/{id}",
+       .summary = "remove a job that has ended, with its events, for good",
+       .answer = answer<RemovedJob>("RemovedJob")});
+  add(Role::user, &Api::intervene,
+      job_change("/api/v1/jobs/{id}/suspend",
+                 "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed",
+                 intervention("Suspension", "suspend")));
+  add(Role::user, &Api::intervene,
       job_change("/api/v1/jobs/{id}/resume", "put a held job back in the queue", intervention("Resumption", "resume")));
-  add(&Api::intervene,
+  add(Role::user, &Api::intervene,
       job_change("/api/v1/jobs/{id}/release", "resume, by its older name", intervention("Resumption", "resume")));
-  add(&Api::intervene,
+  add(Role::user, &Api::intervene,
       job_change("/api/v1/jobs/{id}/migrate", "move it to another server", intervention("Migration", "migrate")));
   RouteInfo scale =
       job_change("/api/v1/jobs/{id}/scale", "give it another number of GPUs", intervention("Scale", "scale"));
   scale.body_may_be_empty = false;
-  add(&Api::intervene, std::move(scale));
+  add(Role::user, &Api::intervene, std::move(scale));
   RouteInfo retry = submission("/api/v1/jobs/{id}/retry", "submit a job that has ended again", {}, job);
   retry.parameters = {"dry_run", "members"};
   retry.preview = answer<Preview>("Preview");
-  add(&Api::retry_job, std::move(retry));
-  add(&Api::explain_job,
+  add(Role::user, &Api::retry_job, std::move(retry));
+  add(Role::viewer, &Api::explain_job,
       get("/api/v1/jobs/{id}/explain", "why it waits or runs where it does, now or at a moment of the past",
           answer<Explanation>("Explanation"), {"at"}));
-  add(&Api::job_events,
+  add(Role::viewer, &Api::job_events,
       get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"), {"since", "limit", "cursor"}));
-  add(&Api::get_logs, heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
-                                         {"attempt", "rank", "offset", "limit", "tail", "tail_bytes", "timestamps"}),
-                                     "text/plain"),
-                              {"Range"}));
-  add(&Api::stream_logs, heeding(stream(get("/api/v1/jobs/{id}/logs/stream", "its output as it is written", {},
-                                            {"attempt", "rank", "offset", "timestamps"}),
-                                        "text/event-stream"),
-                                 {"Last-Event-ID"}));
-  add(&Api::job_series, get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",
-                            answer<SeriesDocument>("Series"), {"hours"}));
-  add(&Api::get_files, get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
-                           answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
+  add(Role::viewer, &Api::get_logs,
+      heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
+                         {"attempt", "rank", "offset", "limit", "tail", "tail_bytes", "timestamps"}),
+                     "text/plain"),
+              {"Range"}));
+  add(Role::viewer, &Api::stream_logs,
+      heeding(stream(get("/api/v1/jobs/{id}/logs/stream", "its output as it is written", {},
+                         {"attempt", "rank", "offset", "timestamps"}),
+                     "text/event-stream"),
+              {"Last-Event-ID"}));
+  add(Role::viewer, &Api::job_series,
+      get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",
+          answer<SeriesDocument>("Series"), {"hours"}));
+  add(Role::viewer, &Api::get_files,
+      get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
+          answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
 
-  add(&Api::get_queue, get("/api/v1/queue", "the jobs that wait, in the policy's order",
-                           list_of<std::optional<Job>>("QueuedJob"), {"limit", "cursor"}));
-  add(&Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
-  add(&Api::cluster_series, get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours",
-                                answer<SeriesDocument>("Series"), {"hours"}));
-  add(&Api::cluster_forecast, get("/api/v1/cluster/forecast", "how many GPUs jobs will hold over the next hours",
-                                  answer<SeriesDocument>("Series"), {"hours"}));
-  add(&Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
-  add(&Api::list_servers,
+  add(Role::viewer, &Api::get_queue,
+      get("/api/v1/queue", "the jobs that wait, in the policy's order", list_of<std::optional<Job>>("QueuedJob"),
+          {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
+  add(Role::viewer, &Api::cluster_series,
+      get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours", answer<SeriesDocument>("Series"),
+          {"hours"}));
+  add(Role::viewer, &Api::cluster_forecast,
+      get("/api/v1/cluster/forecast", "how many GPUs jobs will hold over the next hours",
+          answer<SeriesDocument>("Series"), {"hours"}));
+  add(Role::viewer, &Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));
-  add(&Api::get_server, get("/api/v1/servers/{name}", "one server", server));
-  add(&Api::server_series, get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours",
-                               answer<SeriesDocument>("Series"), {"hours"}));
-  add(&Api::remove_server, {.method = "DELETE",
-                            .path = "/api/v1/servers/{name}",
-                            .summary = "take a server that is down out of the cluster",
-                            .answer = answer<RemovedServer>("RemovedServer")});
-  add(&Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
+  add(Role::viewer, &Api::get_server, get("/api/v1/servers/{name}", "one server", server));
+  add(Role::viewer, &Api::server_series,
+      get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
+          {"hours"}));
+  add(Role::admin, &Api::remove_server,
+      {.method = "DELETE",
+       .path = "/api/v1/servers/{name}",
+       .summary = "take a server that is down out of the cluster",
+       .answer = answer<RemovedServer>("RemovedServer")});
+  add(Role::admin, &Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
   RouteInfo drain = server_change("/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there");
   drain.parameters = {"migrate", "deadline", "reason", "dry_run"};
   drain.preview = answer<DrainPreview>("DrainPreview");
-  add(&Api::drain_server, std::move(drain));
-  add(&Api::undrain_server, server_change("/api/v1/servers/{name}/undrain", "put it back into service"));
-  add(&Api::release_server, server_change("/api/v1/servers/{name}/release", "end a server's quarantine"));
+  add(Role::admin, &Api::drain_server, std::move(drain));
+  add(Role::admin, &Api::undrain_server, server_change("/api/v1/servers/{name}/undrain", "put it back into service"));
+  add(Role::admin, &Api::release_server, server_change("/api/v1/servers/{name}/release", "end a server's quarantine"));
 
-  add(&Api::list_policies,
+  add(Role::viewer, &Api::list_policies,
       get("/api/v1/policies", "all policies", list_of<PolicyDescription>("PolicyDescription"), {"limit", "cursor"}));
-  add(&Api::describe_policy,
+  add(Role::viewer, &Api::describe_policy,
       get("/api/v1/policies/{name}", "one of them", answer<PolicyDescription>("PolicyDescription")));
-  add(&Api::get_policy, get("/api/v1/policy", "the current policy", answer<answers::Policy>("Policy")));
-  add(&Api::put_policy, {.method = "PUT",
-                         .path = "/api/v1/policy",
-                         .summary = "choose another",
-                         .headers = {"If-Match"},
-                         .body = request<PolicyBody>("PolicyChoice"),
-                         .answer = answer<ChosenPolicy>("ChosenPolicy")});
-  add(&Api::policy_history, get("/api/v1/policy/history", "earlier policies and since when they applied",
-                                list_of<EarlierPolicy>("EarlierPolicy"), {"limit", "cursor"}));
-  add(&Api::try_policies, {.method = "POST",
-                           .path = "/api/v1/policy/try",
-                           .summary = "continue other policies from the present, to compare",
-                           .body = request<TryBody>("PoliciesToTry"),
-                           .answer = answer<Tried>("TriedPolicies")});
-  add(&Api::get_shadow,
+  add(Role::viewer, &Api::get_policy, get("/api/v1/policy", "the current policy", answer<answers::Policy>("Policy")));
+  add(Role::admin, &Api::put_policy,
+      {.method = "PUT",
+       .path = "/api/v1/policy",
+       .summary = "choose another",
+       .headers = {"If-Match"},
+       .body = request<PolicyBody>("PolicyChoice"),
+       .answer = answer<ChosenPolicy>("ChosenPolicy")});
+  add(Role::viewer, &Api::policy_history,
+      get("/api/v1/policy/history", "earlier policies and since when they applied",
+          list_of<EarlierPolicy>("EarlierPolicy"), {"limit", "cursor"}));
+  add(Role::user, &Api::try_policies,
+      {.method = "POST",
+       .path = "/api/v1/policy/try",
+       .summary = "continue other policies from the present, to compare",
+       .body = request<TryBody>("PoliciesToTry"),
+       .answer = answer<Tried>("TriedPolicies")});
+  add(Role::viewer, &Api::get_shadow,
       get("/api/v1/policy/shadow", "the policy that follows without deciding, and what it would change",
           answer<ShadowPolicy>("ShadowPolicy")));
-  add(&Api::put_shadow, {.method = "PUT",
-                         .path = "/api/v1/policy/shadow",
-                         .summary = "have a policy follow the live events without deciding",
-                         .body = request<PolicyBody>("PolicyChoice"),
-                         .answer = answer<ShadowPolicy>("ShadowPolicy")});
-  add(&Api::end_shadow, {.method = "DELETE",
-                         .path = "/api/v1/policy/shadow",
-                         .summary = "have none follow any more",
-                         .answer = answer<ShadowPolicy>("ShadowPolicy")});
-  add(&Api::get_shadow_series, get("/api/v1/policy/shadow/series", "what it would have changed, over time",
-                                   answer<SeriesDocument>("Series"), {"limit"}));
-  add(&Api::undo_policy, {.method = "POST",
-                          .path = "/api/v1/policy/undo",
-                          .summary = "go back to the previous policy",
-                          .answer = answer<ChosenPolicy>("ChosenPolicy")});
+  add(Role::admin, &Api::put_shadow,
+      {.method = "PUT",
+       .path = "/api/v1/policy/shadow",
+       .summary = "have a policy follow the live events without deciding",
+       .body = request<PolicyBody>("PolicyChoice"),
+       .answer = answer<ShadowPolicy>("ShadowPolicy")});
+  add(Role::admin, &Api::end_shadow,
+      {.method = "DELETE",
+       .path = "/api/v1/policy/shadow",
+       .summary = "have none follow any more",
+       .answer = answer<ShadowPolicy>("ShadowPolicy")});
+  add(Role::viewer, &Api::get_shadow_series,
+      get("/api/v1/policy/shadow/series", "what it would have changed, over time", answer<SeriesDocument>("Series"),
+          {"limit"}));
+  add(Role::admin, &Api::undo_policy,
+      {.method = "POST",
+       .path = "/api/v1/policy/undo",
+       .summary = "go back to the previous policy",
+       .answer = answer<ChosenPolicy>("ChosenPolicy")});
 
-  add(&Api::create_simulation, {.method = "POST",
-                                .path = "/api/v1/simulations",
-                                .summary = "simulate policies on a trace, a workload or this cluster's past",
-                                .body = request<SimulationBody>("NewSimulation"),
-                                .status = 202,
-                                .answer = answer<Simulation>("Simulation")});
-  add(&Api::list_simulations, get("/api/v1/simulations", "the simulations that are kept, newest first",
-                                  list_of<Simulation>("Simulation"), {"limit", "cursor"}));
-  add(&Api::get_simulation, get("/api/v1/simulations/{id}", "one, with the figures of its runs",
-                                answer<SimulationDetails>("SimulationDetails")));
-  add(&Api::remove_simulation, {.method = "DELETE",
-                                .path = "/api/v1/simulations/{id}",
-                                .summary = "remove one; it is stopped if it runs",
-                                .answer = answer<RemovedSimulation>("RemovedSimulation")});
-  add(&Api::get_simulation_chart,
+  add(Role::user, &Api::create_simulation,
+      {.method = "POST",
+       .path = "/api/v1/simulations",
+       .summary = "simulate policies on a trace, a workload or this cluster's past",
+       .body = request<SimulationBody>("NewSimulation"),
+       .status = 202,
+       .answer = answer<Simulation>("Simulation")});
+  add(Role::viewer, &Api::list_simulations,
+      get("/api/v1/simulations", "the simulations that are kept, newest first", list_of<Simulation>("Simulation"),
+          {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_simulation,
+      get("/api/v1/simulations/{id}", "one, with the figures of its runs",
+          answer<SimulationDetails>("SimulationDetails")));
+  add(Role::user, &Api::remove_simulation,
+      {.method = "DELETE",
+       .path = "/api/v1/simulations/{id}",
+       .summary = "remove one; it is stopped if it runs",
+       .answer = answer<RemovedSimulation>("RemovedSimulation")});
+  add(Role::viewer, &Api::get_simulation_chart,
       get("/api/v1/simulations/{id}/charts/{kind}", "its results as a picture: cdf, bars, util, queue or gantt",
           answer<SimulationChart>("SimulationChart"), {"metric", "result", "theme", "width_mm"}));
-  add(&Api::list_workloads, get("/api/v1/workloads", "the workloads that simulations can have made for them",
-                                list_of<Workload>("Workload"), {"limit", "cursor"}));
-  add(&Api::get_costs, get("/api/v1/costs", "what interruptions of trainings have cost, by family",
-                           answer<wire::CostsDocument>("Costs")));
-  add(&Api::list_profiles, get("/api/v1/profiles", "the stored profiles of trainings",
-                               list_of<StoredProfile>("StoredProfile", wire::KeysOf::partial), {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_workloads,
+      get("/api/v1/workloads", "the workloads that simulations can have made for them", list_of<Workload>("Workload"),
+          {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_costs,
+      get("/api/v1/costs", "what interruptions of trainings have cost, by family",
+          answer<wire::CostsDocument>("Costs")));
+  add(Role::viewer, &Api::list_profiles,
+      get("/api/v1/profiles", "the stored profiles of trainings",
+          list_of<StoredProfile>("StoredProfile", wire::KeysOf::partial), {"limit", "cursor"}));
   const DocumentInfo profile = answer<wire::TrainingProfile>("Profile", wire::KeysOf::partial);
-  add(&Api::put_profile, {.method = "POST",
-                          .path = "/api/v1/profiles",
-                          .summary = "store a profile",
-                          .body = request<wire::TrainingProfile>("NewProfile"),
-                          .answer = profile});
-  add(&Api::get_profile, get("/api/v1/profiles/{family}", "one profile", profile));
-  add(&Api::remove_profile, {.method = "DELETE",
-                             .path = "/api/v1/profiles/{family}",
-                             .summary = "delete a profile",
-                             .answer = answer<RemovedProfile>("RemovedProfile")});
-  add(&Api::list_estimates, get("/api/v1/estimates", "how often the ranges held that were shown",
-                                answer<Record>("Record"), {"limit", "cursor"}));
+  add(Role::user, &Api::put_profile,
+      {.method = "POST",
+       .path = "/api/v1/profiles",
+       .summary = "store a profile",
+       .body = request<wire::TrainingProfile>("NewProfile"),
+       .answer = profile});
+  add(Role::viewer, &Api::get_profile, get("/api/v1/profiles/{family}", "one profile", profile));
+  add(Role::user, &Api::remove_profile,
+      {.method = "DELETE",
+       .path = "/api/v1/profiles/{family}",
+       .summary = "delete a profile",
+       .answer = answer<RemovedProfile>("RemovedProfile")});
+  add(Role::viewer, &Api::list_estimates,
+      get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record"),
+          {"limit", "cursor"}));
 
-  add(&Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
-  add(&Api::begin_session, {.method = "POST",
-                            .path = "/api/v1/sessions",
-                            .summary = "sign a browser in",
-                            .headers = {"X-Schedulearn-Code"},
-                            .status = 201,
-                            .answer = answer<answers::Session>("Session")});
-  add(&Api::end_session, {.method = "DELETE",
-                          .path = "/api/v1/sessions",
-                          .summary = "sign it out",
-                          .answer = answer<SignedOut>("SignedOut")});
-  add(&Api::make_link, {.method = "POST",
-                        .path = "/api/v1/sessions/link",
-                        .summary = "a code that signs a browser in once",
-                        .status = 201,
-                        .answer = answer<Link>("Link")});
-  add(&Api::open_port, {.method = "POST",
-                        .path = "/api/v1/jobs/{id}/ports/{name}/session",
-                        .summary = "opens a port of a job to the browser that asks: a cookie for its path",
-                        .status = 201,
-                        .answer = answer<OpenedPort>("OpenedPort")});
-  add(&Api::list_secrets,
+  add(Role::viewer, &Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
+  const DocumentInfo user = answer<User>("User");
+  add(Role::admin, &Api::list_users,
+      get("/api/v1/users", "who has a role here", list_of<User>("User"), {"limit", "cursor"}));
+  add(Role::admin, &Api::create_user,
+      {.method = "POST",
+       .path = "/api/v1/users",
+       .summary = "add a user with a role",
+       .body = request<UserBody>("NewUser"),
+       .status = 201,
+       .answer = user});
+  add(Role::admin, &Api::edit_user,
+      {.method = "PATCH",
+       .path = "/api/v1/users/{name}",
+       .summary = "give a user another role",
+       .body = request<RoleBody>("UserRole"),
+       .answer = user});
+  add(Role::admin, &Api::remove_user,
+      {.method = "DELETE",
+       .path = "/api/v1/users/{name}",
+       .summary = "remove a user, and revoke all tokens of that user",
+       .answer = answer<RemovedUser>("RemovedUser")});
+  add(Role::viewer, &Api::list_tokens,
+      get("/api/v1/tokens", "your named tokens; for admins those of all", list_of<Token>("Token"),
+          {"user", "limit", "cursor"}));
+  add(Role::user, &Api::create_token,
+      {.method = "POST",
+       .path = "/api/v1/tokens",
+       .summary = "make a named token; its secret is in the answer and nowhere else",
+       .body = request<TokenBody>("TokenWanted"),
+       .status = 201,
+       .answer = answer<answers::NewToken>("NewToken")});
+  add(Role::viewer, &Api::remove_token,
+      {.method = "DELETE",
+       .path = "/api/v1/tokens/{id}",
+       .summary = "revoke one; sessions and streams that rest on it end",
+       .answer = answer<RemovedToken>("RemovedToken")});
+  add(Role::viewer, &Api::list_announcements,
+      get("/api/v1/announcements", "what admins tell everybody", list_of<Announcement>("Announcement"),
+          {"limit", "cursor"}));
+  add(Role::admin, &Api::post_announcement,
+      {.method = "POST",
+       .path = "/api/v1/announcements",
+       .summary = "tell everybody something",
+       .body = request<AnnouncementBody>("AnnouncementWanted"),
+       .status = 201,
+       .answer = answer<Announcement>("Announcement")});
+  add(Role::admin, &Api::remove_announcement,
+      {.method = "DELETE",
+       .path = "/api/v1/announcements/{id}",
+       .summary = "take it back",
+       .answer = answer<RemovedAnnouncement>("RemovedAnnouncement")});
+  add(Role::viewer, &Api::begin_session,
+      {.method = "POST",
+       .path = "/api/v1/sessions",
+       .summary = "sign a browser in",
+       .headers = {"X-Schedulearn-Code"},
+       .status = 201,
+       .answer = answer<answers::Session>("Session")});
+  add(Role::viewer, &Api::end_session,
+      {.method = "DELETE",
+       .path = "/api/v1/sessions",
+       .summary = "sign it out",
+       .answer = answer<SignedOut>("SignedOut")});
+  add(Role::viewer, &Api::make_link,
+      {.method = "POST",
+       .path = "/api/v1/sessions/link",
+       .summary = "a code that signs a browser in once",
+       .status = 201,
+       .answer = answer<Link>("Link")});
+  add(Role::user, &Api::open_port,
+      {.method = "POST",
+       .path = "/api/v1/jobs/{id}/ports/{name}/session",
+       .summary = "opens a port of a job to the browser that asks: a cookie for its path",
+       .status = 201,
+       .answer = answer<OpenedPort>("OpenedPort")});
+  add(Role::viewer, &Api::list_secrets,
       get("/api/v1/secrets", "the names of your secrets", list_of<Secret>("Secret"), {"limit", "cursor"}));
-  add(&Api::put_secret, {.method = "PUT",
-                         .path = "/api/v1/secrets/{name}",
-                         .summary = "store one; the body is its value",
-                         .answer = answer<Secret>("Secret")});
-  add(&Api::remove_secret, {.method = "DELETE",
-                            .path = "/api/v1/secrets/{name}",
-                            .summary = "remove one",
-                            .answer = answer<RemovedSecret>("RemovedSecret")});
-  add(&Api::list_channels, get("/api/v1/notifications/channels", "where you can be told of your jobs",
-                               list_of<Channel>("Channel"), {"limit", "cursor"}));
-  add(&Api::put_channel, {.method = "PUT",
-                          .path = "/api/v1/notifications/channels/{name}",
-                          .summary = "add a channel, or change it",
-                          .body = request<notify::ChannelBody>("NewChannel"),
-                          .answer = answer<Channel>("Channel")});
-  add(&Api::remove_channel, {.method = "DELETE",
-                             .path = "/api/v1/notifications/channels/{name}",
-                             .summary = "remove one; what waits for it is not sent",
-                             .answer = answer<RemovedChannel>("RemovedChannel")});
-  add(&Api::test_channel, {.method = "POST",
-                           .path = "/api/v1/notifications/channels/{name}/test",
-                           .summary = "send a message through it, and say how that went",
-                           .body = request<TestBody>("ChannelTest"),
-                           .body_may_be_empty = true,
-                           .answer = answer<Delivery>("Delivery")});
-  add(&Api::list_deliveries, get("/api/v1/notifications/deliveries", "what was sent, or waits to be sent, newest first",
-                                 list_of<Delivery>("Delivery"), {"channel", "limit", "cursor"}));
-  add(&Api::describe_snapshots,
+  add(Role::user, &Api::put_secret,
+      {.method = "PUT",
+       .path = "/api/v1/secrets/{name}",
+       .summary = "store one; the body is its value",
+       .answer = answer<Secret>("Secret")});
+  add(Role::user, &Api::remove_secret,
+      {.method = "DELETE",
+       .path = "/api/v1/secrets/{name}",
+       .summary = "remove one",
+       .answer = answer<RemovedSecret>("RemovedSecret")});
+  add(Role::viewer, &Api::list_channels,
+      get("/api/v1/notifications/channels", "where you can be told of your jobs", list_of<Channel>("Channel"),
+          {"limit", "cursor"}));
+  add(Role::user, &Api::put_channel,
+      {.method = "PUT",
+       .path = "/api/v1/notifications/channels/{name}",
+       .summary = "add a channel, or change it",
+       .body = request<notify::ChannelBody>("NewChannel"),
+       .answer = answer<Channel>("Channel")});
+  add(Role::user, &Api::remove_channel,
+      {.method = "DELETE",
+       .path = "/api/v1/notifications/channels/{name}",
+       .summary = "remove one; what waits for it is not sent",
+       .answer = answer<RemovedChannel>("RemovedChannel")});
+  add(Role::user, &Api::test_channel,
+      {.method = "POST",
+       .path = "/api/v1/notifications/channels/{name}/test",
+       .summary = "send a message through it, and say how that went",
+       .body = request<TestBody>("ChannelTest"),
+       .body_may_be_empty = true,
+       .answer = answer<Delivery>("Delivery")});
+  add(Role::viewer, &Api::list_deliveries,
+      get("/api/v1/notifications/deliveries", "what was sent, or waits to be sent, newest first",
+          list_of<Delivery>("Delivery"), {"channel", "limit", "cursor"}));
+  add(Role::viewer, &Api::describe_snapshots,
       get("/api/v1/snapshots", "how much code of jobs is kept, and how large a snapshot may be",
           answer<KeptSnapshots>("KeptSnapshots")));
-  add(&Api::get_snapshot,
+  add(Role::viewer, &Api::get_snapshot,
       get("/api/v1/snapshots/{id}", "whether a snapshot is here", answer<StoredSnapshot>("StoredSnapshot")));
-  add(&Api::put_snapshot, {.method = "PUT",
-                           .path = "/api/v1/snapshots/{id}",
-                           .summary = "send a piece of one, named by the SHA-256 of the whole",
-                           .parameters = {"offset", "size"},
-                           .answer = answer<StoredSnapshot>("StoredSnapshot")});
-  add(&Api::list_events, get("/api/v1/events", "what happened", list_of<Event>("Event"), {"since", "limit", "cursor"}));
-  add(&Api::stream_events,
+  add(Role::user, &Api::put_snapshot,
+      {.method = "PUT",
+       .path = "/api/v1/snapshots/{id}",
+       .summary = "send a piece of one, named by the SHA-256 of the whole",
+       .parameters = {"offset", "size"},
+       .answer = answer<StoredSnapshot>("StoredSnapshot")});
+  add(Role::viewer, &Api::list_events,
+      get("/api/v1/events", "what happened", list_of<Event>("Event"), {"since", "limit", "cursor"}));
+  add(Role::viewer, &Api::stream_events,
       heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
               {"Last-Event-ID"}));
 
-  add(&Api::legacy_create, original(submission("/jobs", "submit a job (original API)", job_body(),
-                                               answer<CreatedOriginalJob>("CreatedOriginalJob")),
-                                    "/api/v1/jobs"));
-  add(&Api::legacy_list,
+  add(Role::user, &Api::legacy_create,
+      original(submission("/jobs", "submit a job (original API)", job_body(),
+                          answer<CreatedOriginalJob>("CreatedOriginalJob")),
+               "/api/v1/jobs"));
+  add(Role::viewer, &Api::legacy_list,
       original(get("/jobs", "all jobs (original API)", answer<std::vector<OriginalJob>>("OriginalJobs")),
                "/api/v1/jobs"));
-  add(&Api::legacy_get,
+  add(Role::viewer, &Api::legacy_get,
       original(get("/jobs/{id}", "one job (original API)", answer<OriginalJob>("OriginalJob")), "/api/v1/jobs"));
-  add(&Api::legacy_delete, original({.method = "DELETE",
-                                     .path = "/jobs/{id}",
-                                     .summary = "cancel it, and leave it out of this list of jobs (original API)",
-                                     .answer = answer<Message>("Message")},
-                                    "/api/v1/jobs"));
-  add(&Api::legacy_algorithm, original({.method = "PUT",
-                                        .path = "/algorithm/{name}",
-                                        .summary = "choose a policy (original API)",
-                                        .answer = answer<Message>("Message")},
-                                       "/api/v1/policy"));
-  add(&Api::legacy_sign_in,
+  add(Role::user, &Api::legacy_delete,
+      original({.method = "DELETE",
+                .path = "/jobs/{id}",
+                .summary = "cancel it, and leave it out of this list of jobs (original API)",
+                .answer = answer<Message>("Message")},
+               "/api/v1/jobs"));
+  add(Role::admin, &Api::legacy_algorithm,
+      original({.method = "PUT",
+                .path = "/algorithm/{name}",
+                .summary = "choose a policy (original API)",
+                .answer = answer<Message>("Message")},
+               "/api/v1/policy"));
+  add(Role::viewer, &Api::legacy_sign_in,
       original({.method = "POST",
                 .path = "/signin",
                 .summary = "the token, for whoever has it as password (original API); needs no other identity",
@@ -448,6 +550,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       continue;
     }
     noted_reply.deprecate(route.info.successor);
+    if (const Status may = check_role(call.identity, route.info.needs); !may.ok()) return call.fail(may.error());
     if (const Status known = check_parameters(route.info, call.request); !known.ok()) return call.fail(known.error());
     const bool is_member =
         route.info.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;
@@ -464,11 +567,12 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
 }
 
 void Api::list_routes(Call call) {
-  send_list(call, {.count = routes_.size(), .text_of = [this](std::size_t i) {
-                     const RouteInfo& route = routes_[i].info;
-                     return wire::json_text(
-                         wire::to_value(answers::Operation{route.method, route.path, route.summary, route.parameters}));
-                   }});
+  send_list(call,
+            {.count = routes_.size(), .text_of = [this](std::size_t i) {
+               const RouteInfo& route = routes_[i].info;
+               return wire::json_text(wire::to_value(answers::Operation{
+                   route.method, route.path, route.summary, std::string(name_of(route.needs)), route.parameters}));
+             }});
 }
 
 Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,

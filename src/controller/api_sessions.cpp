@@ -1,13 +1,17 @@
 // Who one is, and signing in with a browser.
 #include "controller/api.h"
+#include "controller/people_answers.h"
 #include "controller/views.h"
 
 namespace sl::controller {
-namespace {
 
-answers::Me identity_view(const Identity& identity) { return {identity.user, identity.is_admin ? "admin" : "user"}; }
-
-}  // namespace
+answers::Me Api::identity_view(const Identity& identity) const {
+  constexpr std::string_view named = "token:";
+  const auto token = people_ && identity.basis.starts_with(named)
+                         ? people_->find_token(identity.basis.substr(named.size()))
+                         : std::nullopt;
+  return {identity.user, std::string(name_of(identity.role)), token ? std::optional(token->name) : std::nullopt};
+}
 
 void Api::who_am_i(Call call) { call.send(200, identity_view(call.identity)); }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/random.h>
 
 #include <array>
 #include <sstream>
 
 #include "base/check.h"
 #include "base/whole_number.h"
+#include "controller/secret_text.h"
 
 namespace sl::controller {
 namespace {
@@ -19,18 +19,6 @@ constexpr Duration code_length = Duration::whole_seconds(300);
 constexpr std::size_t codes_most = 1000;
 constexpr const char* cookie_attributes =
     "; HttpOnly; SameSite=Strict";  // a session's path is that of the API, by default
-
-std::string hex(const unsigned char* bytes, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
-
-std::string random_text() {
-  std::array<unsigned char, 20> bytes{};
-  SL_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), "the kernel has entropy");
-  return hex(bytes.data(), bytes.size());
-}
 
 std::optional<std::string> cookie_of(const net::Request& head, const std::string& name) {
   std::istringstream cookies(head.header("cookie").value_or(""));
@@ -60,15 +48,9 @@ Error no_sessions() {
 
 }  // namespace
 
-bool same_secret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) difference = static_cast<unsigned char>(difference | (a[i] ^ b[i]));
-  return difference == 0;
-}
-
-BrowserSessions::BrowserSessions(std::string token, std::function<Instant()> clock)
+BrowserSessions::BrowserSessions(std::string token, const People& people, std::function<Instant()> clock)
     : token_(std::move(token)),
+      people_(people),
       clock_(std::move(clock)),
       cookie_name_("schedulearn_" + (token_.empty() ? "" : proof("name").substr(0, 8))),
       port_cookie_name_(cookie_name_ + "_port") {}
@@ -79,13 +61,13 @@ std::string BrowserSessions::proof(const std::string& text) const {
   const auto* made = ::HMAC(EVP_sha256(), token_.data(), static_cast<int>(token_.size()),
                             reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size);
   SL_CHECK(made != nullptr, "SHA-256 is there");
-  return hex(digest.data(), size);
+  return hex_text({reinterpret_cast<const char*>(digest.data()), size});
 }
 
-// USER:ROLE:EXPIRES:RANDOM:PROOF, the user percent-encoded.
+// USER:BASIS:EXPIRES:RANDOM:PROOF, the first two percent-encoded.
 std::string BrowserSessions::claim(const Identity& identity, Instant expires, const std::string& purpose) const {
   const std::string text = fmt::format("{}:{}:{}:{}", net::percent_encode(identity.user),
-                                       identity.is_admin ? "admin" : "user", expires.us, random_text());
+                                       net::percent_encode(identity.basis), expires.us, random_text());
   return text + ':' + proof(purpose + ' ' + text);
 }
 
@@ -95,10 +77,10 @@ std::optional<Identity> BrowserSessions::read_claim(const std::string& value, co
   const std::string text = value.substr(0, last);
   if (!same_secret(value.substr(last + 1), proof(purpose + ' ' + text))) return std::nullopt;
   std::istringstream parts(text);
-  std::string user, role, expires;
-  std::getline(parts, user, ':'), std::getline(parts, role, ':'), std::getline(parts, expires, ':');
+  std::string user, basis, expires;
+  std::getline(parts, user, ':'), std::getline(parts, basis, ':'), std::getline(parts, expires, ':');
   if (Instant{parse_whole_number(expires).value_or(0)} <= clock_()) return std::nullopt;
-  return Identity{net::percent_decode(user, false), role == "admin"};
+  return people_.confirm({net::percent_decode(user, false), Role::viewer, net::percent_decode(basis, false)});
 }
 
 Result<BrowserSessions::Session> BrowserSessions::begin(const Identity& identity) const {
@@ -156,7 +138,7 @@ std::optional<Identity> BrowserSessions::maker_of_code(const net::Request& head)
   const std::lock_guard lock(mutex_);
   const auto at = codes_.find(*text);
   if (at == codes_.end() || at->second.expires <= clock_()) return std::nullopt;
-  return at->second.identity;
+  return people_.confirm(at->second.identity);
 }
 
 bool BrowserSessions::spend_code(const net::Request& head) {

@@ -6,7 +6,8 @@
 //            no form and no link of another page can add.
 //
 // Both are made from the controller's token: nothing is stored, a session survives restarts of the controller, ends after
-// 12 hours, and all of them end when the token changes.
+// 12 hours, and all of them end when the token changes. A session says what it rests on (Identity::basis): its role is
+// that of its user at the moment of a request, and one that was begun with a named token ends with that token.
 //
 // A port of a job (/jobs/5/proxy/board/) is opened in a tab, whose requests carry no such header. For it the page asks for
 // one more cookie, which its browser sends only below that path, and which opens only that port, only from the address that
@@ -25,7 +26,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "controller/identity.h"
+#include "controller/people.h"
 #include "net/http.h"
 
 namespace sl::controller {
@@ -43,7 +44,7 @@ class BrowserSessions {
   };
 
   // `token`: the controller's; empty: there are no sessions.
-  BrowserSessions(std::string token, std::function<Instant()> clock);
+  BrowserSessions(std::string token, const People& people, std::function<Instant()> clock);
 
   // Error "no-sessions" if this controller has no token.
   Result<Session> begin(const Identity& identity) const;
@@ -74,13 +75,11 @@ class BrowserSessions {
   std::optional<Identity> read_claim(const std::string& value, const std::string& purpose) const;
 
   const std::string token_;
+  const People& people_;
   const std::function<Instant()> clock_;
   const std::string cookie_name_, port_cookie_name_;  // differ between controllers on one host
   mutable std::mutex mutex_;
   std::map<std::string, Made> codes_;
 };
-
-// Compares in a time that does not reveal where two secrets differ.
-bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace sl::controller

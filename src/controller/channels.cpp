@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "controller/api.h"
+#include "controller/people.h"
 #include "wire/ports.h"
 
 namespace sl::controller {
@@ -156,6 +157,14 @@ void Channels::refuse(SessionId session, const wire::ChannelRefused& refused) {
   refuse(refused.channel, has_ended ? error_response(error, channel.head.path) : bad_gateway(error, channel.head.path));
 }
 
+void Channels::end_unless(const std::function<bool(const Identity&)>& may) {
+  std::vector<std::shared_ptr<net::TakenRequest>> ended;  // closing one takes it out of the list
+  for (const auto& [id, channel] : channels_) {
+    if (!may(channel.identity)) ended.push_back(channel.taken);
+  }
+  for (const auto& taken : ended) taken->close();
+}
+
 void Channels::found(const std::string& id, ChannelPlace place) {
   const auto at = channels_.find(id);
   if (at == channels_.end()) return;
@@ -201,11 +210,18 @@ std::string Channels::cookies_for(const std::string& cookies) const {
   return kept;
 }
 
+bool Channels::is_ours(const std::string& authorization) const {
+  constexpr std::string_view scheme = "Bearer ";
+  if (!authorization.starts_with(scheme)) return false;
+  const std::string_view secret = std::string_view(authorization).substr(scheme.size());
+  return People::is_named(secret) || (!ports_.token.empty() && secret == ports_.token);
+}
+
 net::Headers Channels::headers_for(const Channel& channel) const {
   net::Headers headers;
   for (const auto& [name, value] : channel.head.headers) {
     if (!is_passed_on(name)) continue;
-    if (name == "authorization" && !ports_.token.empty() && value == "Bearer " + ports_.token) continue;
+    if (name == "authorization" && is_ours(value)) continue;
     const std::string passed = name == "cookie" ? cookies_for(value) : value;
     if (name != "cookie" || !passed.empty()) headers.emplace_back(name, passed);
   }

@@ -62,6 +62,8 @@ class Channels {
   // An agent has connected a channel.
   void accept(const std::string& channel, std::shared_ptr<net::TakenRequest> taken);
   void refuse(SessionId session, const wire::ChannelRefused& refused);
+  // Closes those of whom `may` says that they may not be here any more.
+  void end_unless(const std::function<bool(const Identity&)>& may);
 
  private:
   struct Channel {
@@ -78,6 +80,7 @@ class Channels {
   void connect(const std::string& channel, const std::shared_ptr<net::ByteStream>& stream);
   net::Forwarding forwarding(const Channel& channel) const;
   net::Headers headers_for(const Channel& channel) const;
+  bool is_ours(const std::string& authorization) const;  // the controller's token, or a named one
   std::string cookies_for(const std::string& cookies) const;
 
   net::EventLoop& loop_;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "controller/admission.h"
+#include "controller/announcements.h"
 #include "controller/api.h"
 #include "controller/attempt_secrets.h"
 #include "controller/auto_policy.h"
@@ -23,6 +24,7 @@
 #include "controller/requests.h"
 #include "controller/secret_store.h"
 #include "controller/shadow.h"
+#include "controller/sign_in_failures.h"
 #include "controller/simulations.h"
 #include "controller/snapshots.h"
 #include "controller/socket_stream.h"
@@ -60,7 +62,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   // `begin`: the instant of `loaded` and of the recording, if there is one.
   LiveController(net::EventLoop& loop, ControllerSettings settings, const Clock& clock, Instant begin,
                  std::unique_ptr<store::Store> store, std::vector<std::unique_ptr<store::Reader>> readers,
-                 const store::Loaded& loaded, std::unique_ptr<Recording> recording,
+                 const store::Loaded& loaded, const store::People& people, std::unique_ptr<Recording> recording,
                  std::unique_ptr<SecretStore> secrets)
       : loop_(loop),
         settings_(std::move(settings)),
@@ -71,11 +73,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
         writer_(std::make_unique<store::Writer>(*store_)),
         logic_(std::make_unique<Logic>(logic_settings(settings_), static_cast<Outside&>(*this), loaded, begin)),
         history_(std::make_unique<History>(std::move(readers), [this](auto work) { inbox_.put(std::move(work)); })),
-        hidden_(loaded.settings,
-                [this](store::Batch batch, const std::function<void(const Status&)>& done) {
-                  writer_->submit(std::move(batch),
-                                  [this, done](const Status& status) { inbox_.put([done, status] { done(status); }); });
-                }),
+        hidden_(loaded.settings, [this](auto batch, auto done) { write(std::move(batch), std::move(done)); }),
+        people_(
+            people, [this](auto batch, auto done) { write(std::move(batch), std::move(done)); },
+            [this] { return clock_.now(); }, {"root", name_of_user(::geteuid())}),
+        announcements_(people.announcements,
+                       [this](auto batch, auto done) { write(std::move(batch), std::move(done)); }),
         retention_(settings_.keep, *logic_, *history_, [this] { return clock_.now(); }),
         job_files_(
             *logic_, *history_, [this] { return clock_.now(); },
@@ -92,11 +95,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
             settings_.data_dir + "/simulations", settings_.run_command, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }, [this](auto id) { api_.on_simulation_changed(id); }),
         log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
-        browser_sessions_(settings_.token, [this] { return clock_.now(); }),
+        browser_sessions_(settings_.token, people_, [this] { return clock_.now(); }),
         api_(
             *logic_, *history_, retention_, forecasts_, shadow_, browser_sessions_, snapshots_, secrets_.get(),
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
-        admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_),
+        admission_(settings_.listen_address, settings_.token, ::geteuid(), browser_sessions_, people_),
         channels_(loop_,
                   {[this](const auto& target, const auto& head, const auto& identity, auto found, auto refuse) {
                      find_place(target, head, identity, std::move(found), std::move(refuse));
@@ -106,6 +109,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     api_.log_to(log_);
     api_.hide_in(hidden_);
     api_.show_series(series_);
+    api_.ask_of(people_, announcements_);
     api_.simulate_with(simulations_);
     if (recording_) logic_->record_to(*recording_);
     logic_->set_outlook(&forecasts_.outlook());
@@ -188,6 +192,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       shadow_.on_turn(clock_.now());
       auto_policy_.on_turn(clock_.now());
       api_.on_turn();
+      people_.on_turn(clock_.now());
+      end_revoked(clock_.now());
       series_.sample(*logic_, clock_.now());
       if (const Instant commit = logic_->recorder().committed_at(); commit != std::exchange(commit_seen_, commit))
         notifications_->on_commit();
@@ -211,6 +217,37 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Result<MadePolicy> make_own(const PolicyChange& change) const {
     if (settings_.make_policy) return settings_.make_policy(change.name, change.source, change.parameters);
     return unavailable("no-own-policies", "this controller runs built-in policies only");
+  }
+
+  // Rows that the logic does not know.
+  void write(store::Batch batch, std::function<void(const Status&)> done) {
+    writer_->submit(std::move(batch), [this, done = std::move(done)](const Status& status) {
+      inbox_.put([done, status] { done(status); });
+    });
+  }
+  // Shells, ports of jobs and agents' connections end soon after what they rest on is revoked, has expired or allows less;
+  // streams of the API do that themselves.
+  void end_revoked(Instant now) {
+    constexpr Duration check_every = Duration::milliseconds(500);
+    if (revoked_checked_.happened() && now < revoked_checked_ + check_every) return;
+    revoked_checked_ = now;
+    loop_.post([this, alive = std::weak_ptr(alive_)] {
+      if (alive.expired()) return;
+      // Who could do more when it began may not do it any more.
+      const auto still_may = [this](const Identity& identity) {
+        const auto now = people_.confirm(identity);
+        return now && now->role >= identity.role;
+      };
+      channels_.end_unless(still_may);
+      std::vector<std::shared_ptr<net::WebSocket>> revoked;
+      {
+        const std::lock_guard lock(sockets_mutex_);
+        for (const auto& [session, agent] : sockets_) {
+          if (!still_may(agent.identity)) revoked.push_back(agent.socket);
+        }
+      }
+      for (const auto& socket : revoked) socket->close("token-revoked");
+    });
   }
 
   // ---- Outside (core thread) ----
@@ -249,26 +286,47 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::shared_ptr<net::WebSocket> socket_of(SessionId session) {
     const std::lock_guard lock(sockets_mutex_);
     const auto at = sockets_.find(session);
-    return at == sockets_.end() ? nullptr : at->second;
+    return at == sockets_.end() ? nullptr : at->second.socket;
   }
 
   // ---- net::Handler (loop thread) ----
   Verdict on_head(const net::Request& head) override {
     if (is_public(head) || signs_in(head)) return {};
     const auto identity = admission_.identify(head);
-    if (Channels::target_of(head) || Channels::channel_of(head)) {
-      if (!identity.ok()) return {refusal(identity.error(), head)};
-      return {{}, true, true};
-    }
-    if (identity.ok()) return {{}, true};
+    if (identity.ok() && is_of_agent(head) && !may_be_agent(*identity))
+      return {refusal(denied("admins-only", "an agent joins with the token of the controller"), head)};
+    if (identity.ok()) return {{}, true, Channels::target_of(head) || Channels::channel_of(head)};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
-    return {refusal(identity.error(), head)};
+    return {.refusal = refusal(identity.error(), head), .delay = delay_of(identity.error(), head)};
+  }
+  // After a wrong secret. Whoever sent none has not tried to sign in.
+  Duration delay_of(const Error& error, const net::Request& head) {
+    if (error.code != "wrong-token" && error.code != "token-expired") return {};
+    const std::string sender = admission_.sender_of(head);
+    const auto [delay, to_record] = failures_.failed(sender, clock_.now());
+    if (to_record)
+      inbox_.put([this, sender, code = error.code, times = *to_record] { note_failed_sign_in(sender, code, times); });
+    return delay;
+  }
+  void note_failed_sign_in(const std::string& sender, const std::string& code, int times) {
+    const Instant now = clock_.now();
+    const std::string text =
+        times == 1 ? fmt::format("a request from {} came with a wrong token ({})", sender, code)
+                   : fmt::format("{} requests from {} came with wrong tokens within an hour", times, sender);
+    logic_->note({{.at_us = now.us, .kind = "sign_in.failed", .text = text}}, now, [](const Status&) {});
+  }
+  static bool is_of_agent(const net::Request& head) {
+    return head.path == "/api/v1/agent" || Channels::channel_of(head).has_value();
+  }
+  // Whoever has the controller's token, from wherever, or is an admin.
+  static bool may_be_agent(const Identity& identity) {
+    return identity.is_admin() || identity.basis.starts_with("name:");
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
     const bool is_open = is_public(request) || (is_description(request) && admission_.check_place(request).ok());
     const auto identity = is_open ? Identity{} : signs_in(request) ? sign_in(request) : admission_.identify(request);
-    if (!identity.ok()) return reply->send(refusal(identity.error(), request));
+    if (!identity.ok()) return refuse_later(identity.error(), request, std::move(reply));
     std::string id = log_->id_of(request);
     inbox_.put([this, identity = *identity, request = std::move(request), reply = std::move(reply),
                 id = std::move(id)]() mutable {
@@ -280,10 +338,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
     if (!identity.ok()) return taken->refuse(refusal(identity.error(), head));
     if (const auto target = Channels::target_of(head))
       return channels_.begin(*target, std::move(head), *identity, std::move(taken));
-    const std::string channel = *Channels::channel_of(head);
-    if (!identity->is_admin)
-      return taken->refuse(refusal(denied("admins-only", "only an agent connects channels"), head));
-    channels_.accept(channel, std::move(taken));
+    channels_.accept(*Channels::channel_of(head), std::move(taken));
   }
   // Asked of the core; what it answers comes back here.
   void find_place(const ChannelTarget& target, const net::Request& head, const Identity& identity,
@@ -292,6 +347,18 @@ class LiveController : public Controller, private net::Handler, private Outside 
     inbox_.put([this, target, head, identity, reply, found = std::move(found)] {
       api_.find_place(target, head, identity, reply, [this, found](ChannelPlace place) {
         loop_.post([found, place = std::move(place)]() mutable { found(std::move(place)); });
+      });
+    });
+  }
+  // A password in a body is only known to be wrong here.
+  void refuse_later(const Error& error, const net::Request& request, std::shared_ptr<net::Reply> reply) {
+    const Duration delay = signs_in(request) ? delay_of(error, request) : Duration();
+    if (delay <= Duration()) return reply->send(refusal(error, request));
+    const std::int64_t id = next_delayed_++;
+    delayed_[id] = loop_.after(delay, [this, id, reply = std::move(reply), response = refusal(error, request)] {
+      reply->send(response);
+      loop_.post([this, id, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) delayed_.erase(id);
       });
     });
   }
@@ -328,10 +395,12 @@ class LiveController : public Controller, private net::Handler, private Outside 
   bool on_websocket(const net::Request& request, std::shared_ptr<net::WebSocket> socket) override {
     if (const auto job = job_of_output(request.path)) return follow_output(*job, request, std::move(socket));
     if (request.path != "/api/v1/agent") return false;  // admitted by its head
+    auto identity = admission_.identify(request);
+    if (!identity.ok()) return false;
     const SessionId session = next_session_++;
     {
       const std::lock_guard lock(sockets_mutex_);
-      sockets_[session] = socket;
+      sockets_[session] = {socket, std::move(*identity)};
     }
     net::WebSocket::Callbacks callbacks;
     callbacks.on_message = [this, session, peer = request.peer](std::string text) {
@@ -391,6 +460,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::unique_ptr<Logic> logic_;
   std::unique_ptr<History> history_;
   HiddenJobs hidden_;
+  People people_;
+  Announcements announcements_;
+  Instant revoked_checked_;
   Series series_;
   Retention retention_;
   JobFiles job_files_;
@@ -406,10 +478,18 @@ class LiveController : public Controller, private net::Handler, private Outside 
   std::shared_ptr<RequestLog> log_;
   BrowserSessions browser_sessions_;
   Api api_;
-  Admission admission_;  // only the loop's thread uses it, and this:
+  Admission admission_;  // only the loop's thread uses it, and these:
+  SignInFailures failures_;
+  std::map<std::int64_t, std::shared_ptr<net::EventLoop::Timer>> delayed_;  // refusals
+  std::int64_t next_delayed_ = 0;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   Channels channels_;
   std::mutex sockets_mutex_;
-  std::map<SessionId, std::shared_ptr<net::WebSocket>> sockets_;
+  struct AgentSocket {
+    std::shared_ptr<net::WebSocket> socket;
+    Identity identity;
+  };
+  std::map<SessionId, AgentSocket> sockets_;
   SessionId next_session_ = 1;
   std::unique_ptr<net::HttpServer> server_;
   std::thread core_thread_, maker_thread_;
@@ -441,11 +521,13 @@ Result<std::unique_ptr<Controller>> Controller::start(net::EventLoop& loop, cons
     if (!made.ok()) return made.error();
     recording = std::move(*made);
   }
+  auto people = readers.front()->people();
+  if (!people.ok()) return people.error();
   auto secrets = SecretStore::open(settings.data_dir);
   if (!secrets.ok()) return secrets.error();
   auto controller =
       std::make_unique<LiveController>(loop, settings, clock, begin, std::move(*store), std::move(readers), *loaded,
-                                       std::move(recording), std::move(*secrets));
+                                       *people, std::move(recording), std::move(*secrets));
   if (Status opened = controller->open(); !opened.ok()) return opened.error();
   return std::unique_ptr<Controller>(std::move(controller));
 }

@@ -1,14 +1,32 @@
-// Who sends a request.
+// Who sends a request, and what his role allows.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace sl::controller {
 
+// In this order: each may do what those before it may do.
+enum class Role {
+  viewer,  // sees everything that is shown to all, and changes nothing
+  user,    // has jobs, and does with them what he likes
+  admin,   // everything: all jobs, servers, the policy, users; acts for others
+};
+std::string_view name_of(Role role);
+std::optional<Role> role_of_name(std::string_view name);
+inline constexpr std::string_view role_names = "viewer, user or admin";
+
 struct Identity {
   std::string user;
-  bool is_admin = false;  // root or the controller's user: may act for others and see their data
-  bool may_see(const std::string& owner) const { return is_admin || user == owner; }
+  Role role = Role::viewer;
+  // What it rests on; People::confirm() says whether it still holds:
+  //   "controller"  the kernel's word that it is root or the controller's own user, or the controller's token
+  //   "name:USER"   the kernel's word that it is USER, who also has the controller's token
+  //   "token:ID"    a named token
+  std::string basis = {};
+  bool is_admin() const { return role == Role::admin; }
+  bool may_see(const std::string& owner) const { return is_admin() || user == owner; }
 };
 
 }  // namespace sl::controller

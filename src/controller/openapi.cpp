@@ -86,6 +86,7 @@ json::object operation(const RouteInfo& route) {
   json::object view{{"operationId", id_of(route)},
                     {"summary", route.summary},
                     {"deprecated", !route.successor.empty()},
+                    {"x-schedulearn-role", std::string(name_of(route.needs))},
                     {"tags", json::array{json::value(subject_of(route.path))}}};
   if (json::array parameters = parameters_of(route); !parameters.empty()) view["parameters"] = std::move(parameters);
   if (!route.body.name.empty())

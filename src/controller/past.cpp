@@ -6,6 +6,7 @@
 #include "controller/clock.h"
 #include "controller/inbox.h"
 #include "controller/logic.h"
+#include "controller/people.h"
 
 namespace sl::controller {
 namespace {
@@ -67,7 +68,8 @@ class StoredPast : public Past {
             logic_, {}, {}, [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }),
         shadow_(logic_, forecasts_, loaded.settings),
         snapshots_({data_dir + "/snapshots"}, logic_, history_, [this] { return clock_.now(); }),
-        sessions_("", [this] { return clock_.now(); }),
+        people_({}, {}, [this] { return clock_.now(); }),
+        sessions_("", people_, [this] { return clock_.now(); }),
         api_(
             logic_, history_, retention_, forecasts_, shadow_, sessions_, snapshots_, nullptr,
             [this] { return clock_.now(); }, [this](auto work) { inbox_.put(std::move(work)); }) {
@@ -79,7 +81,7 @@ class StoredPast : public Past {
     if (request.method != "GET")
       return error_response(conflict("not-running", "nothing can be changed while no controller runs"), request.path);
     const auto answer = std::make_shared<Answer>(on_data);
-    api_.handle(std::move(request), Identity{.user = "", .is_admin = true}, answer);
+    api_.handle(std::move(request), Identity{.user = "", .role = Role::admin, .basis = "controller"}, answer);
     std::deque<std::function<void()>> inputs;
     while (!answer->closed() && inbox_.take(inputs, std::chrono::hours(1))) {
       for (auto& input : inputs) input();
@@ -98,6 +100,7 @@ class StoredPast : public Past {
   Forecasts forecasts_;  // never started: nothing happens any more
   Shadow shadow_;
   Snapshots snapshots_;
+  People people_;
   BrowserSessions sessions_;  // nobody signs in to what has ended
   Api api_;
 };

@@ -22,6 +22,31 @@ struct SignInBody {
 };
 BOOST_DESCRIBE_STRUCT(SignInBody, (), (email, password))
 
+struct UserBody {
+  std::string name;
+  std::optional<std::string> role;  // none: "user"
+};
+BOOST_DESCRIBE_STRUCT(UserBody, (), (name, role))
+
+struct RoleBody {
+  std::string role;
+};
+BOOST_DESCRIBE_STRUCT(RoleBody, (), (role))
+
+struct TokenBody {
+  std::string name;
+  std::optional<std::string> user;           // none: who asks
+  std::optional<std::string> role;           // at most this one; none: the user's
+  std::optional<std::int64_t> expires_in_s;  // none: never
+};
+BOOST_DESCRIBE_STRUCT(TokenBody, (), (name, user, role, expires_in_s))
+
+struct AnnouncementBody {
+  std::string text;
+  std::optional<std::string> until;  // a time; none: until it is removed
+};
+BOOST_DESCRIBE_STRUCT(AnnouncementBody, (), (text, until))
+
 struct TestBody {
   std::optional<std::string> to;
 };

@@ -41,7 +41,7 @@ constexpr RequestParameter query_parameters[] = {
     {"tail_bytes", number, "only this many bytes, the last ones"},
     {"theme", text, "light, dark or auto, which follows the reader's system"},
     {"timestamps", truth, "true: when each line was written"},
-    {"user", text, "only jobs of this user"},
+    {"user", text, "only what is this user's"},
     {"width_mm", number, "of the picture, 60 to 400"},
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/identity.h"
 #include "net/http.h"
 #include "wire/schema.h"
 
@@ -43,6 +44,7 @@ struct RouteInfo {
   DocumentInfo preview = {};                      // of success with dry_run=true, whose status is 200
   std::string content_type = "application/json";  // of the answer
   std::string successor = {};                     // what replaces it; empty: it is not deprecated
+  Role needs = Role::admin;                       // of who asks, at least
 };
 
 enum class ParameterKind { text, number, truth };

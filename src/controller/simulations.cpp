@@ -118,7 +118,7 @@ std::string typed(const std::vector<std::string>& arguments) {
 
 Error unknown_simulation(std::int64_t id) {
   return not_found("simulation-not-found", fmt::format("there is no simulation {}", id))
-      .hint("GET /api/v1/simulations");
+      .hint("schedulearn sim ls");
 }
 
 }  // namespace

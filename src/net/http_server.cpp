@@ -61,6 +61,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void read();
   void respond(Response response);
+  void respond_after(Duration delay, Response response);
   void begin_stream(const Response& head);
   void stream_write(std::string chunk);
   void stream_close();
@@ -262,7 +263,7 @@ bool Connection::admit() {
   if (verdict.refusal) {
     keep_alive_ = false;
     version_ = 11;
-    respond(std::move(*verdict.refusal));
+    respond_after(verdict.delay, std::move(*verdict.refusal));
     return false;
   }
   if (verdict.trusted) leave_strangers();
@@ -327,6 +328,14 @@ void Connection::refuse(int status, const std::string& detail) {
   keep_alive_ = false;
   version_ = 11;
   respond(roster_->handler->on_protocol_error(status, detail));
+}
+
+void Connection::respond_after(Duration delay, Response response) {
+  if (delay <= Duration()) return respond(std::move(response));
+  const auto timer = std::make_shared<asio::steady_timer>(stream_.get_executor(), chrono(delay));
+  timer->async_wait([self = shared_from_this(), timer, response = std::move(response)](beast::error_code) mutable {
+    if (!self->closed) self->respond(std::move(response));
+  });
 }
 
 void Connection::respond(Response response) {

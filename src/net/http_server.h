@@ -48,7 +48,8 @@ class Handler {
   struct Verdict {
     std::optional<Response> refusal = {};
     bool trusted = false;
-    bool takes = false;  // on_taken gets the request, with its connection
+    bool takes = false;   // on_taken gets the request, with its connection
+    Duration delay = {};  // until the refusal is sent
   };
   virtual Verdict on_head(const Request& head) = 0;
   // A request that on_head takes, before its body is read.

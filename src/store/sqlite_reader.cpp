@@ -1,6 +1,7 @@
 // Reads of the past. Each is short: a long one would keep the write-ahead log from being emptied.
 #include "store/sqlite.h"
 #include "store/sqlite_notifications.h"
+#include "store/sqlite_people.h"
 
 namespace sl::store {
 namespace {
@@ -115,6 +116,10 @@ class SqliteReader : public Reader {
 
   Result<std::vector<ChannelRow>> channels() override {
     return guarded<std::vector<ChannelRow>>([&] { return select_channels(sql_); });
+  }
+
+  Result<People> people() override {
+    return guarded<People>([&] { return select_people(sql_); });
   }
 
   Result<std::vector<DeliveryRow>> open_deliveries() override {

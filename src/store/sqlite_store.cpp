@@ -16,6 +16,7 @@
 #include "store/migrations.h"
 #include "store/sqlite.h"
 #include "store/sqlite_notifications.h"
+#include "store/sqlite_people.h"
 
 namespace sl::store {
 namespace {
@@ -45,6 +46,7 @@ class SqliteStore : public Store {
       write_setting_, write_profile_, write_removed_, write_estimate_, write_regret_, remove_job_, remove_placements_,
       remove_events_;
   std::unique_ptr<WriteNotifications> write_notifications_;
+  std::unique_ptr<WritePeople> write_people_;
 };
 
 // The version of the schema, which this program must know.
@@ -114,6 +116,7 @@ void SqliteStore::prepare() {
   write_regret_ = prepared(insert_query("REPLACE", "regrets", regret_columns, 11), 9, 2);
   write_estimate_ = prepared(insert_query("REPLACE", "estimates", estimate_columns, 12), 9, 3);
   write_notifications_ = std::make_unique<WriteNotifications>(sql_);
+  write_people_ = std::make_unique<WritePeople>(sql_);
   remove_job_ = prepared("DELETE FROM jobs WHERE id = :v0 AND finished_us IS NOT NULL", 1, 0);
   remove_placements_ = prepared("DELETE FROM placements WHERE job_id = :v0", 1, 0);
   remove_events_ = prepared("DELETE FROM events WHERE job_id = :v0", 1, 0);
@@ -160,6 +163,7 @@ void SqliteStore::write(const Batch& batch) {
   }
   for (const Removal& removal : batch.removals) remove(removal);
   write_notifications_->run(batch);
+  write_people_->run(batch.people);
   for (const EstimateRow& row : batch.estimates) fill(*write_estimate_, row), write_estimate_->run();
   if (!batch.estimates.empty())
     sql_ << "DELETE FROM estimates WHERE shown_us < (SELECT shown_us FROM estimates ORDER BY shown_us DESC LIMIT 1 "
@@ -274,6 +278,7 @@ Result<Loaded> SqliteStore::load(std::int64_t now_us, std::size_t finished_max) 
     sql_ << "DELETE FROM servers WHERE description_json = ''";
     sql_ << "DELETE FROM settings WHERE value = ''";
     sql_ << "DELETE FROM profiles WHERE profile_json = ''";
+    forget_removed_people(sql_);
     Loaded loaded = store::load(sql_, finished_max);
     loaded.keys = young_keys(sql_, now_us);
     return loaded;

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "store/notification_rows.h"
+#include "store/people_rows.h"
 
 namespace sl::store {
 
@@ -159,6 +160,7 @@ struct Batch {
   std::vector<ChannelRow> channels;     // likewise, by owner and name
   std::vector<DeliveryRow> deliveries;  // likewise, by id
   std::vector<RegretRow> regrets;       // inserted or replaced, by time
+  People people;                        // likewise, by name or id
 };
 
 struct Loaded {
@@ -246,6 +248,8 @@ class Reader {
   virtual Result<std::vector<DeliveryRow>> open_deliveries() { return std::vector<DeliveryRow>(); }  // oldest first
   virtual Result<std::vector<DeliveryRow>> deliveries(const DeliveryQuery&) { return std::vector<DeliveryRow>(); }
   virtual Result<std::string> setting(const std::string&) { return std::string(); }  // empty: there is none
+
+  virtual Result<People> people() { return People(); }
 
   // ---- for retention rules ----
   // When these jobs ended; those that the database does not have are missing, unfinished ones have no time.

@@ -452,6 +452,29 @@ TEST_F(StoreTest, channels_and_deliveries_are_kept) {
   EXPECT_EQ(*reader->open_deliveries(), std::vector<DeliveryRow>{expected});
 }
 
+TEST_F(StoreTest, people_and_what_they_are_told_are_kept_until_they_are_removed) {
+  const std::int64_t big = 6'000'000'000;
+  People all;
+  all.users = {{big, "bella", "viewer", "root"}, {big, "mei", "admin", "root"}};
+  all.tokens = {{big, big + 1, big + 2, "id-1", "hash", "mei", "laptop", "user", "mei"},
+                {big, 0, 0, "id-2", "h", "mei", "old", "", "root"}};
+  all.announcements = {{big, big + 3, "a", "down on Friday", "root"}, {big + 1, 0, "b", "new GPUs", "root"}};
+  {
+    auto store = open();
+    Batch batch;
+    batch.people = all;
+    ASSERT_TRUE(store->commit(batch).ok());
+    EXPECT_EQ(*read()->people(), all);
+    Batch later;
+    later.people = {{all.users[0]}, {all.tokens[1]}, {all.announcements[0]}};
+    later.people.users[0].role = later.people.tokens[0].hash = later.people.announcements[0].text = "";
+    ASSERT_TRUE(store->commit(later).ok());
+  }
+  auto store = open();
+  ASSERT_TRUE(store->load(0, 10).ok());
+  EXPECT_EQ(*read()->people(), (People{{all.users[1]}, {all.tokens[0]}, {all.announcements[1]}}));
+}
+
 TEST_F(StoreTest, deliveries_are_shown_to_those_whom_they_concern) {
   auto store = open();
   Batch batch;

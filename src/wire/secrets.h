@@ -11,6 +11,9 @@
 
 namespace sl::wire {
 
+// How the secret of a named token of the controller begins (controller/people.h).
+inline constexpr std::string_view named_token_prefix = "slt_";
+
 struct SecretUse {
   std::string variable;  // empty: only a file
   std::string name;

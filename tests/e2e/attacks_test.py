@@ -313,7 +313,7 @@ class BadInputTest(LabTest):
 
     def test_every_route_says_what_it_is(self):
         routes = self.lab.get("/api/v1")["items"]
-        self.assertIn({"method": "POST", "path": "/api/v1/jobs/{id}/resume", "summary": "put a held job back in the queue", "parameters": ["dry_run"]}, routes)
+        self.assertIn({"method": "POST", "path": "/api/v1/jobs/{id}/resume", "summary": "put a held job back in the queue", "role": "user", "parameters": ["dry_run"]}, routes)
         guide = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide" / "rest.md").read_text()
         for route in routes:
             self.assertTrue(route["summary"])

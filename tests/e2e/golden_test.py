@@ -19,10 +19,12 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 
 COMMANDS = [
     "status", "ls", "ls --all", "ls --group 7", "show 8", "ls --state failed", "show 1", "show 2", "show 3", "show 5", "show 6", "show 7", "show 7_1", "show 14",
-    "why 1", "why 3", "why 5", "why 6", "why 7", "why 14", "logs 2", "logs 2 --tail 1", "events", "files 1 ls",
+    "why 1", "why 3", "why 5", "why 6", "why 7", "why 14", "logs 2", "logs 2 --tail 1", "events --limit 99", "files 1 ls",
     "servers ls", "gpus", "policy ls", "policy show", "policy history", "policy try sjf", "policy shadow", "estimates",
     "secret ls", "notify ls", "notify log", "profile ls", "profile costs", "config show", "whoami", "version",
+    "user ls", "token ls", "announce", "servers show far", "servers add", "sim ls", "login",
     "show 999", "ls --state tired", "why 1 --at soon", "policy set fifoo", "cancel nobody", "submit --gpus 99 -- true", "migrate 5", "set 3 --gpus 0",
+    "user add mei", "user set nobody --role admin", "token rm none", "token add more --user nobody", "sim show 99", "servers show none", "whoami --context lab",
 ]  # fmt: skip
 
 # Replaced in this order.
@@ -92,6 +94,11 @@ class Cluster:
         lab.submit("sleep 1", name="gone", gpus=1)  # 13
         lab.cli("cancel", "gone", "--yes")
         lab.submit("sleep 1", name="narrow", gpus=1, estimate_s=30)  # 14
+        lab.cli("user", "add", "mei")
+        lab.cli("user", "add", "vera", "--role", "viewer")
+        lab.cli("token", "add", "laptop", "--user", "mei", "--expires", "90d")
+        lab.cli("token", "add", "ci")
+        lab.cli("announce", "gpu3 is down on Friday")
         lab.get("/api/v1/jobs/14?fresh_ms=5000")
         until(lambda: all(server["cpu_utilization_pct"] is not None and server["job_files_bytes"] is not None for server in lab.get("/api/v1/servers")["items"]), what="what servers measure")
 

@@ -95,6 +95,9 @@ class Walk(LabTest):
         self.assertEqual(status, 200, text)
         lab.request("PUT", "/api/v1/policy", {"name": "srtf"})
         self.assertLess(lab.request("PUT", "/api/v1/secrets/walk", b"a value")[0], 300)
+        self.assertEqual(lab.request("POST", "/api/v1/users", {"name": "walk", "role": "viewer"})[0], 201)
+        self.token = json.loads(lab.request("POST", "/api/v1/tokens", {"name": "walk", "expires_in_s": 600})[2])["id"]
+        self.announcement = json.loads(lab.request("POST", "/api/v1/announcements", {"text": "a walk", "until": "2100-01-01T00:00:00Z"})[2])["id"]
         self.profile = profile
         wanted = {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
         self.simulation = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
@@ -150,6 +153,14 @@ class Walk(LabTest):
             ("POST", "/api/v1/profiles"): [("", self.profile)],
             ("GET", "/api/v1/profiles/{family}"): [("walk", None)],
             ("DELETE", "/api/v1/profiles/{family}"): [("walk", None)],
+            ("POST", "/api/v1/users"): [("", {"name": "another"})],
+            ("PATCH", "/api/v1/users/{name}"): [("walk", {"role": "user"})],
+            ("DELETE", "/api/v1/users/{name}"): [("walk", None)],
+            ("GET", "/api/v1/tokens"): [("", None), ("?user=nobody-here", None)],
+            ("POST", "/api/v1/tokens"): [("", {"name": "another", "user": "another", "role": "user", "expires_in_s": 60})],
+            ("DELETE", "/api/v1/tokens/{id}"): [(self.token, None)],
+            ("POST", "/api/v1/announcements"): [("", {"text": "another"})],
+            ("DELETE", "/api/v1/announcements/{id}"): [(self.announcement, None)],
             ("POST", "/jobs"): [("", {"name": "old", "type": "pytorch", "command": "true", "required_gpus": 1})],
             ("GET", "/jobs/{id}"): [(done, None), (waiting, None)],
             ("DELETE", "/jobs/{id}"): [(done, None)],
@@ -230,7 +241,7 @@ class Walk(LabTest):
             is_made_by_name = method == "PUT" or path == "/api/v1/snapshots/{id}"
             if "{" in path and not is_made_by_name:
                 address = re.sub(r"{\w+}", "987654321", path)
-                answer = self.lab.request(method, address, {"gpus": 1} if path.endswith("scale") else {} if method in ("POST", "PATCH") else None)
+                answer = self.lab.request(method, address, {"gpus": 1} if path.endswith("scale") else {"role": "user"} if path.startswith("/api/v1/users") else {} if method in ("POST", "PATCH") else None)
                 self.assertEqual(answer[0], 404, f"{method} {address}: {answer[2]}")
                 self.check_answer(method, path, operation, answer)
         for path, verbs in self.document["paths"].items():
@@ -250,6 +261,9 @@ class Pages(LabTest):
             lab.request("POST", "/api/v1/profiles", {"schedulearn_profile": 1, "family": family, "origin": "a test", "speeds": [{"gpus": 1, "steps_per_s": 2}]})
         for name in "abc":
             lab.request("PUT", f"/api/v1/secrets/{name}", b"a value")
+            lab.request("POST", "/api/v1/users", {"name": name})
+            lab.request("POST", "/api/v1/tokens", {"name": name})
+            lab.request("POST", "/api/v1/announcements", {"text": name})
             lab.request("PUT", f"/api/v1/notifications/channels/{name}", {"kind": "slack", "secret": name})
             lab.request("POST", f"/api/v1/notifications/channels/{name}/test")  # "a value" is no URL: it fails
         until(lambda: len(lab.get("/api/v1/notifications/deliveries")["items"]) == 3)

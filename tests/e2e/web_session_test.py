@@ -159,6 +159,41 @@ class SessionTest(unittest.TestCase):
         self.assertRegex(printed, r"/ui/#sign-in=[0-9a-f]{40}\n$")
         self.assertEqual(self.lab.cli("web").stdout, f"{self.lab.url}/ui/\n")  # known by the kernel's word
 
+    def test_a_token_of_one_s_own_signs_in_with_its_role_and_its_end_is_the_session_s_end(self):
+        lab = self.lab
+        lab.request("POST", "/api/v1/users", {"name": "mei"})
+        page = self.signed_in("settings")
+        page.wait_text("Users")
+        page.wait_text("has jobs, an admin may do everything")
+        page.fill("#token-name", "laptop")
+        page.fill("#token-user", "mei")
+        page.click("Make", kind="button")
+        page.wait_text("It is not shown again")
+        secret = page.run("document.getElementById('new-token').textContent")
+        self.assertRegex(secret, r"^slt_[0-9a-f]+_[0-9a-f]{40}$")
+        self.assertNotIn(secret, page.run("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href])"))
+        page.run("document.querySelector('a[href=\"jobs\"]').click()")
+        page.run("document.querySelector('a[href=\"settings\"]').click()")
+        page.wait_text("never used")
+        self.assertNotIn(secret, page.run("document.documentElement.outerHTML"))
+        lab.cli("announce", "gpu3 is down on Friday")
+        page.wait_text("gpu3 is down on Friday")
+
+        # A browser without a session and with one have nothing in common but the address: the first one signs out.
+        page.click("Sign out")
+        page.wait_text("Sign in")
+        page.fill("#token", secret)
+        page.click("Sign in", kind="button")
+        page.wait_text("with the token laptop")
+        self.assertNotIn("an admin may do everything", page.text(), "users are for admins")
+        page.wait_text("gpu3 is down on Friday")
+        page.click("Dismiss")
+        page.wait("!document.body.innerText.includes('gpu3 is down')")
+        refused = page.run("fetch('/api/v1/policy', {method: 'PUT', headers: {'Content-Type': 'application/json', 'X-Schedulearn-Session': Object.entries(localStorage).find(([key]) => key.startsWith('schedulearn.session'))[1]}, body: '{\"name\": \"srtf\"}'}).then((answer) => answer.json()).then(({code, detail}) => code + ': ' + detail)")
+        self.assertEqual(refused, "role-needed: this needs the role admin, and mei has the role user")
+        lab.cli("token", "rm", "laptop", "--user", "mei")
+        page.wait_text("Sign in")
+
     def test_whoami(self):
         self.assertRegex(self.lab.cli("whoami").stdout, r"^\S+ \(admin\)\n$")
         self.assertEqual(json.loads(self.lab.cli("whoami", "--json").stdout)["role"], "admin")

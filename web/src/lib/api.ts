@@ -292,6 +292,19 @@ export interface SimulationFailure {
   hints: string[];
 }
 
+export interface Announcement {
+  id: string;
+  text: string;
+  by: string;
+  made_at: string;
+  until: string | null;
+}
+
+export interface AnnouncementWanted {
+  text?: string;
+  until?: string | null;
+}
+
 export interface ChangedJob extends Job {
   effect: Effect | null;
 }
@@ -851,6 +864,7 @@ export interface Link {
 export interface Me {
   user: string;
   role: string;
+  token: string | null;
 }
 
 export interface Message {
@@ -910,6 +924,15 @@ export interface NewSimulation {
   job_counts?: number[] | null;
 }
 
+export interface NewToken extends Token {
+  token: string;
+}
+
+export interface NewUser {
+  name?: string;
+  role?: string | null;
+}
+
 export interface OpenApi { [key: string]: unknown }
 
 export interface OpenedPort {
@@ -921,6 +944,7 @@ export interface Operation {
   method: string;
   path: string;
   summary: string;
+  role: string;
   parameters: string[];
 }
 
@@ -1062,6 +1086,11 @@ export interface Record {
   took_s: number;
 }
 
+export interface RemovedAnnouncement {
+  id: string;
+  removed: boolean;
+}
+
 export interface RemovedChannel {
   name: string;
   removed: boolean;
@@ -1086,6 +1115,10 @@ export interface RemovedServer {
 export interface RemovedSimulation {
   id: number;
 }
+
+export type RemovedToken = RemovedAnnouncement;
+
+export type RemovedUser = RemovedChannel;
 
 export interface Resumption { [key: string]: never }
 
@@ -1136,6 +1169,7 @@ export interface Server {
 export interface Session {
   user: string;
   role: string;
+  token: string | null;
   key: string;
   expires_at: string;
 }
@@ -1241,6 +1275,25 @@ export interface StoredSnapshot {
 
 export interface Suspension { [key: string]: never }
 
+export interface Token {
+  id: string;
+  name: string;
+  user: string;
+  role: string;
+  made_at: string;
+  expires_at: string | null;
+  used_at: string | null;
+  by: string;
+  expired: boolean;
+}
+
+export interface TokenWanted {
+  name?: string;
+  user?: string | null;
+  role?: string | null;
+  expires_in_s?: number | null;
+}
+
 export interface TriedPolicies {
   policies: {
     name: string;
@@ -1266,6 +1319,18 @@ export interface TriedPolicies {
   arrivals: number;
   evaluated_at: string;
   took_s: number;
+}
+
+export interface User {
+  name: string;
+  role: string;
+  since: string;
+  by: string;
+  tokens: number;
+}
+
+export interface UserRole {
+  role?: string;
 }
 
 export interface Workload {

@@ -1,0 +1,110 @@
+#include "cli/servers.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "cli/render.h"
+#include "net/http.h"
+#include "net/url.h"
+
+namespace sl::cli {
+namespace {
+
+void server_fact(const Context& context, const char* name, const std::string& text) {
+  if (!text.empty()) std::printf(context.plain ? "%s\t%s\n" : "  %-12s %s\n", name, text.c_str());
+}
+
+std::string server_words(const json::value& items) {
+  std::string text;
+  if (!items.is_array()) return text;
+  for (const json::value& item : items.get_array())
+    text += (text.empty() ? "" : ", ") + (item.is_string() ? std::string(item.get_string()) : json::serialize(item));
+  return text;
+}
+
+int show_server(const Context& context, const std::string& name) {
+  const auto server = context.get("/api/v1/servers/" + net::percent_encode(name));
+  if (!server.ok()) return fail(server.error());
+  if (context.as_json) return context.print_json(*server), 0;
+  const std::string state = text_at(*server, "state"), reason = text_at(*server, "state_reason");
+  if (!context.plain) std::printf("Server %s\n\n", name.c_str());
+  server_fact(context, "State", reason.empty() ? state : state + ": " + reason);
+  server_fact(context, "Agent", text_at(*server, "agent_version"));
+  server_fact(context, "Last heard", clock_text(text_at(*server, "last_contact_at")));
+  server_fact(context, "Runs", server_words(value_at(*server, "runtimes")));
+  server_fact(context, "Containers", text_at(*server, "container_engine"));
+  server_fact(context, "Limits", server_words(value_at(*server, "enforces")));
+  server_fact(context, "No limits on", text_at(*server, "cannot_enforce"));
+  if (value_at(*server, "job_files_bytes").is_number())
+    server_fact(context, "Job files", bytes_text(number_at(*server, "job_files_bytes")));
+  Table table({"GPU", "CONDITION", "JOB", "NAME"}, {2});
+  for (const json::value& gpu : value_at(*server, "gpus").as_array()) {
+    const json::value& job = value_at(gpu, "job_id");
+    table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),
+               job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–", text_at(gpu, "name")});
+  }
+  if (!table.empty()) std::printf("%s%s", context.plain ? "" : "\n", table.text(context).c_str());
+  return 0;
+}
+
+// The line that makes another machine a server of this cluster.
+int add_server(const Context& context) {
+  const auto cluster = context.get("/api/v1/cluster");
+  if (!cluster.ok()) return fail(cluster.error());
+  const std::string url = context.socket.empty() ? context.url : text_at(*cluster, "url", context.url);
+  const auto address = net::parse_url(url);
+  const bool is_loopback = address.ok() && net::is_loopback(address->host);
+  const std::string line = "schedulearn agent run --join " + url + " --data /var/lib/schedulearn-agent" +
+                           (is_loopback ? "" : " --token-file TOKEN");
+  if (context.as_json) return context.print_json(json::object{{"command", line}, {"url", url}}), 0;
+  if (context.plain || context.quiet) return std::printf("%s\n", line.c_str()), 0;
+  std::printf("On the GPU server%s:\n\n  %s\n\n", is_loopback ? ", which is this machine" : "", line.c_str());
+  std::printf("%s\n", is_loopback ? "Other machines reach this controller only if it listens beyond loopback:\n"
+                                    "  schedulearn controller run --listen 0.0.0.0:5000 --token-file TOKEN"
+                                  : "TOKEN is a file with the token of the controller, or with an admin's own.");
+  return 0;
+}
+
+}  // namespace
+
+void ServerCommands::add_to(CLI::App& app) {
+  CLI::App* servers = app.add_subcommand("servers", "Servers: ls, show, add, drain, undrain, lost, release, rm.");
+  servers->require_subcommand(1);
+  servers->fallthrough();
+  command_(*servers, "ls", "The servers and their states.", "  schedulearn servers ls\n",
+           [this] { return list_servers(context_()); });
+  command_(*servers, "show", "One server: its state, its agent, its GPUs.", "  schedulearn servers show gpu4\n",
+           [this] { return show_server(context_(), name_); })
+      ->add_option("name", name_, "see: schedulearn servers ls")
+      ->required();
+  command_(*servers, "add", "The line that makes a machine a server of this cluster.", "  schedulearn servers add\n",
+           [this] { return add_server(context_()); });
+  CLI::App* drain = command_(*servers, "drain", "Take a server out of service: nothing new starts there.",
+                             "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
+                             [this] { return drain_server(context_(), name_, drain_); });
+  drain->add_option("name", name_, "see: schedulearn servers ls")->required();
+  drain->add_flag("--migrate", drain_.migrate,
+                  "stop its jobs that have a checkpoint folder, so that they start elsewhere");
+  drain->add_option("--deadline", drain_.deadline, "2h: what still runs there then is stopped and starts elsewhere");
+  drain->add_option("--reason", drain_.reason, "shown wherever the server is");
+  drain->add_flag("-n,--dry-run", drain_.dry_run, "only say which jobs are there, and what becomes of them");
+  command_(*servers, "undrain", "Put a drained server back into service.", "  schedulearn servers undrain gpu4\n",
+           [this] { return undrain_server(context_(), name_); })
+      ->add_option("name", name_, "see: schedulearn servers ls")
+      ->required();
+  command_(*servers, "lost", "Declare a server dead: its jobs go back to the queue and start elsewhere.",
+           "  schedulearn servers lost gpu4\n", [this] { return declare_server_lost(context_(), name_); })
+      ->add_option("name", name_, "a server that no longer answers")
+      ->required();
+  command_(*servers, "release", "End a server's quarantine: jobs may start there again.",
+           "  schedulearn servers release gpu4\n", [this] { return release_server(context_(), name_); })
+      ->add_option("name", name_, "see: schedulearn servers ls")
+      ->required();
+  command_(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
+           "  schedulearn servers rm gpu4\n", [this] { return remove_server(context_(), name_); })
+      ->add_option("name", name_, "a server that is down and has no jobs")
+      ->required();
+}
+
+}  // namespace sl::cli

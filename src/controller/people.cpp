@@ -1,0 +1,266 @@
+#include "controller/people.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "controller/secret_text.h"
+#include "wire/secrets.h"
+
+namespace sl::controller {
+namespace {
+
+constexpr std::string_view secret_prefix = wire::named_token_prefix;
+constexpr std::size_t id_bytes = 6, secret_bytes = 20;
+constexpr std::size_t tokens_of_user_max = 100, users_max = 10'000;
+constexpr Duration uses_written_every = Duration::whole_seconds(60);
+constexpr std::array roles = {"viewer", "user", "admin"};
+
+// "ID" of "slt_ID_SECRET".
+std::string_view id_of(std::string_view secret) {
+  const std::size_t end = secret.find('_', secret_prefix.size());
+  return end == std::string_view::npos ? "" : secret.substr(secret_prefix.size(), end - secret_prefix.size());
+}
+
+bool is_name(std::string_view name, std::string_view more) {
+  constexpr std::size_t length_max = 64;
+  const auto fits = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != more.npos;
+  };
+  return !name.empty() && name.size() <= length_max && name.front() != '-' && std::ranges::all_of(name, fits);
+}
+
+Error no_such_user(const std::string& name) {
+  return not_found("user-not-found", "there is no user " + name).hint("schedulearn user add " + name);
+}
+
+Error wrong_token() { return denied("wrong-token", "this is not a token of this controller, or it has been revoked"); }
+
+}  // namespace
+
+std::string_view name_of(Role role) { return roles.at(static_cast<std::size_t>(role)); }
+
+std::optional<Role> role_of_name(std::string_view name) {
+  const auto found = std::ranges::find(roles, name);
+  return found == roles.end() ? std::nullopt : std::optional(static_cast<Role>(found - roles.begin()));
+}
+
+Status check_role(const Identity& identity, Role needed) {
+  if (identity.role >= needed) return {};
+  return denied("role-needed", fmt::format("this needs the role {}, and {} has the role {}", name_of(needed),
+                                           identity.user, name_of(identity.role)));
+}
+
+People::People(const store::People& rows, Commit commit, std::function<Instant()> clock, std::set<std::string> admins)
+    : commit_(std::move(commit)), clock_(std::move(clock)), admins_(std::move(admins)) {
+  take_over(rows);
+}
+
+// ---- who asks ----
+
+bool People::is_named(std::string_view secret) { return secret.starts_with(secret_prefix); }
+
+Result<Identity> People::holder_of(std::string_view secret) {
+  const std::string digest = digest_of(secret);
+  const std::lock_guard lock(mutex_);
+  const auto at = tokens_.find(std::string(id_of(secret)));
+  if (at == tokens_.end() || !same_secret(at->second.hash, digest)) return wrong_token();
+  store::TokenRow& token = at->second;
+  if (has_expired(token))
+    return denied("token-expired", fmt::format("the token {} of {} has expired", token.name, token.user));
+  token.used_us = clock_().us;
+  return Identity{token.user, role_locked(token), "token:" + token.id};
+}
+
+std::optional<Identity> People::confirm(const Identity& identity) const {
+  const std::size_t colon = identity.basis.find(':');
+  const std::string kind = identity.basis.substr(0, colon);
+  if (kind == "controller") return Identity{identity.user, Role::admin, identity.basis};
+  if (colon == std::string::npos) return std::nullopt;
+  std::string user = identity.basis.substr(colon + 1);
+  const std::lock_guard lock(mutex_);
+  Role role = role_locked(user);
+  if (kind == "token") {
+    const auto at = tokens_.find(user);
+    if (at == tokens_.end() || has_expired(at->second)) return std::nullopt;
+    user = at->second.user, role = role_locked(at->second);
+  }
+  if (user != identity.user && role != Role::admin) return std::nullopt;
+  return Identity{identity.user, role, identity.basis};
+}
+
+Role People::role_of(const std::string& user) const {
+  const std::lock_guard lock(mutex_);
+  return role_locked(user);
+}
+Role People::role_of(const store::TokenRow& token) const {
+  const std::lock_guard lock(mutex_);
+  return role_locked(token);
+}
+
+Role People::role_locked(const std::string& user) const {
+  if (admins_.contains(user)) return Role::admin;
+  const auto at = users_.find(user);
+  return at == users_.end() ? Role::user : role_of_name(at->second.role).value_or(Role::viewer);
+}
+Role People::role_locked(const store::TokenRow& token) const {
+  const Role most = token.role.empty() ? Role::admin : role_of_name(token.role).value_or(Role::viewer);
+  return std::min(most, role_locked(token.user));
+}
+
+// ---- changes ----
+
+void People::change(Rows rows, Told done) {
+  waiting_.emplace_back(std::move(rows), std::move(done));
+  if (!is_writing_) begin_next();
+}
+
+void People::begin_next() {
+  while (!waiting_.empty()) {
+    const auto [rows, done] = std::move(waiting_.front());
+    waiting_.pop_front();
+    const Result<store::People> wanted = rows();
+    if (!wanted.ok()) {
+      done(wanted.error());
+      continue;
+    }
+    is_writing_ = true;
+    store::Batch batch;
+    batch.people = *wanted;
+    return commit_(std::move(batch), [this, wanted, done](const Status& status) {
+      if (status.ok()) take_over(*wanted);
+      is_writing_ = false;
+      done(status);
+      if (!is_writing_) begin_next();
+    });
+  }
+}
+
+void People::take_over(const store::People& rows) {
+  const std::lock_guard lock(mutex_);
+  for (const store::UserRow& row : rows.users)
+    row.role.empty() ? void(users_.erase(row.name)) : void(users_[row.name] = row);
+  for (const store::TokenRow& row : rows.tokens)
+    row.hash.empty() ? void(tokens_.erase(row.id)) : void(tokens_[row.id] = row);
+}
+
+void People::set_user(const std::string& name, Role role, bool is_new, const std::string& by, Told done) {
+  if (!is_name(name, "._-@+"))
+    return done(invalid("bad-user-name", "a user's name has up to 64 letters, digits and . _ - @ +").at("/name"));
+  if (admins_.contains(name)) return done(conflict("user-exists", name + " is always an admin of this controller"));
+  change(
+      [this, name, role, is_new, by]() -> Result<store::People> {
+        const auto at = users_.find(name);
+        if (is_new && at != users_.end())
+          return conflict("user-exists", fmt::format("{} is a user already, with the role {}", name, at->second.role))
+              .hint(fmt::format("schedulearn user set {} --role {}", name, name_of(role)));
+        if (is_new && users_.size() >= users_max)
+          return conflict("too-many-users", fmt::format("there are {} users", users_.size()));
+        if (!is_new && at == users_.end()) return no_such_user(name);
+        const std::int64_t made = is_new ? clock_().us : at->second.made_us;
+        return store::People{.users = {{made, name, std::string(name_of(role)), by}}};
+      },
+      std::move(done));
+}
+
+void People::remove_user(const std::string& name, Told done) {
+  change(
+      [this, name]() -> Result<store::People> {
+        const auto at = users_.find(name);
+        if (at == users_.end()) return no_such_user(name);
+        store::People rows{.users = {at->second}, .tokens = tokens(name)};
+        rows.users.front().role.clear();
+        for (store::TokenRow& token : rows.tokens) token.hash.clear();
+        return rows;
+      },
+      std::move(done));
+}
+
+void People::add_token(const NewToken& wanted, const std::string& by, Role most,
+                       std::function<void(Result<Made>)> done) {
+  if (!is_name(wanted.name, "._-"))
+    return done(invalid("bad-token-name", "a token's name has up to 64 letters, digits and . _ -").at("/name"));
+  const std::string id = random_text(id_bytes);
+  Made made{.secret = fmt::format("{}{}_{}", secret_prefix, id, random_text(secret_bytes))};
+  made.row = {.made_us = clock_().us,
+              .expires_us = wanted.expires.is_never() ? 0 : wanted.expires.us,
+              .id = id,
+              .hash = digest_of(made.secret),
+              .user = wanted.user,
+              .name = wanted.name,
+              .role = wanted.role ? std::string(name_of(*wanted.role)) : "",
+              .by = by};
+  change(
+      [this, row = made.row, most]() -> Result<store::People> {
+        const auto others = tokens(row.user);
+        if (row.user != row.by && !users_.contains(row.user) && !admins_.contains(row.user))
+          return no_such_user(row.user);
+        if (std::ranges::find(others, row.name, &store::TokenRow::name) != others.end())
+          return conflict("token-exists", fmt::format("{} has a token {}", row.user, row.name))
+              .hint("revoke it, or choose another name");
+        if (others.size() >= tokens_of_user_max)
+          return conflict("too-many-tokens", fmt::format("{} has {} tokens", row.user, others.size()));
+        const Role highest = std::min(most, role_locked(row.user));
+        if (!row.role.empty() && *role_of_name(row.role) > highest)
+          return denied("role-above",
+                        fmt::format("a token of {} allows no more than the role {}", row.user, name_of(highest)))
+              .at("/role");
+        return store::People{.tokens = {row}};
+      },
+      [made, done = std::move(done)](const Status& status) { status.ok() ? done(made) : done(status.error()); });
+}
+
+void People::remove_token(const std::string& id, Told done) {
+  change(
+      [this, id]() -> Result<store::People> {
+        auto row = find_token(id);
+        if (!row) return not_found("token-not-found", "there is no token " + id).hint("schedulearn token ls");
+        row->hash.clear();
+        return store::People{.tokens = {*row}};
+      },
+      std::move(done));
+}
+
+void People::on_turn(Instant now) {
+  if (is_writing_ || (uses_written_.happened() && now < uses_written_ + uses_written_every)) return;
+  const Instant since = std::exchange(uses_written_, now);
+  store::Batch batch;
+  for (const store::TokenRow& row : tokens("")) {
+    if (since.happened() && row.used_us >= since.us) batch.people.tokens.push_back(row);
+  }
+  if (batch.people.tokens.empty()) return;
+  is_writing_ = true;
+  commit_(std::move(batch), [this](const Status&) {
+    is_writing_ = false;
+    begin_next();
+  });
+}
+
+// ---- what is shown ----
+
+std::vector<store::UserRow> People::users() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<store::UserRow> rows;
+  for (const auto& [name, row] : users_) rows.push_back(row);
+  return rows;
+}
+
+std::vector<store::TokenRow> People::tokens(const std::string& user) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<store::TokenRow> rows;
+  for (const auto& [id, row] : tokens_) {
+    if (user.empty() || row.user == user) rows.push_back(row);
+  }
+  std::ranges::sort(rows, {}, [](const store::TokenRow& row) { return std::pair(row.user, row.name); });
+  return rows;
+}
+
+std::optional<store::TokenRow> People::find_token(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = tokens_.find(id);
+  return at == tokens_.end() ? std::nullopt : std::optional(at->second);
+}
+
+}  // namespace sl::controller
