@@ -202,6 +202,14 @@ export interface Effect {
   cost_s: number | null;
 }
 
+export interface Planned {
+  name: string;
+  parameters: { [key: string]: unknown };
+  at: string;
+  by: string;
+  planned_at: string;
+}
+
 export interface ChosenPolicyFailure {
   name: string;
   text: string;
@@ -372,11 +380,18 @@ export interface Cluster {
   policy: string;
   acting: string | null;
   shadow: string | null;
+  planned: Planned | null;
   jobs: { [key: string]: number };
   gpus: {
     total: number;
     allocated: number;
     free: number;
+  };
+  next_free: {
+    at: Start | null;
+    gpus: string[];
+    job_id: number | null;
+    text: string | null;
   };
   decisions: {
     count: number;
@@ -536,6 +551,14 @@ export interface Explanation {
   evaluated_at: string;
 }
 
+export interface Finding {
+  verdict: string;
+  subject: string;
+  text: string;
+  remedy: string | null;
+  server: string | null;
+}
+
 export interface Gpu {
   identifier: string;
   server: string;
@@ -546,6 +569,7 @@ export interface Gpu {
   condition: string;
   isolation: string | null;
   job_id: number | null;
+  user: string | null;
   utilization_pct: number | null;
   memory_used_bytes: number | null;
   memory_total_bytes: number | null;
@@ -951,9 +975,17 @@ export interface OriginalUser {
   token: string;
 }
 
+export interface PlannedPolicyChoice {
+  name?: string;
+  parameters?: { [key: string]: unknown } | null;
+  source?: string | null;
+  at?: string;
+}
+
 export interface PoliciesToTry {
   policies?: PolicyChoice[];
   with_arrivals?: boolean | null;
+  with_schedule?: boolean | null;
 }
 
 export interface Policy {
@@ -965,6 +997,7 @@ export interface Policy {
   shadow: string | null;
   previous: string | null;
   undo_until: string | null;
+  planned: Planned | null;
   source: string | null;
   failure: ChosenPolicyFailure | null;
   notes: string[];
@@ -1252,6 +1285,13 @@ export interface TriedPolicies {
     gpu_allocation_pct: number | null;
     jobs: number;
     draws: number;
+    schedule: {
+      job_id: number;
+      server: string;
+      gpus: number[];
+      from: string;
+      to: string | null;
+    }[] | null;
     failure: string | null;
   }[];
   jobs: {
