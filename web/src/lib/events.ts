@@ -1,5 +1,8 @@
 // Events as sentences.
+import { clock } from './format';
 import type { ClusterEvent } from './types';
+
+const instant = /\b\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 const words: Record<string, string> = {
   'job.submitted': 'submitted',
@@ -15,9 +18,9 @@ const words: Record<string, string> = {
 
 export function eventText(event: ClusterEvent): string {
   const change = event.from && event.to ? `${event.from} → ${event.to}` : (event.to ?? '');
-  const kind = words[event.kind] ?? event.kind.replace(/^job\./, '').replaceAll('_', ' ');
+  const kind = words[event.kind] ?? event.kind.replace(/^job\./, '').replaceAll(/[._]/g, ' ');
   const what = event.kind === 'job.state' ? change : [kind, change].filter(Boolean).join(' ');
-  return event.text ? `${what}: ${event.text}` : what;
+  return event.text ? `${what}: ${event.text.replaceAll(instant, (at) => clock(at))}` : what;
 }
 
 const ordinaryStates = ['pending', 'starting', 'stopping', 'running', 'succeeded', 'held'];
