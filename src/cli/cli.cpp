@@ -104,7 +104,7 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool shadow_off_ = false, with_arrivals_ = false;
+  bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false;
   std::string name_, at_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
@@ -363,10 +363,16 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "default: the current policy");
   CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; no job is lost.",
                           "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n"
-                          "  schedulearn policy set ./mine.py\n",
-                          [this] { return set_policy(context(), name_, parameters_); });
-  set->add_option("name", name_, "see: schedulearn policy ls; or ./mine.py, a policy of your own")->required();
+                          "  schedulearn policy set ./mine.py\n  schedulearn policy set fifo_easy --at 21:00\n",
+                          [this] {
+                            if (call_off_) return call_off_policy(context());
+                            return set_policy(context(), name_, parameters_, at_);
+                          });
+  CLI::Option* chosen =
+      set->add_option("name", name_, "see: schedulearn policy ls; or ./mine.py, a policy of your own");
   set->add_option("--param", parameters_, "name=value");
+  set->add_option("--at", at_, "later: 21:00, 2h, 2026-11-23T21:00:00Z")->needs(chosen);
+  set->add_flag("--call-off", call_off_, "what was planned with --at does not happen")->excludes(chosen);
   CLI::App* check =
       command(*policy, "check", "Test a policy of your own on small workloads and measure its decisions.",
               "  schedulearn policy check mine.py\n", [this] { return check_policy(context(), name_, parameters_); });

@@ -100,7 +100,20 @@ std::string policy_text(const json::value& cluster) {
   std::string text = text_at(cluster, "policy");
   if (value_at(cluster, "acting").is_string()) text += " (" + text_at(cluster, "acting") + " acts)";
   if (value_at(cluster, "shadow").is_string()) text += ", " + text_at(cluster, "shadow") + " follows";
+  if (const json::value& planned = value_at(cluster, "planned"); planned.is_object())
+    text += ", " + text_at(planned, "name") + " from " + clock_text(text_at(planned, "at"));
   return text;
+}
+
+// "now, on gpu4", "about 19:52 (19:48 to 20:01), on gpu4, when job 48 ends", "not known: …".
+std::string next_free_text(const json::value& next) {
+  const json::value& at = value_at(next, "at");
+  if (!at.is_object()) return "not known: " + text_at(next, "text");
+  const std::string gpu = std::string(value_at(next, "gpus").as_array().front().as_string());
+  const std::string where = ", on " + gpu.substr(0, gpu.rfind('-'));
+  if (!value_at(next, "job_id").is_number()) return "now" + where;
+  return fmt::format("about {} ({} to {}){}, when job {:.0f} ends", clock_text(text_at(at, "p50")),
+                     clock_text(text_at(at, "p10")), clock_text(text_at(at, "p90")), where, number_at(next, "job_id"));
 }
 
 void print_summary(const Context& context, const json::value& cluster) {
@@ -109,6 +122,7 @@ void print_summary(const Context& context, const json::value& cluster) {
               (context.socket.empty() ? context.url : context.socket).c_str(), policy_text(cluster).c_str());
   std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
               number_at(gpus, "free"));
+  std::printf("      next free %s\n", next_free_text(value_at(cluster, "next_free")).c_str());
   std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
               number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
                   number_at(jobs, "resizing"),

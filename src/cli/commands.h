@@ -93,7 +93,10 @@ int undrain_server(const Context& context, const std::string& name);
 int release_server(const Context& context, const std::string& name);  // from its quarantine
 int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the current policy
-int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);
+// `at`: a time as people write it (starting.h); empty: at once.
+int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters,
+               const std::string& at);
+int call_off_policy(const Context& context);  // what was to happen later
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 // Continues up to four policies from the present, to compare.
 int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals);

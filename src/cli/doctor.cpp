@@ -57,43 +57,14 @@ void Doctor::look_at_controller(const Context& context) {
         "install the same version of both");
   else
     add("ok", "version", "this program and the controller are version " + theirs);
-  const auto ready = context.get("/readyz");
-  if (ready.ok())
-    add("ok", "submissions", "are accepted");
-  else
-    add("wrong", "submissions", ready.error().message, "make room on the controller's disk");
   if (const auto self = context.get("/api/v1/whoami"); self.ok())
     add("ok", "you", fmt::format("are {} ({}) to it", text_at(*self, "user"), text_at(*self, "role")));
-  look_at_servers(context);
-}
-
-void Doctor::look_at_servers(const Context& context) {
-  const auto servers = context.get("/api/v1/servers");
-  if (!servers.ok()) return;
-  const auto& items = value_at(*servers, "items").as_array();
-  if (items.empty())
-    add("wrong", "servers", "none has joined", "start an agent on each: schedulearn agent run --join " + context.url);
-  for (const json::value& server : items) {
-    const std::string name = text_at(server, "name"), state = text_at(server, "state"),
-                      version = text_at(server, "agent_version");
-    const std::size_t gpus = value_at(server, "gpus").as_array().size();
-    if (state != "up")
-      add("wrong", "server " + name,
-          fmt::format("is {}: {}", state, text_at(server, "state_reason", "no reason is given")),
-          state == "quarantined" ? "schedulearn servers release " + name
-          : state == "draining"  ? "schedulearn servers undrain " + name
-                                 : "start its agent, or: schedulearn servers lost " + name);
-    else if (version != version_)
-      add("note", "server " + name, fmt::format("is up with version {} of the agent", version), "install " + version_);
-    else
-      add("ok", "server " + name, fmt::format("is up with {}", plural(gpus, "GPU")));
-    for (const json::value& gpu : value_at(server, "gpus").as_array()) {
-      const std::string condition = text_at(gpu, "condition");
-      if (state == "up" && (condition == "unavailable" || condition == "outside"))
-        add("note", "GPU " + text_at(gpu, "identifier"),
-            condition == "outside" ? "is used by a process that was not started here" : "is gone from its server",
-            "schedulearn gpus");
-    }
+  const auto found = context.get("/api/v1/doctor");
+  if (!found.ok()) return add("wrong", "servers", found.error().message);
+  for (const json::value& finding : value_at(*found, "items").as_array()) {
+    if (text_at(finding, "subject") != "controller")  // that it answers is said
+      findings_.push_back({text_at(finding, "verdict"), text_at(finding, "subject"), text_at(finding, "text"),
+                           text_at(finding, "remedy")});
   }
 }
 

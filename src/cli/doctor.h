@@ -22,7 +22,6 @@ class Doctor : CommandGroup {
   };
   int examine();
   void look_at_controller(const Context& context);
-  void look_at_servers(const Context& context);
   void look_at_this_machine(const Context& context);
   void add(const char* verdict, std::string subject, std::string text, std::string remedy = "");
 

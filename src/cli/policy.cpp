@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "cli/starting.h"
 #include "net/http.h"
 #include "policies/catalogue.h"
 #include "policies/registry.h"
@@ -66,6 +67,19 @@ void print_change(const Context& context, const json::value& policy, const char*
               text_at(policy, "name").c_str(), text_at(policy, "previous", "none").c_str());
   show_notes(policy);
   std::printf("\n  schedulearn ls           see the effect\n  schedulearn policy undo  %s\n", back);
+}
+
+int plan_policy(const Context& context, json::object body, const std::string& at) {
+  const auto when = time_meant(at, clock_us());
+  if (!when.ok()) return fail(when.error());
+  body["at"] = wire::time_text(*when);
+  const Result<json::value> policy = context.call("PUT", "/api/v1/policy/planned", json::serialize(body));
+  if (!policy.ok()) return fail(policy.error());
+  if (context.as_json) return context.print_json(*policy), 0;
+  std::printf("%s Policy %s takes over from %s at %s.\n\n  schedulearn policy set --call-off  it does not\n",
+              context.unicode ? "✓" : "+", text_at(value_at(*policy, "planned"), "name").c_str(),
+              text_at(*policy, "name").c_str(), clock_text(text_at(value_at(*policy, "planned"), "at")).c_str());
+  return 0;
 }
 
 // Null if no controller answers; this program has the catalogue too.
@@ -154,6 +168,10 @@ int show_policy(const Context& context, const std::string& name) {
   if (in_force && value_at(*current, "acting").is_string())
     std::printf("  Acting     %s\n", text_at(*current, "acting").c_str());
   if (in_force) std::printf("  Since      %s\n", by_whom(*current).c_str());
+  const json::value& planned = value_at(*current, "planned");
+  if (in_force && planned.is_object())
+    std::printf("  Until      %s, when %s takes over (planned by %s)\n", clock_text(text_at(planned, "at")).c_str(),
+                text_at(planned, "name").c_str(), text_at(planned, "by").c_str());
   show_notes(*policy);
   show_parameters(context, *policy, in_force ? value_at(*current, "parameters") : json::value());
   return 0;
@@ -177,12 +195,24 @@ Result<json::object> policy_body(const std::string& name, const std::vector<std:
   return body;
 }
 
-int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters) {
-  const auto body = policy_body(name, parameters);
+int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters,
+               const std::string& at) {
+  if (name.empty()) return fail(invalid("bad-flag", "which policy? see: schedulearn policy ls"));
+  auto body = policy_body(name, parameters);
   if (!body.ok()) return fail(body.error());
+  if (!at.empty()) return plan_policy(context, std::move(*body), at);
   const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(*body));
   if (!policy.ok()) return fail(policy.error());
   print_change(context, *policy, "go back");
+  return 0;
+}
+
+int call_off_policy(const Context& context) {
+  const Result<json::value> policy = context.call("DELETE", "/api/v1/policy/planned", "");
+  if (!policy.ok()) return fail(policy.error());
+  if (context.as_json) return context.print_json(*policy), 0;
+  std::printf("%s Policy %s stays: nothing is planned.\n", context.unicode ? "✓" : "+",
+              text_at(*policy, "name").c_str());
   return 0;
 }
 

@@ -264,16 +264,18 @@ struct Gpu {
   bool simulated = false;
   Text condition;
   std::optional<Text> isolation;  // what keeps plain processes to it: "device_cgroup", "visible_devices"
-  std::optional<Number> job_id, memory_used_bytes, memory_total_bytes;
+  std::optional<Number> job_id;
+  std::optional<Text> user;  // of that job
+  std::optional<Number> memory_used_bytes, memory_total_bytes;
   std::optional<double> utilization_pct;
   std::optional<double> temperature_celsius, power_watts, sm_clock_mhz;
   std::vector<wire::GpuProcess> processes;
   std::optional<Time> sampled_at;
 };
 BOOST_DESCRIBE_STRUCT(Gpu, (),
-                      (identifier, server, index, uuid, name, simulated, condition, isolation, job_id, utilization_pct,
-                       memory_used_bytes, memory_total_bytes, temperature_celsius, power_watts, sm_clock_mhz, processes,
-                       sampled_at))
+                      (identifier, server, index, uuid, name, simulated, condition, isolation, job_id, user,
+                       utilization_pct, memory_used_bytes, memory_total_bytes, temperature_celsius, power_watts,
+                       sm_clock_mhz, processes, sampled_at))
 
 struct QuarantineOf {
   Text reason;
@@ -328,13 +330,34 @@ struct KeptHistory {
 };
 BOOST_DESCRIBE_STRUCT(KeptHistory, (), (bytes, keep))
 
+// The GPUs that are free next; those of one server.
+struct NextFree {
+  std::optional<Range> at;       // now, or when the job ends that is expected to end first
+  std::vector<Text> gpus;        // identifiers
+  std::optional<Number> job_id;  // that holds them now
+  std::optional<Text> text;      // why `at` is not known, or what to make of it
+};
+BOOST_DESCRIBE_STRUCT(NextFree, (), (at, gpus, job_id, text))
+
+// A change of the policy that takes effect later.
+struct PlannedPolicy {
+  Text name;
+  Object parameters;
+  Time at;
+  Text by;
+  Time planned_at;
+};
+BOOST_DESCRIBE_STRUCT(PlannedPolicy, (), (name, parameters, at, by, planned_at))
+
 struct Cluster {
   Text version, cluster_id;
   Time started_at, now;
   Text policy;
   std::optional<Text> acting, shadow;  // as in Policy
-  std::map<Text, Number> jobs;         // by state
+  std::optional<PlannedPolicy> planned;
+  std::map<Text, Number> jobs;  // by state
   GpuCounts gpus;
+  NextFree next_free;
   Decisions decisions;
   int servers_up = 0;
   SinceStart since_start;
@@ -343,8 +366,16 @@ struct Cluster {
   std::vector<Server> servers;
 };
 BOOST_DESCRIBE_STRUCT(Cluster, (),
-                      (version, cluster_id, started_at, now, policy, acting, shadow, jobs, gpus, decisions, servers_up,
-                       since_start, url, history, servers))
+                      (version, cluster_id, started_at, now, policy, acting, shadow, planned, jobs, gpus, next_free,
+                       decisions, servers_up, since_start, url, history, servers))
+
+// Something that `doctor` looked at.
+struct Finding {
+  Text verdict;  // "ok", "note" (nothing that must be mended), "wrong"
+  Text subject, text;
+  std::optional<Text> remedy, server;
+};
+BOOST_DESCRIBE_STRUCT(Finding, (), (verdict, subject, text, remedy, server))
 
 struct DrainedJob {
   Number id = 0;
@@ -377,77 +408,6 @@ struct SeriesDocument {
   std::vector<SeriesLine> series;
 };
 BOOST_DESCRIBE_STRUCT(SeriesDocument, (), (from, to, step_s, series))
-
-// ---- policies ----
-
-struct PolicyFailed {
-  Text name, text;
-  Time at;
-};
-BOOST_DESCRIBE_STRUCT(PolicyFailed, (), (name, text, at))
-
-struct Policy {
-  Text name;
-  Object parameters;
-  Time since;
-  Text by;
-  std::optional<Text> acting;  // under the policy auto: the one that decides
-  std::optional<Text> shadow;  // that follows without deciding
-  std::optional<Text> previous;
-  std::optional<Time> undo_until;
-  std::optional<Text> source;
-  std::optional<PolicyFailed> failure;
-  std::vector<Text> notes;
-};
-BOOST_DESCRIBE_STRUCT(Policy, (),
-                      (name, parameters, since, by, acting, shadow, previous, undo_until, source, failure, notes))
-
-struct ChosenPolicy : Policy {
-  bool changed = true;
-};
-BOOST_DESCRIBE_STRUCT(ChosenPolicy, (Policy), (changed))
-
-struct EarlierPolicy {
-  Text name;
-  Object parameters;
-  Time since;
-  Text by;
-  std::optional<Text> reason;
-};
-BOOST_DESCRIBE_STRUCT(EarlierPolicy, (), (name, parameters, since, by, reason))
-
-struct TriedPolicy {
-  Text name;
-  bool in_force = false;
-  std::optional<double> avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct;
-  std::size_t jobs = 0, draws = 0;
-  std::optional<Text> failure;
-};
-BOOST_DESCRIBE_STRUCT(TriedPolicy, (),
-                      (name, in_force, avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, jobs, draws,
-                       failure))
-
-struct Expected {
-  Text policy;
-  std::optional<Time> start, finish;
-};
-BOOST_DESCRIBE_STRUCT(Expected, (), (policy, start, finish))
-
-struct TriedJob {
-  Number job_id = 0;
-  std::vector<Expected> expected;
-};
-BOOST_DESCRIBE_STRUCT(TriedJob, (), (job_id, expected))
-
-struct Tried {
-  std::vector<TriedPolicy> policies;
-  std::vector<TriedJob> jobs;
-  std::vector<Number> left_out;
-  std::size_t arrivals = 0;  // jobs that came in each future
-  Time evaluated_at;
-  double took_s = 0;
-};
-BOOST_DESCRIBE_STRUCT(Tried, (), (policies, jobs, left_out, arrivals, evaluated_at, took_s))
 
 // ---- forecasts ----
 

@@ -444,23 +444,51 @@ void Api::get_policy(Call call) {
   call.send(200, wire::to_value(policy_view(logic_, shadow_name(shadow_))), etag_of(logic_.policies().in_force()));
 }
 
+namespace {
+
+// With its source, if it is a user's own one.
+Result<PolicyChange> chosen_in(const PolicyBody& body) {
+  PolicyChange change = change_of(body);
+  if (!body.source) return change;
+  if (body.source->empty()) return invalid("policy-empty", "the source of the policy is empty").at("/source");
+  change.source = *body.source;
+  if (!change.name.ends_with(".py")) change.name += ".py";
+  return change;
+}
+
+}  // namespace
+
 void Api::put_policy(Call call) {
   if (const Status json = expect_json(call, "a policy change"); !json.ok()) return call.fail(json.error());
   const auto body = wire::read_json<PolicyBody>(call.request.body);
   if (!body.ok()) return call.fail(body.error());
   const std::string etag = etag_of(logic_.policies().in_force());
   if (const Status same = call.check_match(etag); !same.ok()) return call.fail(same.error());
-  PolicyChange change = change_of(*body);
-  if (body->source) {
-    if (body->source->empty())
-      return call.fail(invalid("policy-empty", "the source of the policy is empty").at("/source"));
-    change.source = *body->source;
-    if (!change.name.ends_with(".py")) change.name += ".py";
-  }
-  const bool changed = !logic_.policies().is_in_force(change);
-  logic_.set_policy(std::move(change), call.user(), call.now, [this, call, changed](const Status& status) {
+  auto change = chosen_in(*body);
+  if (!change.ok()) return call.fail(change.error());
+  const bool changed = !logic_.policies().is_in_force(*change);
+  logic_.set_policy(std::move(*change), call.user(), call.now, [this, call, changed](const Status& status) {
     if (!status.ok()) return call.fail(status.error());
     call.send(200, answers::ChosenPolicy{policy_view(logic_, shadow_name(shadow_)), changed});
+  });
+}
+
+void Api::plan_policy(Call call) {
+  if (const Status json = expect_json(call, "a policy change"); !json.ok()) return call.fail(json.error());
+  const auto body = wire::read_json<PlanBody>(call.request.body);
+  if (!body.ok()) return call.fail(body.error());
+  const auto at = wire::parse_time_us(body->at);
+  if (!at.ok()) return call.fail(Error(at.error()).at("/at"));
+  auto change = chosen_in(*body);
+  if (!change.ok()) return call.fail(change.error());
+  logic_.plan_policy(std::move(*change), Instant{*at}, call.user(), call.now, [this, call](const Status& status) {
+    status.ok() ? get_policy(call) : call.fail(status.error());
+  });
+}
+
+void Api::call_off_policy(Call call) {
+  logic_.call_off_policy(call.user(), call.now, [this, call](const Status& status) {
+    status.ok() ? get_policy(call) : call.fail(status.error());
   });
 }
 

@@ -198,6 +198,7 @@ class Api {
   void get_queue(Call call);
   void get_cluster(Call call);
   void list_gpus(Call call);
+  void examine(Call call);
   void list_servers(Call call);
   void get_server(Call call);
   void remove_server(Call call);
@@ -211,6 +212,8 @@ class Api {
   void put_policy(Call call);
   void policy_history(Call call);
   void undo_policy(Call call);
+  void plan_policy(Call call);
+  void call_off_policy(Call call);
   void get_costs(Call call);
   void list_profiles(Call call);
   void put_profile(Call call);

@@ -68,10 +68,12 @@ void Api::try_policies(Call call) {
   auto changes = changes_in(*body);
   if (!changes.ok()) return call.fail(changes.error());
   const Duration arrivals = body->with_arrivals.value_or(false) ? arrivals_time : Duration();
-  try_on_present(forecasts_, {.policies = std::move(*changes), .arrivals = arrivals}, call.now,
-                 [call](const Result<TriedPolicies>& tried) {
-                   tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
-                 });
+  try_on_present(
+      forecasts_,
+      {.policies = std::move(*changes), .arrivals = arrivals, .with_schedule = body->with_schedule.value_or(false)},
+      call.now, [call](const Result<TriedPolicies>& tried) {
+        tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
+      });
 }
 
 // ---- a policy that follows ----

@@ -10,6 +10,8 @@
 
 #include "base/whole_number.h"
 #include "controller/api.h"
+#include "controller/doctor.h"
+#include "controller/estimate_views.h"
 #include "controller/explain.h"
 #include "controller/views.h"
 #include "wire/json.h"
@@ -320,6 +322,7 @@ void Api::get_cluster(Call call) {
   Items servers = each_server(call.now);
   answers::Cluster cluster = cluster_view(logic_, call.now);
   cluster.url = url_;
+  cluster.next_free = next_free_view(logic_, call.now);
   if (shadow_.followed()) cluster.shadow = shadow_.followed()->policy.name;
   cluster.history = {retention_.bytes_used(), retention_.rule()};
   json::value view = wire::to_value(cluster);
@@ -332,6 +335,14 @@ void Api::get_cluster(Call call) {
 }
 
 void Api::list_servers(Call call) { send_list(call, each_server(call.now)); }
+
+void Api::examine(Call call) {
+  std::vector<answers::Finding> found = findings(logic_, url_, call.now);
+  if (const auto server = call.request.parameter("server"))
+    std::erase_if(found, [&](const answers::Finding& finding) { return finding.server != *server; });
+  send_list(call, {.count = found.size(),
+                   .text_of = [found](std::size_t i) { return wire::json_text(wire::to_value(found[i])); }});
+}
 
 void Api::list_gpus(Call call) {
   std::vector<std::pair<ServerIndex, int>> gpus;

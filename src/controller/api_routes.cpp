@@ -9,6 +9,7 @@
 #include "controller/edit_preview.h"
 #include "controller/original_answers.h"
 #include "controller/people_answers.h"
+#include "controller/policy_answers.h"
 #include "controller/port_answers.h"
 #include "controller/requests.h"
 #include "controller/shadow_answers.h"
@@ -258,10 +259,13 @@ void Api::add_routes() {
   add(Role::viewer, &Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
   add(Role::viewer, &Api::cluster_series,
       get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours", answer<SeriesDocument>("Series"),
-          {"hours"}));
+          {"hours", "by"}));
   add(Role::viewer, &Api::cluster_forecast,
       get("/api/v1/cluster/forecast", "how many GPUs jobs will hold over the next hours",
           answer<SeriesDocument>("Series"), {"hours"}));
+  add(Role::viewer, &Api::examine,
+      get("/api/v1/doctor", "what is right and wrong here, and what to do", list_of<Finding>("Finding"),
+          {"server", "limit", "cursor"}));
   add(Role::viewer, &Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
   add(Role::viewer, &Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));
@@ -294,6 +298,17 @@ void Api::add_routes() {
        .headers = {"If-Match"},
        .body = request<PolicyBody>("PolicyChoice"),
        .answer = answer<ChosenPolicy>("ChosenPolicy")});
+  add(Role::admin, &Api::plan_policy,
+      {.method = "PUT",
+       .path = "/api/v1/policy/planned",
+       .summary = "switch to another one later, at a time",
+       .body = request<PlanBody>("PlannedPolicyChoice"),
+       .answer = answer<answers::Policy>("Policy")});
+  add(Role::admin, &Api::call_off_policy,
+      {.method = "DELETE",
+       .path = "/api/v1/policy/planned",
+       .summary = "call that off",
+       .answer = answer<answers::Policy>("Policy")});
   add(Role::viewer, &Api::policy_history,
       get("/api/v1/policy/history", "earlier policies and since when they applied",
           list_of<EarlierPolicy>("EarlierPolicy"), {"limit", "cursor"}));

@@ -45,7 +45,10 @@ answers::SeriesDocument held_view(const Core& core, const Prospects& prospects, 
 void Api::cluster_series(Call call) {
   if (!series_) return call.fail(nothing_measured());
   const auto hours = call.number("hours", 1, 1, hours_max);
-  hours.ok() ? call.send(200, series_view(series_->cluster(call.now, *hours))) : call.fail(hours.error());
+  if (!hours.ok()) return call.fail(hours.error());
+  const auto by = call.request.parameter("by");
+  if (by && *by != "server") return call.fail(invalid("bad-parameter", "by is server, or left out; not " + *by));
+  call.send(200, series_view(by ? series_->servers(call.now, *hours) : series_->cluster(call.now, *hours)));
 }
 
 // GPUs that jobs will hold: of all servers the range of 8 of 10 futures, of each one the mean.

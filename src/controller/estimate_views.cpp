@@ -125,6 +125,74 @@ std::vector<answers::Frees> frees_view(const Logic& logic, ServerIndex server, I
   return views;
 }
 
+namespace {
+
+// Those of the server on which most are free; none: no GPU is.
+std::vector<std::string> free_gpus(const Core& core) {
+  ServerIndex most;
+  GpuSet gpus;
+  for_each_server(core, [&](const Server& server, ServerIndex index) {
+    if (server.state != ServerState::up || core.ledger().free().on(index).count() <= gpus.count()) return;
+    most = index;
+    gpus = core.ledger().free().on(index);
+  });
+  std::vector<std::string> names;
+  gpus.for_each([&](int gpu) { names.push_back(fmt::format("{}-{}", core.servers()[most].description.name, gpu)); });
+  return names;
+}
+
+struct FirstEnd {
+  forecast::Range at;
+  JobIndex job;
+};
+
+}  // namespace
+
+answers::NextFree next_free_view(const Logic& logic, Instant now) {
+  const Core& core = logic.core();
+  answers::NextFree view;
+  view.gpus = free_gpus(core);
+  if (!view.gpus.empty()) {
+    view.at = {{now.us}, {now.us}, {now.us}};
+    return view;
+  }
+  const auto prospects = logic.outlook() ? logic.outlook()->latest() : nullptr;
+  std::optional<FirstEnd> first;
+  std::size_t holders = 0, known = 0;
+  for (const JobIndex index : core.active()) {
+    const Job& job = core.job(index);
+    if (job.allocation.empty()) continue;
+    ++holders;
+    const forecast::JobForecast* forecast = prospects ? prospects->forecast.find(job.request.id) : nullptr;
+    if (!forecast || !forecast->finish) continue;
+    ++known;
+    const bool is_sooner = !first || std::tie(forecast->finish->p50, job.request.id) <
+                                         std::tie(first->at.p50, core.job(first->job).request.id);
+    if (is_sooner) first = {*forecast->finish, index};
+  }
+  if (first) {
+    const Job& job = core.job(first->job);
+    view.at = range_view(first->at, now);
+    view.job_id = job.request.id.value;
+    const ServerGpus& part = job.allocation.parts().front();
+    part.gpus.for_each(
+        [&](int gpu) { view.gpus.push_back(fmt::format("{}-{}", core.servers()[part.server].description.name, gpu)); });
+    if (known < holders)
+      view.text =
+          fmt::format("of {} of {} jobs that hold GPUs nothing is known about when they end", holders - known, holders);
+  } else if (holders == 0) {
+    view.text = "no job holds a GPU, and none is free";
+  } else if (!prospects || prospects->forecast.draws == 0) {
+    view.text = prospects && prospects->forecast.failure ? "no estimate: " + prospects->forecast.failure->message
+                                                         : "no estimate yet: it is being worked out";
+  } else {
+    view.text =
+        "no job that holds a GPU says how long it runs; an estimate (--estimate 2h), a time limit or a finished "
+        "run like it does";
+  }
+  return view;
+}
+
 answers::Record record_view(const Prospects& prospects) {
   answers::Record record;
   for (const forecast::HitRate& rate : prospects.record) {

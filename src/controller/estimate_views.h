@@ -15,6 +15,10 @@ std::optional<answers::Range> range_view(const std::optional<forecast::Range>& r
 // is unknown come last.
 std::vector<answers::Frees> frees_view(const Logic& logic, ServerIndex server, Instant now);
 
+// Which GPUs are free next: those that are free now on the server that has most of them, else those of the job that is
+// expected to end first.
+answers::NextFree next_free_view(const Logic& logic, Instant now);
+
 // The document of GET /estimates.
 answers::Record record_view(const Prospects& prospects);
 

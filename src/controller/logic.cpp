@@ -128,6 +128,7 @@ void Logic::turn(Instant now) {
     engine_.feed(JobHeld{.job = job, .held = false, .by_user = false}, now);
   drains_.keep(now);
   stopping_.drain(now);
+  policies_.carry_out_plan(now);
   engine_.turn(now);
   while (policies_.replace_failed(now)) engine_.turn(now);
   if (core_.memory().last_server != last_server) {
@@ -139,7 +140,7 @@ void Logic::turn(Instant now) {
 
 Instant Logic::next_wake() const {
   return std::min({core_.next_wake(), recorder_.retry_at(), drains_.next_deadline(), sessions_.next_lease_check(),
-                   requeues_.next_due(), health_.next_end()});
+                   requeues_.next_due(), health_.next_end(), policies_.next_plan()});
 }
 
 // ---- requests ----
@@ -223,6 +224,20 @@ void Logic::set_policy(PolicyChange change, const std::string& by, Instant now, 
 void Logic::undo_policy(const std::string& by, Instant now, Told done) {
   Result<PolicyChange> back = policies_.undo(now);
   back.ok() ? set_policy(std::move(*back), by, now, std::move(done)) : done(back.error());
+}
+
+void Logic::plan_policy(PolicyChange change, Instant at, const std::string& by, Instant now, Told done) {
+  if (tape_) {
+    boost::json::object input = to_input(change, by);
+    input["planned_for"] = at.us;
+    tape_->input(now, "policy_planned", std::move(input));
+  }
+  policies_.plan(std::move(change), at, by, now, std::move(done));
+}
+
+void Logic::call_off_policy(const std::string& by, Instant now, Told done) {
+  if (tape_) tape_->input(now, "policy_called_off", {{"by", by}});
+  policies_.call_off(by, now, std::move(done));
 }
 
 void Logic::put_profile(wire::TrainingProfile profile, Instant now, Told done) {

@@ -98,6 +98,8 @@ class Logic {
   StopPlan stop_jobs(std::vector<std::string> servers, const std::string& why, Instant now, std::function<void()> done);
   void set_policy(PolicyChange change, const std::string& by, Instant now, Told done);
   void undo_policy(const std::string& by, Instant now, Told done);
+  void plan_policy(PolicyChange change, Instant at, const std::string& by, Instant now, Told done);
+  void call_off_policy(const std::string& by, Instant now, Told done);
   // Stores a valid profile, replacing the family's previous one, for jobs submitted from now on; `done` is called when
   // it is durable.
   void put_profile(wire::TrainingProfile profile, Instant now, Told done);

@@ -6,6 +6,7 @@
 
 #include "controller/damaged_rows.h"
 #include "policies/adaptive/auto.h"
+#include "wire/job_spec.h"
 #include "wire/json.h"
 
 namespace sl::controller {
@@ -13,15 +14,22 @@ namespace {
 
 constexpr std::size_t history_max = 100;
 constexpr Duration undo_life = Duration::whole_seconds(600);
+constexpr const char* plan_key = "policy_planned";  // of the setting
+constexpr Duration plan_ahead_most = Duration::whole_seconds(366LL * 86'400);
 constexpr std::size_t orders_max = 4;  // one after the other, up to 4 s each: shorter than callers wait
 // This many faults of a policy within this time count as a failure.
 constexpr std::size_t faults_max = 3;
 constexpr Duration faults_count_for = Duration::whole_seconds(600);
 
 // With the policy's own names, whatever the user's spelling.
-std::string parameters_json(const PolicyInfo& info, const GivenParameters& given) {
+GivenParameters with_own_names(const PolicyInfo& info, GivenParameters given) {
+  for (auto& [name, value] : given) name = find_parameter(info.parameters, name)->name;
+  return given;
+}
+
+std::string parameters_json(const GivenParameters& given) {
   boost::json::object object;
-  for (const auto& [name, value] : given) object[find_parameter(info.parameters, name)->name] = value;
+  for (const auto& [name, value] : given) object[name] = value;
   return boost::json::serialize(object);
 }
 
@@ -67,6 +75,23 @@ store::EventRow failure_event(const PolicyFailure& failure, const store::PolicyR
           .text = failure.text};
 }
 
+// A plan as the store keeps it.
+struct KeptPlan {
+  std::string name, parameters_json, source, by;
+  std::int64_t at_us = 0, planned_us = 0;
+};
+BOOST_DESCRIBE_STRUCT(KeptPlan, (), (name, parameters_json, source, by, at_us, planned_us))
+
+store::EventRow plan_event(const char* kind, const std::string& policy, Instant at, const std::string& by,
+                           Instant now) {
+  return {.at_us = now.us,
+          .kind = kind,
+          .actor_type = "user",
+          .actor_name = by,
+          .to = policy,
+          .text = "for " + wire::time_text(at.us)};
+}
+
 PolicyChange change_back_to(const store::PolicyRow& row) {
   return {row.name, parse_parameters(row.parameters_json), row.source};
 }
@@ -100,7 +125,8 @@ Result<MadePolicy> make_built_in(const PolicyChange& change) {
 }
 
 store::PolicyRow row_of(const PolicyChange& change, const PolicyInfo& info, const std::string& by, Instant now) {
-  return {now.us, info.name, parameters_json(info, change.parameters), by, change.source, change.reason};
+  return {now.us, info.name,     parameters_json(with_own_names(info, change.parameters)),
+          by,     change.source, change.reason};
 }
 
 // Parameters that cannot be read would silently become the policy's defaults.
@@ -117,6 +143,11 @@ Error overtaken(const std::string& name, const std::string& in_force) {
       .hint("schedulearn policy history");
 }
 
+Error busy() {
+  return unavailable("policies-busy", fmt::format("{} policies are being read already", orders_max))
+      .hint("try again in a few seconds");
+}
+
 }  // namespace
 
 void PolicyLife::restore(const store::Loaded& loaded, Instant now) {
@@ -124,6 +155,7 @@ void PolicyLife::restore(const store::Loaded& loaded, Instant now) {
   for (const store::SettingRow& row : loaded.settings) {
     if (row.key == "last_server") memory.last_server = core_.find_server(row.value);
     if (row.key == "policy_blob") memory.blob = row.value;
+    if (row.key == plan_key && !row.value.empty()) restore_plan(row.value);
   }
   core_.restore_memory(std::move(memory));
   for (const store::PolicyRow& row : loaded.policies) {
@@ -156,8 +188,7 @@ void PolicyLife::set(PolicyChange change, const std::string& by, Instant now, To
   MakeOrder order{MakeOrder::Purpose::asked, std::move(change), ++asked_, by, std::move(done)};
   if (!order.change.source.empty()) {
     if (make_orders_.size() < orders_max) return make_own(std::move(order));
-    return order.done(unavailable("policies-busy", fmt::format("{} policies are being read already", orders_max))
-                          .hint("try again in a few seconds"));
+    return order.done(busy());
   }
   auto made = make_built_in(order.change);
   if (!made.ok()) return order.done(made.error());
@@ -198,6 +229,72 @@ void PolicyLife::adopt(store::PolicyRow row, MadePolicy made, Instant now) {
   core_.set_policy(std::move(made.policy), now, engine_.effects());
 }
 
+// ---- later ----
+
+void PolicyLife::restore_plan(const std::string& kept) {
+  const auto plan = wire::read_json<KeptPlan>(kept, wire::Unknown::ignore);
+  if (!plan.ok()) return;
+  planned_ = {{plan->name, parse_parameters(plan->parameters_json), plan->source},
+              plan->by,
+              Instant{plan->at_us},
+              Instant{plan->planned_us}};
+}
+
+void PolicyLife::plan(PolicyChange change, Instant at, const std::string& by, Instant now, Told done) {
+  if (Status fine = check_name(change); !fine.ok()) return done(fine);
+  if (at <= now || at > now + plan_ahead_most)
+    return done(invalid("bad-time", at <= now
+                                        ? "that time is past: " + wire::time_text(at.us)
+                                        : "a change can be planned for a year ahead, not for " + wire::time_text(at.us))
+                    .hint("schedulearn policy set " + change.name + " --at 21:00"));
+  MakeOrder order{MakeOrder::Purpose::planned, std::move(change), 0, by, std::move(done), at};
+  if (!order.change.source.empty()) {
+    if (make_orders_.size() < orders_max) return make_own(std::move(order));
+    return order.done(busy());
+  }
+  const auto made = make_built_in(order.change);
+  if (!made.ok()) return order.done(made.error());
+  keep_plan(std::move(order), made->info, now);
+}
+
+void PolicyLife::call_off(const std::string& by, Instant now, Told done) {
+  if (!planned_)
+    return done(conflict("nothing-planned", "no change of the policy is planned").hint("schedulearn policy show"));
+  if (recorder_.is_refusing()) return done(recorder_.failure());
+  recorder_.write(store::SettingRow{plan_key, ""});
+  recorder_.write_event(plan_event("policy.called_off", planned_->change.name, planned_->at, by, now));
+  planned_.reset();
+  recorder_.when_durable(std::move(done));
+}
+
+void PolicyLife::keep_plan(MakeOrder order, const PolicyInfo& info, Instant now) {
+  if (recorder_.is_refusing()) return order.done(recorder_.failure());
+  PolicyChange& change = order.change;
+  change.name = info.name;
+  change.parameters = with_own_names(info, std::move(change.parameters));
+  const KeptPlan kept{change.name, parameters_json(change.parameters), change.source, order.by, order.at.us, now.us};
+  recorder_.write(store::SettingRow{plan_key, wire::write_json(kept)});
+  recorder_.write_event(plan_event("policy.planned", change.name, order.at, order.by, now));
+  planned_ = {std::move(change), order.by, order.at, now};
+  recorder_.when_durable(std::move(order.done));
+}
+
+Instant PolicyLife::next_plan() const { return planned_ && !recorder_.is_refusing() ? planned_->at : Instant::never(); }
+
+// The change and the end of the plan are in one transaction, unless the policy has to be made first.
+void PolicyLife::carry_out_plan(Instant now) {
+  if (next_plan() > now) return;
+  PlannedChange plan = std::move(*planned_);
+  planned_.reset();
+  recorder_.write(store::SettingRow{plan_key, ""});
+  plan.change.reason = "planned at " + wire::time_text(plan.planned.us);
+  const std::string name = plan.change.name;
+  set(std::move(plan.change), plan.by, now, [this, name, now](const Status& status) {
+    if (status.ok() || recorder_.is_refusing()) return;  // what could not be written is written later
+    recorder_.write_event(failure_event({name, "it was planned: " + status.error().message, now.us}, in_force()));
+  });
+}
+
 // ---- users' own policies ----
 
 void PolicyLife::make_own(MakeOrder order) {
@@ -215,6 +312,9 @@ void PolicyLife::on_made(Result<MadePolicy> made, Instant now) {
       if (!made.ok()) return order.done(made.error());
       if (is_overtaken) return order.done(overtaken(order.change.name, in_force().name));
       return change_to(std::move(order), std::move(*made), now);
+    case MakeOrder::Purpose::planned:
+      if (!made.ok()) return order.done(made.error());
+      return keep_plan(std::move(order), made->info, now);
     case MakeOrder::Purpose::fresh:
       if (is_overtaken) return;
       if (!made.ok()) return void(on_fault(made.error(), now));
@@ -233,7 +333,7 @@ bool PolicyLife::replace_failed(Instant now) {
   if (const auto standstill = recorder_.take_standstill()) return give_up(*standstill, now);
   const auto fault = core_.policy_failure();
   const bool is_replacing = std::any_of(make_orders_.begin(), make_orders_.end(), [](const MakeOrder& order) {
-    return order.purpose != MakeOrder::Purpose::asked;
+    return order.purpose == MakeOrder::Purpose::fresh || order.purpose == MakeOrder::Purpose::replacement;
   });
   return fault && !is_replacing && on_fault(*fault, now);
 }

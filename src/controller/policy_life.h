@@ -1,5 +1,5 @@
-// The current policy and earlier ones: switching, undoing, restoring both after a restart, and what happens when a
-// user's own policy fails.
+// The current policy and earlier ones: switching, now or at a time, undoing, restoring all of it after a restart, and what
+// happens when a user's own policy fails.
 #pragma once
 
 #include <deque>
@@ -18,6 +18,12 @@ struct PolicyChange {
   GivenParameters parameters = {};
   std::string source = {};  // of a user's own policy; empty: a built-in one
   std::string reason = {};  // why, for the history; empty: a user chose it
+};
+// A change that takes effect later.
+struct PlannedChange {
+  PolicyChange change;
+  std::string by;
+  Instant at, planned;
 };
 // A policy that failed and was replaced.
 struct PolicyFailure {
@@ -47,6 +53,17 @@ class PolicyLife {
   // Until when the last change may be undone; never() if there is none to undo.
   Instant undo_until() const;
 
+  // Takes effect at `at`, or when the controller is back after it, instead of what was planned before. Kept in the store;
+  // `done` is called when it is durable. A user's own policy is made once, to see that it can be. What is chosen in the
+  // meantime changes nothing about it. Errors: those of set(); "bad-time".
+  void plan(PolicyChange change, Instant at, const std::string& by, Instant now, Told done);
+  // Error "nothing-planned".
+  void call_off(const std::string& by, Instant now, Told done);
+  const std::optional<PlannedChange>& planned() const { return planned_; }
+  // Makes the change whose time has come. Called before each decision.
+  void carry_out_plan(Instant now);
+  Instant next_plan() const;  // when that wants to be called; never: nothing is planned, or the store refuses
+
   // For the first of the policies that Outside was asked to make.
   void on_made(Result<MadePolicy> made, Instant now);
   // Call after a decision. Whether another policy is current now and must decide instead.
@@ -66,15 +83,18 @@ class PolicyLife {
  private:
   // A user's own policy that is being made, and the purpose.
   struct MakeOrder {
-    enum class Purpose { asked, fresh, replacement } purpose;
+    enum class Purpose { asked, fresh, replacement, planned } purpose;
     PolicyChange change;
     std::int64_t number;  // `asked`: of the change; else of the current policy
     std::string by = "schedulearn";
-    Told done = {};                     // `asked`
+    Told done = {};                     // `asked`, `planned`
+    Instant at = {};                    // `planned`
     std::optional<Error> failure = {};  // `replacement`: why the current policy is replaced
   };
   void make_own(MakeOrder order);
   void change_to(MakeOrder order, MadePolicy made, Instant now);
+  void restore_plan(const std::string& kept);
+  void keep_plan(MakeOrder order, const PolicyInfo& info, Instant now);
   void replace(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now);
   void adopt(store::PolicyRow row, MadePolicy made, Instant now);
   std::size_t chosen() const;  // position in history_ of the latest choice
@@ -90,6 +110,7 @@ class PolicyLife {
   std::deque<store::PolicyRow> history_;
   PolicyInfo info_;
   std::optional<PolicyFailure> failure_;
+  std::optional<PlannedChange> planned_;
   std::set<std::string> failed_sources_;  // also since then
   std::deque<Instant> faults_;            // of the current policy, the latest
   std::deque<MakeOrder> make_orders_;

@@ -73,6 +73,106 @@ TEST_F(LogicTest, an_unknown_policy_or_parameter_changes_nothing) {
   EXPECT_TRUE(world.policies.empty());
 }
 
+class PlannedPolicyTest : public LogicTest {
+ protected:
+  std::string plan(const std::string& policy, std::int64_t in_s, const GivenParameters& parameters = {}) {
+    std::string said = "nothing";
+    logic->plan_policy({policy, parameters}, now + Duration::whole_seconds(in_s), "mei", now,
+                       [&](const Status& status) { said = status.ok() ? "ok" : status.error().code; });
+    settle();
+    return said;
+  }
+  std::string call_off() {
+    std::string said = "nothing";
+    logic->call_off_policy("ali", now, [&](const Status& status) { said = status.ok() ? "ok" : status.error().code; });
+    settle();
+    return said;
+  }
+  std::string planned() const {
+    const auto& planned = logic->policies().planned();
+    return planned ? planned->change.name + " by " + planned->by : "nothing";
+  }
+  std::vector<std::string> events() const {
+    std::vector<std::string> told;
+    for (const store::EventRow& event : world.events) {
+      if (event.kind.starts_with("policy.")) told.push_back(event.kind + " " + event.to + " by " + event.actor_name);
+    }
+    return told;
+  }
+};
+
+TEST_F(PlannedPolicyTest, a_change_takes_effect_at_its_time_and_not_before_in_the_name_of_who_planned_it) {
+  EXPECT_EQ(plan("FIFO-first-fit", 60, {{"SkipLimit", "7"}}), "ok");
+  EXPECT_EQ(planned(), "fifo_first_fit by mei");
+  EXPECT_EQ(logic->next_wake(), now + Duration::whole_seconds(60));
+  pass(59);
+  EXPECT_EQ(history(), "fifo by default");
+  pass(1);
+  EXPECT_EQ(history(), "fifo by default, fifo_first_fit by mei");
+  EXPECT_EQ(logic->policies().in_force().parameters_json, R"({"skip_limit":"7"})");
+  EXPECT_TRUE(logic->policies().in_force().reason.starts_with("planned at "));
+  EXPECT_EQ(planned(), "nothing");
+  EXPECT_EQ(world.settings.at("policy_planned"), "");
+  EXPECT_EQ(events(),
+            (std::vector<std::string>{"policy.planned fifo_first_fit by mei", "policy.changed fifo_first_fit by mei"}));
+  EXPECT_EQ(undo(), "ok") << "it is a change like any other";
+  EXPECT_EQ(logic->policies().in_force().name, "fifo");
+}
+
+TEST_F(PlannedPolicyTest, it_survives_a_restart_and_happens_at_once_if_its_time_has_passed_meanwhile) {
+  plan("srtf", 60, {{"min_quantum_s", "5"}});
+  restart();
+  EXPECT_EQ(planned(), "srtf by mei");
+  now = now + Duration::whole_seconds(3600);
+  restart();
+  EXPECT_EQ(history(), "fifo by default, srtf by mei");
+  EXPECT_EQ(logic->policies().in_force().parameters_json, R"({"min_quantum_s":"5"})");
+  restart();
+  EXPECT_EQ(history(), "fifo by default, srtf by mei") << "it happens once";
+}
+
+TEST_F(PlannedPolicyTest, the_last_plan_counts_and_can_be_called_off) {
+  plan("srtf", 60);
+  plan("edf", 90);
+  EXPECT_EQ(planned(), "edf by mei");
+  EXPECT_EQ(call_off(), "ok");
+  EXPECT_EQ(call_off(), "nothing-planned");
+  restart();
+  EXPECT_EQ(planned(), "nothing");
+  pass(200);
+  EXPECT_EQ(history(), "fifo by default");
+  EXPECT_EQ(events().back(), "policy.called_off edf by ali");
+}
+
+TEST_F(PlannedPolicyTest, what_is_chosen_in_the_meantime_changes_nothing_about_it) {
+  plan("srtf", 60);
+  use("edf");
+  EXPECT_EQ(planned(), "srtf by mei");
+  pass(60);
+  EXPECT_EQ(history(), "fifo by default, edf by mei, srtf by mei");
+}
+
+TEST_F(PlannedPolicyTest, what_cannot_be_is_refused_at_once_and_plans_nothing) {
+  EXPECT_EQ(plan("srtf", 0), "bad-time");
+  EXPECT_EQ(plan("srtf", 400LL * 86'400), "bad-time");
+  EXPECT_EQ(plan("srtff", 60), "unknown-policy");
+  EXPECT_EQ(plan("edf", 60, {{"late_mode", "kep"}}), "bad-parameter");
+  EXPECT_EQ(planned(), "nothing");
+  EXPECT_TRUE(events().empty());
+}
+
+TEST_F(PlannedPolicyTest, waits_while_the_store_refuses) {
+  plan("srtf", 60);
+  submit(1);
+  logic->turn(now);
+  commit(unavailable("disk-full", "the disk is full"));
+  now = now + Duration::whole_seconds(100);
+  EXPECT_TRUE(logic->policies().next_plan().is_never());
+  settle();
+  settle();
+  EXPECT_EQ(history(), "fifo by default, srtf by mei");
+}
+
 // Stands for a policy that a user wrote: it fails once a job waits.
 class Mortal : public Policy {
  public:
@@ -346,6 +446,40 @@ TEST_F(OwnPolicyTest, it_survives_a_restart_and_nothing_is_started_before_it_is_
   make_first();
   EXPECT_EQ(state(1), "starting");
   EXPECT_EQ(history(), "fifo by default, mine.py by mei");
+}
+
+TEST_F(OwnPolicyTest, one_that_is_planned_is_made_once_to_see_that_it_can_be_and_again_at_its_time) {
+  std::string said;
+  const auto plan = [&](const std::string& source) {
+    logic->plan_policy({"mine.py", {}, source}, now + Duration::whole_seconds(60), "mei", now,
+                       [&](const Status& status) { said = status.ok() ? "ok" : status.error().code; });
+    settle();
+    make_first();
+  };
+  plan("bad");
+  EXPECT_EQ(said, "policy-exception");
+  EXPECT_FALSE(logic->policies().planned());
+  plan("fine");
+  EXPECT_EQ(said, "ok");
+  EXPECT_EQ(history(), "fifo by default");
+  restart();
+  hello();
+  pass(60);
+  make_first();
+  EXPECT_EQ(history(), "fifo by default, mine.py by mei");
+  EXPECT_EQ(logic->policies().in_force().source, "fine");
+}
+
+TEST_F(OwnPolicyTest, a_planned_one_that_can_no_longer_be_made_leaves_an_event_and_the_policy) {
+  logic->plan_policy({"mine.py", {}, "fine"}, now + Duration::whole_seconds(60), "mei", now, [](const Status&) {});
+  settle();
+  make_first();
+  pass(60);
+  logic->on_policy_made(unavailable("no-python", "there is no Python"), now);
+  settle();
+  EXPECT_EQ(history(), "fifo by default");
+  EXPECT_EQ(world.events.back().kind + ": " + world.events.back().text,
+            "policy.failed: it was planned: there is no Python");
 }
 
 TEST_F(OwnPolicyTest, after_a_restart_one_that_can_no_longer_be_made_is_replaced) {

@@ -69,10 +69,20 @@ answers::Policy policy_view(const Logic& logic, const std::string& shadow) {
   view.acting = acting_policy(logic.policies());
   if (!shadow.empty()) view.shadow = shadow;
   if (!undo_until.is_never()) view.undo_until = wire::Time{undo_until.us};
+  view.planned = planned_policy_view(logic.policies());
   if (!policy.source.empty()) view.source = policy.source;
   if (const auto& failure = logic.policies().failure()) view.failure = {failure->name, failure->text, {failure->at_us}};
   view.notes = missing_facts(logic.core()).sentences(info.needs, "waiting");
   return view;
+}
+
+std::optional<answers::PlannedPolicy> planned_policy_view(const PolicyLife& policies) {
+  const auto& planned = policies.planned();
+  if (!planned) return std::nullopt;
+  json::object given;
+  for (const auto& [name, value] : planned->change.parameters) given[name] = value;
+  return answers::PlannedPolicy{
+      planned->change.name, {std::move(given)}, {planned->at.us}, planned->by, {planned->planned.us}};
 }
 
 answers::EarlierPolicy policy_change_view(const store::PolicyRow& row) {

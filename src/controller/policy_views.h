@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "controller/answers.h"
 #include "controller/logic.h"
+#include "controller/policy_answers.h"
 #include "controller/requests.h"
 
 namespace sl::controller {
@@ -26,6 +26,7 @@ PolicyBody body_of(const PolicyChange& change);
 
 // `shadow`: the policy that follows; empty: none.
 answers::Policy policy_view(const Logic& logic, const std::string& shadow);
+std::optional<answers::PlannedPolicy> planned_policy_view(const PolicyLife& policies);
 answers::EarlierPolicy policy_change_view(const store::PolicyRow& row);
 
 }  // namespace sl::controller

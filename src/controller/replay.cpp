@@ -82,6 +82,7 @@ class Player {
     settings.queue_max = line.at("queue_max").to_number<std::size_t>();
     logic_ = std::make_unique<Logic>(settings, echo_, *loaded, Instant{line.at("at").to_number<std::int64_t>()});
     replay_.policies.push_back(logic_->policies().in_force().name);
+    policy_since_us_ = logic_->policies().in_force().since_us;
     return {};
   }
 
@@ -92,6 +93,7 @@ class Player {
     ++replay_.inputs;
     if (kind == "turn") {
       logic_->turn(at);
+      note_policy();
     } else if (kind == "message") {
       const auto message = wire::decode_agent_message(json::serialize(line.at("message")));
       if (!message.ok()) return fault("has a message this program cannot read: " + message.error().message);
@@ -160,23 +162,31 @@ class Player {
       logic_->note(
           *events, at, [](const Status&) {}, settings);
     } else if (kind == "policy") {
-      GivenParameters parameters;
-      for (const auto& [name, value] : line.at("parameters").as_object())
-        parameters.emplace_back(name, value.as_string().c_str());
-      PolicyChange change{text("name"), std::move(parameters), line.contains("source") ? text("source") : ""};
-      if (const auto* reason = line.if_contains("reason")) change.reason = reason->as_string().c_str();
-      logic_->set_policy(std::move(change), text("by"), at, [](const Status&) {});
-      note_policy(at);
+      logic_->set_policy(change_in(line), text("by"), at, [](const Status&) {});
+      note_policy();
+    } else if (kind == "policy_planned") {
+      logic_->plan_policy(change_in(line), Instant{number("planned_for")}, text("by"), at, [](const Status&) {});
+    } else if (kind == "policy_called_off") {
+      logic_->call_off_policy(text("by"), at, [](const Status&) {});
     } else if (kind == "policy_made") {
       if (echo_.wanted.empty()) return note_difference(json::serialize(line)), Status();
       const PolicyChange change = std::move(echo_.wanted.front());
       echo_.wanted.pop_front();
       logic_->on_policy_made(make(change, line.if_contains("failure")), at);
-      note_policy(at);
+      note_policy();
     } else {
       return fault("has an input of another version of this program: " + kind);
     }
     return {};
+  }
+
+  static PolicyChange change_in(const json::object& line) {
+    PolicyChange change{.name = line.at("name").as_string().c_str()};
+    for (const auto& [name, value] : line.at("parameters").as_object())
+      change.parameters.emplace_back(name, value.as_string().c_str());
+    if (const auto* source = line.if_contains("source")) change.source = source->as_string().c_str();
+    if (const auto* reason = line.if_contains("reason")) change.reason = reason->as_string().c_str();
+    return change;
   }
 
   // A policy that could not be made then is not tried again.
@@ -185,8 +195,11 @@ class Player {
     if (make_policy_) return make_policy_(change.name, change.source, change.parameters);
     return unavailable("no-own-policies", "only built-in policies can be replayed");
   }
-  void note_policy(Instant at) {
-    if (logic_->policies().in_force().since_us == at.us) replay_.policies.push_back(logic_->policies().in_force().name);
+  void note_policy() {
+    const store::PolicyRow& now = logic_->policies().in_force();
+    if (now.since_us == policy_since_us_ && now.name == replay_.policies.back()) return;
+    replay_.policies.push_back(now.name);
+    policy_since_us_ = now.since_us;
   }
 
   void compare(const std::string& recorded) {
@@ -204,6 +217,7 @@ class Player {
   std::unique_ptr<Logic> logic_;
   Replay replay_;
   std::size_t line_ = 0;
+  std::int64_t policy_since_us_ = 0;
 };
 
 }  // namespace

@@ -17,6 +17,12 @@ struct PolicyBody {
 };
 BOOST_DESCRIBE_STRUCT(PolicyBody, (), (name, parameters, source))
 
+// A change at a time.
+struct PlanBody : PolicyBody {
+  std::string at;
+};
+BOOST_DESCRIBE_STRUCT(PlanBody, (PolicyBody), (at))
+
 struct SignInBody {
   std::string email, password;
 };
@@ -55,8 +61,9 @@ BOOST_DESCRIBE_STRUCT(TestBody, (), (to))
 struct TryBody {
   std::vector<PolicyBody> policies;
   std::optional<bool> with_arrivals;  // jobs come as they came in the last day
+  std::optional<bool> with_schedule;  // who would hold which GPU when, in one of the futures
 };
-BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals))
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals, with_schedule))
 
 // Exactly one of workload, csv and history_days.
 struct TraceBody {

@@ -11,7 +11,7 @@ namespace sl::controller {
 namespace {
 
 constexpr Duration sample_every = Duration::whole_seconds(5);
-constexpr std::int64_t minute_us = 60'000'000, steps_max = 1'000;
+constexpr std::int64_t minute_us = 60'000'000, steps_max = 1'000, steps_of_servers_max = 100;
 constexpr const char* gpu_metrics[] = {"gpu_utilization_pct", "gpu_memory_used_bytes", "gpu_temperature_celsius",
                                        "gpu_power_watts"};
 
@@ -75,24 +75,33 @@ void Series::sample_gpus(const Logic& logic, std::int64_t minute) {
     known.insert(server.description.name);
     if (server.state == ServerState::down) return;  // what it said last is no measurement
     auto& gpus = gpus_[server.description.name];
+    double busy_here = 0;
+    int measured = 0, allocated = 0;
     for (int i = 0; i < server.description.gpus; ++i) {
       const answers::Gpu gpu = gpu_view(logic, server, index, i);
       GpuRings& rings = gpus[i];
+      allocated += gpu.condition == "allocated";
       if (gpu.utilization_pct)
-        rings[utilization].add(minute, *gpu.utilization_pct), busy += *gpu.utilization_pct, ++count;
+        rings[utilization].add(minute, *gpu.utilization_pct), busy_here += *gpu.utilization_pct, ++measured;
       if (gpu.memory_used_bytes) rings[memory].add(minute, static_cast<double>(*gpu.memory_used_bytes));
       if (gpu.temperature_celsius) rings[temperature].add(minute, *gpu.temperature_celsius);
       if (gpu.power_watts) rings[power].add(minute, *gpu.power_watts);
     }
+    ServerRings& here = servers_[server.description.name];
+    here.allocated.add(minute, allocated);
+    if (measured > 0) here.utilization.add(minute, busy_here / measured);
+    busy += busy_here;
+    count += measured;
   });
   if (count > 0) cluster_["gpu_utilization_pct"].add(minute, busy / count);
   std::erase_if(gpus_, [&](const auto& server) { return !known.contains(server.first); });
+  std::erase_if(servers_, [&](const auto& server) { return !known.contains(server.first); });
 }
 
 // ---- showing ----
 
-Series::Piece Series::frame(Instant now, std::int64_t hours) {
-  const std::int64_t minutes = hours * 60, step = (minutes + steps_max - 1) / steps_max;
+Series::Piece Series::frame(Instant now, std::int64_t hours, std::int64_t steps_most) {
+  const std::int64_t minutes = hours * 60, step = (minutes + steps_most - 1) / steps_most;
   const std::int64_t steps = minutes / step, end = (minute_of(now.us) / step + 1) * step;
   return {(end - steps * step) * minute_us, end * minute_us, step * 60, {}};
 }
@@ -125,21 +134,31 @@ void Series::add_gpus(Piece& piece, const std::string& server, const std::option
   }
 }
 
+Series::Piece Series::servers(Instant now, std::int64_t hours) const {
+  constexpr std::int64_t always = std::numeric_limits<std::int64_t>::max();
+  Piece piece = frame(now, hours, steps_of_servers_max);
+  for (const auto& [name, rings] : servers_) {
+    piece.lines.push_back(line(piece, "gpus_allocated", {{"server", name}}, rings.allocated, 0, always));
+    piece.lines.push_back(line(piece, "gpu_utilization_pct", {{"server", name}}, rings.utilization, 0, always));
+  }
+  return piece;
+}
+
 Series::Piece Series::cluster(Instant now, std::int64_t hours) const {
-  Piece piece = frame(now, hours);
+  Piece piece = frame(now, hours, steps_max);
   for (const auto& [name, ring] : cluster_)
     piece.lines.push_back(line(piece, name, {}, ring, 0, std::numeric_limits<std::int64_t>::max()));
   return piece;
 }
 
 Series::Piece Series::server(const std::string& name, Instant now, std::int64_t hours) const {
-  Piece piece = frame(now, hours);
+  Piece piece = frame(now, hours, steps_max);
   add_gpus(piece, name, std::nullopt, 0, std::numeric_limits<std::int64_t>::max());
   return piece;
 }
 
 Series::Piece Series::job(const JobEntry& entry, Instant now, std::int64_t hours) const {
-  Piece piece = frame(now, hours);
+  Piece piece = frame(now, hours, steps_max);
   if (!entry.row.last_start_us || entry.placements.empty()) return piece;
   const std::int64_t first = minute_of(*entry.row.last_start_us),
                      last = minute_of(entry.row.finished_us.value_or(now.us)),

@@ -48,6 +48,8 @@ class Series {
 
   // The last `hours`, in at most a thousand steps of whole minutes.
   Piece cluster(Instant now, std::int64_t hours) const;
+  // Of each server the means of its GPUs, and how many jobs hold, in at most a hundred steps.
+  Piece servers(Instant now, std::int64_t hours) const;
   Piece server(const std::string& name, Instant now, std::int64_t hours) const;
   // The GPUs of the job's latest attempt, while it had them.
   Piece job(const JobEntry& entry, Instant now, std::int64_t hours) const;
@@ -55,7 +57,10 @@ class Series {
  private:
   enum Metric { utilization, memory, temperature, power };
   using GpuRings = std::array<MinuteRing, 4>;  // by Metric
-  static Piece frame(Instant now, std::int64_t hours);
+  struct ServerRings {
+    MinuteRing utilization, allocated;
+  };
+  static Piece frame(Instant now, std::int64_t hours, std::int64_t steps_most);
   static Line line(const Piece& piece, std::string name, std::map<std::string, std::string> labels,
                    const MinuteRing& ring, std::int64_t first_minute, std::int64_t last_minute);
   void add_gpus(Piece& piece, const std::string& server, const std::optional<std::vector<int>>& only,
@@ -64,6 +69,7 @@ class Series {
 
   Instant sampled_;
   std::map<std::string, std::map<int, GpuRings>> gpus_;  // by server and index
+  std::map<std::string, ServerRings> servers_;           // by name
   std::map<std::string, MinuteRing> cluster_;            // by name
 };
 

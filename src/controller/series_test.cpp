@@ -64,5 +64,23 @@ TEST_F(SeriesTest, counts_gpus_and_jobs) {
   EXPECT_EQ(find(series.cluster(now, 1), "gpus_allocated")->values.back(), 1);
 }
 
+TEST_F(SeriesTest, shows_each_server_in_at_most_a_hundred_steps) {
+  hello();
+  hello({}, 2, "b", "t");
+  submit(1), settle();
+  series.sample(*logic, now);
+  const Series::Piece piece = series.servers(now, 24);
+  std::map<std::string, std::optional<double>> held;
+  for (const Series::Line& line : piece.lines) {
+    EXPECT_LE(line.values.size(), 100U);
+    if (line.name == "gpus_allocated") held[line.labels.at("server")] = line.values.back();
+    if (line.name == "gpu_utilization_pct") {
+      EXPECT_EQ(line.values.back(), std::nullopt) << "no GPU has said how busy it is";
+    }
+  }
+  const std::map<std::string, std::optional<double>> expected = {{"s", 1}, {"t", 0}};
+  EXPECT_EQ(held, expected);
+}
+
 }  // namespace
 }  // namespace sl::controller::test

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Duration trial_time = Duration::milliseconds(1'300);  // then the futures drawn so far have to do
 constexpr Duration trial_time_most = Duration::whole_seconds(15);
-constexpr std::size_t jobs_shown_most = 100;
+constexpr std::size_t jobs_shown_most = 100, holds_shown_most = 2'000;
 
 // On the forecast's thread.
 Result<TriedPolicies> try_now(Forecasts& forecasts, Told& told, const TrialWishes& wishes,
@@ -26,6 +26,7 @@ Result<TriedPolicies> try_now(Forecasts& forecasts, Told& told, const TrialWishe
   auto prospects = forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
   TriedPolicies tried;
   tried.at = told.present.now;
+  for (const Server& server : told.present.servers) tried.servers.push_back(server.description.name);
   for (std::size_t at = 0; at < prospects.size(); ++at) {
     const Job& job = told.present.jobs[at];
     tried.jobs.push_back(job.request.id);
@@ -41,6 +42,7 @@ Result<TriedPolicies> try_now(Forecasts& forecasts, Told& told, const TrialWishe
   tried.trials = forecast::what_if(told.present, prospects, contenders,
                                    {.continue_present = forecasts.continue_present(),
                                     .until = wishes.until.us > 0 ? tried.at + wishes.until : Instant::never(),
+                                    .with_schedule = wishes.with_schedule,
                                     .is_enough = [&](std::size_t) { return passed() > trial_time; },
                                     .stop = [&] { return forecasts.is_ending() || passed() > trial_time_most; }});
   tried.took = passed();
@@ -49,6 +51,20 @@ Result<TriedPolicies> try_now(Forecasts& forecasts, Told& told, const TrialWishe
 
 std::optional<wire::Time> median(const std::optional<forecast::Range>& range) {
   return range ? std::optional(wire::Time{range->p50.us}) : std::nullopt;
+}
+
+std::vector<answers::Hold> schedule_view(const std::vector<forecast::Hold>& holds,
+                                         const std::vector<std::string>& servers) {
+  std::vector<answers::Hold> view;
+  for (const forecast::Hold& hold : holds) {
+    answers::Hold& one = view.emplace_back();
+    one.job_id = hold.job.value;
+    one.server = servers[hold.server.value];
+    hold.gpus.for_each([&](int gpu) { one.gpus.push_back(gpu); });
+    one.from = {hold.from.us};
+    if (!hold.to.is_never()) one.to = wire::Time{hold.to.us};
+  }
+  return view;
 }
 
 }  // namespace
@@ -86,6 +102,8 @@ answers::Tried tried_view(const TriedPolicies& tried, const std::string& user) {
     policy.p95_jct_s = trial.jct_p95_s;
     policy.makespan_s = trial.makespan_s;
     policy.gpu_allocation_pct = trial.utilization * 100;
+    if (trial.schedule && trial.schedule->size() <= holds_shown_most)
+      policy.schedule = schedule_view(*trial.schedule, tried.servers);
   }
   for (std::size_t at = 0; at < tried.jobs.size() && view.jobs.size() < jobs_shown_most; ++at) {
     if (tried.users[at] != user) continue;

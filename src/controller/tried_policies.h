@@ -4,13 +4,14 @@
 #include <functional>
 #include <vector>
 
-#include "controller/answers.h"
 #include "controller/forecasts.h"
+#include "controller/policy_answers.h"
 #include "forecast/what_if.h"
 
 namespace sl::controller {
 
 struct TriedPolicies {
+  std::vector<std::string> servers;     // by index
   std::vector<forecast::Trial> trials;  // the one in force first
   std::vector<JobId> jobs;              // as the trials' forecasts
   std::vector<std::string> users;       // likewise
@@ -25,7 +26,8 @@ struct TriedPolicies {
 struct TrialWishes {
   std::vector<PolicyChange> policies;
   Duration arrivals = {};  // shorter if no job is known that came so long ago
-  Duration until = {};     // futures end so much later, and only Costs::jct_s is known; 0: they have no end
+  bool with_schedule = false;
+  Duration until = {};  // futures end so much later, and only Costs::jct_s is known; 0: they have no end
 };
 void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done);

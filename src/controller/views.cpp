@@ -244,6 +244,8 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
   view.simulated = server.description.simulated;
   for (const JobIndex tenant : logic.core().ledger().tenants()[index][static_cast<std::size_t>(gpu)].jobs.items())
     view.job_id = logic.core().job(tenant).request.id.value;
+  if (const JobEntry* entry = view.job_id ? logic.book().find(JobId(*view.job_id)) : nullptr)
+    view.user = entry->row.user;
   view.condition = view.job_id                                                        ? "allocated"
                    : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
                    : server.outside.has(gpu)                                          ? "outside"
@@ -328,6 +330,7 @@ answers::Cluster cluster_view(const Logic& logic, Instant now) {
   view.now = {now.us};
   view.policy = logic.policies().in_force().name;
   view.acting = acting_policy(logic.policies());
+  view.planned = planned_policy_view(logic.policies());
   const auto milliseconds = [](Duration time) { return static_cast<double>(time.us) * 1e-3; };
   const TurnTimes& times = logic.turn_times();
   view.decisions = {times.count(), milliseconds(times.quantile(0.5)), milliseconds(times.quantile(0.99)),

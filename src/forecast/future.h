@@ -14,6 +14,15 @@ namespace sl::forecast {
 
 inline constexpr double endless_s = std::numeric_limits<double>::infinity();
 
+// GPUs of one server that a job holds for a while.
+struct Hold {
+  JobId job;
+  ServerIndex server;
+  GpuSet gpus;
+  Instant from, to;  // to: never, if it holds them at the end of the future
+  friend bool operator==(const Hold&, const Hold&) = default;
+};
+
 struct Future {
   struct Of {
     Instant start = Instant::never();   // of its next attempt, if it waits; never: not in this future
@@ -23,9 +32,10 @@ struct Future {
   };
   std::vector<Of> jobs;                     // as Present::jobs; of a group: its next start, and its end
   std::vector<std::vector<int>> held = {};  // GPUs that jobs hold, at each of FutureSettings::moments, on each server
-  double gpu_s = 0;                         // GPU-seconds that jobs held from the present on
-  bool is_cut = false;                      // `stop` ended it early
-  std::optional<Error> failure = {};        // of the policy
+  std::vector<Hold> holds = {};       // by time and job, if FutureSettings::notes_holds; of a shared GPU, one job's
+  double gpu_s = 0;                   // GPU-seconds that jobs held from the present on
+  bool is_cut = false;                // `stop` ended it early
+  std::optional<Error> failure = {};  // of the policy
 };
 
 struct FutureSettings {
@@ -36,6 +46,7 @@ struct FutureSettings {
   std::function<double(std::size_t group, std::uint64_t nth)> left_s_of_member = {};
   Instant until = Instant::never();   // what has not ended by then has no end
   std::vector<Instant> moments = {};  // ascending; see Future::held
+  bool notes_holds = false;
   std::uint64_t seed = 1;
   std::function<bool()> stop = {};  // asked now and then; empty: never
 };

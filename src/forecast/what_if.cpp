@@ -1,6 +1,8 @@
 #include "forecast/what_if.h"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include "base/statistics.h"
 
@@ -76,6 +78,41 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   trial.costs.push_back(costs);
 }
 
+std::uint64_t seed_of(const WhatIfSettings& settings, std::size_t draw) { return settings.seed * 1'000'003 + draw; }
+
+Future future_of(const Present& present, const std::vector<Lengths::Prospect>& prospects, const Contender& contender,
+                 const WhatIfSettings& settings, const std::vector<double>& left_s, std::uint64_t seed,
+                 bool notes_holds = false) {
+  return settings.continue_present(present, contender.make_policy(),
+                                   {.left_s = left_s,
+                                    .left_s_of_member = draws_of_members(prospects, seed),
+                                    .until = settings.until,
+                                    .notes_holds = notes_holds,
+                                    .seed = seed,
+                                    .stop = settings.stop});
+}
+
+// The draw of the future that stands for all.
+std::size_t median_draw(const std::vector<Costs>& costs) {
+  std::vector<std::size_t> draws(costs.size());
+  std::iota(draws.begin(), draws.end(), std::size_t{0});
+  std::sort(draws.begin(), draws.end(),
+            [&](std::size_t a, std::size_t b) { return std::tie(costs[a].jct_s, a) < std::tie(costs[b].jct_s, b); });
+  return draws.empty() ? 0 : draws[draws.size() / 2];
+}
+
+void add_schedules(const Present& present, const std::vector<Lengths::Prospect>& prospects,
+                   const std::vector<Contender>& contenders, const WhatIfSettings& settings,
+                   std::vector<Trial>& trials) {
+  const std::uint64_t seed = seed_of(settings, median_draw(trials.front().costs));
+  const std::vector<double> left_s = draw_all_left_s(prospects, seed);
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    if (trials[i].failure) continue;
+    Future future = future_of(present, prospects, contenders[i], settings, left_s, seed, true);
+    if (!future.is_cut && !future.failure) trials[i].schedule = std::move(future.holds);
+  }
+}
+
 }  // namespace
 
 std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Prospect>& prospects,
@@ -85,17 +122,12 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
   for (std::size_t i = 0; i < contenders.size(); ++i) trials[i].name = contenders[i].name;
   bool is_cut = false;
   for (std::size_t draw = 0; draw < settings.draws && !is_cut; ++draw) {
-    const std::uint64_t seed = settings.seed * 1'000'003 + draw;
+    const std::uint64_t seed = seed_of(settings, draw);
     const std::vector<double> left_s = draw_all_left_s(prospects, seed);
     std::vector<Future> round(contenders.size());
     for (std::size_t i = 0; i < contenders.size() && !is_cut; ++i) {
       if (trials[i].failure) continue;
-      round[i] = settings.continue_present(present, contenders[i].make_policy(),
-                                           {.left_s = left_s,
-                                            .left_s_of_member = draws_of_members(prospects, seed),
-                                            .until = settings.until,
-                                            .seed = seed,
-                                            .stop = settings.stop});
+      round[i] = future_of(present, prospects, contenders[i], settings, left_s, seed);
       trials[i].failure = round[i].failure;
       is_cut = round[i].is_cut;
     }
@@ -116,6 +148,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     for (std::size_t at = 0; at < present.jobs.size() && !trial.failure; ++at)
       trial.forecasts.push_back(summarize(present, at, prospects[at].basis, futures[i]));
   }
+  if (settings.with_schedule && !trials.empty()) add_schedules(present, prospects, contenders, settings, trials);
   return trials;
 }
 

@@ -25,8 +25,9 @@ struct Trial {
   double utilization = 0;    // part of the GPUs that are up which jobs hold until then
   std::vector<Costs> costs;  // of each future
   std::size_t draws = 0, jobs = 0;
-  std::vector<JobForecast> forecasts;  // as Present::jobs
-  std::optional<Error> failure;        // of the policy; then the rest is empty
+  std::vector<JobForecast> forecasts;         // as Present::jobs
+  std::optional<std::vector<Hold>> schedule;  // of one future, the same of all trials; only if `with_schedule`
+  std::optional<Error> failure;               // of the policy; then the rest is empty
 };
 
 struct WhatIfSettings {
@@ -34,6 +35,8 @@ struct WhatIfSettings {
   // Futures end then, and Costs::jct_s counts the time up to then, also of jobs that have not ended; the other figures need
   // futures to their end.
   Instant until = Instant::never();
+  // One future is shown as a schedule: the one in which the mean completion under the first contender is the median.
+  bool with_schedule = false;
   std::uint64_t seed = 1;
   std::size_t draws = draws_least;
   std::function<bool(std::size_t draws)> is_enough = {};  // asked after each future of all contenders

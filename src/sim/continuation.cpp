@@ -1,7 +1,9 @@
 #include "sim/continuation.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "estimate/estimates.h"
@@ -40,6 +42,7 @@ class Continuation {
       pass_to(next);
     }
     note_held(Instant::never());
+    if (settings_.notes_holds) end_holds();
     future_.failure = core_.policy_failure();
     return std::move(future_);
   }
@@ -54,6 +57,10 @@ class Continuation {
     friend bool operator>(const Happening& a, const Happening& b) {
       return std::tie(a.at, a.which) > std::tie(b.at, b.which);
     }
+  };
+  struct Holder {
+    JobId job;  // none: the GPU is free
+    Instant from;
   };
   struct Running {
     JobId id;
@@ -130,6 +137,7 @@ class Continuation {
   }
   void pass_to(Instant next) {
     note_held(next);
+    if (settings_.notes_holds) note_holds();
     future_.gpu_s += core_.ledger().gpus_in_use() * (next - now_).to_seconds();
     now_ = next;
     while (!happenings_.empty() && happenings_.top().at <= now_) take();
@@ -145,6 +153,37 @@ class Continuation {
             static_cast<int>(std::ranges::count_if(gpus, [](const auto& gpu) { return gpu.jobs.items().size() > 0; })));
       }
     }
+  }
+  // Compares who has each GPU now with who had it before.
+  void note_holds() {
+    holders_.resize(present_.servers.size());
+    for (std::uint32_t server = 0; server < present_.servers.size(); ++server) {
+      const auto& gpus = core_.ledger().tenants()[ServerIndex(server)];
+      holders_[server].resize(gpus.size());
+      for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+        const auto tenants = gpus[gpu].jobs.items();
+        const JobId job = tenants.empty() ? JobId() : core_.job(tenants.front()).request.id;
+        Holder& holder = holders_[server][gpu];
+        if (holder.job == job) continue;
+        end_hold(holder, ServerIndex(server), static_cast<int>(gpu), now_);
+        holder = {job, now_};
+      }
+    }
+  }
+  void end_holds() {
+    note_holds();
+    for (std::uint32_t server = 0; server < holders_.size(); ++server) {
+      for (std::size_t gpu = 0; gpu < holders_[server].size(); ++gpu)
+        end_hold(holders_[server][gpu], ServerIndex(server), static_cast<int>(gpu), Instant::never());
+    }
+    for (const auto& [key, gpus] : holds_) {
+      const auto& [from, job, to, server] = key;
+      future_.holds.push_back({JobId(job), ServerIndex(server), gpus, from, to});
+    }
+  }
+  void end_hold(const Holder& holder, ServerIndex server, int gpu, Instant to) {
+    if (holder.job == JobId() || holder.from == to) return;
+    holds_[{holder.from, holder.job.value, to, server.value}] |= GpuSet::only(gpu);
   }
   Instant next_event() const {
     const Instant next = happenings_.empty() ? Instant::never() : happenings_.top().at;
@@ -283,6 +322,8 @@ class Continuation {
   std::vector<std::size_t> positions_;  // of jobs, by the core's index
   std::priority_queue<Happening, std::vector<Happening>, std::greater<>> happenings_;
   std::vector<Command> commands_;
+  std::vector<std::vector<Holder>> holders_;  // by server and GPU; while holds are noted
+  std::map<std::tuple<Instant, std::int64_t, Instant, std::uint32_t>, GpuSet> holds_;
   std::size_t open_ = 0;  // jobs that have an end and have not come to it
   std::int64_t steps_ = 0, last_end_ = 0, idle_steps_ = 0;
   Instant now_;

@@ -226,6 +226,32 @@ TEST(Continuation, says_how_many_gpus_are_held_on_each_server_at_any_moment) {
   EXPECT_EQ(future.held, expected) << "the job without a length goes on for ever";
 }
 
+TEST(Continuation, says_which_gpus_each_job_holds_from_when_to_when) {
+  Live live("fifo", 2, 2);
+  live.submit(2, 100);
+  live.submit(1, 200);
+  live.submit(2, 50);
+  live.submit(1, 1'000);
+  live.run(live.now);
+  const Present present = forecast::copy_of(live.core(), live.now);
+  const Future future = continue_present(present, std::move(*make_policy("fifo")),
+                                         {.left_s = {100, 200, 50, forecast::endless_s}, .notes_holds = true});
+  const auto hold = [&](std::int64_t job, std::uint32_t server, int first, int gpus, std::int64_t from, Instant to) {
+    return forecast::Hold{JobId(job), ServerIndex(server), GpuSet::first(first + gpus) - GpuSet::first(first),
+                          live.now + Duration::whole_seconds(from), to};
+  };
+  const auto after = [&](std::int64_t seconds) { return live.now + Duration::whole_seconds(seconds); };
+  const std::vector<forecast::Hold> expected = {hold(1, 0, 0, 2, 0, after(100)), hold(2, 1, 0, 1, 0, after(200)),
+                                                hold(3, 0, 0, 2, 100, after(150)),
+                                                hold(4, 1, 1, 1, 100, Instant::never())};
+  EXPECT_EQ(future.holds, expected);
+  double gpu_s = 0;  // of those that end
+  for (const forecast::Hold& each : future.holds)
+    gpu_s += each.to.is_never() ? 0 : each.gpus.count() * (each.to - each.from).to_seconds();
+  EXPECT_EQ(gpu_s, 200 + 200 + 100);
+  EXPECT_TRUE(continued(present, "fifo", {100, 200, 50, forecast::endless_s}).holds.empty()) << "nobody asked";
+}
+
 TEST(Continuation, a_time_limit_ends_a_job_that_would_run_on) {
   Live live("fifo", 1, 1);
   JobRequest request = live.request(1, 1'000);

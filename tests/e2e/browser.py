@@ -33,7 +33,7 @@ class Browser:
         os.close(theirs_in)
         os.close(theirs_out)
         self.reads, self.writes = ours_in, ours_out
-        self.rest, self.answers, self.pages, self.last = b"", {}, {}, 0
+        self.rest, self.answers, self.pages, self.last, self.unawaited = b"", {}, {}, 0, set()
         return self
 
     def __exit__(self, *_):
@@ -59,6 +59,12 @@ class Browser:
         assert "error" not in answer, f"{method}: {answer['error']}"
         return answer["result"]
 
+    def tell(self, method, session, **parameters):
+        """A call whose answer nobody waits for."""
+        self.last += 1
+        os.write(self.writes, json.dumps({"id": self.last, "method": method, "params": parameters, "sessionId": session}).encode() + b"\0")
+        self.unawaited.add(self.last)
+
     def pump(self, limit_s=0.0):
         """Takes in what the browser says."""
         if not select.select([self.reads], [], [], limit_s)[0]:
@@ -68,7 +74,9 @@ class Browser:
         *messages, self.rest = (self.rest + piece).split(b"\0")
         for text in messages:
             message = json.loads(text)
-            if "id" in message:
+            if message.get("id") in self.unawaited:
+                self.unawaited.discard(message["id"])
+            elif "id" in message:
                 self.answers[message["id"]] = message
             elif message.get("sessionId") in self.pages:
                 self.pages[message["sessionId"]].hear(message["method"], message["params"])
@@ -83,6 +91,7 @@ class Page:
     def __init__(self, browser, session, width, height):
         self.browser, self.session = browser, session
         self.requested, self.complaints, self.traced = [], [], None
+        self.answer_instead, self.withheld = None, []
         browser.pages[session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -94,6 +103,8 @@ class Page:
     def hear(self, method, parameters):
         if method == "Network.requestWillBeSent":
             self.requested.append(parameters["request"]["url"].removeprefix("blob:"))  # what the page has made itself names its origin
+        if method == "Fetch.requestPaused":
+            self._answer(parameters["requestId"], parameters["request"])
         if method == "Tracing.dataCollected" and self.traced is not None:
             self.traced += parameters["value"]
         if method == "Tracing.tracingComplete":
@@ -105,6 +116,30 @@ class Page:
             self.complaints.append(parameters["entry"]["text"])
         if method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "assert"):
             self.complaints.append(str([argument.get("value") for argument in parameters["args"]]))
+
+    def intercept(self, answer):
+        """From now on `answer(method, address)` says of every request below the page's origin what becomes of it: None (it is sent), "withhold"
+        (until let_go), or (status, body) as its answer. None instead of a function: everything is sent again."""
+        self.answer_instead = answer
+        self.call("Fetch.enable", patterns=[{"urlPattern": "*/api/v1/*"}]) if answer else self.call("Fetch.disable")
+
+    def let_go(self):
+        for request in self.withheld:
+            self.browser.tell("Fetch.continueRequest", self.session, requestId=request)
+        self.withheld = []
+
+    def _answer(self, request, asked):
+        address = asked["url"].partition("/api/v1/")[2]
+        instead = self.answer_instead(asked["method"], address) if self.answer_instead else None
+        if instead == "withhold":
+            self.withheld.append(request)
+        elif instead is None:
+            self.browser.tell("Fetch.continueRequest", self.session, requestId=request)
+        else:
+            status, body = instead
+            kind = "application/json" if status < 400 else "application/problem+json"
+            self.browser.tell("Fetch.fulfillRequest", self.session, requestId=request, responseCode=status, body=base64.b64encode(json.dumps(body).encode()).decode(),
+                              responseHeaders=[{"name": "Content-Type", "value": kind}])
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The OpenAPI document: every operation of it, with what it allows and with what it does not, against a living controller."""
 
+import datetime
 import json
 import pathlib
 import re
@@ -15,6 +16,10 @@ from lab import LabTest, until
 
 PROBLEM = "application/problem+json"
 STREAMS = ("/api/v1/events/stream", "/api/v1/jobs/{id}/logs/stream")
+
+
+def in_an_hour():
+    return (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Walk(LabTest):
@@ -122,7 +127,8 @@ class Walk(LabTest):
             ("POST", "/api/v1/jobs/{id}/retry"): [(f"{done}?dry_run=true", None), (done, None)],
             ("GET", "/api/v1/jobs/{id}/files"): [(done, None)],
             ("GET", "/api/v1/jobs/{id}/metrics"): [(done, None), (f"{running}?hours=24", None), (waiting, None)],
-            ("GET", "/api/v1/cluster/metrics"): [("", None), ("?hours=3", None)],
+            ("GET", "/api/v1/cluster/metrics"): [("", None), ("?hours=3", None), ("?by=server&hours=24", None)],
+            ("GET", "/api/v1/doctor"): [("", None), ("?server=lab", None)],
             ("POST", "/api/v1/jobs/{id}/ports/{name}/session"): [(running, None)],
             ("GET", "/api/v1/servers/{name}/metrics"): [("lab", None)],
             ("PUT", "/api/v1/secrets/{name}"): [("walk", b"another value")],
@@ -144,12 +150,13 @@ class Walk(LabTest):
             ("POST", "/api/v1/servers/{name}/release"): [],
             ("GET", "/api/v1/policies/{name}"): [("fifo", None), ("srtf", None)],
             ("PUT", "/api/v1/policy"): [("", {"name": "fifo", "parameters": {}})],
+            ("PUT", "/api/v1/policy/planned"): [("", {"name": "sjf", "at": in_an_hour()})],
             ("PUT", "/api/v1/policy/shadow"): [("", {"name": "srtf"})],
             ("POST", "/api/v1/simulations"): [("", {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "fifo", "parameters": {}}], "seeds": 2, "jobs": 10})],
             ("GET", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
-            ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]})],
+            ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True})],
             ("POST", "/api/v1/profiles"): [("", self.profile)],
             ("GET", "/api/v1/profiles/{family}"): [("walk", None)],
             ("DELETE", "/api/v1/profiles/{family}"): [("walk", None)],

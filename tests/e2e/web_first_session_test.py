@@ -32,7 +32,7 @@ class FirstSessionTest(PageTest):
     def test_the_first_session_of_the_readme(self):
         lab, page = self.lab, self.page
         self.open()
-        page.wait_text("Nothing runs and nothing waits")
+        page.wait_text("Nothing of yours runs or waits")
 
         # submit, and watch its output
         hello = self.submit("echo GPUs $CUDA_VISIBLE_DEVICES; sleep 1", 2, "hello")

@@ -79,6 +79,15 @@ class LabPageTest(PageTest):
         self.assertIn(first, page.text())
         page.key("ArrowRight")
         page.wait(f"{gantt}.getAttribute('aria-valuetext').startsWith('job ') && {gantt}.getAttribute('aria-valuetext') !== {first!r}", "the next")
+        # Its time is shaded in the curves over time, and the moment that is pointed at in one of them is marked here.
+        curve = "document.querySelector('[aria-label=\"Queue\"] .chart')"
+        page.wait(f"[...document.querySelectorAll('.chart .span')].filter(e => e.style.display !== 'none').length >= 2 && {curve}.querySelector('.span').style.display !== 'none'", "the time of the job in other charts")
+        page.key("Escape")
+        page.wait("[...document.querySelectorAll('.chart .span')].every(e => e.style.display === 'none')", "nothing to be marked")
+        self.assertTrue(page.run("document.querySelector('.gantt .time') === null"))
+        page.run(f"{curve}.focus()")
+        page.key("Home")
+        page.wait("document.querySelector('.gantt .time') !== null && document.querySelectorAll('.gantt .box.same').length > 0", "the moment and what runs then")
         # The report is whole: it asks nobody for anything.
         page.run("window.made = []; URL.createObjectURL = (blob) => { blob.text().then((text) => made.push(text)); return 'about:blank#'; }; HTMLAnchorElement.prototype.click = () => undefined")
         page.click("Save the report")

@@ -28,11 +28,13 @@ class WhatIfTest(PageTest):
         self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].slice(0, 3).map(e => e.innerText.split('\\n')[0])"), ["FIFO", "Shortest Job First", "Round Robin"])
         sjf = page.run("[...document.querySelectorAll('tbody tr')].find(e => e.innerText.startsWith('Shortest Job First')).innerText")
         self.assertRegex(sjf, r"\d+ % less")  # the short one need not wait for the long one
-        moved = page.run(f"[...document.querySelectorAll('tbody tr')].find(e => e.querySelector('a')?.getAttribute('href') === 'jobs/{short}').innerText")
+        moved = page.run(f"[...document.querySelectorAll('tbody tr')].find(e => !e.closest('details') && e.querySelector('a')?.getAttribute('href') === 'jobs/{short}').innerText")
         self.assertIn("earlier", moved)
-        self.assertIn("later", page.run(f"[...document.querySelectorAll('tbody tr')].find(e => e.querySelector('a')?.getAttribute('href') === 'jobs/{long}').innerText"))
+        self.assertIn("later", page.run(f"[...document.querySelectorAll('tbody tr')].find(e => !e.closest('details') && e.querySelector('a')?.getAttribute('href') === 'jobs/{long}').innerText"))
         self.assertEqual(lab.get("/api/v1/policy")["name"], "fifo")  # nothing was changed by that
+        self.schedules(short, long)
         page.click("Switch to Shortest Job First after this comparison")
+        page.wait_text("would end earlier and", 40)  # my jobs, old and new
         page.wait_text("2 jobs in line are put in a new order at once.")
         page.click("Switch", kind="dialog button")
         until(lambda: lab.get("/api/v1/policy")["name"] == "sjf", what="the switch")
@@ -40,6 +42,63 @@ class WhatIfTest(PageTest):
         page.run("[...document.querySelectorAll('button')].find(e => e.ariaLabel?.startsWith('Return to fifo')).click()")
         page.wait_text("Switch to FIFO?")
         page.click("Switch", kind="dialog button")
+        until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
+        self.is_clean()
+
+    def schedules(self, short, long):
+        """Charts of the three policies: one axis, the same colour for a job in all, and what is pointed at in one is marked in all."""
+        page = self.page
+        page.wait("document.querySelectorAll('.gantt').length === 3", "three charts")
+        axes = page.run("[...document.querySelectorAll('.gantt .axis')].map(e => e.innerText.replace(/\\s+/g, ' '))")
+        self.assertEqual(len(set(axes)), 1)
+        boxes = page.run("[...document.querySelectorAll('.gantt')].map(e => [...e.querySelectorAll('.box')].map(b => [b.innerText, getComputedStyle(b).borderTopColor, parseFloat(b.style.left), parseFloat(b.style.width)]))")
+        colours = {}
+        for chart in boxes:
+            for job, colour, _, _ in chart:
+                if job:
+                    self.assertEqual(colours.setdefault(job, colour), colour)
+        long_at = [next(left for job, _, left, _ in chart if job == str(long)) for chart in boxes]
+        self.assertGreater(long_at[1], long_at[0])  # under Shortest Job First it starts after the short one
+        page.run("document.querySelector('.gantt .field').focus()")
+        page.key("End")
+        marked = page.run("[...document.querySelectorAll('.gantt')].map(e => [...new Set([...e.querySelectorAll('.box.same')].map(b => b.dataset.job))])")
+        self.assertEqual(len(marked), 3)
+        self.assertTrue(all(each == marked[0] and len(each) == 1 for each in marked), marked)
+        rows = page.run(f"[...document.querySelectorAll('details table tr')].find(e => e.querySelector('a[href=\"jobs/{short}\"]')).textContent")
+        self.assertIn("lab:0-3", rows)
+
+    def test_a_switch_can_be_planned_seen_replaced_and_called_off_and_happens(self):
+        lab, page = self.lab, self.page
+        self.open("policy")
+        page.click("Switch to Shortest Job First")
+        page.click("later", kind="dialog label")
+        page.wait("document.querySelector('#later').value !== ''")
+        page.wait_text('--at "')
+        page.click("Plan it")
+        page.wait_text("Shortest Job First takes over at")
+        planned = lab.get("/api/v1/policy")["planned"]
+        self.assertEqual(planned["name"], "sjf")
+        self.assertIn("sjf from", lab.cli("status").stdout)
+        self.assertRegex(lab.cli("policy", "show").stdout, "Until .* when sjf takes over")
+        lab.kill(lab.controller)
+        lab.start_controller()
+        self.open("policy")
+        page.wait_text("Shortest Job First takes over at")
+        self.assertEqual(lab.get("/api/v1/policy")["planned"], planned)
+        page.click("Call it off")
+        page.wait_text("Nothing changes at")
+        page.click("Call it off", kind="dialog button")
+        page.wait("!document.body.innerText.includes('takes over at')", "no plan")
+        refused = lab.cli("policy", "set", "--call-off", check=False)
+        self.assertIn("[nothing-planned]", refused.stderr)
+        self.assertIn("[bad-time]", lab.cli("policy", "set", "srtf", "--at", "2020-01-01T00:00:00Z", check=False).stderr)
+        self.assertIn("takes over from fifo at", lab.cli("policy", "set", "srtf", "--at", "2s").stdout)
+        until(lambda: lab.get("/api/v1/policy")["name"] == "srtf", what="the planned switch")
+        page.wait("document.querySelector('.name').innerText === 'srtf'")
+        kinds = [event["kind"] for event in lab.get("/api/v1/events?limit=1000")["items"] if event["kind"].startswith("policy.")]
+        self.assertEqual(kinds, ["policy.planned", "policy.called_off", "policy.planned", "policy.changed"])
+        page.click("Back to fifo")
+        page.click("Go back", kind="dialog button")
         until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
         self.is_clean()
 
@@ -151,11 +210,74 @@ class KeysTest(PageTest):
         page.wait_text("copied: schedulearn policy ls")
         self.is_clean()
 
+    def set_key(self, name, key):
+        page = self.page
+        page.run(f"(e => {{ const field = document.getElementById(e.htmlFor); field.value = {key!r}; field.dispatchEvent(new Event('change', {{bubbles: true}})); }})([...document.querySelectorAll('#shortcuts label')].find(e => e.innerText === {name!r}))")
+
+    def test_keys_can_be_changed_turned_off_and_put_back_and_conflicts_are_refused(self):
+        page = self.page
+        self.open("settings")
+        page.wait_text("Keyboard shortcuts")
+        self.set_key("Submit a job", "x")
+        page.wait_text("x is “Choose the job” in tables of jobs.")
+        self.set_key("Submit a job", "g")
+        page.wait_text("g begins another shortcut")
+        self.set_key("Submit a job", "q")
+        page.wait_text("“Submit a job” is q now.")
+        self.set_key("Jobs", "")
+        page.wait_text("“Jobs” has no key now.")
+        self.set_key("Servers", "g j")  # it is free now
+        page.wait_text("“Servers” is g j now.")
+        page.run("document.activeElement.blur()")
+        page.key("?")
+        page.wait("document.querySelector('dialog[open]')?.innerText.includes('Submit a job')")
+        listed = page.run("[...document.querySelectorAll('dialog[open] dt')].map(e => [...e.querySelectorAll('kbd')].map(k => k.innerText).join(' ') + ': ' + e.nextElementSibling.innerText)")
+        self.assertIn("q: Submit a job", listed)
+        self.assertIn("g j: Servers", listed)
+        self.assertFalse([each for each in listed if each.endswith(": Jobs") or each.startswith("c:")])
+        page.key("Escape")
+        page.wait("document.querySelector('dialog[open]') === null")
+        page.key("c")
+        page.key("g", "j")
+        page.wait("location.pathname === '/ui/servers'")
+        page.run("document.activeElement.blur()")
+        page.key("q")
+        page.wait("location.pathname === '/ui/submit' && document.querySelector('#command')")
+        page.click_at("#command")
+        page.key("q")
+        page.wait("document.querySelector('#command').value === 'q'", "typing to be typing")
+        self.open("settings")  # a new document: this browser remembers
+        page.wait("[...document.querySelectorAll('#shortcuts input')].some(e => e.value === 'q')")
+        page.click("Put all back")
+        page.wait_text("All keys are as they were at first.")
+        page.run("document.activeElement.blur()")
+        page.key("c")
+        page.wait("location.pathname === '/ui/submit'")
+        self.is_clean()
+
+    def test_every_key_of_every_page_is_in_the_settings(self):
+        lab, page = self.lab, self.page
+        job = lab.submit("echo first; sleep 600", name="has-keys", gpus=4)
+        waiting = lab.submit("true", name="waits", gpus=4)
+        until(lambda: lab.job(job)["state"] == "running")
+        self.open("settings")
+        page.wait_text("Keyboard shortcuts")
+        known = set(page.run("[...document.querySelectorAll('#shortcuts li input')].map(e => e.value)"))
+        for path in ("", "jobs", "jobs?tab=queue", f"jobs/{job}", f"jobs/{waiting}", "submit", "policy", "lab", "servers", "servers/lab", "events", "settings"):
+            self.open(path)
+            page.wait("!document.querySelector('.skeleton')")
+            page.run("document.activeElement.blur()")
+            page.key("?")
+            page.wait("document.querySelector('dialog[open] kbd') !== null")
+            keys = set(page.run("[...document.querySelectorAll('dialog[open] dt')].slice(1).map(e => [...e.querySelectorAll('kbd')].map(k => k.innerText).join(' '))"))
+            self.assertLessEqual(keys, known, path)
+            page.key("Escape")
+
     def test_keys_that_are_turned_off_do_nothing_and_typing_is_typing(self):
         page = self.page
         self.open("settings")
         page.wait_text("Who you are")
-        page.click("off", kind="label")
+        page.click("Single keys are shortcuts", kind="label")
         page.run("document.activeElement.blur()")
         page.key("g", "j")
         page.key("?")

@@ -1,9 +1,11 @@
 // What can be done where one is, by key and from the palette. A part adds what it can do while it is shown.
 import { untrack } from 'svelte';
+import { shortcutKeys } from './settings.svelte';
+import { keyNow } from './shortcuts';
 
 export interface Action {
   name: string;
-  key?: string; // "j", or two in a row: "g j"
+  key?: string; // at first (shortcuts.ts): "j", or two in a row: "g j"
   act: () => void;
 }
 
@@ -21,8 +23,15 @@ class Actions {
     });
   }
 
+  // With the keys that the user has given them.
   get all(): Action[] {
-    return this.groups.flatMap((group) => group());
+    const changes = shortcutKeys.value;
+    return this.groups
+      .flatMap((group) => group())
+      .map(({ key, ...action }) => {
+        const now = key === undefined ? '' : keyNow(changes, key);
+        return now === '' ? action : { ...action, key: now };
+      });
   }
 
   // Whether the key meant something. Of two actions with one key, the part that was shown last has it.

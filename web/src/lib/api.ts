@@ -202,6 +202,14 @@ export interface Effect {
   cost_s: number | null;
 }
 
+export interface Planned {
+  name: string;
+  parameters: { [key: string]: unknown };
+  at: string;
+  by: string;
+  planned_at: string;
+}
+
 export interface ChosenPolicyFailure {
   name: string;
   text: string;
@@ -385,11 +393,18 @@ export interface Cluster {
   policy: string;
   acting: string | null;
   shadow: string | null;
+  planned: Planned | null;
   jobs: { [key: string]: number };
   gpus: {
     total: number;
     allocated: number;
     free: number;
+  };
+  next_free: {
+    at: Start | null;
+    gpus: string[];
+    job_id: number | null;
+    text: string | null;
   };
   decisions: {
     count: number;
@@ -549,6 +564,14 @@ export interface Explanation {
   evaluated_at: string;
 }
 
+export interface Finding {
+  verdict: string;
+  subject: string;
+  text: string;
+  remedy: string | null;
+  server: string | null;
+}
+
 export interface Gpu {
   identifier: string;
   server: string;
@@ -559,6 +582,7 @@ export interface Gpu {
   condition: string;
   isolation: string | null;
   job_id: number | null;
+  user: string | null;
   utilization_pct: number | null;
   memory_used_bytes: number | null;
   memory_total_bytes: number | null;
@@ -975,9 +999,17 @@ export interface OriginalUser {
   token: string;
 }
 
+export interface PlannedPolicyChoice {
+  name?: string;
+  parameters?: { [key: string]: unknown } | null;
+  source?: string | null;
+  at?: string;
+}
+
 export interface PoliciesToTry {
   policies?: PolicyChoice[];
   with_arrivals?: boolean | null;
+  with_schedule?: boolean | null;
 }
 
 export interface Policy {
@@ -989,6 +1021,7 @@ export interface Policy {
   shadow: string | null;
   previous: string | null;
   undo_until: string | null;
+  planned: Planned | null;
   source: string | null;
   failure: ChosenPolicyFailure | null;
   notes: string[];
@@ -1305,6 +1338,13 @@ export interface TriedPolicies {
     gpu_allocation_pct: number | null;
     jobs: number;
     draws: number;
+    schedule: {
+      job_id: number;
+      server: string;
+      gpus: number[];
+      from: string;
+      to: string | null;
+    }[] | null;
     failure: string | null;
   }[];
   jobs: {

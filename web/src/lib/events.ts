@@ -1,10 +1,15 @@
 // Events as sentences.
+import { clock } from './format';
 import type { ClusterEvent } from './types';
+
+const instant = /\b\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 const words: Record<string, string> = {
   'job.submitted': 'submitted',
   'job.progress': 'progress',
   'policy.changed': 'policy changed',
+  'policy.planned': 'policy planned',
+  'policy.called_off': 'planned policy called off',
   'policy.shadow': 'policy follows',
   'policy.failed': 'policy failed',
   'decision.refused': 'a decision of the policy was refused',
@@ -13,14 +18,17 @@ const words: Record<string, string> = {
 
 export function eventText(event: ClusterEvent): string {
   const change = event.from && event.to ? `${event.from} → ${event.to}` : (event.to ?? '');
-  const kind = words[event.kind] ?? event.kind.replace(/^job\./, '').replaceAll('_', ' ');
+  const kind = words[event.kind] ?? event.kind.replace(/^job\./, '').replaceAll(/[._]/g, ' ');
   const what = event.kind === 'job.state' ? change : [kind, change].filter(Boolean).join(' ');
-  return event.text ? `${what}: ${event.text}` : what;
+  return event.text ? `${what}: ${event.text.replaceAll(instant, (at) => clock(at))}` : what;
 }
 
-export function isNotable(event: ClusterEvent): boolean {
-  return (
-    event.kind !== 'job.progress' &&
-    !(event.kind === 'job.state' && (event.to === 'starting' || event.to === 'stopping'))
-  );
+const ordinaryStates = ['pending', 'starting', 'stopping', 'running', 'succeeded', 'held'];
+const ordinaryKinds = ['job.progress', 'job.submitted', 'job.image', 'job.checkpoint_copied', 'job.files_removed'];
+
+// What somebody who looks after the cluster would want to know: failures, interruptions, servers, GPUs and policies; not
+// that jobs come, run and end as they should.
+export function isNotable({ kind, to }: Pick<ClusterEvent, 'kind' | 'to'>): boolean {
+  if (kind === 'job.state' || kind === 'job.state_changed') return !ordinaryStates.includes(to ?? '');
+  return !ordinaryKinds.includes(kind);
 }

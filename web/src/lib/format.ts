@@ -78,6 +78,12 @@ export function clock(at: string | null | undefined, now = new Date()): string {
     : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
+// As a field for a date and a time has it, in the time of this browser: "2026-11-24T21:00".
+export function localTime(time: Date): string {
+  const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  return `${day}T${two(time.getHours())}:${two(time.getMinutes())}`;
+}
+
 // 8 of 10 such ranges hold.
 export const likely = (range: TimeRange | null | undefined, now = new Date()): string | null =>
   range ? `about ${clock(range.p50, now)} (${clock(range.p10, now)} to ${clock(range.p90, now)})` : null;

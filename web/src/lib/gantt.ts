@@ -1,5 +1,6 @@
 // The numbers of a Gantt chart as boxes that the page draws itself.
 import { rowsIn } from './csv';
+import type { Hold, Server } from './types';
 
 export interface GanttBox {
   job: string;
@@ -56,6 +57,54 @@ export function ganttOf(csv: string): Gantt | null {
       freeAt[row] = box.to;
     }
   return { boxes, servers, rows, seconds: Math.max(...boxes.map((box) => box.to)) };
+}
+
+export interface Schedule {
+  gantt: Gantt;
+  endless: number; // boxes that have no known end
+}
+
+// The same jobs under several policies, as charts on one axis from `from` to the last known end of all; what has none goes on
+// to the end of the axis. Jobs that share a GPU are drawn as if one of them had it.
+export function schedulesOf(schedules: Hold[][], servers: Pick<Server, 'name' | 'gpus'>[], from: number): Schedule[] {
+  const ends = schedules.flat().map(({ to, from: begin }) => Date.parse(to ?? begin));
+  const seconds = Math.max(60, ((ends.length > 0 ? Math.max(...ends) : from) - from) / 1000);
+  const used = new Set(schedules.flat().map(({ server }) => server));
+  let rows = 0;
+  const known = servers
+    .filter(({ name }) => used.has(name))
+    .map(({ name, gpus }) => ({ name, row: (rows += gpus.length) - gpus.length, gpus: gpus.length }));
+  const rowOf = new Map(known.map(({ name, row }) => [name, row]));
+  const boxesOf = ({ job_id, server, gpus, from: begin, to }: Hold): GanttBox[] =>
+    runsOf(gpus).map(([low, high]) => ({
+      job: String(job_id),
+      from: Math.max(0, (Date.parse(begin) - from) / 1000),
+      to: to === null ? seconds : (Date.parse(to) - from) / 1000,
+      where: `${server}:${low}${high > low ? `-${high}` : ''}`,
+      row: (rowOf.get(server) ?? 0) + low,
+      rows: high - low + 1,
+      end: to === null ? 'endless' : ''
+    }));
+  return schedules.map((holds) => ({
+    gantt: {
+      boxes: holds.flatMap(boxesOf).sort((a, b) => a.from - b.from || a.row - b.row),
+      servers: known,
+      rows,
+      seconds
+    },
+    endless: holds.filter(({ to }) => to === null).length
+  }));
+}
+
+// [0, 1, 3] is [[0, 1], [3, 3]].
+function runsOf(numbers: number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last && last[1] === number - 1) last[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs;
 }
 
 const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400];

@@ -51,6 +51,12 @@ function roomy(plot: uPlot, splits: number[]): (number | null)[] {
 export interface Drawn {
   destroy: () => void;
   point: (index: number) => void; // puts the cursor there
+  mark: (span: Span | null) => void; // shades that part
+}
+
+export interface Span {
+  from: number; // of x
+  to: number;
 }
 
 // Draws into an empty element as wide as its container; tells which point the cursor is at, null: none.
@@ -77,6 +83,16 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
     };
   });
   const last = lines.length;
+  const shade = document.createElement('div');
+  shade.className = 'span';
+  let span: Span | null = null;
+  function place(drawn: uPlot): void {
+    const [left, right] = span ? [drawn.valToPos(span.from, 'x'), drawn.valToPos(span.to, 'x')] : [0, 0];
+    const [first, end] = [Math.max(0, left), Math.min(drawn.over.clientWidth, right)];
+    shade.style.display = span && end >= first ? '' : 'none';
+    shade.style.left = `${first}px`;
+    shade.style.width = `${Math.max(2, end - first)}px`;
+  }
   const plot = new uPlot(
     {
       ...size(),
@@ -92,7 +108,7 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
         points: { size: 7 },
         ...(curve.group ? { sync: { key: curve.group, scales: ['x', null] as [string, null] } } : {})
       },
-      hooks: { setCursor: [({ cursor }) => tell(cursor.idx ?? null)] },
+      hooks: { setCursor: [({ cursor }) => tell(cursor.idx ?? null)], draw: [place] },
       axes: [
         { ...axis(curve.xLabel), ...(curve.isTime
             ? { values: clocks, incrs: timeSteps }
@@ -115,11 +131,16 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
     [curve.x, ...lines.map(({ y }) => y), ...(range ? [range.low, range.high] : [])],
     element
   );
+  plot.over.prepend(shade);
   const watcher = new ResizeObserver(() => plot.setSize(size()));
   watcher.observe(element);
   return {
     point: (index) =>
       plot.setCursor({ left: plot.valToPos(curve.x[index] ?? 0, 'x'), top: plot.bbox.height / devicePixelRatio / 2 }),
+    mark: (wanted) => {
+      span = wanted;
+      place(plot);
+    },
     destroy: () => {
       watcher.disconnect();
       plot.destroy();

@@ -1,5 +1,6 @@
 // What this browser remembers. A browser may forbid it: then nothing is lost but the memory.
 import { times as timesOfFormat } from './format';
+import type { KeyChanges } from './shortcuts';
 
 export function remembered(key: string): string | null {
   try {
@@ -98,6 +99,11 @@ export const filters = new Kept<Filter[]>(
   'schedulearn.filters',
   [],
   (value) => Array.isArray(value) && value.every((each: Filter) => isText(each?.name) && isText(each?.query))
+);
+export const shortcutKeys = new Kept<KeyChanges>(
+  'schedulearn.shortcuts',
+  {},
+  (value) => typeof value === 'object' && value !== null && Object.values(value).every(isText)
 );
 export const jobColumns = new Kept<string[] | null>(
   'schedulearn.columns',

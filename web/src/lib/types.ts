@@ -55,6 +55,9 @@ export type PolicyParameter = PolicyInfo['parameters'][number];
 export type PolicyChange = api.EarlierPolicy;
 export type Tried = api.TriedPolicies;
 export type TriedPolicy = Tried['policies'][number];
+export type Hold = NonNullable<TriedPolicy['schedule']>[number];
+export type PlannedPolicy = NonNullable<Policy['planned']>;
+export type Finding = Omit<api.Finding, 'verdict'> & { verdict: 'ok' | 'note' | 'wrong' };
 export type ShadowPolicy = api.ShadowPolicy;
 export type Series = api.Series;
 

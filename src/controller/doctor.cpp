@@ -1,0 +1,94 @@
+#include "controller/doctor.h"
+
+#include <fmt/format.h>
+
+#include "controller/views.h"
+
+namespace sl::controller {
+namespace {
+
+using answers::Finding;
+using Findings = std::vector<Finding>;
+
+void look_at_gpus(const answers::Server& server, Findings& found) {
+  for (const answers::Gpu& gpu : server.gpus) {
+    const std::string subject = "GPU " + gpu.identifier;
+    if (gpu.condition == "outside") {
+      const std::string who = gpu.processes.empty() ? "a process" : "a process of " + gpu.processes.front().user;
+      found.push_back({"note", subject, fmt::format("is used by {} that was not started here", who), "schedulearn gpus",
+                       server.name});
+    } else if (gpu.condition == "unavailable") {
+      found.push_back({"note", subject, "is gone from its server", "schedulearn gpus", server.name});
+    }
+  }
+}
+
+void look_at_abilities(const answers::Server& server, Findings& found) {
+  if (!server.container_engine)
+    found.push_back({"note", "containers on " + server.name,
+                     "there is no engine, so that jobs with an image do not run there", "apt-get install podman",
+                     server.name});
+  if (server.cannot_enforce)
+    found.push_back(
+        {"note", "limits on " + server.name, "are not enforced: " + *server.cannot_enforce, std::nullopt, server.name});
+}
+
+const char* remedy_for(const std::string& state) {
+  return state == "quarantined"                      ? "schedulearn servers release {}"
+         : state == "draining" || state == "drained" ? "schedulearn servers undrain {}"
+                                                     : "start its agent, or: schedulearn servers lost {}";
+}
+
+void look_at_server(const answers::Server& server, const std::string& version, Findings& found) {
+  const std::string subject = "server " + server.name;
+  if (server.state != "up") {
+    const std::string remedy = fmt::format(fmt::runtime(remedy_for(server.state)), server.name);
+    return found.push_back({"wrong", subject,
+                            fmt::format("is {}: {}", server.state, server.state_reason.value_or("no reason is given")),
+                            remedy, server.name});
+  }
+  const auto gpus = server.gpus.size();
+  if (server.agent_version != version)
+    found.push_back({"note", subject,
+                     fmt::format("is up with version {} of the agent", server.agent_version.value_or("?")),
+                     "install " + version, server.name});
+  else
+    found.push_back(
+        {"ok", subject, fmt::format("is up with {} GPU{}", gpus, gpus == 1 ? "" : "s"), std::nullopt, server.name});
+  look_at_abilities(server, found);
+  look_at_gpus(server, found);
+}
+
+void look_at_controller(const Logic& logic, Findings& found) {
+  found.push_back({"ok", "controller", "is version " + logic.settings().version, {}, {}});
+  if (logic.recorder().is_refusing())
+    found.push_back(
+        {"wrong", "submissions", logic.recorder().failure().message, "make room on the controller's disk", {}});
+  else
+    found.push_back({"ok", "submissions", "are accepted", {}, {}});
+  if (const auto& failure = logic.policies().failure())
+    found.push_back(
+        {"wrong",
+         "policy",
+         fmt::format("{} failed and {} took over: {}", failure->name, logic.policies().in_force().name, failure->text),
+         "mend it, then: schedulearn policy set NAME",
+         {}});
+}
+
+}  // namespace
+
+std::vector<Finding> findings(const Logic& logic, const std::string& url, Instant now) {
+  Findings found;
+  look_at_controller(logic, found);
+  bool has_server = false;
+  for_each_server(logic.core(), [&](const Server& server, ServerIndex index) {
+    has_server = true;
+    look_at_server(server_view(logic, server, index, now), logic.settings().version, found);
+  });
+  if (!has_server)
+    found.push_back(
+        {"wrong", "servers", "none has joined", "start an agent on each: schedulearn agent run --join " + url, {}});
+  return found;
+}
+
+}  // namespace sl::controller
