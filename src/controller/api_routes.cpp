@@ -8,10 +8,11 @@
 #include "controller/api.h"
 #include "controller/edit_preview.h"
 #include "controller/original_answers.h"
-#include "controller/requests.h"
 #include "controller/port_answers.h"
+#include "controller/requests.h"
 #include "controller/shadow_answers.h"
 #include "controller/simulation_answers.h"
+#include "controller/usage.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json_text.h"
@@ -177,7 +178,7 @@ void Api::add_routes() {
   add(&Api::get_docs_style, stream(get("/api/docs/style.css", "how that looks", {}), "text/css"));
 
   add(&Api::list_jobs, get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-                           {"state", "user", "q", "group", "fields", "before", "limit", "cursor"}));
+                           {"state", "user", "q", "group", "grouped", "fields", "before", "limit", "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
@@ -188,7 +189,8 @@ void Api::add_routes() {
   add(&Api::edit_job,
       {.method = "PATCH",
        .path = "/api/v1/jobs/{id}",
-       .summary = "change its priority or place in line, GPUs, time limit, name, labels, or whether it is held",
+       .summary = "change its priority or place in line, GPUs, time limit, name, labels, who is told of it, or "
+                  "whether it is held",
        .parameters = {"dry_run"},
        .headers = {"If-Match"},
        .body = {"JobChange", wire::job_change_schema},
@@ -236,11 +238,13 @@ void Api::add_routes() {
                                  {"Last-Event-ID"}));
   add(&Api::job_series, get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",
                             answer<SeriesDocument>("Series"), {"hours"}));
+  add(&Api::job_usage,
+      get("/api/v1/jobs/{id}/usage", "GPU time, time in each state, energy and memory", answer<Usage>("Usage")));
   add(&Api::get_files, get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
                            answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
 
   add(&Api::get_queue, get("/api/v1/queue", "the jobs that wait, in the policy's order",
-                           list_of<std::optional<Job>>("QueuedJob"), {"limit", "cursor"}));
+                           list_of<std::optional<QueuedJob>>("QueuedJob"), {"grouped", "limit", "cursor"}));
   add(&Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
   add(&Api::cluster_series, get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours",
                                 answer<SeriesDocument>("Series"), {"hours"}));
