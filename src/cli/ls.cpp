@@ -76,6 +76,12 @@ struct JobList {
   std::int64_t total = 0;  // how many there are, shown or not
 };
 
+// Of a group one line tells enough, unless its members are asked for or filtered.
+bool is_grouped(const Context& context, const ListOptions& options) {
+  if (context.as_json || context.quiet) return false;
+  return !options.members && options.group == 0 && options.state.empty() && options.word.empty();
+}
+
 Status add_jobs(const Context& context, const ListOptions& options, const std::string& states, int limit,
                 JobList& list) {
   std::string query = "?limit=" + std::to_string(limit);
@@ -84,6 +90,7 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
   if (options.group > 0) query += "&group=" + std::to_string(options.group);
   if (options.before > 0) query += "&before=" + std::to_string(options.before);
   if (!options.word.empty()) query += "&q=" + net::percent_encode(options.word);
+  if (is_grouped(context, options)) query += "&grouped=true";
   const Result<json::value> found = context.get("/api/v1/jobs" + query);
   if (!found.ok()) return found.error();
   for (const json::value& job : value_at(*found, "items").as_array()) list.items.push_back(job);
@@ -107,16 +114,6 @@ Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
   if (Status added = add_jobs(context, options, "succeeded,failed,cancelled", ended, list); !added.ok())
     return added.error();
   return list;
-}
-
-// Of a group one line tells enough, unless its members are asked for or filtered. Returns how many were left out.
-std::size_t leave_out_members(std::vector<json::value>& jobs, const ListOptions& options) {
-  if (options.members || options.group > 0 || !options.state.empty() || !options.word.empty()) return 0;
-  std::set<double> groups;
-  for (const json::value& job : jobs) {
-    if (value_at(job, "members").is_object()) groups.insert(number_at(job, "id"));
-  }
-  return std::erase_if(jobs, [&](const json::value& job) { return groups.count(number_at(job, "group_id")) != 0; });
 }
 
 // Servers of running jobs that do not answer.
@@ -161,7 +158,6 @@ int list_jobs(const Context& context, const ListOptions& options) {
   if (!found.ok()) return fail(found.error());
   std::vector<json::value>& jobs = found->items;
   sort(jobs, options.sort);
-  const std::size_t left_out = context.as_json || context.quiet ? 0 : leave_out_members(jobs, options);
   if (context.as_json) {
     context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
                                     {"next_cursor", found->next_cursor},
@@ -184,7 +180,6 @@ int list_jobs(const Context& context, const ListOptions& options) {
     return 0;
   }
   std::fputs(table.text(context).c_str(), stdout);
-  found->total -= static_cast<std::int64_t>(left_out);
   if (!context.plain) print_footer(context, *found);
   return 0;
 }

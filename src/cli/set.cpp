@@ -6,6 +6,8 @@
 
 #include "base/whole_number.h"
 #include "cli/render.h"
+#include "wire/json.h"
+#include "wire/notify.h"
 
 namespace sl::cli {
 namespace {
@@ -16,10 +18,13 @@ std::string list_text(const std::vector<std::string>& parts) {
   return text;
 }
 
-std::string sentence(const std::vector<std::string>& has, const std::vector<std::string>& is) {
+std::string sentence(const std::vector<std::string>& has, const std::vector<std::string>& is,
+                     const std::vector<std::string>& says) {
   std::string text = has.empty() ? "" : " has " + list_text(has);
   if (!is.empty()) text += (text.empty() ? " is " : " and is ") + list_text(is);
-  return text + " from now on";
+  if (!text.empty()) text += " from now on";
+  for (const std::string& each : says) text += (text.empty() ? ": " : "; ") + each;
+  return text;
 }
 
 std::string place_text(const json::value& position) {
@@ -51,6 +56,15 @@ Result<SetCommand::Request> SetCommand::request() const {
       request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
     }
   }
+  json::array notify;
+  for (const std::string& flag : notify_) {
+    wire::NotifySpec wanted = wire::parse_notify_flag(flag);
+    if (wanted.on == std::vector<std::string>{"none"}) wanted.on.clear();
+    request.says.push_back(wanted.on.empty() ? wanted.to + " is not told of it any more"
+                                             : wanted.to + " is told of it: " + list_text(wanted.on));
+    notify.push_back(wire::to_value(wanted));
+  }
+  if (!notify.empty()) request.body["notify"] = std::move(notify);
   // What is no number is named by the controller.
   for (const char* key : {"priority", "before"}) {
     const auto at = values_.find(key);
@@ -99,18 +113,18 @@ int SetCommand::set() const {
       say_preview(*job);
     } else if (!context.quiet) {
       std::printf("%s job %lld %s%s\n", state_text(context, text_at(*job, "state")).c_str(), static_cast<long long>(id),
-                  text_at(*job, "name").c_str(), sentence(request->has, request->is).c_str());
+                  text_at(*job, "name").c_str(), sentence(request->has, request->is, request->says).c_str());
     }
   }
   return status;
 }
 
 void SetCommand::add_to(CLI::App& app) {
-  CLI::App* set =
-      command_(app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, hold.",
-               "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
-               "  schedulearn set 7 --before 5 --dry-run\n",
-               [this] { return this->set(); });
+  CLI::App* set = command_(
+      app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, notifications, hold.",
+      "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
+      "  schedulearn set 7 --before 5 --dry-run\n  schedulearn set 7 --notify team\n",
+      [this] { return this->set(); });
   set->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   const auto value = [&](const char* option, const char* key, const char* what) {
     set->add_option_function<std::string>(
@@ -121,6 +135,9 @@ void SetCommand::add_to(CLI::App& app) {
         "served right before this job; jobs in front of it get higher priorities if they need them");
   value("--gpus", "gpus", "2, or 1..4; only while the job waits");
   value("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
+  set->add_option("--notify", notify_,
+                  "CHANNEL, or failed,preempted=CHANNEL, also tells you of it; none=CHANNEL does not")
+      ->allow_extra_args(false);
   value("--name", "name", "a new name; what is known of trainings of the old one still counts");
   set->add_option("--label", labels_, "KEY=VALUE, or KEY= to remove it")->allow_extra_args(false);
   const auto flag = [&](const char* option, const char* key, bool on, const char* what) {

@@ -20,12 +20,12 @@ class SetCommand : CommandGroup {
   // What to ask for, and how to say that it was done: "job 5 has priority 10, ... and is held from now on".
   struct Request {
     json::object body;
-    std::vector<std::string> has, is;
+    std::vector<std::string> has, is, says;
   };
   Result<Request> request() const;
   int set() const;
 
-  std::vector<std::string> selectors_, labels_;
+  std::vector<std::string> selectors_, labels_, notify_;
   std::map<std::string, std::string> values_;  // keys of a job file and what was typed for them
   std::map<std::string, bool> flags_;
   bool dry_run_ = false;

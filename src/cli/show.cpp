@@ -126,6 +126,27 @@ std::string interruptions_text(const json::value& job) {
   return text;
 }
 
+// Time in each state, what interruptions took of it, and energy.
+void show_usage(const Context& context, const json::value& job) {
+  if (!value_at(job, "started_at").is_string()) return;
+  const auto usage = context.get(fmt::format("/api/v1/jobs/{:.0f}/usage", number_at(job, "id")));
+  if (!usage.ok()) return;  // the rest of what is known stays
+  std::string states;
+  for (const auto& [state, seconds] : value_at(*usage, "state_s").as_object())
+    states += (states.empty() ? "" : ", ") + std::string(state) + " " + duration_text(seconds.to_number<double>());
+  line("Time", states);
+  if (const double lost = number_at(*usage, "interrupted_s"); lost > 0)
+    line("Interrupted", duration_text(lost) + " with GPUs, without running");
+  if (value_at(*usage, "energy_joules").is_number())
+    line("Energy", fmt::format("{:.3g} kWh, measured for {:.0f} % of its GPU time",
+                               number_at(*usage, "energy_joules") / 3.6e6, number_at(*usage, "energy_measured_pct")));
+  if (value_at(*usage, "gpu_memory_peak_bytes").is_number()) {
+    const bool asked = value_at(*usage, "gpu_memory_asked_bytes").is_number();
+    line("GPU memory", bytes_text(number_at(*usage, "gpu_memory_peak_bytes")) + " at most" +
+                           (asked ? ", asked for " + bytes_text(number_at(*usage, "gpu_memory_asked_bytes")) : ""));
+  }
+}
+
 // "scheduler 1 (no GPU), worker 1..4".
 std::string roles_text(const json::value& roles) {
   std::string text;
@@ -311,6 +332,7 @@ void show(const Context& context, const json::value& job) {
   if (exit.is_object() && value_at(exit, "code").is_number())
     line("Exit code", fmt::format("{}", number_at(exit, "code")));
   line("Stopped", interruptions_text(job));
+  show_usage(context, job);
   show_attempts(value_at(job, "attempts"));
   // A job that never started has no output.
   const bool is_group = value_at(job, "members").is_object();

@@ -217,10 +217,25 @@ BOOST_DESCRIBE_STRUCT(Suggestion, (),
                       (what, text, patch, command, server, predicted_start, predicted_finish, start_as_it_is,
                        finish_as_it_is))
 
+struct Ahead {
+  std::size_t jobs = 0;
+  Number gpus = 0;  // that they ask for at least
+};
+BOOST_DESCRIBE_STRUCT(Ahead, (), (jobs, gpus))
+
+// `in_line`: of a group, how many of its members stand in line; its place and start are those of the first one.
+struct QueuedJob : Job {
+  std::optional<std::size_t> position;
+  std::size_t in_line = 1;
+  std::optional<Ahead> ahead;
+};
+BOOST_DESCRIBE_STRUCT(QueuedJob, (Job), (position, in_line, ahead))
+
 struct Explanation {
   Text verdict, summary;
   std::vector<BlockingReason> reasons;
   std::optional<std::size_t> position, queue_length;
+  std::optional<Ahead> ahead;
   std::optional<Text> standing;
   std::vector<Kept> reservations;
   std::vector<ServerVerdict> servers;
@@ -232,8 +247,8 @@ struct Explanation {
   Time evaluated_at;
 };
 BOOST_DESCRIBE_STRUCT(Explanation, (),
-                      (verdict, summary, reasons, position, queue_length, standing, reservations, servers, estimate,
-                       suggestions, suggestions_note, followed, policy, evaluated_at))
+                      (verdict, summary, reasons, position, queue_length, ahead, standing, reservations, servers,
+                       estimate, suggestions, suggestions_note, followed, policy, evaluated_at))
 
 // ---- events ----
 

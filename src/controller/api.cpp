@@ -51,6 +51,12 @@ Error removed_job(JobId job, const store::RemovedJob& removed) {
       .hint("schedulearn status");
 }
 
+// Those that a change of a job removes need not exist any more.
+std::vector<wire::NotifySpec> added(std::vector<wire::NotifySpec> notify) {
+  std::erase_if(notify, [](const wire::NotifySpec& each) { return each.on.empty(); });
+  return notify;
+}
+
 Result<JobEntry> past_job(store::JobRow row, store::Reader& reader) {
   auto placements = reader.placements(row.id);
   if (!placements.ok()) return placements.error();
@@ -268,6 +274,8 @@ void Api::edit_job(Call call) {
   with_own_job(std::move(call), [this, change = std::move(*change)](const Call& asked, const JobEntry& entry) {
     if (const Status same = asked.check_match(etag_of(entry)); !same.ok()) return asked.fail(same.error());
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
+    const Status known = notifications_ ? notifications_->check(entry.row.user, added(change.notify)) : Status();
+    if (!known.ok()) return asked.fail(known.error());
     const JobId job(entry.row.id);
     const bool only_asks = asked.request.parameter("dry_run") == "true";
     const Result<Submissions::Edit> edit = logic_.plan_edit(job, change, asked.now);

@@ -195,6 +195,8 @@ class Api {
   void cluster_forecast(Call call);
   void server_series(Call call);
   void job_series(Call call);
+  void job_usage(Call call);
+  void group_usage(const Call& call, const JobEntry& group);
   void get_queue(Call call);
   void get_cluster(Call call);
   void list_gpus(Call call);

@@ -51,7 +51,8 @@ void Api::retry_job(Call call) {
   if (members && *members != "failed")
     return call.fail(invalid("bad-parameter", "members is \"failed\"; without it, all are submitted again"));
   with_job(std::move(call), [this, failed_only = members.has_value()](const Call& asked, const JobEntry& entry) {
-    if (!entry.row.finished_us)
+    const bool may_run = failed_only && is_group(entry.row);  // its failed members have ended
+    if (!entry.row.finished_us && !may_run)
       return asked.fail(conflict("job-not-finished", "job " + std::to_string(entry.row.id) + " is " + entry.row.state +
                                                          ": only a job that has ended can be submitted again"));
     auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/whole_number.h"
@@ -23,10 +24,11 @@ struct JobFilter {
   std::vector<std::string> states;  // none: all
   std::string user, word;           // empty: any
   std::int64_t group = 0;           // only its members; 0: any job
+  bool grouped = false;             // without members of groups
   bool wants(const JobEntry& entry) const {
     return wants_state(entry.row.state) && (user.empty() || user == entry.row.user) &&
            (word.empty() || entry.row.name.find(word) != std::string::npos) &&
-           (group == 0 || group == entry.row.group_id);
+           (group == 0 || group == entry.row.group_id) && (!grouped || entry.row.group_id == 0);
   }
   bool wants_state(std::string_view state) const {
     return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
@@ -61,11 +63,11 @@ Result<JobFilter> parse_filter(const net::Request& request) {
   const auto group = parse_whole_number(request.parameter("group").value_or("0"));
   if (!group || *group < 0) return invalid("bad-parameter", "group is the number of a job that stands for several");
   return JobFilter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or(""),
-                   *group};
+                   *group, request.parameter("grouped") == "true"};
 }
 
 store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
-  return {before.value, filter.states, filter.user, filter.word, filter.group, items_per_piece};
+  return {before.value, filter.states, filter.user, filter.word, filter.group, filter.grouped, items_per_piece};
 }
 
 std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
@@ -80,7 +82,8 @@ std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
 // The number of jobs that pass the filter.
 void count_jobs(const JobBook& book, History& history, const JobFilter& filter,
                 std::function<void(Result<std::int64_t>)> then) {
-  if (filter.user.empty() && filter.word.empty() && filter.group == 0) return then(count_by_state(book, filter));
+  if (filter.user.empty() && filter.word.empty() && filter.group == 0 && !filter.grouped)
+    return then(count_by_state(book, filter));
   std::int64_t here = 0;
   book.for_each([&](const JobEntry& entry) { here += !entry.is_retired && filter.wants(entry); });
   if (!filter.wants_finished()) return then(here);
@@ -286,14 +289,31 @@ void Api::legacy_list(Call call) {
 }
 
 void Api::get_queue(Call call) {
-  std::vector<JobId> jobs;
-  for (const JobIndex index : logic_.core().queue_order(call.now)) jobs.push_back(logic_.core().job(index).request.id);
-  const std::size_t count = jobs.size();
-  const auto line = std::make_shared<Line>(logic_, call.now);
-  send_list(call, {.count = count, .text_of = [this, call, line, jobs = std::move(jobs)](std::size_t i) {
+  struct Row {
+    JobId job, first;  // of a group: the first of its members
+  };
+  const auto line = std::make_shared<Line>(logic_, call.now, SIZE_MAX);
+  std::vector<JobId> order = line->order();
+  if (order.empty()) {  // only a user's own policy knows it
+    for (const JobIndex index : logic_.core().queue_order(call.now))
+      order.push_back(logic_.core().job(index).request.id);
+  }
+  const bool is_grouped = call.request.parameter("grouped") == "true";
+  std::vector<Row> rows;
+  std::set<std::int64_t> groups;
+  for (const JobId job : order) {
+    const JobId group = logic_.core().job(logic_.core().find(job)).request.member_of;
+    const bool stands_for_others = is_grouped && group.valid();
+    if (!stands_for_others || groups.insert(group.value).second) rows.push_back({stands_for_others ? group : job, job});
+  }
+  const std::size_t count = rows.size();
+  send_list(call, {.count = count, .text_of = [this, call, line, rows = std::move(rows)](std::size_t i) {
                      // gone: more jobs have ended since than stay in memory
-                     const JobEntry* entry = logic_.book().find(jobs[i]);
-                     return entry ? job_text(logic_, *entry, call.now, call.may_see(*entry), line.get()) : "null";
+                     const JobEntry* entry = logic_.book().find(rows[i].job);
+                     const bool is_here = entry && logic_.core().find(rows[i].first).valid();
+                     return is_here
+                                ? queued_job_text(logic_, *entry, rows[i].first, call.now, call.may_see(*entry), *line)
+                                : "null";
                    }});
 }
 

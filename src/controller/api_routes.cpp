@@ -14,6 +14,7 @@
 #include "controller/requests.h"
 #include "controller/shadow_answers.h"
 #include "controller/simulation_answers.h"
+#include "controller/usage.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
 #include "wire/json_text.h"
@@ -184,7 +185,7 @@ void Api::add_routes() {
 
   add(Role::viewer, &Api::list_jobs,
       get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-          {"state", "user", "q", "group", "fields", "before", "limit", "cursor"}));
+          {"state", "user", "q", "group", "grouped", "fields", "before", "limit", "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
@@ -195,7 +196,8 @@ void Api::add_routes() {
   add(Role::user, &Api::edit_job,
       {.method = "PATCH",
        .path = "/api/v1/jobs/{id}",
-       .summary = "change its priority or place in line, GPUs, time limit, name, labels, or whether it is held",
+       .summary = "change its priority or place in line, GPUs, time limit, name, labels, who is told of it, or "
+                  "whether it is held",
        .parameters = {"dry_run"},
        .headers = {"If-Match"},
        .body = {"JobChange", wire::job_change_schema},
@@ -249,13 +251,15 @@ void Api::add_routes() {
   add(Role::viewer, &Api::job_series,
       get("/api/v1/jobs/{id}/metrics", "the GPUs of its latest attempt, while it had them",
           answer<SeriesDocument>("Series"), {"hours"}));
+  add(Role::viewer, &Api::job_usage,
+      get("/api/v1/jobs/{id}/usage", "GPU time, time in each state, energy and memory", answer<Usage>("Usage")));
   add(Role::viewer, &Api::get_files,
       get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
           answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
 
   add(Role::viewer, &Api::get_queue,
-      get("/api/v1/queue", "the jobs that wait, in the policy's order", list_of<std::optional<Job>>("QueuedJob"),
-          {"limit", "cursor"}));
+      get("/api/v1/queue", "the jobs that wait, in the policy's order", list_of<std::optional<QueuedJob>>("QueuedJob"),
+          {"grouped", "limit", "cursor"}));
   add(Role::viewer, &Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
   add(Role::viewer, &Api::cluster_series,
       get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours", answer<SeriesDocument>("Series"),

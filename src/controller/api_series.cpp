@@ -1,7 +1,9 @@
 // What GPUs and the queue did over time.
 #include "controller/api.h"
 #include "controller/outlook.h"
+#include "controller/usage.h"
 #include "controller/views.h"
+#include "wire/members.h"
 
 namespace sl::controller {
 namespace {
@@ -84,6 +86,36 @@ void Api::job_series(Call call) {
   with_job(std::move(call), [this, hours = *hours](const Call& asked, const JobEntry& entry) {
     asked.send(200, series_view(series_->job(entry, asked.now, hours)));
   });
+}
+
+void Api::job_usage(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    if (is_group(entry.row)) return group_usage(asked, entry);
+    constexpr std::size_t events_max = 100'000;
+    history_.ask<std::vector<store::EventRow>>(
+        [id = entry.row.id](store::Reader& reader) {
+          return reader.events({.job = id, .after = 0, .limit = events_max});
+        },
+        [this, asked](const Result<std::vector<store::EventRow>>& events) {
+          if (!events.ok()) return asked.fail(events.error());
+          with_job(asked, [this, events = *events](const Call& again, const JobEntry& now) {
+            again.send(200, usage_view(logic_.core(), now, events, series_, again.now));
+          });
+        });
+  });
+}
+
+void Api::group_usage(const Call& call, const JobEntry& group) {
+  history_.ask<std::vector<store::JobRow>>(
+      [id = group.row.id](store::Reader& reader) {
+        return reader.finished_jobs({.group = id, .limit = wire::members_max});
+      },
+      [this, call](const Result<std::vector<store::JobRow>>& ended) {
+        if (!ended.ok()) return call.fail(ended.error());
+        with_job(call, [this, ended = *ended](const Call& again, const JobEntry& now) {
+          again.send(200, group_usage_view(logic_, now, ended, again.now));
+        });
+      });
 }
 
 }  // namespace sl::controller

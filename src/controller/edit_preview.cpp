@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::size_t order_most = 100;
 
-std::optional<int> position_in(const std::vector<JobId>& order, JobId job) {
-  const auto at = std::ranges::find(order, job);
+// Of a group: where its first member stands.
+std::optional<int> position_in(const std::vector<JobId>& order, const std::vector<JobId>& jobs) {
+  const auto at = std::ranges::find_first_of(order, jobs);
   return at == order.end() ? std::nullopt : std::optional(static_cast<int>(at - order.begin()) + 1);
 }
 
@@ -31,10 +32,24 @@ void preview_edit(Forecasts& forecasts, const Logic& logic, const JobEntry& entr
   answers::EditPreview preview{entry.row.id, entry.row.name, {}, {}};
   if (!edit.what.empty()) preview.changes.push_back({entry.row.id, entry.row.name, entry.row.user, edit.what});
   for (const Priority& other : edit.others) preview.changes.push_back(change_of(logic, other));
+  const auto with_members = [&](JobId id) {
+    std::vector<JobId> jobs{id};
+    if (logic.core().job(logic.core().find(id)).group) {
+      const std::vector<JobId> members = logic.core().unfinished_members(id);
+      jobs.insert(jobs.end(), members.begin(), members.end());
+    }
+    return jobs;
+  };
+  const std::vector<JobId> jobs = with_members(job);
   std::vector<JobEdited> edits;
-  if (edit.next.priority != logic.core().job(logic.core().find(job)).request.priority)
-    edits.push_back({.job = job, .priority = edit.next.priority});
-  for (const Priority& other : edit.others) edits.push_back({.job = other.job, .priority = other.priority});
+  const auto give = [&](const std::vector<JobId>& to, int priority) {
+    for (const JobId each : to) edits.push_back({.job = each, .priority = priority});
+  };
+  if (std::ranges::any_of(jobs, [&](JobId each) {
+        return edit.next.priority != logic.core().job(logic.core().find(each)).request.priority;
+      }))
+    give(jobs, edit.next.priority);
+  for (const Priority& other : edit.others) give(with_members(other.job), other.priority);
   if (edits.empty() || !forecasts.continue_present()) return done(std::move(preview));
   std::vector<JobId> before;
   for (const JobIndex each : logic.core().queue_order(now)) before.push_back(logic.core().job(each).request.id);
@@ -47,8 +62,8 @@ void preview_edit(Forecasts& forecasts, const Logic& logic, const JobEntry& entr
       const std::vector<JobId> after = forecast::order_after(told->present, (*maker)(), edits);
       answers::LinePreview& line = (*answer)->line.emplace();
       line.policy = told->policy.name;
-      line.position_before = position_in(before, job);
-      line.position = position_in(after, job);
+      line.position_before = position_in(before, jobs);
+      line.position = position_in(after, jobs);
       for (std::size_t i = 0; i < std::min(order_most, after.size()); ++i) line.order.push_back(after[i].value);
     } else {
       *answer = maker.error();

@@ -53,6 +53,23 @@ TEST_F(EditingTest, its_history_says_who_changed_what_once) {
   EXPECT_EQ(edits, (std::vector<std::string>{"mei: priority 0 → 7, gpus 1 → 2"}));
 }
 
+TEST_F(EditingTest, who_is_told_of_it_is_added_replaced_and_removed_by_receiver) {
+  const auto told = [&] {
+    std::string text;
+    for (const wire::NotifySpec& each : spec_of(*logic->book().find(JobId(2))).notify)
+      text += each.to + ":" + std::to_string(each.on.size()) + " ";
+    return text;
+  };
+  EXPECT_EQ(edit(2, R"({"notify": [{"to": "team"}, {"to": "me", "on": ["failed", "started"]}]})"), "ok");
+  EXPECT_EQ(told(), "team:1 me:2 ");
+  EXPECT_EQ(edit(2, R"({"notify": [{"to": "team", "on": ["started", "failed", "resized"]}]})"), "ok");
+  EXPECT_EQ(told(), "me:2 team:3 ");
+  EXPECT_EQ(edit(2, R"({"notify": [{"to": "team", "on": []}]})"), "ok");
+  EXPECT_EQ(told(), "me:2 ");
+  EXPECT_EQ(edit(2, R"({"notify": [{"to": "me", "on": ["faild"]}]})"), "bad-notify");
+  EXPECT_EQ(edit(1, R"({"notify": [{"to": "team"}]})"), "ok") << "one that runs too";
+}
+
 TEST_F(EditingTest, a_waiting_job_starts_on_the_gpus_that_it_has_been_given) {
   EXPECT_EQ(edit(2, R"({"gpus": 2})"), "ok");
   tell(report(1, 1, "exited", 0));

@@ -154,6 +154,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
                      : fmt::format("job {} waits: {}", id, text);
   view.reasons = {{to_string(reason), text}};
   if (position > 0) view.position = position;
+  view.ahead = line.ahead(job.request.id);
   view.queue_length = line.length();
   view.reservations = reservations_view(core, index, reason, now);
   if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
@@ -358,8 +359,14 @@ const std::vector<JobId>& Line::order() const {
   if (order_) return *order_;
   order_.emplace();
   if (is_own_policy(logic_) || length() > most_) return *order_;
-  for (const JobIndex job : logic_.core().queue_order(now_)) order_->push_back(logic_.core().job(job).request.id);
-  for (std::size_t i = 0; i < order_->size(); ++i) positions_[(*order_)[i].value] = i + 1;
+  std::int64_t gpus = 0;
+  for (const JobIndex job : logic_.core().queue_order(now_)) {
+    const JobRequest& request = logic_.core().job(job).request;
+    order_->push_back(request.id);
+    for (const JobId id : {request.id, request.member_of})
+      if (id.valid()) ++places_.try_emplace(id.value, Place{order_->size(), gpus}).first->second.count;
+    gpus += request.gpus_min;
+  }
   return *order_;
 }
 
@@ -367,10 +374,25 @@ std::size_t Line::length() const { return logic_.core().waiting().size() + logic
 
 JobId Line::first() const { return order().empty() ? JobId::none() : order().front(); }
 
+const Line::Place* Line::find(JobId job) const {
+  if (order().empty()) return nullptr;
+  const auto at = places_.find(job.value);
+  return at == places_.end() ? nullptr : &at->second;
+}
+
 std::size_t Line::position(JobId job) const {
-  if (order().empty()) return 0;
-  const auto at = positions_.find(job.value);
-  return at == positions_.end() ? 0 : at->second;
+  const Place* place = find(job);
+  return place ? place->position : 0;
+}
+
+std::size_t Line::count(JobId group) const {
+  const Place* place = find(group);
+  return place ? place->count : 0;
+}
+
+std::optional<answers::Ahead> Line::ahead(JobId job) const {
+  const Place* place = find(job);
+  return place ? std::optional(answers::Ahead{place->position - 1, place->gpus_ahead}) : std::nullopt;
 }
 
 std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason, const Line* in, Instant now) {

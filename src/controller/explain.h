@@ -17,17 +17,26 @@ namespace sl::controller {
 class Line {
  public:
   Line(const Logic& logic, Instant now, std::size_t most = 2'000) : logic_(logic), now_(now), most_(most) {}
+  // Of a group these are about the first of its members that stands in line.
   std::size_t position(JobId job) const;  // from 1; 0: unknown
-  std::size_t length() const;             // of the queue, also when the order is unknown
-  JobId first() const;                    // none: unknown
+  std::optional<answers::Ahead> ahead(JobId job) const;
+  std::size_t count(JobId group) const;     // of its members that stand in line
+  std::size_t length() const;               // of the queue, also when the order is unknown
+  JobId first() const;                      // none: unknown
+  const std::vector<JobId>& order() const;  // empty: unknown
 
  private:
-  const std::vector<JobId>& order() const;
+  struct Place {
+    std::size_t position = 0;
+    std::int64_t gpus_ahead = 0;
+    std::size_t count = 0;
+  };
+  const Place* find(JobId job) const;
   const Logic& logic_;
   Instant now_;
   std::size_t most_;
   mutable std::optional<std::vector<JobId>> order_;
-  mutable std::unordered_map<std::int64_t, std::size_t> positions_;
+  mutable std::unordered_map<std::int64_t, Place> places_;  // by job and by group
 };
 
 // Why a job waits, in one sentence: the same in every answer. `line` null: without the job's place in it.

@@ -28,6 +28,12 @@ class GroupsLogicTest : public LogicTest {
     settle();
     return said;
   }
+  std::string change(std::int64_t job, const wire::JobChange& wanted) {
+    std::string said;
+    logic->edit(JobId(job), wanted, "mei", now, [&](const Result<JobId>& r) { said = r.ok() ? "ok" : r.error().code; });
+    settle();
+    return said;
+  }
   std::string members(std::int64_t group) const { return world.jobs.at(group).extra_json; }
 };
 
@@ -63,6 +69,24 @@ TEST_F(GroupsLogicTest, after_a_restart_no_member_is_lost_or_comes_up_twice) {
   EXPECT_EQ(world.jobs.at(1).state, "failed");
   EXPECT_EQ(members(1), R"({"succeeded":8,"failed":1,"cancelled":1})");
   EXPECT_EQ(logic->core().unfinished(), 1U) << "the job after it";
+}
+
+TEST_F(GroupsLogicTest, a_group_that_is_served_first_keeps_the_order_of_its_members) {
+  hello();
+  submit(2), settle();
+  submit(1), settle();
+  submit_group("0-2"), settle();
+  const auto priority = [&](std::int64_t job) {
+    return logic->core().job(logic->core().find(JobId(job))).request.priority;
+  };
+  EXPECT_EQ(change(3, {.first = true}), "ok");
+  EXPECT_EQ(priority(3), 1);
+  EXPECT_EQ(priority(4), 1) << "as its group, not one more than the others of its group";
+  EXPECT_EQ(change(2, {.before = 3}), "ok") << "a group is a place to stand before";
+  EXPECT_EQ(priority(2), 2);
+  EXPECT_EQ(change(3, {.before = 2}), "ok") << "and can be moved";
+  EXPECT_EQ(priority(3), 3);
+  EXPECT_EQ(priority(5), 3);
 }
 
 TEST_F(GroupsLogicTest, a_group_that_cannot_be_written_leaves_nothing) {

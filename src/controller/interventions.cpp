@@ -138,6 +138,7 @@ Result<Interventions::Planned> Interventions::suspend(const Subject& subject) co
                       : job.request.capability == Capability::checkpoint ? "stops at a checkpoint and "
                                                                          : "stops and ";
   planned.effect.text = fmt::format("{}is held until: schedulearn resume {}", first, id);
+  if (job.group) planned.effect.text += "; none of its members starts, those that run go on";
   planned.events.emplace_back(JobHeld{job.request.id});
   return planned;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace sl::controller {
 namespace {
@@ -13,7 +14,44 @@ Error not_in_line(JobId job) {
       .hint(fmt::format("see what it does: schedulearn show {}", job.value));
 }
 
+// The members of a group that stand in line.
+struct Extent {
+  std::size_t first = 0, last = 0, count = 0;
+  int priority = 0;
+  bool are_equal = true;
+  bool are_together() const { return last - first + 1 == count; }
+};
+
 }  // namespace
+
+std::vector<Priority> with_groups_as_one(std::span<const InLine> line, JobId job, JobId other) {
+  std::map<std::int64_t, Extent> groups;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (!line[i].group.valid()) continue;
+    Extent& extent =
+        groups.try_emplace(line[i].group.value, Extent{.first = i, .priority = line[i].priority}).first->second;
+    extent.last = i;
+    ++extent.count;
+    extent.are_equal = extent.are_equal && line[i].priority == extent.priority;
+  }
+  for (const InLine& each : line) {
+    const bool is_named = each.job == job || each.job == other;
+    if (is_named && each.group.valid()) groups.erase(each.group.value);
+  }
+  std::erase_if(groups, [&](const auto& group) {
+    const bool is_named = JobId(group.first) == job || JobId(group.first) == other;
+    return !is_named && !(group.second.are_equal && group.second.are_together());
+  });
+  std::vector<Priority> entries;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto group = groups.find(line[i].group.value);
+    if (group == groups.end())
+      entries.push_back(line[i]);
+    else if (group->second.first == i)
+      entries.push_back({line[i].group, line[i].priority});
+  }
+  return entries;
+}
 
 Result<std::vector<Priority>> priorities_to_serve_before(std::span<const Priority> line, JobId job, JobId other) {
   if (job == other) return invalid("bad-priority", "a job cannot be served before itself").at("/before");

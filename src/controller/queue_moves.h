@@ -16,6 +16,15 @@ struct Priority {
   friend bool operator==(const Priority&, const Priority&) = default;
 };
 
+struct InLine : Priority {
+  JobId group;  // whose member it is; none: it is no member
+};
+
+// The line with each group as one entry, at the place and with the priority of its first member, where that says the
+// same: its members stand together and have one priority, or the group itself is `job` or `other`. The members of a
+// group of which `job` or `other` is one stay.
+std::vector<Priority> with_groups_as_one(std::span<const InLine> line, JobId job, JobId other);
+
 // `line`: those that wait, in the policy's order, with their priorities. Returns the ones to be changed, `job` first if it
 // is one of them; none if it is served before `other` already and next to it. Errors: "job-not-in-line" for either
 // one, "bad-priority" if they are the same, "highest-priority-taken".

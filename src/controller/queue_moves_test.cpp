@@ -37,6 +37,34 @@ TEST(QueueMoves, a_job_is_moved_back_too) {
   EXPECT_EQ(moves(line_of({9, 5, 0}), 1, 3), (Priorities{{JobId(1), 1}}));
 }
 
+// Members 11, 12 … of group 10, and so on; `priorities` of these.
+std::vector<InLine> mixed_line(std::initializer_list<std::pair<int, int>> jobs) {
+  std::vector<InLine> line;
+  for (const auto& [job, priority] : jobs)
+    line.push_back({{JobId(job), priority}, job < 10 ? JobId::none() : JobId(job / 10 * 10)});
+  return line;
+}
+
+TEST(QueueMoves, members_of_a_group_that_stand_together_move_as_one) {
+  const auto line = mixed_line({{1, 0}, {11, 0}, {12, 0}, {2, 0}});
+  EXPECT_EQ(with_groups_as_one(line, JobId(2), JobId(1)), (Priorities{{JobId(1), 0}, {JobId(10), 0}, {JobId(2), 0}}));
+  EXPECT_EQ(moves(with_groups_as_one(line, JobId(10), JobId(1)), 10, 1), (Priorities{{JobId(10), 1}}));
+  EXPECT_EQ(moves(with_groups_as_one(line, JobId(1), JobId(2)), 1, 2), (Priorities{{JobId(10), 1}}))
+      << "one change, however many members it has";
+}
+
+TEST(QueueMoves, members_stay_apart_where_the_group_could_not_stand_for_them) {
+  const auto named = mixed_line({{11, 0}, {12, 0}, {2, 0}});
+  EXPECT_EQ(with_groups_as_one(named, JobId(2), JobId(12)).size(), 3U) << "one of them is named";
+  const auto apart = mixed_line({{11, 1}, {2, 0}, {12, 0}});
+  EXPECT_EQ(with_groups_as_one(apart, JobId(2), JobId(11)).size(), 3U);
+  const auto between = mixed_line({{1, 0}, {11, 1}, {2, 0}, {12, 0}, {3, 0}});
+  EXPECT_EQ(with_groups_as_one(between, JobId(3), JobId(1)).size(), 5U) << "what raises one need not raise the other";
+  EXPECT_EQ(with_groups_as_one(between, JobId(10), JobId(1)),
+            (Priorities{{JobId(1), 0}, {JobId(10), 1}, {JobId(2), 0}, {JobId(3), 0}}))
+      << "it is named itself";
+}
+
 TEST(QueueMoves, what_is_so_already_changes_nothing) { EXPECT_EQ(moves(line_of({0, 0}), 1, 2), Priorities()); }
 
 TEST(QueueMoves, what_cannot_be_is_refused) {

@@ -23,6 +23,7 @@ constexpr RequestParameter query_parameters[] = {
     {"fields", text, "keys of a job, id,name,spec.gpus: nothing else is shown of each"},
     {"fresh_ms", number, "wait at most this long for a forecast of the present"},
     {"group", number, "only the members of this array that have come up"},
+    {"grouped", truth, "true: an array stands for its members, which are left out"},
     {"hours", number, "the last, or of a forecast the next, so many hours, 1 to 24"},
     {"limit", number, "at most this many items"},
     {"look", truth, "true: what a file is, without its content"},

@@ -12,6 +12,7 @@ namespace {
 
 constexpr Duration sample_every = Duration::whole_seconds(5);
 constexpr std::int64_t minute_us = 60'000'000, steps_max = 1'000, steps_of_servers_max = 100;
+constexpr std::size_t jobs_max = 300;
 constexpr const char* gpu_metrics[] = {"gpu_utilization_pct", "gpu_memory_used_bytes", "gpu_temperature_celsius",
                                        "gpu_power_watts"};
 
@@ -65,6 +66,38 @@ void Series::sample(const Logic& logic, Instant now) {
   for (const JobState state : {JobState::running, JobState::pending})
     cluster_["jobs_" + std::string(to_string(state))].add(minute, static_cast<double>(logic.book().count(state)));
   sample_gpus(logic, minute);
+  sample_servers(logic, minute);
+  sample_jobs(logic, minute);
+}
+
+void Series::sample_servers(const Logic& logic, std::int64_t minute) {
+  for_each_server(logic.core(), [&](const Server& server, ServerIndex) {
+    const Agent* agent = logic.agents().by_server(server.description.name);
+    if (!agent || server.state == ServerState::down) return;
+    Rings& rings = servers_[server.description.name];
+    if (agent->cpu_utilization_pct) rings["cpu_utilization_pct"].add(minute, *agent->cpu_utilization_pct);
+    if (agent->memory_used_bytes)
+      rings["memory_used_bytes"].add(minute, static_cast<double>(*agent->memory_used_bytes));
+  });
+  std::erase_if(servers_, [&](const auto& server) { return !gpus_.contains(server.first); });
+}
+
+void Series::sample_jobs(const Logic& logic, std::int64_t minute) {
+  std::set<std::int64_t> present;
+  for (const JobIndex index : jobs_with_processes(logic.core())) {
+    const std::int64_t id = logic.core().job(index).request.id.value;
+    const JobEntry* entry = logic.book().find(JobId(id));
+    boost::json::error_code error;
+    const auto value = entry ? boost::json::parse(entry->row.progress_json, error) : boost::json::value();
+    if (error || !value.is_object()) continue;
+    present.insert(id);
+    for (const char* name : {"done", "loss", "accuracy"}) {
+      const auto* figure = value.get_object().if_contains(name);
+      if (figure && figure->is_number()) jobs_[id][name].add(minute, figure->to_number<double>());
+    }
+  }
+  for (auto job = jobs_.begin(); jobs_.size() > jobs_max && job != jobs_.end();)
+    job = present.contains(job->first) ? std::next(job) : jobs_.erase(job);
 }
 
 void Series::sample_gpus(const Logic& logic, std::int64_t minute) {
@@ -87,7 +120,7 @@ void Series::sample_gpus(const Logic& logic, std::int64_t minute) {
       if (gpu.temperature_celsius) rings[temperature].add(minute, *gpu.temperature_celsius);
       if (gpu.power_watts) rings[power].add(minute, *gpu.power_watts);
     }
-    ServerRings& here = servers_[server.description.name];
+    GpuMeans& here = gpu_means_[server.description.name];
     here.allocated.add(minute, allocated);
     if (measured > 0) here.utilization.add(minute, busy_here / measured);
     busy += busy_here;
@@ -95,7 +128,7 @@ void Series::sample_gpus(const Logic& logic, std::int64_t minute) {
   });
   if (count > 0) cluster_["gpu_utilization_pct"].add(minute, busy / count);
   std::erase_if(gpus_, [&](const auto& server) { return !known.contains(server.first); });
-  std::erase_if(servers_, [&](const auto& server) { return !known.contains(server.first); });
+  std::erase_if(gpu_means_, [&](const auto& server) { return !known.contains(server.first); });
 }
 
 // ---- showing ----
@@ -137,7 +170,7 @@ void Series::add_gpus(Piece& piece, const std::string& server, const std::option
 Series::Piece Series::servers(Instant now, std::int64_t hours) const {
   constexpr std::int64_t always = std::numeric_limits<std::int64_t>::max();
   Piece piece = frame(now, hours, steps_of_servers_max);
-  for (const auto& [name, rings] : servers_) {
+  for (const auto& [name, rings] : gpu_means_) {
     piece.lines.push_back(line(piece, "gpus_allocated", {{"server", name}}, rings.allocated, 0, always));
     piece.lines.push_back(line(piece, "gpu_utilization_pct", {{"server", name}}, rings.utilization, 0, always));
   }
@@ -153,7 +186,9 @@ Series::Piece Series::cluster(Instant now, std::int64_t hours) const {
 
 Series::Piece Series::server(const std::string& name, Instant now, std::int64_t hours) const {
   Piece piece = frame(now, hours, steps_max);
-  add_gpus(piece, name, std::nullopt, 0, std::numeric_limits<std::int64_t>::max());
+  constexpr std::int64_t ever = std::numeric_limits<std::int64_t>::max();
+  add_gpus(piece, name, std::nullopt, 0, ever);
+  add_rings(piece, servers_, name, {{"server", name}}, 0, ever);
   return piece;
 }
 
@@ -168,8 +203,29 @@ Series::Piece Series::job(const JobEntry& entry, Instant now, std::int64_t hours
     std::vector<int> gpus;
     parse_gpu_list(place.gpus).for_each([&](int gpu) { gpus.push_back(gpu); });
     add_gpus(piece, place.server, gpus, first, last);
+    add_rings(piece, servers_, place.server, {{"server", place.server}}, first, last);
   }
+  add_rings(piece, jobs_, entry.row.id, {}, first, last);
   return piece;
+}
+
+Series::Spent Series::spent(const std::string& server, GpuSet gpus, std::int64_t from_us, std::int64_t to_us) const {
+  Spent spent;
+  const auto found = gpus_.find(server);
+  if (found == gpus_.end()) return spent;
+  for (const auto& [index, rings] : found->second) {
+    if (!gpus.has(index)) continue;
+    const std::int64_t first = std::max(minute_of(from_us), minute_of(to_us) - MinuteRing::minutes_max);
+    for (std::int64_t minute = first; minute * minute_us < to_us; ++minute) {
+      const std::int64_t begin = std::max(from_us, minute * minute_us), end = std::min(to_us, (minute + 1) * minute_us);
+      const double seconds = static_cast<double>(end - begin) * 1e-6;
+      if (const auto watts = rings[power].at(minute))
+        spent.energy_joules += *watts * seconds, spent.powered_s += seconds;
+      if (const auto bytes = rings[memory].at(minute))
+        spent.memory_bytes_peak = std::max(spent.memory_bytes_peak.value_or(0), *bytes);
+    }
+  }
+  return spent;
 }
 
 }  // namespace sl::controller

@@ -51,26 +51,48 @@ class Series {
   // Of each server the means of its GPUs, and how many jobs hold, in at most a hundred steps.
   Piece servers(Instant now, std::int64_t hours) const;
   Piece server(const std::string& name, Instant now, std::int64_t hours) const;
-  // The GPUs of the job's latest attempt, while it had them.
+  // The GPUs of the job's latest attempt, while it had them, and the CPUs of their servers; what it reported of its
+  // training in that time, of the latest few hundred jobs that ran.
   Piece job(const JobEntry& entry, Instant now, std::int64_t hours) const;
+
+  // What was measured of these GPUs between two times, as far as it is still known.
+  struct Spent {
+    double energy_joules = 0, powered_s = 0;  // seconds in which the power of a GPU is known, of all GPUs together
+    std::optional<double> memory_bytes_peak;  // the highest mean of a minute on any of them
+  };
+  Spent spent(const std::string& server, GpuSet gpus, std::int64_t from_us, std::int64_t to_us) const;
 
  private:
   enum Metric { utilization, memory, temperature, power };
-  using GpuRings = std::array<MinuteRing, 4>;  // by Metric
-  struct ServerRings {
+  using Rings = std::map<std::string, MinuteRing>;  // by name
+  using GpuRings = std::array<MinuteRing, 4>;       // by Metric
+  struct GpuMeans {                                 // of all GPUs of a server
     MinuteRing utilization, allocated;
   };
   static Piece frame(Instant now, std::int64_t hours, std::int64_t steps_most);
+  template <typename Key>
+  static void add_rings(Piece& piece, const std::map<Key, Rings>& all, const Key& of,
+                        const std::map<std::string, std::string>& labels, std::int64_t first_minute,
+                        std::int64_t last_minute) {
+    const auto found = all.find(of);
+    if (found == all.end()) return;
+    for (const auto& [name, ring] : found->second)
+      piece.lines.push_back(line(piece, name, labels, ring, first_minute, last_minute));
+  }
   static Line line(const Piece& piece, std::string name, std::map<std::string, std::string> labels,
                    const MinuteRing& ring, std::int64_t first_minute, std::int64_t last_minute);
   void add_gpus(Piece& piece, const std::string& server, const std::optional<std::vector<int>>& only,
                 std::int64_t first_minute, std::int64_t last_minute) const;
   void sample_gpus(const Logic& logic, std::int64_t minute);
+  void sample_servers(const Logic& logic, std::int64_t minute);
+  void sample_jobs(const Logic& logic, std::int64_t minute);
 
   Instant sampled_;
   std::map<std::string, std::map<int, GpuRings>> gpus_;  // by server and index
-  std::map<std::string, ServerRings> servers_;           // by name
-  std::map<std::string, MinuteRing> cluster_;            // by name
+  std::map<std::string, GpuMeans> gpu_means_;            // by server
+  Rings cluster_;
+  std::map<std::string, Rings> servers_;
+  std::map<std::int64_t, Rings> jobs_;
 };
 
 }  // namespace sl::controller

@@ -82,5 +82,21 @@ TEST_F(SeriesTest, shows_each_server_in_at_most_a_hundred_steps) {
   EXPECT_EQ(held, expected);
 }
 
+TEST_F(SeriesTest, what_a_training_reports_is_on_the_time_of_its_gpus) {
+  hello();
+  submit(1), settle();
+  tell(report(1, 1, "running"));
+  wire::Progress progress;
+  progress.incarnation = report(1, 1, "").incarnation;
+  progress.step = 7, progress.loss = 0.5;
+  progress.at_us = progress.step_at_us = now.us;
+  logic->on_agent_message(1, progress, now);
+  series.sample(*logic, now);
+  const Series::Piece piece = series.job(*logic->book().find(JobId(1)), now, 1);
+  ASSERT_TRUE(find(piece, "loss"));
+  EXPECT_EQ(find(piece, "loss")->values.back(), 0.5);
+  EXPECT_EQ(find(piece, "loss")->values.size(), find(series.cluster(now, 1), "gpus_total")->values.size());
+}
+
 }  // namespace
 }  // namespace sl::controller::test

@@ -1,6 +1,7 @@
 #include "controller/submissions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -36,6 +37,14 @@ std::string labels_text(const std::map<std::string, std::string>& labels) {
   return text.empty() ? "none" : text;
 }
 
+// "failed,preempted=team, finished=me"
+std::string notify_text(const std::vector<wire::NotifySpec>& notify) {
+  std::string text;
+  for (const wire::NotifySpec& each : notify)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", fmt::join(each.on, ","), each.to);
+  return text.empty() ? "none" : text;
+}
+
 // "priority 0 → 5, gpus 2 → 1..4"; empty if they are equal in what a change may change.
 std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& after) {
   std::string text;
@@ -53,7 +62,21 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   note("time limit", limit(before.time_limit_s), limit(after.time_limit_s));
   note("name", before.name, after.name);
   note("labels", labels_text(before.labels), labels_text(after.labels));
+  note("notify", notify_text(before.notify), notify_text(after.notify));
   return text;
+}
+
+}  // namespace
+
+namespace {
+
+// What a change of a group, which gives it this priority, is for each of its members.
+wire::JobChange of_member(wire::JobChange change, int priority) {
+  if (change.first || change.before) change.priority = priority;
+  change.first = false;
+  change.before.reset();
+  change.notify.clear();  // only the whole is told
+  return change;
 }
 
 }  // namespace
@@ -229,7 +252,7 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) return already_ended(entry->row);
   if (change.is_empty())
     return invalid("nothing-to-change", "the request changes nothing")
-        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before");
+        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before, notify");
   Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
@@ -283,15 +306,17 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
   }
   // Of a group: those of its members too that wait already, as far as they can still be changed.
   for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>())
-    edit(member, change, by, now, [](const Result<JobId>&) {});
+    edit(member, of_member(change, planned->next.priority), by, now, [](const Result<JobId>&) {});
   answer_when_durable(*entry, std::move(done));
 }
 
 Result<std::vector<Priority>> Submissions::priorities_before(JobId job, JobId other, Instant now) const {
-  std::vector<Priority> line;
-  for (const JobIndex each : core_.queue_order(now))
-    line.push_back({core_.job(each).request.id, core_.job(each).request.priority});
-  return priorities_to_serve_before(line, job, other);
+  std::vector<InLine> line;
+  for (const JobIndex each : core_.queue_order(now)) {
+    const JobRequest& request = core_.job(each).request;
+    line.push_back({request.id, request.priority, request.member_of});
+  }
+  return priorities_to_serve_before(with_groups_as_one(line, job, other), job, other);
 }
 
 // One above the highest of the others that wait; its own if that is higher already.

@@ -223,6 +223,17 @@ std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, boo
   return fields_text(live_frame(logic, entry, now, line), entry, may_see_env, fields);
 }
 
+std::string queued_job_text(const Logic& logic, const JobEntry& entry, JobId first, Instant now, bool may_see_env,
+                            const Line& line) {
+  answers::QueuedJob job{live_frame(logic, entry, now, &line), {}, 1, line.ahead(JobId(entry.row.id))};
+  if (const std::size_t position = line.position(JobId(entry.row.id)); position > 0) job.position = position;
+  if (is_group(entry.row)) {
+    job.in_line = std::max<std::size_t>(1, line.count(JobId(entry.row.id)));
+    job.estimate = estimate_view(logic, logic.core().find(first), now);
+  }
+  return wire::json_text(wire::to_value(with_spec(std::move(job), entry, may_see_env)));
+}
+
 std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFields& fields) {
   return fields_text(job_frame(nullptr, entry, {}), entry, may_see_env, fields);
 }

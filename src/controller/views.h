@@ -24,6 +24,10 @@ answers::JobDetails job_details_view(const Logic& logic, const JobEntry& entry, 
 // Of job_view these fields, as text.
 std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env, const Line* line,
                      const JobFields& fields = {});
+// One that waits, with its place in line; `group` stands for those of its members that wait too. `first`: the one
+// of these that is served first, or the job itself.
+std::string queued_job_text(const Logic& logic, const JobEntry& entry, JobId first, Instant now, bool may_see_env,
+                            const Line& line);
 // The same of a job that has ended; any thread may ask.
 std::string past_job_text(const JobEntry& entry, bool may_see_env, const JobFields& fields = {});
 // visit(server, index) for every server that is part of the cluster.

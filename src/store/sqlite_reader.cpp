@@ -20,6 +20,7 @@ std::string conditions(const JobQuery& query) {
   std::string sql = "WHERE finished_us IS NOT NULL AND id < " + std::to_string(query.before);
   if (query.group > 0)  // its members have the numbers after its own
     sql += " AND id > " + std::to_string(query.group) + " AND group_id = " + std::to_string(query.group);
+  if (query.grouped) sql += " AND group_id = 0";
   std::string states;
   for (const std::string& state : query.states) states += (states.empty() ? "" : ", ") + sql_literal(state);
   if (query.states.size() == 1) sql += " AND state = " + states;
@@ -52,7 +53,7 @@ class SqliteReader : public Reader {
   Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
     return guarded<std::vector<JobRow>>([&] {
       const std::string newest = " ORDER BY id DESC LIMIT " + std::to_string(query.limit);
-      if (query.word.empty() || query.group > 0)
+      if (query.word.empty() || query.group > 0 || query.grouped)
         return select_jobs(sql_, index_for(query) + conditions(query) + newest);
       const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + newest;
       return select_jobs(sql_, "WHERE id IN (" + ids + ") ORDER BY id DESC");
@@ -61,7 +62,8 @@ class SqliteReader : public Reader {
 
   Result<std::int64_t> count_finished(const JobQuery& query) override {
     return guarded<std::int64_t>([&] {
-      if (query.group > 0) return select_number(sql_, "SELECT count(*) FROM jobs NOT INDEXED " + conditions(query));
+      if (query.group > 0 || query.grouped)
+        return select_number(sql_, "SELECT count(*) FROM jobs NOT INDEXED " + conditions(query));
       const bool is_of_one_user = query.word.empty() && query.states.empty() && !query.user.empty();
       const std::string index = is_of_one_user ? index_for(query) : by_name;
       return select_number(sql_, "SELECT count(*) FROM jobs " + index + conditions(query));

@@ -200,6 +200,7 @@ struct JobQuery {
   std::vector<std::string> states;
   std::string user, word;  // `word`: some part of the name
   std::int64_t group = 0;  // only the members of this group; 0: any job
+  bool grouped = false;    // without the members of groups
   std::size_t limit = 100;
 };
 

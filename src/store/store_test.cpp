@@ -217,6 +217,18 @@ TEST_F(StoreTest, finished_jobs_are_counted_by_state_however_often_they_are_writ
   EXPECT_EQ(store->load(0, 10)->finished_totals, (std::vector<TotalRow>{{"failed", 1}, {"succeeded", 1}}));
 }
 
+TEST_F(StoreTest, a_group_stands_for_its_members_where_these_are_not_wanted) {
+  auto store = open();
+  JobRow alone = ended(6, "failed"), group = ended(7, "failed");
+  alone.group_id = group.group_id = 0;
+  ASSERT_TRUE(store->commit({.jobs = {alone, group, ended(8, "failed"), ended(9, "failed")}}).ok());
+  const auto reader = read();
+  EXPECT_EQ(ids(reader->finished_jobs({.grouped = true})), (Ids{7, 6}));
+  EXPECT_EQ(ids(reader->finished_jobs({.word = "n", .grouped = true})), (Ids{7, 6}));
+  EXPECT_EQ(*reader->count_finished({.grouped = true}), 2);
+  EXPECT_EQ(ids(reader->finished_jobs({.group = 7})), (Ids{9, 8}));
+}
+
 TEST_F(StoreTest, finished_jobs_are_listed_newest_first_by_state_user_and_part_of_the_name) {
   auto store = open();
   ASSERT_TRUE(store

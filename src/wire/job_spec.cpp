@@ -238,6 +238,7 @@ void read_change(Keys& keys, JobChange& change) {
   keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
   keys.take("name", change.name).take("hold", change.hold).take("first", change.first).take("before", change.before);
+  keys.take("notify", change.notify);
   keys.with("labels", [&](const json::value& v, const std::string& at) -> Status {
     if (!v.is_object()) return detail::wrong_type(at, "an object");
     for (const auto& [name, text] : v.get_object()) {
@@ -319,6 +320,10 @@ JobSpec changed(JobSpec spec, const JobChange& change) {
   }
   for (const auto& [name, value] : change.labels) {
     value ? static_cast<void>(spec.labels[name] = *value) : static_cast<void>(spec.labels.erase(name));
+  }
+  for (const NotifySpec& wanted : change.notify) {
+    std::erase_if(spec.notify, [&](const NotifySpec& known) { return known.to == wanted.to; });
+    if (!wanted.on.empty()) spec.notify.push_back(wanted);
   }
   return spec;
 }

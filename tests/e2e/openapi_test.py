@@ -115,9 +115,11 @@ class Walk(LabTest):
         bodies = {
             ("POST", "/api/v1/jobs"): [("", job), ("?dry_run=true", job)],
             ("POST", "/api/v1/jobs/batch"): [("", {"jobs": [job, {**job, "gpus": 2}]})],
-            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None)],
+            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None)],
+            ("GET", "/api/v1/queue"): [("", None), ("?grouped=true", None)],
+            ("GET", "/api/v1/jobs/{id}/usage"): [(done, None), (running, None), (waiting, None)],
             ("GET", "/api/v1/jobs/{id}"): [(done, None), (running, None), (f"{waiting}?fresh_ms=200", None), (f"{waiting}_2", None)],
-            ("PATCH", "/api/v1/jobs/{id}"): [(waiting, {"priority": 3, "labels": {"a": None, "c": "d"}}), (f"{waiting}?dry_run=true", {"priority": 4}), (f"{waiting}?dry_run=true", {"labels": {"c": "e"}})],
+            ("PATCH", "/api/v1/jobs/{id}"): [(waiting, {"priority": 3, "labels": {"a": None, "c": "d"}}), (f"{waiting}?dry_run=true", {"priority": 4}), (f"{waiting}?dry_run=true", {"labels": {"c": "e"}}), (f"{waiting}?dry_run=true", {"notify": [{"to": "team", "on": []}]})],
             ("POST", "/api/v1/jobs/{id}/suspend"): [(f"{waiting}?dry_run=true", {}), (waiting, None)],
             ("POST", "/api/v1/jobs/{id}/resume"): [(waiting, {})],
             ("POST", "/api/v1/jobs/{id}/release"): [],  # needs a job that was held: see below

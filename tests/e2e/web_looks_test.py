@@ -29,6 +29,7 @@ def busy_lab(lab):
     for i in range(3):
         lab.submit("sleep 600", name=f"vit-large-{i}", gpus=4, time={"estimate": "20m"})
     lab.submit("sleep 600", name="later", hold=True)
+    jobs["array"] = lab.submit("[ {index} != 1 ] || exit 1; sleep 600", name="lr-sweep", gpus=1, matrix={"lr": ["0.1", "0.03", "0.01"], "seed": ["1", "2"]}, time={"estimate": "5m"})
     jobs["waiting"] = lab.submit("sleep 600", name=LONG, gpus=2, time={"estimate": "5m"})
     until(lambda: lab.job(jobs["running"])["state"] == "running")
     until(lambda: lab.job(jobs["waiting"])["reason"])
@@ -46,11 +47,19 @@ def tries_policies(page):
     page.wait_text("Differences below", 40)
 
 
+def fails_alone(page):
+    page.call("Network.setBlockedURLs", urls=["*/usage*"])
+    page.run("document.querySelector('.tabs a').click()")
+    page.run("[...document.querySelectorAll('.tabs a')].find(each => each.innerText === 'Usage').click()")
+    page.wait_text("No answer")
+    page.call("Network.setBlockedURLs", urls=[])
+
+
 def pages_of(jobs):
     """(name, path, what is done there first)."""
     plain = {
         "overview": "", "memory": "?by=memory", "by-job": "?by=job", "jobs": "jobs", "filtered": "jobs?q=nothing", "queue": "jobs?tab=queue", "job": f"jobs/{jobs['running']}", "why": f"jobs/{jobs['waiting']}",
-        "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "files": f"jobs/{jobs['failed']}?tab=files&path=attempt", "no-files": f"jobs/{jobs['failed']}?tab=files&path=output", "spec": f"jobs/{jobs['running']}?tab=spec", "submit": "submit",
+        "failed": f"jobs/{jobs['failed']}#L1", "measurements": f"jobs/{jobs['measured']}?tab=measurements", "timeline": f"jobs/{jobs['failed']}?tab=timeline", "files": f"jobs/{jobs['failed']}?tab=files&path=attempt", "no-files": f"jobs/{jobs['failed']}?tab=files&path=output", "spec": f"jobs/{jobs['running']}?tab=spec", "usage": f"jobs/{jobs['measured']}?tab=usage", "array": f"jobs/{jobs['array']}", "array-filtered": f"jobs/{jobs['array']}?show=succeeded", "array-usage": f"jobs/{jobs['array']}?tab=usage", "submit": "submit",
         "policy": "policy", "servers": "servers", "server": "servers/other", "events": "events", "settings": "settings", "gone": "jobs/9999", "nowhere": "no/such/page", "lab": "lab", "no-simulation": "lab/999"}
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
@@ -62,6 +71,10 @@ def pages_of(jobs):
         ("drain", "servers/lab", lambda page: (page.click("Drain"), page.wait_text("runs to the end"))),
         ("cancel", f"jobs/{jobs['running']}", lambda page: (page.click("Cancel"), page.wait_text("gets TERM"))),
         ("move", "jobs?tab=queue", lambda page: (page.run("document.querySelectorAll('[aria-label$=\\' up\\']')[1].click()"), page.wait_text("It goes from place"))),
+        ("array-open", "jobs", lambda page: (page.click(f"Members of job {jobs['array']}"), page.wait("document.querySelector('tr.nested') !== null"))),
+        ("cancel-several", "jobs", lambda page: ([page.click(f"Choose job {each}", kind="input") for each in (jobs["array"], jobs["running"])], page.click("Cancel 1 job and 1 array"), page.wait_text("told to stop"))),
+        ("tell-me", f"jobs/{jobs['waiting']}", lambda page: (page.click("Tell me"), page.wait_text("You have no channel yet"))),
+        ("partial", f"jobs/{jobs['measured']}?tab=usage", fails_alone),
         ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),

@@ -97,7 +97,7 @@ function baseOf(name, lines) {
 function declarationOf(name, schema) {
   if (!schema.properties || schema.type !== 'object') {
     const type = typeOf(schema);
-    return type.startsWith('{') ? `export interface ${name} ${type}` : `export type ${name} = ${type};`;
+    return type.startsWith('{') && type.endsWith('}') ? `export interface ${name} ${type}` : `export type ${name} = ${type};`;
   }
   const alike = names.get(markOf(schema));
   if (alike && alike !== name) return `export type ${name} = ${alike};`;

@@ -237,6 +237,11 @@ export interface Process {
   memory_bytes: number | null;
 }
 
+export interface Ahead {
+  jobs: number;
+  gpus: number;
+}
+
 export interface JobInListStart {
   p10?: string;
   p50?: string;
@@ -525,6 +530,7 @@ export interface Explanation {
   }[];
   position: number | null;
   queue_length: number | null;
+  ahead: Ahead | null;
   standing: string | null;
   reservations: {
     job_id: number;
@@ -646,6 +652,7 @@ export interface JobChange {
   hold?: boolean | null;
   first?: boolean;
   before?: number | null;
+  notify?: Notify[];
   labels?: unknown;
 }
 
@@ -1091,7 +1098,41 @@ export interface Profile {
   loss?: Loss | null;
 }
 
-export type QueuedJob = Job | null;
+export type QueuedJob = {
+  id: number;
+  name: string;
+  user: string;
+  state: string;
+  state_since: string;
+  reason: Reason | null;
+  group_id: number | null;
+  index: number | null;
+  members: Member | null;
+  labels: { [key: string]: string };
+  priority: number;
+  spec: Spec;
+  snapshot: unknown;
+  placement: Placement[];
+  created_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+  deadline_at: string | null;
+  wait_s: number;
+  run_s: number;
+  gpu_seconds: number;
+  attempt: number;
+  migrations: number;
+  preemptions: number;
+  resizes: number;
+  progress: Progress | null;
+  estimate: Estimate | null;
+  exit: Exit | null;
+  failure: Failure | null;
+  checkpoint_copy: CheckpointCopy | null;
+  position: number | null;
+  in_line: number;
+  ahead: Ahead | null;
+} | null;
 
 export interface Record {
   items: {
@@ -1359,6 +1400,25 @@ export interface TriedPolicies {
   arrivals: number;
   evaluated_at: string;
   took_s: number;
+}
+
+export interface Usage {
+  id: number;
+  gpu_seconds: number;
+  state_s: { [key: string]: number };
+  attempts: number;
+  preemptions: number;
+  migrations: number;
+  resizes: number;
+  interrupted_s: number;
+  start_up_s: number | null;
+  stop_s: number | null;
+  repeated_s: number | null;
+  energy_joules: number | null;
+  energy_measured_pct: number | null;
+  gpu_memory_peak_bytes: number | null;
+  gpu_memory_asked_bytes: number | null;
+  members: number | null;
 }
 
 export interface User {

@@ -1,7 +1,8 @@
 // The columns that a table of jobs can have, and what of a job each needs from the API.
-import { clock, dash, duration, gpuRange, place, progressText } from './format';
+import { ahead, clock, dash, duration, gpuRange, place, progressText } from './format';
+import { membersText } from './members';
 import { isFinished, isWaiting } from './states';
-import type { Job } from './types';
+import type { Job, QueuedJob } from './types';
 
 export interface Column {
   key: string;
@@ -26,9 +27,20 @@ function gpus(job: Job): string {
 }
 
 function why(job: Job): string {
+  if (job.members) {
+    const why = isFinished(job.state) ? undefined : job.reason?.text;
+    return [membersText(job.members), why].filter(Boolean).join(': ');
+  }
   if (job.failure) return job.failure.message;
   if (job.reason) return job.reason.text;
   return job.progress && !isFinished(job.state) ? progressText(job.progress) : '';
+}
+
+// What it says of its training: the last loss and accuracy.
+function result({ progress }: Job): string {
+  const figure = (name: string, value: number | null | undefined): string =>
+    value === null || value === undefined ? '' : `${name} ${Number(value.toPrecision(4))}`;
+  return [figure('loss', progress?.loss), figure('accuracy', progress?.accuracy)].filter(Boolean).join(', ');
 }
 
 // Number, name and state are always shown and are more than text; these can be chosen.
@@ -87,17 +99,36 @@ export const columns: Column[] = [
     text: (job) => duration(Math.floor(job.gpu_seconds))
   },
   { key: 'framework', title: 'Type', fields: 'spec.framework', width: 100, text: (job) => job.spec.framework ?? '' },
+  {
+    key: 'member',
+    title: 'Member',
+    fields: 'index',
+    width: 80,
+    isNumber: true,
+    text: (job) => (job.index === null ? '' : String(job.index))
+  },
+  { key: 'result', title: 'Result', fields: 'progress', width: 170, text: result },
   { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 176, text: why }
 ];
 
-export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
-
-export const ofQueue = ['gpus', 'waited', 'starts', 'user', 'why'];
-
 export const chosenColumns = (keys: string[]): Column[] => columns.filter(({ key }) => keys.includes(key));
 
+export const usual = ['gpus', 'where', 'waited', 'ran', 'user', 'why'];
+
+// In a line only: what is served before it.
+const inLine: Column = {
+  key: 'ahead',
+  title: 'Ahead of it',
+  fields: '',
+  width: 130,
+  text: (job) => ahead((job as Partial<QueuedJob>).ahead)
+};
+export const ofQueue: Column[] = [inLine, ...chosenColumns(['gpus', 'waited', 'starts', 'user', 'why'])];
+
+export const ofMembers = ['member', 'gpus', 'where', 'ran', 'ends', 'result', 'why'];
+
 export function fieldsOf(shown: Column[]): string {
-  const fields = new Set(['id', 'name', 'state']);
+  const fields = new Set(['id', 'name', 'state', 'members', 'group_id', 'index']);
   for (const column of shown) for (const field of column.fields.split(',')) fields.add(field);
   return [...fields].join(',');
 }

@@ -37,6 +37,12 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 
 export const plural = (value: number, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
+// "3 jobs, 8 GPUs": what is served before a job.
+export function ahead(of: { jobs: number; gpus: number } | null | undefined): string {
+  if (!of) return dash;
+  return of.jobs === 0 ? 'nobody' : `${plural(of.jobs, 'job')}, ${plural(of.gpus, 'GPU')}`;
+}
+
 // "44 of 300 epochs"
 export function progressText({ done, total, unit }: Pick<NonNullable<Job['progress']>, 'done' | 'total' | 'unit'>): string {
   if (done === null) return '';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { changeFor, commandFor, stepFrom } from './queue_moves';
-import type { Job } from './types';
+import { changeFor, commandFor, placeAfter, stepFrom } from './queue_moves';
+import type { Job, QueuedJob } from './types';
 
 const line = [
   { id: 4, priority: 2 },
@@ -25,4 +25,17 @@ test('a step leads over one job, and ends at the ends', () => {
       [1, null]
     ]
   );
+});
+
+test('the place that follows counts the members of arrays', () => {
+  const rows = [
+    { id: 1, position: 1, in_line: 1 },
+    { id: 2, position: 2, in_line: 5 },
+    { id: 8, position: 7, in_line: 1 }
+  ] as QueuedJob[];
+  assert.equal(placeAfter(rows, 2, 1), 2);
+  assert.equal(placeAfter(rows, 1, 0), 1);
+  assert.equal(placeAfter(rows, 0, 2), 6, 'five have moved up');
+  assert.equal(placeAfter(rows, 1, 3), 3, 'behind all, of which one was behind it');
+  assert.equal(placeAfter([{ ...rows[0], position: null } as QueuedJob], 0, 1), undefined);
 });

@@ -1,6 +1,6 @@
 // What puts a job at another place of a line: `to` is the place of the one that it goes in front of, and the length of
 // the line means behind all.
-import type { Job, JobChange } from './types';
+import type { Job, JobChange, QueuedJob } from './types';
 
 const lowestOf = (line: Job[]): number => Math.min(...line.map(({ priority }) => priority)) - 1;
 
@@ -12,6 +12,15 @@ export function changeFor(line: Job[], to: number): JobChange {
 export function commandFor(line: Job[], job: Job, to: number): string {
   const before = line[to];
   return `schedulearn set ${job.id} ${before ? `--before ${before.id}` : `--priority ${lowestOf(line)}`}`;
+}
+
+// The place in line that follows, from 1: behind itself others move up by as many as it is.
+export function placeAfter(line: QueuedJob[], from: number, to: number): number | undefined {
+  const last = line.at(-1);
+  const end = last && last.position !== null ? last.position + last.in_line : null;
+  const place = line[to] ? line[to].position : end;
+  if (place === null) return undefined;
+  return to > from ? place - (line[from]?.in_line ?? 1) : place;
 }
 
 // Where a job goes that takes one step; null: it is at that end.

@@ -24,6 +24,16 @@ export const gpuGroups: SeriesGroup[] = [
   { title: 'GPU power', names: gpuLines('gpu_power_watts'), unit: 'W', most: 50 }
 ];
 
+// Of a job: all on one axis of time.
+export const jobGroups: SeriesGroup[] = [
+  ...gpuGroups,
+  { title: 'CPUs of its servers', names: gpuLines('cpu_utilization_pct'), unit: '%', most: 100 },
+  { title: 'Memory of its servers', names: gpuLines('memory_used_bytes'), unit: 'GiB', divisor: 2 ** 30, most: 1 },
+  { title: 'Loss', names: { loss: 'loss' }, unit: 'loss' },
+  { title: 'Accuracy', names: { accuracy: 'accuracy' }, unit: 'accuracy' },
+  { title: 'Progress', names: { done: 'done' }, unit: 'done' }
+];
+
 export interface SeriesLine {
   name: string;
   y: (number | null)[];
@@ -60,7 +70,7 @@ function together(lines: SeriesLine[]): SeriesLine {
     const values = lines.map((line) => line.y[i] ?? null).filter((value) => value !== null);
     return values.length > 0 ? values.reduce((sum, value) => sum + value, 0) / values.length : null;
   });
-  return { name: `mean of ${lines.length} GPUs`, y };
+  return { name: `mean of ${lines.length} ${lines[0]?.name.includes(':') ? 'GPUs' : 'servers'}`, y };
 }
 
 // The groups of which anything was measured, from the first value on, if there are two. GPUs are called as tables call them: "gpu3:0".
@@ -75,7 +85,7 @@ export function chartsOf(series: Series, groups: SeriesGroup[]): SeriesChart[] {
     const all = series.series
       .filter((line) => line.name in names && line.values.some((value) => value !== null))
       .map(({ name, labels, values }) => ({
-        name: names[name] || `${labels['server']}:${labels['gpu']}`,
+        name: names[name] || [labels['server'], labels['gpu']].filter((label) => label !== undefined).join(':'),
         y: values.slice(first).map((value) => (value === null ? null : value / divisor))
       }))
       .sort((a, b) => Object.values(names).indexOf(a.name) - Object.values(names).indexOf(b.name));

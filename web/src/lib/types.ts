@@ -33,6 +33,8 @@ export type GpuRange = JobSpec['gpus'];
 export type Job = Omit<api.Job, 'state' | 'spec'> & { state: JobState; spec: JobSpec } & Partial<
     Pick<api.JobDetails, 'attempts' | 'telemetry'>
   >;
+export type QueuedJob = Job & Pick<NonNullable<api.QueuedJob>, 'position' | 'in_line' | 'ahead'>;
+export type Usage = api.Usage;
 export type Telemetry = NonNullable<api.JobDetails['telemetry']>;
 export type Estimate = NonNullable<api.Job['estimate']>;
 export type TimeRange = NonNullable<Estimate['start']>;
