@@ -71,6 +71,8 @@ TEST(People, a_token_may_be_limited_to_less_than_its_user_and_never_to_more) {
   EXPECT_EQ(all.add_code({.user = "mei", .name = "more", .role = Role::admin}), "role-above");
   EXPECT_EQ(all.add_code({.user = "mei", .name = "own", .role = Role::user}, "mei", Role::viewer), "role-above")
       << "a token makes none that may do more than itself";
+  EXPECT_EQ(all.who(all.add({.user = "mei", .name = "unsaid"}, "mei", Role::viewer)->secret), "mei viewer")
+      << "also where none is named";
   const auto high = all.add({.user = "mei", .name = "high", .role = Role::user});
   all.set("mei", Role::viewer, false);
   EXPECT_EQ(all.who(high->secret), "mei viewer");
