@@ -3,6 +3,12 @@
 #include "policy/placer.h"
 
 namespace sl {
+namespace {
+
+// Whether a job that finds no GPUs shows that no other of its shape does, now and when fewer are free.
+bool speaks_for_its_shape(const JobRequest& request) { return request.single_server() || request.demand.is_zero(); }
+
+}  // namespace
 
 std::vector<ParameterInfo> EasySettings::parameters() {
   std::vector<ParameterInfo> list = ReservationSettings::parameters();
@@ -21,23 +27,37 @@ EasySettings EasySettings::of(const Parameters& given) {
   return {ReservationSettings::of(given), given.integer("backfill_depth")};
 }
 
+void EasyPolicy::attach(const Snapshot& snapshot) {
+  ArrivalPolicy::attach(snapshot);
+  in_order_.clear();
+  for (const JobIndex job : snapshot.waiting) in_order_.insert(job, ArrivalKey::of(snapshot.job(job)));
+}
+
+void EasyPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
+  ArrivalPolicy::notice(snapshot, kind, job);
+  const bool waits = kind == NoticeKind::waiting;
+  if (!waits && kind != NoticeKind::active && kind != NoticeKind::ended) return;
+  const ArrivalKey key = ArrivalKey::of(snapshot.job(job));
+  in_order_.erase(job, key);
+  if (waits) in_order_.insert(job, key);
+}
+
 std::vector<Reservation> EasyPolicy::reservations(const View& view) const {
-  const Walk first(lines_);
-  if (!settings_.backfill || first.done()) return {};
-  return reserve(view, first.job(), gpus_of(view.job(first.job())), settings_.reservations);
+  if (!settings_.backfill || in_order_.empty()) return {};
+  const JobIndex head = in_order_.begin()->job;
+  return reserve(view, head, gpus_of(view.job(head)), settings_.reservations);
 }
 
 bool EasyPolicy::serve(const Snapshot& snapshot, Trial& trial, Plan& plan) {
   starting_.clear();
-  Walk walk(lines_);
-  for (; !walk.done(); walk.next()) {
-    const Job& job = snapshot.job(walk.job());
-    auto gpus = find(snapshot, trial.free(), job);
+  auto at = in_order_.begin();
+  for (; at != in_order_.end(); ++at) {
+    auto gpus = find(snapshot, trial.free(), snapshot.job(at->job));
     if (!gpus) break;
-    take(snapshot, walk.job(), std::move(*gpus), trial);
+    take(snapshot, at->job, std::move(*gpus), trial);
   }
-  const bool all_served = walk.done();
-  if (!all_served && settings_.backfill && trial.free().total() > 0) backfill(snapshot, walk, trial, plan);
+  const bool all_served = at == in_order_.end();
+  if (!all_served && settings_.backfill && trial.free().total() > 0) backfill(snapshot, at, trial, plan);
   return all_served;
 }
 
@@ -57,19 +77,44 @@ Shadow EasyPolicy::shadow_of(const Snapshot& snapshot, const Job& head, Trial& t
   return shadow ? std::move(*shadow) : Shadow{Instant::never(), {}, std::vector<int>(trial.free().servers(), 0)};
 }
 
-void EasyPolicy::backfill(const Snapshot& snapshot, Walk& walk, Trial& trial, Plan& plan) {
-  const Shadow shadow = shadow_of(snapshot, snapshot.job(walk.job()), trial, plan);
+// Without those of frozen jobs: each can continue on one server only, which the search for room does not know.
+std::vector<std::uint32_t> EasyPolicy::lines_with_room(const Snapshot& snapshot, const FreeGpus& free) const {
+  std::vector<std::uint32_t> some;
+  for (std::uint32_t line = 0; line < lines_.lines(); ++line) {
+    if (lines_[line].empty()) continue;
+    const Job& first = snapshot.job(lines_[line].begin()->job);
+    if (is_frozen(first)) continue;
+    const int gpus = gpus_of(first);
+    if (free.total() < gpus) continue;
+    if (!speaks_for_its_shape(first.request) || place(free, snapshot.servers, first.request, gpus))
+      some.push_back(line);
+  }
+  return some;
+}
+
+void EasyPolicy::backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan) {
+  const Shadow shadow = shadow_of(snapshot, snapshot.job(head->job), trial, plan);
   Backfill room(snapshot, shadow, trial.free());
-  walk.next();
-  for (int tried = 0; tried < settings_.depth && !walk.done() && trial.free().total() > 0; ++tried, walk.next()) {
+  InOrder::Iterator end = head;
+  end += static_cast<std::size_t>(settings_.depth) + 1;
+  for (Walk walk(lines_, lines_with_room(snapshot, trial.free())); !walk.done() && trial.free().total() > 0;) {
+    if (end != in_order_.end() && !(walk.key() < end->key)) return;
+    if (!(head->key < walk.key())) {  // it starts anyway, or is the head
+      walk.next();
+      continue;
+    }
     const Job& job = snapshot.job(walk.job());
-    if (is_frozen(job)) continue;  // it can continue on one server only, which find() does not know
     const Duration bound = run_bound(snapshot, job, gpus_of(job), settings_.reservations);
     const auto gpus = room.find(trial.free(), job.request, gpus_of(job), bound);
-    if (!gpus) continue;
-    take(snapshot, walk.job(), *gpus, trial);
-    room.took(trial.free(), *gpus, bound);
-    plan.wake_at(snapshot.now + bound);
+    if (gpus) {
+      take(snapshot, walk.job(), *gpus, trial);
+      room.took(trial.free(), *gpus, bound);
+      plan.wake_at(snapshot.now + bound);
+    } else if (room.may_take_any(bound) && speaks_for_its_shape(job.request)) {
+      walk.close_line();
+      continue;
+    }
+    walk.next();
   }
 }
 

@@ -34,6 +34,8 @@ class EasyPolicy : public ArrivalPolicy {
  public:
   explicit EasyPolicy(const EasySettings& settings) : settings_(settings) {}
 
+  void attach(const Snapshot& snapshot) override;
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override;
   std::vector<Reservation> reservations(const View& view) const override;
 
  protected:
@@ -42,8 +44,6 @@ class EasyPolicy : public ArrivalPolicy {
     Allocation gpus;
     Instant end;  // expected
   };
-
-  bool has_line_per_shape() const override { return false; }
 
   // GPUs for a job whose turn it is, as many as gpus_of() returns.
   virtual std::optional<Allocation> find(const Snapshot& snapshot, const FreeGpus& free, const Job& job) const = 0;
@@ -55,10 +55,13 @@ class EasyPolicy : public ArrivalPolicy {
 
  private:
   void take(const Snapshot& snapshot, JobIndex index, Allocation gpus, Trial& trial);
-  void backfill(const Snapshot& snapshot, Walk& walk, Trial& trial, Plan& plan);
+  using InOrder = OrderedJobs<ArrivalKey>;
+  void backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan);
+  std::vector<std::uint32_t> lines_with_room(const Snapshot& snapshot, const FreeGpus& free) const;
   Shadow shadow_of(const Snapshot& snapshot, const Job& head, Trial& trial, Plan& plan) const;
 
   EasySettings settings_;
+  InOrder in_order_;  // the jobs of all lines
   std::vector<Starting> starting_;
 };
 

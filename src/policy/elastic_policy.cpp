@@ -1,8 +1,6 @@
 #include "policy/elastic_policy.h"
 
 #include <algorithm>
-#include <queue>
-#include <tuple>
 
 #include "policy/placer.h"
 
@@ -17,63 +15,22 @@ bool all_free(const FreeGpus& free, const Allocation& gpus) {
 
 }  // namespace
 
-void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus, bool strict, double min_gain) {
-  std::vector<Share*> admitted;
+void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) {
+  if (gpus == 0) return;
+  std::vector<Share*> growing;
   for (Share& share : shares) {
-    if (gpus >= share.least) {
-      share.gpus = share.least;
-      gpus -= share.least;
-      admitted.push_back(&share);
-    } else if (strict) {
-      break;
-    }
+    if (share.gpus > 0) growing.push_back(&share);
   }
-  while (gpus > 0 && !admitted.empty()) {
+  while (gpus > 0 && !growing.empty()) {
     const auto stays = [&](Share* share) {
       if (gpus == 0 || share->gpus >= share->most) return false;
-      const double gain =
-          speedup_of(snapshot, share->job, share->gpus + 1) - speedup_of(snapshot, share->job, share->gpus);
-      if (gain <= min_gain) return false;
+      if (speedup_of(snapshot, share->job, share->gpus + 1) <= speedup_of(snapshot, share->job, share->gpus))
+        return false;
       ++share->gpus;
       --gpus;
       return true;
     };
-    std::erase_if(admitted, [&](Share* share) { return !stays(share); });
-  }
-}
-
-namespace {
-
-struct Step {
-  double gain;
-  Share* share;
-  bool operator<(const Step& other) const {  // first starts are left out of the comparison
-    if (gain != other.gain) return gain < other.gain;
-    const RankKey &a = share->key, &b = other.share->key;
-    return std::tie(b.rank.major, b.submitted, b.id) < std::tie(a.rank.major, a.submitted, a.id);
-  }
-};
-
-}  // namespace
-
-void hand_out_by_gain(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) {
-  std::priority_queue<Step> steps;
-  const auto offer = [&](Share& share) {
-    if (share.gpus >= share.most) return;
-    const double gain =
-        share.gpus == 0 ? speedup_of(snapshot, share.job, share.least) / share.least
-                        : speedup_of(snapshot, share.job, share.gpus + 1) - speedup_of(snapshot, share.job, share.gpus);
-    if (gain > 0) steps.push({gain, &share});
-  };
-  for (Share& share : shares) offer(share);
-  while (gpus > 0 && !steps.empty()) {
-    Share& share = *steps.top().share;
-    steps.pop();
-    const int step = share.gpus == 0 ? share.least : 1;
-    if (step > gpus) continue;
-    share.gpus += step;
-    gpus -= step;
-    offer(share);
+    std::erase_if(growing, [&](Share* share) { return !stays(share); });
   }
 }
 
@@ -90,9 +47,27 @@ ParameterInfo admit_parameter() {
 
 bool admits_strictly(const Parameters& given) { return given.text("admit") == "strict"; }
 
+void ElasticPolicy::attach(const Snapshot& snapshot) {
+  ResizingPolicy::attach(snapshot);
+  running_.clear();
+  is_running_.clear();
+  for (const JobIndex job : snapshot.active) note_running(job);
+}
+
+void ElasticPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
+  ResizingPolicy::notice(snapshot, kind, job);
+  if (kind == NoticeKind::running) note_running(job);
+}
+
+void ElasticPolicy::note_running(JobIndex job) {
+  while (!is_running_.contains(job)) is_running_.push_back(0);
+  if (is_running_[job] == 0) running_.push_back(job);
+  is_running_[job] = 1;
+}
+
 void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   prepare(snapshot, plan);
-  if (ranks_change(snapshot) || run_times_.has_guessed()) rekey_all(snapshot);
+  if (ranks_change(snapshot)) rekey_all(snapshot);
   const int gpus = gather(snapshot);
   if (shares_.empty()) return wake(snapshot, plan);
   divide(snapshot, shares_, gpus);
@@ -104,26 +79,45 @@ void ElasticPolicy::decide(const Snapshot& snapshot, Plan& plan) {
   wake(snapshot, plan);
 }
 
+Share ElasticPolicy::new_share(const Snapshot& snapshot, JobIndex index, const RankKey& key) const {
+  const JobRequest& request = snapshot.job(index).request;
+  const double room = static_cast<double>(snapshot.free.gpus_per_server_max()) * request.servers_max;
+  const int most = room < request.gpus_max ? static_cast<int>(room) : request.gpus_max;
+  return {index, key, request.gpus_min, most};
+}
+
 int ElasticPolicy::gather(const Snapshot& snapshot) {
   shares_.clear();
-  int gpus = snapshot.free.total();
-  for (const JobIndex index : snapshot.active) {
-    const Job& job = snapshot.job(index);
-    if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job) || !may_change(snapshot, job)) continue;
-    const int has = job.allocation.count();
-    shares_.push_back({index, key_of(snapshot, job), job.request.gpus_min, job.request.gpus_max, has});
-    gpus += has;
-  }
-  std::ranges::sort(shares_, {}, &Share::key);
-  const auto running = static_cast<std::ptrdiff_t>(shares_.size());
-  to_divide_ = gpus;
-  fills_in_order() ? gather_admitted(snapshot, gpus) : gather_waiting(snapshot, gpus);
-  for (Share& share : shares_) {
-    const double room =
-        static_cast<double>(snapshot.free.gpus_per_server_max()) * snapshot.job(share.job).request.servers_max;
-    if (room < share.most) share.most = std::max(share.has, static_cast<int>(room));
-  }
+  to_divide_ = snapshot.free.total() + gather_running(snapshot);
+  const std::ptrdiff_t running = std::ssize(shares_);
+  serves_in_order() ? gather_served(snapshot, to_divide_) : gather_waiting(snapshot, to_divide_);
   std::ranges::inplace_merge(shares_, shares_.begin() + running, {}, &Share::key);  // both parts are in order
+  return to_divide_;
+}
+
+// Looks at the jobs in the order of the last decision, since it hardly changes. Returns the GPUs they have.
+int ElasticPolicy::gather_running(const Snapshot& snapshot) {
+  int gpus = 0;
+  std::vector<JobIndex> others;
+  for (const JobIndex index : running_) {
+    const Job& job = snapshot.job(index);
+    if (job.state != JobState::running) {
+      is_running_[index] = 0;
+    } else if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job) || !may_change(snapshot, job)) {
+      others.push_back(index);
+    } else {
+      Share& share = shares_.emplace_back(new_share(snapshot, index, key_of(snapshot, job)));
+      share.has = job.allocation.count();
+      share.most = std::max(share.most, share.has);
+      gpus += share.has;
+    }
+  }
+  const auto moved = std::ranges::is_sorted_until(shares_, {}, &Share::key);
+  std::ranges::sort(moved, shares_.end(), {}, &Share::key);
+  std::ranges::inplace_merge(shares_, moved, {}, &Share::key);
+  running_.clear();
+  for (const Share& share : shares_) running_.push_back(share.job);
+  running_.insert(running_.end(), others.begin(), others.end());
   return gpus;
 }
 
@@ -131,42 +125,44 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
 void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
   std::vector<int> taken(lines_.shapes().size(), 0);
   for (Walk walk(lines_); !walk.done();) {
-    const Job& job = snapshot.job(walk.job());
     int& gpus_of_line = taken[walk.shape()];
-    gpus_of_line += job.request.gpus_min;
+    gpus_of_line += snapshot.job(walk.job()).request.gpus_min;
     if (gpus_of_line > gpus) {
-      if (!may_pass()) break;  // no job behind it is served
       walk.close_line();
       continue;
     }
-    shares_.push_back({walk.job(), walk.key(), job.request.gpus_min, job.request.gpus_max});
+    shares_.push_back(new_share(snapshot, walk.job(), walk.key()));
     walk.next();
   }
 }
 
-// Those that elastic_fill() gives their minimum. What it has left only becomes less, so the first job of a line that it
-// gives nothing ends the line.
-void ElasticPolicy::gather_admitted(const Snapshot& snapshot, int gpus) {
+// Those to whom serve_in_order() gives something, and the first to whom it does not if none may pass that one. What is
+// left only becomes less, so a line ends when its minimum is no longer there.
+void ElasticPolicy::gather_served(const Snapshot& snapshot, int gpus) {
   const std::size_t running = shares_.size();
   std::size_t passed = 0;
   for (Walk walk(lines_); !walk.done() && gpus > 0;) {
     for (; passed < running && shares_[passed].key < walk.key(); ++passed) {
-      if (gpus >= shares_[passed].least) {
-        gpus -= shares_[passed].least;
-      } else if (!may_pass()) {
-        return;
-      }
+      const int given = gpus_in_order(snapshot, shares_[passed], gpus);
+      if (given == 0 && !may_pass()) return;
+      gpus -= given;
     }
-    const JobRequest& request = snapshot.job(walk.job()).request;
-    if (gpus < request.gpus_min) {
-      if (!may_pass()) return;
-      walk.close_line();
-      continue;
-    }
-    gpus -= request.gpus_min;
-    shares_.push_back({walk.job(), walk.key(), request.gpus_min, request.gpus_max});
-    walk.next();
+    const Share share = new_share(snapshot, walk.job(), walk.key());
+    const int given = gpus_in_order(snapshot, share, gpus);
+    if (given > 0 || !may_pass()) shares_.push_back(share);
+    if (given == 0 && !may_pass()) return;
+    gpus -= given;
+    given == 0 && gpus < share.least ? walk.close_line() : walk.next();
   }
+}
+
+int ElasticPolicy::serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) const {
+  for (Share& share : shares) {
+    share.gpus = gpus_in_order(snapshot, share, gpus);
+    gpus -= share.gpus;
+    if (share.gpus == 0 && !may_pass()) break;
+  }
+  return gpus;
 }
 
 // A count that a job may not have becomes the next lower one that it may. What is left over goes to the first in order
@@ -193,12 +189,10 @@ void ElasticPolicy::carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan
   take_away(snapshot, trial);
   start(snapshot, trial, plan);
   give_back_unneeded(snapshot, trial);
-  if (may_pass() && fills_in_order()) start_others_on_leftovers(snapshot, trial, plan);
-  if (may_pass() && !fills_in_order()) start_on_leftovers(snapshot, trial, plan);
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    const Share& share = shares_[i];
-    if (share.has == 0 || kept_[i].count() == share.has) continue;
-    kept_[i].empty() ? plan.preempt(share.job) : plan.resize(share.job, kept_[i]);
+  if (may_pass()) start_on_leftovers(snapshot, trial, plan);
+  for (const Shrunk& shrunk : shrunk_) {
+    const JobIndex job = shares_[shrunk.share].job;
+    shrunk.kept.empty() ? plan.preempt(job) : plan.resize(job, shrunk.kept);
   }
   for (Share& share : shares_) {
     if (share.has > 0 && share.gpus > share.has) grow(snapshot, share, trial, plan);
@@ -206,21 +200,19 @@ void ElasticPolicy::carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan
 }
 
 void ElasticPolicy::take_away(const Snapshot& snapshot, Trial& trial) {
-  kept_.assign(shares_.size(), {});
+  shrunk_.clear();
   for (std::size_t i = 0; i < shares_.size(); ++i) {
     Share& share = shares_[i];
-    if (share.has == 0) continue;
+    if (share.gpus >= share.has) continue;
     const Job& job = snapshot.job(share.job);
-    if (share.gpus > 0 && share.gpus < share.has && !worth_resizing(snapshot, share.job, share.gpus))
+    Allocation kept = first_of(job.allocation, share.gpus);
+    const bool is_worth_it = share.gpus == 0 || worth_resizing(snapshot, share.job, share.gpus);
+    if (!is_worth_it || !trial.free().fits_more(job.allocation, kept, job.request)) {  // members would change servers
       share.gpus = share.has;
-    kept_[i] = first_of(job.allocation, std::min(share.gpus, share.has));
-    if (!trial.free().fits_more(job.allocation, kept_[i], job.request)) {  // members would change servers
-      share.gpus = share.has;
-      kept_[i] = job.allocation;
+      continue;
     }
-    const bool stops = kept_[i].empty();
-    if (kept_[i].count() < share.has)
-      trial.give(difference(job.allocation, kept_[i]), stops ? Demand(job.request) : Demand());
+    trial.give(difference(job.allocation, kept), kept.empty() ? Demand(job.request) : Demand());
+    shrunk_.push_back({i, std::move(kept)});
   }
 }
 
@@ -247,17 +239,9 @@ bool ElasticPolicy::start(const Snapshot& snapshot, Share& share, Trial& trial, 
   return false;
 }
 
+// Among all that wait. A job that finds no place closes its line.
 void ElasticPolicy::start_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan) {
-  for (Share& share : shares_) {
-    if (trial.free().total() == 0) return;
-    if (share.has > 0 || share.started) continue;
-    share.gpus = share.least;
-    start(snapshot, share, trial, plan);
-  }
-}
-
-// The same among all that wait, for a policy that did not gather them. A job that finds no place closes its line.
-void ElasticPolicy::start_others_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan) {
+  if (trial.free().total() == 0) return;
   std::vector<JobIndex> started;
   for (const Share& share : shares_) {
     if (share.started) started.push_back(share.job);
@@ -286,15 +270,13 @@ void ElasticPolicy::start_others_on_leftovers(const Snapshot& snapshot, Trial& t
 
 // GPUs that were taken from a running job and are still free after all starts go back to it.
 void ElasticPolicy::give_back_unneeded(const Snapshot& snapshot, Trial& trial) {
-  for (std::size_t i = 0; i < shares_.size(); ++i) {
-    const Share& share = shares_[i];
-    if (share.has == 0 || kept_[i].count() == share.has) continue;
-    const Job& job = snapshot.job(share.job);
-    const Allocation taken = difference(job.allocation, kept_[i]);
-    if (!all_free(trial.free(), taken)) continue;
-    trial.take(taken, kept_[i].empty() ? Demand(job.request) : Demand());
-    kept_[i] = job.allocation;
-  }
+  std::erase_if(shrunk_, [&](const Shrunk& shrunk) {
+    const Job& job = snapshot.job(shares_[shrunk.share].job);
+    const Allocation taken = difference(job.allocation, shrunk.kept);
+    if (!all_free(trial.free(), taken)) return false;
+    trial.take(taken, shrunk.kept.empty() ? Demand(job.request) : Demand());
+    return true;
+  });
 }
 
 std::optional<Allocation> ElasticPolicy::room_for(const Snapshot& snapshot, const Job& job, int gpus,

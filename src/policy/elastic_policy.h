@@ -28,13 +28,9 @@ struct Share {
   bool started = false;
 };
 
-// policies.md 3: in order, every job gets its minimum (`strict`: up to the first that does not fit); then one more GPU
-// each in turn while that gains more than `min_gain`.
-void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus, bool strict = false,
-                  double min_gain = 0);
-// Hands out GPUs step by step where the speed grows most: one more for a job that has some, the whole minimum for a job
-// that has none (its gain counts per GPU). Ties: Rank::major, then (submission, id).
-void hand_out_by_gain(const Snapshot& snapshot, std::vector<Share>& shares, int gpus);
+// policies.md 3, of jobs that got their first GPUs in order: one more of the `gpus` that are left for each in turn while
+// it gains by that.
+void elastic_fill(const Snapshot& snapshot, std::vector<Share>& shares, int gpus);
 // The parameter of policies that use elastic_fill: `strict` or not.
 ParameterInfo admit_parameter();
 bool admits_strictly(const Parameters& given);
@@ -42,17 +38,32 @@ bool admits_strictly(const Parameters& given);
 class ElasticPolicy : public ResizingPolicy {
  public:
   using ResizingPolicy::ResizingPolicy;
+  void attach(const Snapshot& snapshot) override;
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override;
   void decide(const Snapshot& snapshot, Plan& plan) override;
 
  protected:
-  // Sets Share::gpus of each share, at most `gpus` in total. `shares` come in order of rank.
+  // Sets Share::gpus of each share, at most `gpus` in total. `shares` come in order of rank, with 0 GPUs; of the waiting
+  // jobs there are only those that get some in order, and with !may_pass() the first that does not. It may add others,
+  // by new_share(), where their rank puts them.
   virtual void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) = 0;
+  // What the job gets in order when `left` GPUs are left; the less is left, the less. At least its minimum, or 0.
+  virtual int gpus_in_order(const Snapshot&, const Share& share, int left) const {
+    return share.least <= left ? share.least : 0;
+  }
+  // Gives each share in turn gpus_in_order(), with !may_pass() up to the first that gets none. Returns what is left.
+  int serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) const;
+  // Of a waiting job.
+  Share new_share(const Snapshot& snapshot, JobIndex job, const RankKey& key) const;
   // Whether anything but an edit changes the ranks of waiting jobs.
-  virtual bool ranks_change(const Snapshot& snapshot) const { return !snapshot.estimates.steady(); }
-  // Whether jobs that the division gave nothing may start if GPUs are left because others did not fit anywhere.
+  virtual bool ranks_change(const Snapshot& snapshot) const {
+    return !snapshot.estimates.steady() || run_times_.has_guessed();
+  }
+  // Whether jobs may pass one that gets no GPUs in order. Then jobs that the division gave nothing may also start on GPUs
+  // that are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }
-  // Whether divide() is elastic_fill(): then jobs that are too late in order to get their minimum need not be looked at.
-  virtual bool fills_in_order() const { return false; }
+  // Whether divide() begins with serve_in_order(): then jobs that are too late in order need not be looked at.
+  virtual bool serves_in_order() const { return true; }
   // Whether a running job may be spread over several servers by growing to a count that fits on one. A policy that chose
   // the count by the speed on one server says no; the job then grows as far as one server goes.
   virtual bool may_spread() const { return true; }
@@ -65,23 +76,31 @@ class ElasticPolicy : public ResizingPolicy {
 
  private:
   int gather(const Snapshot& snapshot);  // fills shares_; returns the number of GPUs to divide
+  int gather_running(const Snapshot& snapshot);
   void gather_waiting(const Snapshot& snapshot, int gpus);
-  void gather_admitted(const Snapshot& snapshot, int gpus);
+  void gather_served(const Snapshot& snapshot, int gpus);
   void keep_to_allowed_counts(const Snapshot& snapshot);
   void carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void take_away(const Snapshot& snapshot, Trial& trial);
   void start(const Snapshot& snapshot, Trial& trial, Plan& plan);
   bool start(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   void start_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan);
-  void start_others_on_leftovers(const Snapshot& snapshot, Trial& trial, Plan& plan);
   void give_back_unneeded(const Snapshot& snapshot, Trial& trial);
   void grow(const Snapshot& snapshot, Share& share, Trial& trial, Plan& plan);
   std::optional<Allocation> room_to_grow(const Snapshot& snapshot, const Share& share, Trial& trial) const;
   std::optional<Allocation> room_for(const Snapshot& snapshot, const Job& job, int gpus, Trial& trial) const;
 
+  struct Shrunk {
+    std::size_t share;
+    Allocation kept;  // empty: it stops
+  };
+  void note_running(JobIndex job);
+
+  std::vector<JobIndex> running_;  // and some that no longer run; by rank as of the last decision, then others
+  IndexedVector<JobIndex, std::uint8_t> is_running_;  // whether it is in running_
   std::vector<Share> shares_;
   int to_divide_ = 0;
-  std::vector<Allocation> kept_;  // by share: the GPUs a running job keeps
+  std::vector<Shrunk> shrunk_;  // the running jobs that give up GPUs, in order
 };
 
 }  // namespace sl

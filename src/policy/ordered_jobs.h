@@ -101,6 +101,16 @@ class OrderedJobs {
       if (++entry_ == chunk_->end()) *this = Iterator(chunk_ + 1, end_);
       return *this;
     }
+    // `n` entries on, or to the end; counts whole chunks.
+    Iterator& operator+=(std::size_t n) {
+      while (entry_ && n > 0) {
+        const auto left = static_cast<std::size_t>(chunk_->end() - entry_);
+        if (n < left) return entry_ += n, *this;
+        n -= left;
+        *this = Iterator(chunk_ + 1, end_);
+      }
+      return *this;
+    }
     Iterator operator++(int) {
       Iterator before = *this;
       ++*this;

@@ -48,7 +48,7 @@ class QueuePolicy : public Policy {
  private:
   void enter(const Snapshot& snapshot, JobIndex job) {
     const Job& entered = snapshot.job(job);
-    if (!has_line_per_shape()) return lines_.insert_into_one(job, key_of(snapshot, entered));
+    if (!has_line_per_shape()) return lines_.insert_into(0, job, key_of(snapshot, entered));
     lines_.insert(job, entered, gpus_of(entered), key_of(snapshot, entered), spread_of(entered));
   }
 };

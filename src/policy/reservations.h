@@ -63,6 +63,8 @@ class Backfill {
   // GPUs for a job: any free ones if it ends by the shadow time, else those left over then. `free` are those of the
   // trial.
   std::optional<Allocation> find(const FreeGpus& free, const JobRequest& request, int gpus, Duration bound) const;
+  // Whether find() looks at all free GPUs for a job that runs that long.
+  bool may_take_any(Duration bound) const { return ends_in_time(bound); }
   // The job got `gpus`; the trial has taken them.
   void took(const FreeGpus& free, const Allocation& gpus, Duration bound);
 

@@ -16,6 +16,7 @@ double Usage::decayed(double gpu_s, Duration run) const {
 void Usage::reset() {
   finished_.clear();
   reader_.reset();
+  ran_before_.clear();
 }
 
 void Usage::learn(const View& view) {
@@ -41,6 +42,7 @@ std::map<UserIndex, double> Usage::by_user(const View& view) const {
     usage[job.request.user] += service * (job.is_waiting() ? decay(view.now - job.waiting_since) : 1.0);
   };
   for (const JobIndex job : view.active) add(job);
+  if (ran_before_.empty()) return usage;
   for (const JobIndex job : view.waiting) add(job);
   return usage;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "policy/history_reader.h"
 
@@ -19,6 +20,12 @@ class Usage {
   std::map<UserIndex, double> by_user(const View& view) const;
   void reset();
 
+  // Waiting jobs that have run before count too. Which do is kept here, because hardly any do.
+  void enters(const View& view, JobIndex job) {
+    if (view.job(job).attained_gpu_us > 0) ran_before_.insert(job);
+  }
+  void leaves(JobIndex job) { ran_before_.erase(job); }
+
  private:
   struct Sum {
     double gpu_s = 0;
@@ -31,6 +38,7 @@ class Usage {
   Duration half_life_;
   std::map<UserIndex, Sum> finished_;
   HistoryReader reader_;
+  std::set<JobIndex> ran_before_;
 };
 
 }  // namespace sl

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "policy/placer.h"
 #include "policy/policy.h"
 #include "policy/waiting_lines.h"
 
@@ -16,34 +19,48 @@ namespace sl {
 class UserLines {
  public:
   using Lines = WaitingLines<ArrivalKey>;
+  struct Jobs {  // of one user
+    OrderedJobs<ArrivalKey> in_order;
+    Lines lines;                        // the same, one line for each shape that the user has had
+    std::vector<std::uint32_t> shapes;  // by line
+    boost::unordered_flat_map<std::uint32_t, std::uint32_t> line_of;  // by shape
+  };
 
   void clear() {
     by_user_.clear();
-    user_of_.clear();
+    place_of_.clear();
   }
   void insert(const Snapshot& snapshot, JobIndex index) {
     const Job& job = snapshot.job(index);
+    const Place place{job.request.user, ArrivalKey::of(job)};
     erase(index);
-    by_user_[job.request.user].insert(index, job, job.request.gpus, ArrivalKey::of(job));
-    while (!user_of_.contains(index)) user_of_.push_back({});
-    user_of_[index] = job.request.user;
+    Jobs& jobs = by_user_[place.user];
+    const std::uint32_t shape = shapes_.intern(job, job.request.gpus, Spread::few);
+    const auto [line, is_new] = jobs.line_of.try_emplace(shape, static_cast<std::uint32_t>(jobs.shapes.size()));
+    if (is_new) jobs.shapes.push_back(shape);
+    jobs.lines.insert_into(line->second, index, place.key);
+    jobs.in_order.insert(index, place.key);
+    while (!place_of_.contains(index)) place_of_.push_back({});
+    place_of_[index] = place;
   }
   void erase(JobIndex index) {
-    if (!user_of_.contains(index) || !user_of_[index]) return;
-    by_user_[*user_of_[index]].erase(index);
-    user_of_[index].reset();
+    if (!place_of_.contains(index) || !place_of_[index]) return;
+    Jobs& jobs = by_user_[place_of_[index]->user];
+    jobs.lines.erase(index);
+    jobs.in_order.erase(index, place_of_[index]->key);
+    place_of_[index].reset();
   }
-  bool empty() const {
-    for (const auto& [user, lines] : by_user_) {
-      if (!lines.empty()) return false;
-    }
-    return true;
-  }
-  const std::map<UserIndex, Lines>& by_user() const { return by_user_; }
+  const std::map<UserIndex, Jobs>& by_user() const { return by_user_; }
+  std::size_t shapes() const { return shapes_.size(); }
 
  private:
-  std::map<UserIndex, Lines> by_user_;
-  IndexedVector<JobIndex, std::optional<UserIndex>> user_of_;  // the user in whose line a waiting job stands
+  struct Place {  // of a waiting job
+    UserIndex user;
+    ArrivalKey key;
+  };
+  Shapes shapes_;
+  std::map<UserIndex, Jobs> by_user_;
+  IndexedVector<JobIndex, std::optional<Place>> place_of_;
 };
 
 // Users in turn, the most urgent first: `serve(user)` takes the job that the user's walk has reached, moves the walk on
@@ -66,7 +83,8 @@ void take_turns(std::vector<User>& users, Serve serve) {
   }
 }
 
-// Keeps the lines up to date.
+// Keeps the lines up to date, and knows in a decision which shapes no longer fit: free GPUs only become fewer, so what
+// did not fit one user's job fits nobody's.
 class UserQueuePolicy : public Policy {
  public:
   void attach(const Snapshot& snapshot) override {
@@ -79,7 +97,49 @@ class UserQueuePolicy : public Policy {
   }
 
  protected:
+  using Walk = UserLines::Lines::Walk;
+
+  // Called first in a decision.
+  void begin_placing() { fit_.assign(users_.shapes(), Fits::unknown); }
+  // The user's jobs, without those that do not fit.
+  Walk that_fit(const Snapshot& snapshot, const UserLines::Jobs& jobs) {
+    open_.clear();
+    for (std::uint32_t line = 0; line < jobs.lines.lines(); ++line) {
+      Fits& fits = fit_[jobs.shapes[line]];
+      if (fits == Fits::no || jobs.lines[line].empty()) continue;
+      if (fits == Fits::unknown)
+        fits = find(snapshot, snapshot.free, jobs.lines[line].begin()->job) ? Fits::yes : Fits::no;
+      if (fits == Fits::yes) open_.push_back(line);
+    }
+    return Walk(jobs.lines, open_);
+  }
+  // Starts the job that the walk has reached, or closes its line; moves on.
+  bool start_next(const Snapshot& snapshot, const UserLines::Jobs& jobs, Walk& walk, Trial& trial, Plan& plan) {
+    Fits& fits = fit_[jobs.shapes[walk.shape()]];
+    const JobIndex index = walk.job();
+    auto gpus = fits == Fits::no ? std::nullopt : find(snapshot, trial.free(), index);
+    if (!gpus) {
+      fits = Fits::no;
+      walk.close_line();
+      return false;
+    }
+    trial.take(*gpus, snapshot.job(index).request);
+    plan.start(index, std::move(*gpus));
+    walk.next();
+    return true;
+  }
+
   UserLines users_;
+
+ private:
+  enum class Fits : std::uint8_t { unknown, no, yes };
+  static std::optional<Allocation> find(const Snapshot& snapshot, const FreeGpus& free, JobIndex index) {
+    const Job& job = snapshot.job(index);
+    return place(free, snapshot.servers, job, job.request.gpus);
+  }
+
+  std::vector<Fits> fit_;            // by shape
+  std::vector<std::uint32_t> open_;  // lines
 };
 
 }  // namespace sl

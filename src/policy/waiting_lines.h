@@ -39,6 +39,11 @@ struct Shape {
 class Shapes {
  public:
   std::uint32_t intern(const JobRequest& request, int gpus, Spread spread, const Allocation& frozen_on = {});
+  // Of a waiting job that would get that many GPUs.
+  std::uint32_t intern(const Job& job, int gpus, Spread spread) {
+    return is_frozen(job) ? intern(job.request, job.frozen_on->count(), spread, *job.frozen_on)
+                          : intern(job.request, gpus, spread);
+  }
   const Shape& operator[](std::uint32_t shape) const { return shapes_[shape]; }
   std::size_t size() const { return shapes_.size(); }
 
@@ -54,13 +59,21 @@ class WaitingLines {
   using Line = OrderedJobs<Key>;
 
   void insert(JobIndex index, const Job& job, int gpus, const Key& key, Spread spread = Spread::few) {
-    const std::uint32_t line = is_frozen(job)
-                                   ? shapes_.intern(job.request, job.frozen_on->count(), spread, *job.frozen_on)
-                                   : shapes_.intern(job.request, gpus, spread);
-    insert_into(line, index, key);
+    insert_into(shapes_.intern(job, gpus, spread), index, key);
   }
-  // For policies that close no line: all jobs stand in one, whatever their shape. Not to be mixed with insert().
-  void insert_into_one(JobIndex job, const Key& key) { insert_into(0, job, key); }
+  // For lines that are not those of shapes. Not to be mixed with insert().
+  void insert_into(std::uint32_t line, JobIndex job, const Key& key) {
+    while (!line_of_.contains(job)) {
+      line_of_.push_back(no_line);
+      key_of_.push_back({});
+    }
+    erase(job);
+    if (line >= lines_.size()) lines_.resize(line + 1);
+    add(line, job, key);
+    line_of_[job] = line;
+    key_of_[job] = key;
+    ++size_;
+  }
   bool erase(JobIndex job) {
     if (!contains(job)) return false;
     take(line_of_[job], job);
@@ -183,18 +196,6 @@ class WaitingLines {
     Line jobs;
     bool has_changed = false;  // is in changed_
   };
-  void insert_into(std::uint32_t line, JobIndex job, const Key& key) {
-    while (!line_of_.contains(job)) {
-      line_of_.push_back(no_line);
-      key_of_.push_back({});
-    }
-    erase(job);
-    if (line >= lines_.size()) lines_.resize(line + 1);
-    add(line, job, key);
-    line_of_[job] = line;
-    key_of_[job] = key;
-    ++size_;
-  }
   void add(std::uint32_t line, JobIndex job, const Key& key) {
     Line& jobs = lines_[line].jobs;
     jobs.insert(job, key);

@@ -116,6 +116,8 @@ class AfsL : public ElasticPolicy {
 
  protected:
   Rank rank_of(const Snapshot&, const Job&) override { return {}; }
+  bool ranks_change(const Snapshot&) const override { return false; }
+  bool serves_in_order() const override { return false; }
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
     std::vector<AfsJob> jobs(shares.size());
     for (std::size_t i = 0; i < shares.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "policy/elastic_policy.h"
@@ -35,21 +36,38 @@ std::set<int> measured_on(const Job& job) {
   return counts;
 }
 
+// How soon a waiting job would have spent its budget if it started now on all the GPUs that it accepts.
+struct SpendingKey {
+  double seconds = 0;
+  JobId id;
+  friend bool operator<(const SpendingKey& a, const SpendingKey& b) {
+    return std::tie(a.seconds, a.id) < std::tie(b.seconds, b.id);
+  }
+};
+
 class Coach : public ElasticPolicy {
  public:
   Coach(const ElasticSettings& settings, const CoachSettings& coach)
       : ElasticPolicy(settings), training_(run_times_), coach_(coach) {}
 
+  void attach(const Snapshot& snapshot) override {
+    ElasticPolicy::attach(snapshot);
+    with_budget_.clear();
+    for (const JobIndex job : snapshot.waiting) enter(snapshot, job);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    ElasticPolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::waiting) enter(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) with_budget_.erase(job);
+  }
+
  protected:
   Rank rank_of(const Snapshot&, const Job&) override { return {}; }
 
   void prepare(const Snapshot& snapshot, Plan& plan) override {
-    for (const JobIndex index : snapshot.waiting) {
-      const Job& job = snapshot.job(index);
-      if (job.state != JobState::pending || budget_left(snapshot, job) > 0) continue;
-      plan.reject(index, ReasonCode::quota);
-      lines_.erase(index);
-    }
+    const SpendingWalk first(with_budget_);
+    if (!first.done() && first.key().seconds <= 0) reject_spent(snapshot, plan);
     for (const JobIndex index : snapshot.active) {
       const Job& job = snapshot.job(index);
       if (job.state == JobState::running && job.request.preemptible &&
@@ -58,31 +76,32 @@ class Coach : public ElasticPolicy {
     }
   }
 
+  int gpus_in_order(const Snapshot& snapshot, const Share& share, int left) const override {
+    return is_spent(snapshot, share.job) ? share.has : ElasticPolicy::gpus_in_order(snapshot, share, left);
+  }
+
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
+    gpus = serve_in_order(snapshot, shares, gpus);
+    if (gpus <= 0) return;
     std::vector<Trainee> trainees;
-    std::vector<Share*> admitted;
+    std::vector<Share*> growing;
     for (Share& share : shares) {
-      if (budget_left(snapshot, snapshot.job(share.job)) <= 0) {  // already being stopped, or suspended and must wait
-        share.gpus = share.has;
-        gpus -= share.has;
-        continue;
-      }
-      if (share.least > gpus) continue;
-      gpus -= share.least;
-      admitted.push_back(&share);
+      if (share.gpus == 0 || share.gpus == share.most || is_spent(snapshot, share.job)) continue;
+      growing.push_back(&share);
       trainees.push_back(trainee(snapshot, share));
     }
-    for (std::size_t i = 0; i < admitted.size(); ++i) {
-      const int probe = admitted[i]->has > 0 ? next_probe(snapshot, admitted[i]->job) : 0;
-      const int more = probe - admitted[i]->least;
-      if (probe == 0 || probe > admitted[i]->most || more > gpus) continue;
+    for (std::size_t i = 0; i < growing.size(); ++i) {
+      const int probe = growing[i]->has > 0 ? next_probe(snapshot, growing[i]->job) : 0;
+      const int more = probe - growing[i]->least;
+      if (probe == 0 || probe > growing[i]->most || more > gpus) continue;
       gpus -= more;
       trainees[i].workers = trainees[i].workers_max = probe;
     }
     share_by_marginal_gain(trainees, gpus, false, false);
-    for (std::size_t i = 0; i < admitted.size(); ++i) admitted[i]->gpus = trainees[i].workers;
+    for (std::size_t i = 0; i < growing.size(); ++i) growing[i]->gpus = trainees[i].workers;
   }
 
+  bool ranks_change(const Snapshot&) const override { return false; }
   bool may_change(const Snapshot& snapshot, const Job& job) const override {
     if (!waits_for_epoch(job) || next_probe(snapshot, job) > 0) return true;
     const Duration passed = snapshot.now - job.telemetry->epoch_ended;
@@ -101,17 +120,18 @@ class Coach : public ElasticPolicy {
       const Instant latest = waits_for_epoch(job) ? job.telemetry->epoch_ended + coach_.epoch_wait_max : next;
       if (job.request.is_elastic() && latest > snapshot.now) next = std::min(next, latest);
     }
-    const auto consider = [&](JobIndex index) {
-      const Job& job = snapshot.job(index);
-      const double left = budget_left(snapshot, job);
-      if (left == unlimited || left <= 0 || coach_.gpu_price <= 0) return;
-      // A job that is about to run may run on all the GPUs it accepts.
-      const int gpus = job.state == JobState::running ? job.allocation.count() : job.request.gpus_max;
-      const double seconds = left / coach_.gpu_price / gpus;
-      if (seconds < 1e9) next = std::min(next, snapshot.now + Duration::seconds(seconds) + Duration{1});
+    const auto consider = [&](double seconds) {
+      if (seconds > 0 && seconds < 1e9) next = std::min(next, snapshot.now + Duration::seconds(seconds) + Duration{1});
     };
-    for (const JobIndex index : snapshot.active) consider(index);
-    for (const JobIndex index : snapshot.waiting) consider(index);
+    for (const JobIndex index : snapshot.active) {
+      const Job& job = snapshot.job(index);
+      // A job that is about to run may run on all the GPUs it accepts.
+      consider(
+          spent_in_s(snapshot, job, job.state == JobState::running ? job.allocation.count() : job.request.gpus_max));
+    }
+    SpendingWalk walk(with_budget_);
+    while (!walk.done() && walk.key().seconds <= 0) walk.next();
+    if (!walk.done()) consider(walk.key().seconds);
     return next;
   }
 
@@ -129,12 +149,35 @@ class Coach : public ElasticPolicy {
   }
 
  private:
+  using SpendingWalk = WaitingLines<SpendingKey>::Walk;
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+  void enter(const Snapshot& snapshot, JobIndex index) {
+    const Job& job = snapshot.job(index);
+    if (budget_left(snapshot, job) == unlimited) return;
+    with_budget_.insert_into(0, index, {spent_in_s(snapshot, job, job.request.gpus_max), job.request.id});
+  }
+  // How long what is left of its budget lasts on that many GPUs.
+  double spent_in_s(const View& view, const Job& job, int gpus) const {
+    const double left = budget_left(view, job);
+    return left <= 0 ? 0 : coach_.gpu_price <= 0 ? unlimited : left / coach_.gpu_price / gpus;
+  }
+
+  void reject_spent(const Snapshot& snapshot, Plan& plan) {
+    for (const JobIndex index : snapshot.waiting) {
+      if (snapshot.job(index).state != JobState::pending || !is_spent(snapshot, index)) continue;
+      plan.reject(index, ReasonCode::quota);
+      lines_.erase(index);
+    }
+  }
 
   double budget_left(const View& view, const Job& job) const {
     if (!job.request.model || !job.request.model->budget) return unlimited;
     return *job.request.model->budget - coach_.gpu_price * static_cast<double>(job.attained_at(view.now)) * 1e-6;
   }
+
+  // It is being stopped, or suspended and must wait.
+  bool is_spent(const Snapshot& snapshot, JobIndex job) const { return budget_left(snapshot, snapshot.job(job)) <= 0; }
 
   Trainee trainee(const Snapshot& snapshot, const Share& share) {
     Trainee made;
@@ -187,6 +230,7 @@ class Coach : public ElasticPolicy {
 
   TrainingEstimates training_;
   CoachSettings coach_;
+  WaitingLines<SpendingKey> with_budget_;  // of the waiting jobs, all in one line
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "policies/elastic/elastic_edf.h"
 
 #include <algorithm>
+#include <iterator>
+#include <limits>
 #include <queue>
 #include <tuple>
 
@@ -25,12 +27,9 @@ struct ElasticEdfSettings {
 
 // A job and what it gets. Its GPUs and its demand are taken in the trial.
 struct Part {
-  static constexpr std::uint32_t no_line = ~std::uint32_t{0};
-
   JobIndex job;
   RankKey key;
-  std::uint32_t line;  // its waiting line
-  Allocation had;      // running: what it holds now
+  Allocation had;  // running: what it holds now
   Allocation gpus;
   int firm = 0;  // GPUs that rules 2 to 4 give it
 
@@ -48,9 +47,88 @@ Allocation still_free(const FreeGpus& free, const Allocation& had) {
   return result;
 }
 
+// The waiting jobs by rank, of each shape no more than all servers together could run. A line can be closed; opened
+// again, it goes on behind the jobs whose turn is past.
+class OpenLines {
+ public:
+  using Lines = WaitingLines<RankKey>;
+
+  OpenLines(const Snapshot& snapshot, const Lines& lines) : snapshot_(snapshot) {
+    for (const Server& server : snapshot.servers) gpus_of_all_ += server.description.gpus;
+    for (const Lines::View& view : lines.views()) {
+      Cursor cursor{view.at, view.shape};
+      if (counts(cursor)) open_.push_back(cursor);
+    }
+    std::ranges::make_heap(open_, behind);
+  }
+
+  bool done() const { return open_.empty(); }
+  JobIndex job() const { return open_.front().at->job; }
+  const RankKey& key() const { return open_.front().at->key; }
+  std::uint32_t line() const { return open_.front().line; }
+  void next() {
+    Cursor cursor = taken_out();
+    if (++cursor.at != Iterator() && counts(cursor)) put_in(cursor);
+  }
+  void close_line() { closed_.push_back(taken_out()); }
+  void open_all(const RankKey& last) {
+    for (Cursor cursor : closed_) {
+      bool is_left = true;
+      while (is_left && !(last < cursor.at->key)) is_left = ++cursor.at != Iterator() && counts(cursor);
+      if (is_left) put_in(cursor);
+    }
+    closed_.clear();
+  }
+
+ private:
+  using Iterator = OrderedJobs<RankKey>::Iterator;
+  struct Cursor {
+    Iterator at;
+    std::uint32_t line;
+    int gpus = 0;  // the minimums of its jobs so far
+  };
+  static bool behind(const Cursor& a, const Cursor& b) { return b.at->key < a.at->key; }
+  bool counts(Cursor& cursor) const {
+    cursor.gpus += snapshot_.job(cursor.at->job).request.gpus_min;
+    return cursor.gpus <= gpus_of_all_;
+  }
+  Cursor taken_out() {
+    std::ranges::pop_heap(open_, behind);
+    const Cursor cursor = open_.back();
+    open_.pop_back();
+    return cursor;
+  }
+  void put_in(const Cursor& cursor) {
+    open_.push_back(cursor);
+    std::ranges::push_heap(open_, behind);
+  }
+
+  const Snapshot& snapshot_;
+  int gpus_of_all_ = 0;
+  std::vector<Cursor> open_, closed_;  // open_: a heap
+};
+
+// From when on a waiting job is late.
+struct LateKey {
+  Instant from;
+  JobId id;
+  friend auto operator<=>(const LateKey&, const LateKey&) = default;
+};
+
 class ElasticEdf : public ResizingPolicy {
  public:
   explicit ElasticEdf(const ElasticEdfSettings& settings) : ResizingPolicy(settings.resizing), settings_(settings) {}
+
+  void attach(const Snapshot& snapshot) override {
+    ResizingPolicy::attach(snapshot);
+    note_when_late(snapshot);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    ResizingPolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::waiting) note_when_late(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) late_from_.erase(job);
+  }
 
   std::string standing(const View& view, JobIndex index) const override {
     return due_text(view, view.job(index)) + "; " + ResizingPolicy::standing(view, index);
@@ -58,7 +136,7 @@ class ElasticEdf : public ResizingPolicy {
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (settings_.rejects_late) reject_late(snapshot, plan);
-    rekey_all(snapshot);  // jobs become late as time passes
+    demote_late(snapshot);
     {
       Trial trial(snapshot.free);
       gather(snapshot, trial);
@@ -77,30 +155,61 @@ class ElasticEdf : public ResizingPolicy {
  protected:
   Rank rank_of(const Snapshot& snapshot, const Job& job) override {
     if (job.request.deadline.is_never()) return {.major = without_deadline};
-    const bool is_late = late_from(snapshot, job, run_times_) + tolerance < snapshot.now;
+    const bool is_late = counts_as_late_from(snapshot, job) <= snapshot.now;
     return {.major = is_late ? late : in_time, .minor = job.request.deadline.us};
   }
   int gpus_of(const Job& job) const override { return job.request.gpus; }
 
-  Instant wake_besides(const Snapshot& snapshot) override { return next_late(snapshot, run_times_, tolerance); }
+  Instant wake_besides(const Snapshot& snapshot) override {
+    if (!knows_when_late_) return next_late(snapshot, run_times_, tolerance);
+    return late_from_.empty() ? Instant::never() : late_from_[0].begin()->key.from;
+  }
 
  private:
+  // ---- jobs become late as time passes ----
+  void note_when_late(const Snapshot& snapshot, JobIndex index) {
+    const Job& job = snapshot.job(index);
+    if (job.request.deadline.is_never()) return;
+    const Instant from = counts_as_late_from(snapshot, job);
+    if (from > snapshot.now) late_from_.insert_into(0, index, {from, job.request.id});
+  }
+  void note_when_late(const Snapshot& snapshot) {
+    late_from_.clear();
+    for (const JobIndex job : snapshot.waiting) note_when_late(snapshot, job);
+    knows_when_late_ = true;
+  }
+  Instant counts_as_late_from(const Snapshot& snapshot, const Job& job) {
+    return late_from(snapshot, job, run_times_) + tolerance + Duration{1};
+  }
+
+  // Ranks anew those that have become late; all that wait, if more than time changes what is left of them.
+  void demote_late(const Snapshot& snapshot) {
+    const bool is_steady = snapshot.estimates.steady() && !run_times_.has_guessed();
+    if (!is_steady || !knows_when_late_) rekey_all(snapshot);
+    if (is_steady && !knows_when_late_) note_when_late(snapshot);
+    knows_when_late_ = is_steady;
+    while (is_steady && !late_from_.empty() && late_from_[0].begin()->key.from <= snapshot.now) {
+      const JobIndex job = late_from_[0].begin()->job;
+      late_from_.erase(job);
+      lines_.rekey(job, key_of(snapshot, snapshot.job(job)));
+    }
+  }
+
   void reject_late(const Snapshot& snapshot, Plan& plan) {
     for (const JobIndex index : snapshot.waiting) {
       if (reject_if_late(snapshot, index, run_times_, plan)) lines_.erase(index);
     }
   }
 
-  // ---- who takes part, by rank ----
+  // ---- the running jobs, by rank ----
   void gather(const Snapshot& snapshot, Trial& trial) {
     parts_.clear();
     for (const JobIndex index : snapshot.active) {
       const Job& job = snapshot.job(index);
       // A running job whose roles need more than GPUs keeps what it has: its needs change with its size.
       if (may_interrupt(snapshot, job) && !has_unlike_members(job.request))
-        parts_.push_back({index, key_of(snapshot, job), Part::no_line, job.allocation, {}});
+        parts_.push_back({index, key_of(snapshot, job), job.allocation, {}});
     }
-    gather_waiting(snapshot);
     std::ranges::sort(parts_, {}, &Part::key);
     for (Part& part : parts_) {
       const JobRequest& request = snapshot.job(part.job).request;
@@ -110,21 +219,11 @@ class ElasticEdf : public ResizingPolicy {
     }
   }
 
-  // At most as many jobs of one shape as all servers together could run.
-  void gather_waiting(const Snapshot& snapshot) {
-    int all = 0;
-    for (const Server& server : snapshot.servers) all += server.description.gpus;
-    std::vector<int> gathered(lines_.lines());
-    for (Walk walk(lines_); !walk.done();) {
-      int& gpus = gathered[walk.shape()];
-      gpus += snapshot.job(walk.job()).request.gpus_min;
-      if (gpus > all) {
-        walk.close_line();
-        continue;
-      }
-      parts_.push_back({walk.job(), walk.key(), walk.shape(), {}, {}});
-      walk.next();
-    }
+  // Waiting jobs that start take their places among the others.
+  void join(std::vector<Part>& starting) {
+    const std::ptrdiff_t before = std::ssize(parts_);
+    std::ranges::move(starting, std::back_inserter(parts_));
+    std::ranges::inplace_merge(parts_, parts_.begin() + before, {}, &Part::key);  // both parts are in order
   }
 
   static void take(const Snapshot& snapshot, Part& part, Allocation gpus, Trial& trial) {
@@ -134,23 +233,27 @@ class ElasticEdf : public ResizingPolicy {
 
   // ---- like edf ----
   void serve_by_deadline(const Snapshot& snapshot, Trial& trial) {
-    std::vector<bool> is_closed(lines_.lines());
+    OpenLines waiting(snapshot, lines_);
+    std::vector<Part> starting;
     bool deadline_waits = false;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      Part& part = parts_[i];
-      if (!part.gpus.empty()) continue;
-      const bool is_hopeless = !part.runs() && is_closed[part.line];
-      const bool would_block = part.key.rank.major != in_time && deadline_waits && !can_stop(snapshot, part);
-      auto found = is_hopeless || would_block ? std::nullopt : find_place(snapshot, part, trial);
-      if (!found && !is_hopeless && !would_block && (found = make_room(snapshot, i, trial)))
-        is_closed.assign(is_closed.size(), false);  // more may be free now than the job needs
-      if (found) {
-        take(snapshot, part, std::move(*found), trial);
-      } else {
-        deadline_waits = deadline_waits || part.key.rank.major == in_time;
-        if (!part.runs()) is_closed[part.line] = true;
+    for (std::size_t next = 0; next < parts_.size() || !waiting.done();) {
+      const bool runs = waiting.done() || (next < parts_.size() && parts_[next].key < waiting.key());
+      if (runs && !parts_[next].gpus.empty()) {
+        ++next;
+        continue;
       }
+      Part fresh = runs ? Part{} : Part{waiting.job(), waiting.key(), {}, {}};
+      Part& part = runs ? parts_[next++] : fresh;
+      const bool would_block = part.key.rank.major != in_time && deadline_waits && !can_stop(snapshot, part);
+      auto found = would_block ? std::nullopt : find_place(snapshot, part, trial);
+      const bool makes_room = !found && !would_block && (found = make_room(snapshot, part, next, trial));
+      deadline_waits = deadline_waits || (!found && part.key.rank.major == in_time);
+      if (found) take(snapshot, part, std::move(*found), trial);
+      if (!runs) found ? waiting.next() : waiting.close_line();
+      if (makes_room) waiting.open_all(part.key);  // more may be free now than the job needs
+      if (!runs && found) starting.push_back(std::move(part));
     }
+    join(starting);
   }
 
   static bool can_stop(const Snapshot& snapshot, const Part& part) {
@@ -173,16 +276,16 @@ class ElasticEdf : public ResizingPolicy {
     return place(trial.free(), snapshot.servers, job, job.request.gpus);
   }
 
-  // A place for the GPUs that the ith job asks for after stopping less urgent running jobs: the least urgent, as few as
-  // suffice.
-  std::optional<Allocation> make_room(const Snapshot& snapshot, std::size_t i, Trial& trial) {
-    const Job& job = snapshot.job(parts_[i].job);
-    const auto demand_of = [&](std::size_t part) { return Demand(snapshot.job(parts_[part].job).request); };
+  // A place for the GPUs that the job asks for after stopping less urgent running jobs: the least urgent, as few as
+  // suffice. `behind`: the first job of parts_ behind it.
+  std::optional<Allocation> make_room(const Snapshot& snapshot, const Part& part, std::size_t behind, Trial& trial) {
+    const Job& job = snapshot.job(part.job);
+    const auto demand_of = [&](std::size_t j) { return Demand(snapshot.job(parts_[j].job).request); };
     const auto find = [&] { return place(trial.free(), snapshot.servers, job, job.request.gpus); };
     const std::size_t before = trial.mark();
     std::optional<Allocation> found;
     std::vector<std::size_t> stopped;
-    for (std::size_t j = parts_.size(); !found && --j > i && parts_[i].key.rank < parts_[j].key.rank;) {
+    for (std::size_t j = parts_.size(); !found && j-- > behind && part.key.rank < parts_[j].key.rank;) {
       if (parts_[j].gpus.empty()) continue;
       trial.give(parts_[j].gpus, demand_of(j));
       stopped.push_back(j);
@@ -272,26 +375,53 @@ class ElasticEdf : public ResizingPolicy {
   }
 
   void run_on_fewer(const Snapshot& snapshot, Trial& trial) {
-    for (Part& part : parts_) {
-      if (trial.free().total() == 0) return;
-      if (!part.gpus.empty() || !can_stop(snapshot, part)) continue;
-      if (auto found = find_smaller_place(snapshot, part, trial)) take(snapshot, part, std::move(*found), trial);
+    if (trial.free().total() == 0) return;
+    OpenLines waiting(snapshot, lines_);
+    std::vector<int> too_many(lines_.lines(), nothing_tried);
+    std::vector<Part> starting;
+    for (std::size_t next = 0; next < parts_.size() || !waiting.done();) {
+      if (trial.free().total() == 0) break;
+      if (waiting.done() || (next < parts_.size() && !(waiting.key() < parts_[next].key))) {
+        Part& part = parts_[next++];
+        if (!waiting.done() && waiting.key() == part.key) waiting.next();  // it starts
+        if (!part.gpus.empty() || !can_stop(snapshot, part)) continue;
+        if (auto kept = find_what_is_left(snapshot, part, trial)) take(snapshot, part, std::move(*kept), trial);
+        continue;
+      }
+      Part part{waiting.job(), waiting.key(), {}, {}};
+      int& limit = too_many[waiting.line()];
+      auto found = can_stop(snapshot, part) ? find_smaller_place(snapshot, part, trial, limit) : std::nullopt;
+      limit <= 1 ? waiting.close_line() : waiting.next();
+      if (!found) continue;
+      take(snapshot, part, std::move(*found), trial);
+      starting.push_back(std::move(part));
     }
+    join(starting);
   }
-  std::optional<Allocation> find_smaller_place(const Snapshot& snapshot, const Part& part, const Trial& trial) {
+
+  static std::optional<Allocation> find_what_is_left(const Snapshot& snapshot, const Part& part, const Trial& trial) {
+    const JobRequest& request = snapshot.job(part.job).request;
+    Allocation kept = first_of(still_free(trial.free(), part.had), request.gpus - 1);
+    const bool suffices = kept.count() >= request.gpus_min && trial.free().fits(kept, request);
+    return suffices ? std::optional(std::move(kept)) : std::nullopt;
+  }
+
+  // `too_many`: so many GPUs find no place for any job of its line.
+  std::optional<Allocation> find_smaller_place(const Snapshot& snapshot, const Part& part, const Trial& trial,
+                                               int& too_many) {
     const Job& job = snapshot.job(part.job);
+    const auto find = [&](int gpus) { return place(trial.free(), snapshot.servers, job, gpus); };
+    const bool speaks_for_line = job.request.single_server() || job.request.demand.is_zero();
+    if (too_many == nothing_tried) too_many = speaks_for_line && !find(1) ? 1 : any_number;
     const int least = job.request.gpus_min, most = job.request.gpus - 1;
-    if (part.runs()) {
-      Allocation kept = first_of(still_free(trial.free(), part.had), most);
-      const bool suffices = kept.count() >= least && trial.free().fits(kept, job.request);
-      return suffices ? std::optional(std::move(kept)) : std::nullopt;
-    }
     int gpus = part.key.rank.major == in_time ? fewest_in_time(snapshot, part.job, least, most).value_or(most) : least;
-    for (gpus = std::min(gpus, trial.free().total()); gpus >= least; --gpus) {
-      if (auto found = place(trial.free(), snapshot.servers, job, gpus)) return found;
+    for (gpus = std::min({gpus, trial.free().total(), too_many - 1}); gpus >= least; --gpus) {
+      if (auto found = find(gpus)) return found;
+      if (speaks_for_line) too_many = gpus;
     }
     return std::nullopt;
   }
+  static constexpr int any_number = std::numeric_limits<int>::max(), nothing_tried = any_number - 1;
 
   struct Step {
     double gain;
@@ -361,7 +491,9 @@ class ElasticEdf : public ResizingPolicy {
   }
 
   ElasticEdfSettings settings_;
-  std::vector<Part> parts_;  // by rank
+  std::vector<Part> parts_;          // by rank: the running jobs that may change, and the waiting ones that get GPUs
+  WaitingLines<LateKey> late_from_;  // of the waiting jobs that will be late, all in one line
+  bool knows_when_late_ = false;     // else late_from_ is not up to date
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ class ElasticFifo : public ElasticPolicy {
  protected:
   Rank rank_of(const Snapshot&, const Job& job) override { return {.major = -std::int64_t{job.request.priority}}; }
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    elastic_fill(snapshot, shares, gpus, strict_);
+    elastic_fill(snapshot, shares, serve_in_order(snapshot, shares, gpus));
   }
-  bool fills_in_order() const override { return true; }
+  bool ranks_change(const Snapshot&) const override { return false; }
   bool may_pass() const override { return !strict_; }
 
  private:

@@ -18,9 +18,8 @@ class ElasticShortest : public ElasticPolicy {
     return {.minor = run_times_.remaining(snapshot, job, gpus).us};
   }
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    elastic_fill(snapshot, shares, gpus, strict_);
+    elastic_fill(snapshot, shares, serve_in_order(snapshot, shares, gpus));
   }
-  bool fills_in_order() const override { return true; }
   bool may_pass() const override { return !strict_; }
 
  private:

@@ -1,6 +1,9 @@
 #include "policies/elastic/elastic_tiresias.h"
 
 #include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
 
 #include "policies/preemptive/tiresias.h"
 #include "policy/elastic_policy.h"
@@ -8,10 +11,33 @@
 namespace sl {
 namespace {
 
+// What a job gains from its next GPUs, from each of them. The first in order gets them.
+struct GainKey {
+  double gain = 0;
+  std::int64_t queue = 0;
+  Instant submitted;
+  JobId id;
+  friend bool operator<(const GainKey& a, const GainKey& b) {
+    return std::tie(b.gain, a.queue, a.submitted, a.id) < std::tie(a.gain, b.queue, b.submitted, b.id);
+  }
+};
+
 class ElasticTiresias : public ElasticPolicy {
  public:
   ElasticTiresias(const ElasticSettings& settings, const TiresiasSettings& queues, int compaction_threshold)
       : ElasticPolicy(settings), queues_(queues), compaction_threshold_(compaction_threshold) {}
+
+  void attach(const Snapshot& snapshot) override {
+    ElasticPolicy::attach(snapshot);
+    offers_.clear();
+    for (const JobIndex job : snapshot.waiting) enter(snapshot, job);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    ElasticPolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::waiting) enter(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) offers_.erase(job);
+  }
 
   std::string standing(const View& view, JobIndex job) const override {
     return queues_.standing(view.job(job), view.now);
@@ -34,6 +60,7 @@ class ElasticTiresias : public ElasticPolicy {
       plan.promote(job);
       promoted_.push_back(snapshot.job(job).request.id);
     }
+    for (const JobIndex job : snapshot.waiting) offers_.rekey(job, first_gain(snapshot, job));
   }
 
   Instant wake_besides(const Snapshot& snapshot) override {
@@ -46,25 +73,97 @@ class ElasticTiresias : public ElasticPolicy {
     return next;
   }
 
+  int gpus_in_order(const Snapshot& snapshot, const Share& share, int left) const override {
+    const int asked = std::clamp(snapshot.job(share.job).request.gpus, share.least, share.most);
+    return asked <= left ? asked : 0;
+  }
+
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    int pending = 0;
-    for (Share& share : shares) {
-      const int asked = std::clamp(snapshot.job(share.job).request.gpus, share.least, share.most);
-      share.gpus = asked <= gpus ? asked : 0;
-      gpus -= share.gpus;
-      pending += share.gpus == 0 ? 1 : 0;
-    }
-    if (pending > compaction_threshold_) {
+    int left = serve_in_order(snapshot, shares, gpus);
+    if (without_gpus(shares) > compaction_threshold_) {
       for (Share& share : shares) {
         if (share.gpus == 0 || share.key.rank.major == 0) continue;
-        gpus += share.gpus - share.least;
+        left += share.gpus - share.least;
         share.gpus = share.least;
       }
     }
-    hand_out_by_gain(snapshot, shares, gpus);
+    if (left > 0) hand_out(snapshot, shares, left);
   }
 
  private:
+  void enter(const Snapshot& snapshot, JobIndex job) {
+    const int least = snapshot.job(job).request.gpus_min;
+    const auto line = static_cast<std::uint32_t>(line_of_.size());
+    offers_.insert_into(line_of_.try_emplace(least, line).first->second, job, first_gain(snapshot, job));
+  }
+  GainKey first_gain(const Snapshot& snapshot, JobIndex index) {
+    const Job& job = snapshot.job(index);
+    const int least = job.request.gpus_min;
+    return {speedup_of(snapshot, index, least) / least, rank_of(snapshot, job).major, job.request.submitted,
+            job.request.id};
+  }
+
+  std::int64_t without_gpus(const std::vector<Share>& shares) const {
+    auto jobs = static_cast<std::int64_t>(lines_.size());
+    for (const Share& share : shares) {
+      if (share.has == 0 && share.gpus > 0) --jobs;
+      if (share.has > 0 && share.gpus == 0) ++jobs;
+    }
+    return jobs;
+  }
+
+  // Step by step where the speed grows most: one more for a job that has some, the whole minimum for one that has none.
+  void hand_out(const Snapshot& snapshot, std::vector<Share>& shares, int left) {
+    struct Step {
+      GainKey offer;
+      std::size_t share;
+      bool operator<(const Step& other) const { return other.offer < offer; }
+    };
+    std::priority_queue<Step> steps;
+    const auto offer = [&](std::size_t i) {
+      const Share& share = shares[i];
+      if (share.gpus >= share.most) return;
+      const auto speedup = [&](int on) { return speedup_of(snapshot, share.job, on); };
+      const double gain =
+          share.gpus == 0 ? speedup(share.least) / share.least : speedup(share.gpus + 1) - speedup(share.gpus);
+      if (gain > 0) steps.push({{gain, share.key.rank.major, share.key.submitted, share.key.id}, i});
+    };
+    std::vector<JobIndex> served;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      offer(i);
+      if (shares[i].has == 0) served.push_back(shares[i].job);
+    }
+    std::ranges::sort(served);
+    const std::ptrdiff_t in_order = std::ssize(shares);
+    WaitingLines<GainKey>::Walk waiting(offers_);
+    while (left > 0) {
+      while (!waiting.done() && std::ranges::binary_search(served, waiting.job())) waiting.next();
+      if (!waiting.done() && (steps.empty() || waiting.key() < steps.top().offer)) {
+        const Job& job = snapshot.job(waiting.job());
+        if (job.request.gpus_min > left) {
+          waiting.close_line();
+          continue;
+        }
+        Share& share = shares.emplace_back(new_share(snapshot, waiting.job(), key_of(snapshot, job)));
+        share.gpus = share.least;
+        left -= share.least;
+        offer(shares.size() - 1);
+        waiting.next();
+      } else {
+        if (steps.empty()) break;
+        const std::size_t i = steps.top().share;
+        steps.pop();
+        const int step = shares[i].gpus == 0 ? shares[i].least : 1;
+        if (step > left) continue;
+        shares[i].gpus += step;
+        left -= step;
+        offer(i);
+      }
+    }
+    std::ranges::sort(shares.begin() + in_order, shares.end(), {}, &Share::key);
+    std::ranges::inplace_merge(shares, shares.begin() + in_order, {}, &Share::key);
+  }
+
   Instant next_promotion(const Snapshot& snapshot) const {
     Instant next = Instant::never();
     for (const JobIndex job : snapshot.waiting) {
@@ -76,7 +175,9 @@ class ElasticTiresias : public ElasticPolicy {
 
   TiresiasQueues queues_;
   int compaction_threshold_;
-  std::vector<JobId> promoted_;  // in the plan being made
+  std::vector<JobId> promoted_;           // in the plan being made
+  WaitingLines<GainKey> offers_;          // of the waiting jobs, a line for each minimum
+  std::map<int, std::uint32_t> line_of_;  // by minimum
 };
 
 }  // namespace

@@ -81,16 +81,14 @@ class Ffdl : public ElasticPolicy {
  protected:
   Rank rank_of(const Snapshot&, const Job& job) override { return {.major = -std::int64_t{job.request.priority}}; }
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
-    std::size_t fitting = 0;
-    for (int minima = 0; fitting < shares.size(); ++fitting) {
-      minima += shares[fitting].least;
-      if (minima > gpus) break;
-    }
-    std::vector<Share> served(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(fitting));
+    serve_in_order(snapshot, shares, gpus);
+    std::vector<Share> served(shares.begin(), std::ranges::find(shares, 0, &Share::gpus));
+    if (std::ranges::all_of(served, [](const Share& share) { return share.least >= share.most; })) return;
     gpus <= exact_gpus_ ? divide_by_throughput(snapshot, served, gpus)
                         : divide_by_marginal_gain(snapshot, served, gpus);
     std::copy(served.begin(), served.end(), shares.begin());
   }
+  bool ranks_change(const Snapshot&) const override { return false; }
   bool may_pass() const override { return false; }
 
  private:

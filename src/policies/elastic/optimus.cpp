@@ -15,18 +15,20 @@ class Optimus : public ElasticPolicy {
   Rank rank_of(const Snapshot&, const Job&) override { return {}; }
 
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
+    gpus = serve_in_order(snapshot, shares, gpus);
+    if (gpus == 0) return;
     std::vector<Trainee> trainees;
-    std::vector<Share*> admitted;
+    std::vector<Share*> growing;
     for (Share& share : shares) {
-      if (share.least > gpus) continue;
-      gpus -= share.least;
-      admitted.push_back(&share);
+      if (share.gpus == 0 || share.gpus == share.most) continue;
+      growing.push_back(&share);
       trainees.push_back(trainee(snapshot, share));
     }
     share_by_marginal_gain(trainees, gpus, true, true);
-    for (std::size_t i = 0; i < admitted.size(); ++i) admitted[i]->gpus = trainees[i].workers;
+    for (std::size_t i = 0; i < growing.size(); ++i) growing[i]->gpus = trainees[i].workers;
   }
 
+  bool ranks_change(const Snapshot&) const override { return false; }
   bool may_spread() const override { return false; }
   Duration time_left(const Snapshot& snapshot, JobIndex job) override { return training_.time_left(snapshot, job); }
   double speedup_on(const Snapshot& snapshot, JobIndex job, int gpus) override {

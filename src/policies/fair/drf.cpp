@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "policy/placer.h"
 #include "policy/user_lines.h"
 
 namespace sl {
@@ -30,6 +29,7 @@ class Drf : public UserQueuePolicy {
  public:
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (snapshot.free.total() == 0) return;
+    begin_placing();
     gather(snapshot);
     Trial trial(snapshot.free);
     take_turns(in_line_, [&](User& user) {
@@ -48,7 +48,8 @@ class Drf : public UserQueuePolicy {
 
  private:
   struct User {
-    UserLines::Lines::Walk walk;
+    const UserLines::Jobs* jobs;
+    Walk walk;
     Amounts has;
     double weight;
     double share = 0;  // dominant share divided by weight
@@ -79,10 +80,12 @@ class Drf : public UserQueuePolicy {
     in_line_.clear();
     all_ = all_of(snapshot);
     std::map<UserIndex, Amounts> has = held_by_user(snapshot);
-    for (const auto& [user, lines] : users_.by_user()) {
-      if (lines.empty()) continue;
-      const UserLines::Lines::Walk walk(lines);
-      in_line_.push_back({walk, has[user], std::max(1e-9, snapshot.job(walk.job()).request.user_weight)});
+    for (const auto& [user, jobs] : users_.by_user()) {
+      if (jobs.in_order.empty()) continue;
+      Walk walk = that_fit(snapshot, jobs);
+      if (walk.done()) continue;
+      const double weight = snapshot.job(jobs.in_order.begin()->job).request.user_weight;
+      in_line_.push_back({&jobs, std::move(walk), has[user], std::max(1e-9, weight)});
       rank(snapshot, in_line_.back());
     }
   }
@@ -94,15 +97,9 @@ class Drf : public UserQueuePolicy {
     user.id = snapshot.job(user.walk.job()).request.id;
   }
 
-  static void serve(const Snapshot& snapshot, User& user, Trial& trial, Plan& plan) {
-    const JobIndex index = user.walk.job();
-    const JobRequest& request = snapshot.job(index).request;
-    auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index), request.gpus);
-    if (!gpus) return user.walk.close_line();
-    trial.take(*gpus, request);
-    plan.start(index, std::move(*gpus));
-    user.has.add(request.gpus, request.demand);
-    user.walk.next();
+  void serve(const Snapshot& snapshot, User& user, Trial& trial, Plan& plan) {
+    const JobRequest& request = snapshot.job(user.walk.job()).request;
+    if (start_next(snapshot, *user.jobs, user.walk, trial, plan)) user.has.add(request.gpus, request.demand);
   }
 
   std::vector<User> in_line_;

@@ -4,7 +4,7 @@
 //     servers state), divided by its weight
 //   2 repeatedly, the user with the smallest dominant share that has a job that fits gets its first such job
 //
-// Ties: the user whose job has waited longest. A user's own jobs keep the order (priority, submission, id) and pass one
+// Ties: the user whose first job that fits has waited longest. A user's own jobs keep the order (priority, submission, id) and pass one
 // that does not fit. Non-preemptive, rigid. Source: Ghodsi et al., NSDI 2011.
 #pragma once
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "policy/placer.h"
 #include "policy/usage.h"
 #include "policy/user_lines.h"
 
@@ -28,26 +27,26 @@ class FairShare : public UserQueuePolicy {
   explicit FairShare(const FairShareSettings& settings) : settings_(settings), usage_(settings.half_life) {}
 
   void attach(const Snapshot& snapshot) override {
-    usage_.reset();
     UserQueuePolicy::attach(snapshot);
+    usage_.reset();
+    for (const JobIndex job : snapshot.waiting) usage_.enters(snapshot, job);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    UserQueuePolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::waiting) usage_.enters(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::ended) usage_.leaves(job);
   }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     usage_.learn(snapshot);
     if (snapshot.free.total() == 0) return;
-    gather(snapshot);
+    begin_placing();
+    gather(snapshot, [&](const UserLines::Jobs& jobs) { return that_fit(snapshot, jobs); });
     Trial trial(snapshot.free);
     take_turns(users_in_line_, [&](User& user) {
       if (trial.free().total() == 0) return false;
-      const JobIndex index = user.walk.job();
-      const JobRequest& request = snapshot.job(index).request;
-      if (auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index), request.gpus)) {
-        trial.take(*gpus, request);
-        plan.start(index, std::move(*gpus));
-        user.walk.next();
-      } else {
-        user.walk.close_line();
-      }
+      start_next(snapshot, *user.jobs, user.walk, trial, plan);
       rank(snapshot, user);
       return true;
     });
@@ -56,7 +55,7 @@ class FairShare : public UserQueuePolicy {
   std::vector<JobIndex> queue_order(const View& view) const override {
     FairShare copy(*this);  // a query: what it gathers is thrown away
     copy.usage_.learn(view);
-    copy.gather(view);
+    copy.gather(view, all_jobs);
     std::vector<JobIndex> order;
     take_turns(copy.users_in_line_, [&](User& user) {
       order.push_back(user.walk.job());
@@ -71,7 +70,7 @@ class FairShare : public UserQueuePolicy {
     if (!view.job(index).is_waiting()) return {};
     FairShare copy(*this);
     copy.usage_.learn(view);
-    copy.gather(view);
+    copy.gather(view, all_jobs);
     for (const User& user : copy.users_in_line_) {
       if (view.job(user.walk.job()).request.user != view.job(index).request.user) continue;
       return "the fair-share factor of its user is " + percent_text(user.factor);
@@ -81,7 +80,8 @@ class FairShare : public UserQueuePolicy {
 
  private:
   struct User {
-    UserLines::Lines::Walk walk;
+    const UserLines::Jobs* jobs;
+    Walk walk;
     double factor;
     double priority = 0;  // of the job the walk has reached
     Instant submitted;
@@ -92,26 +92,31 @@ class FairShare : public UserQueuePolicy {
     }
   };
 
-  void gather(const View& view) {
+  static Walk all_jobs(const UserLines::Jobs& jobs) { return Walk(jobs.lines); }
+
+  // `walk_of(jobs)` goes through those of a user's jobs that count.
+  template <typename WalkOf>
+  void gather(const View& view, WalkOf walk_of) {
     users_in_line_.clear();
     highest_ = 1;
     std::map<UserIndex, double> usage = usage_.by_user(view);
     std::map<UserIndex, double> weight;
     for (const auto& [user, gpu_s] : usage) weight[user] = 1;
-    for (const auto& [user, lines] : users_.by_user()) {
-      if (lines.empty()) continue;
-      const UserLines::Lines::Walk walk(lines);
-      const JobRequest& head = view.job(walk.job()).request;
+    for (const auto& [user, jobs] : users_.by_user()) {
+      if (jobs.in_order.empty()) continue;
+      const JobRequest& head = view.job(jobs.in_order.begin()->job).request;
       weight[user] = head.user_weight;
       highest_ = std::max(highest_, head.priority);
     }
     double usage_of_all = 0, weight_of_all = 0;
     for (const auto& [user, gpu_s] : usage) usage_of_all += gpu_s;
     for (const auto& [user, w] : weight) weight_of_all += w;
-    for (const auto& [user, lines] : users_.by_user()) {
-      if (lines.empty()) continue;
+    for (const auto& [user, jobs] : users_.by_user()) {
+      if (jobs.in_order.empty()) continue;
+      Walk walk = walk_of(jobs);
+      if (walk.done()) continue;
       users_in_line_.push_back(
-          {UserLines::Lines::Walk(lines), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
+          {&jobs, std::move(walk), fair_share_factor(usage[user], usage_of_all, weight[user], weight_of_all)});
       rank(view, users_in_line_.back());
     }
   }
