@@ -31,8 +31,8 @@ struct Trial {
 
 struct WhatIfSettings {
   Continue continue_present;
-  // Futures end then, and Costs::jct_s counts the time up to then, also of jobs that have not ended; the other figures need
-  // futures to their end.
+  // Futures end then; Costs::jct_s counts the time up to then, also of jobs that have not ended, and Costs::late the deadlines
+  // up to then. The other figures need futures to their end.
   Instant until = Instant::never();
   std::uint64_t seed = 1;
   std::size_t draws = draws_least;
