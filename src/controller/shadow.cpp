@@ -14,6 +14,7 @@ constexpr const char* setting_key = "shadow";
 constexpr Duration question_pause_least = Duration::whole_seconds(2);
 constexpr std::int64_t questions_per_window = 30;  // the older it is, the less changes
 constexpr std::int64_t pause_per_question = 20;    // a twentieth of one processor at most
+constexpr std::size_t window_jobs_most = 2'000;
 constexpr Duration window_most = Duration::whole_seconds(86'400);
 constexpr std::size_t futures_most = 16, futures_few = 4;
 constexpr Duration futures_time = Duration::milliseconds(500), futures_time_most = Duration::whole_seconds(10);
@@ -44,7 +45,7 @@ store::RegretRow row_of(const forecast::Regret& regret, const std::string& in_fo
 }  // namespace
 
 Shadow::Shadow(Logic& logic, Forecasts& forecasts, const std::vector<store::SettingRow>& settings)
-    : logic_(logic), forecasts_(forecasts), teller_(logic), arriving_(logic) {
+    : logic_(logic), forecasts_(forecasts), window_(logic, window_jobs_most, window_most) {
   for (const store::SettingRow& row : settings) {
     if (row.key != setting_key || row.value.empty()) continue;
     const auto kept = wire::read_json<Kept>(row.value, wire::Unknown::ignore);
@@ -76,8 +77,7 @@ void Shadow::follow(std::optional<PolicyChange> policy, const std::string& by, I
   }
   const std::string before = followed_ ? followed_->policy.name : "", after = policy ? policy->name : "";
   followed_ = policy ? std::optional(Followed{std::move(*policy), by, now.us}) : std::nullopt;
-  window_.reset();
-  new_jobs_.clear();
+  window_.forget();
   next_ = now;
   const store::EventRow event{
       .at_us = now.us,
@@ -94,61 +94,36 @@ void Shadow::follow(std::optional<PolicyChange> policy, const std::string& by, I
 
 void Shadow::on_turn(Instant now) {
   if (!followed_ || !forecasts_.continue_present()) return;
-  if (window_ && new_jobs_.size() <= jobs_most) {  // a job may have ended before the next question
-    for (JobCopy& job : arriving_.take(jobs_most)) new_jobs_.push_back(std::move(job));
-  }
+  window_.look();
   if (is_busy_ || now < next_) return;
-  const bool is_over = !window_ || circumstances_ != circumstances() || now > window_->since() + window_most ||
-                       window_->jobs() + new_jobs_.size() > jobs_most;
-  if (!is_over && teller_.version() == asked_version_) return;
-  asked_version_ = teller_.version();
-  auto told = std::make_shared<Told>(teller_.tell(now));
-  is_over ? begin_window(*told, now) : ask(std::move(told), now);
-}
-
-// What must stay as it is while a window lasts.
-std::string Shadow::circumstances() const {
   const store::PolicyRow& policy = logic_.policies().in_force();
-  std::string text = fmt::format("{} {}", policy.since_us, policy.name);
-  for (const Server& server : logic_.core().servers())
-    text += fmt::format(" {} {} {}", server.description.name, to_string(server.state),
-                        (server.all() - server.unavailable - server.outside).count());
-  return text;
+  const std::int64_t before = window_.number();
+  if (auto past = window_.ask(now, fmt::format("{} {}", policy.since_us, policy.name)))
+    return ask(std::move(past), now);
+  if (window_.number() != before) next_ = now + question_pause_least;
 }
 
-void Shadow::begin_window(const Told& told, Instant now) {
-  window_ = std::make_shared<forecast::ShadowWindow>(told.present);
-  circumstances_ = circumstances();
-  ++number_;
-  new_jobs_.clear();
-  arriving_.skip();
-  next_ = now + question_pause_least;
-}
-
-void Shadow::ask(std::shared_ptr<Told> told, Instant now) {
+void Shadow::ask(std::shared_ptr<const WindowQuestion> past, Instant now) {
   is_busy_ = true;
-  next_ = now + std::max(question_pause_least, Duration{(now - window_->since()).us / questions_per_window});
-  auto jobs = std::make_shared<std::vector<JobCopy>>(std::exchange(new_jobs_, {}));
+  next_ = now + std::max(question_pause_least, Duration{(now - window_.since()).us / questions_per_window});
   // On the forecast's thread.
-  forecasts_.ask([this, told, jobs, window = window_, number = number_, policy = followed_->policy](Forecasts& self) {
+  forecasts_.ask([this, past, policy = followed_->policy](Forecasts& self) {
     const Instant begin = self.now();
     const auto passed = [&] { return self.now() - begin; };
-    for (const auto& job : *jobs) window->submitted(*job);
-    for (const ToldEnd& end : told->ends) window->ended(end.id, ran_s(end));
     std::vector<forecast::Contender> contenders;
-    for (const PolicyChange& change : {told->policy, policy}) {
+    for (const PolicyChange& change : {past->told->policy, policy}) {
       auto maker = self.maker_of(change);
       if (maker.ok()) contenders.push_back({change.name, std::move(*maker)});
     }
-    const auto replay = window->replay(told->present, self.known().facts_of(*told), self.known().lengths());
+    const auto replay = past->replay(self);
     const auto trials = forecast::what_if(
         replay.present, replay.prospects, contenders,
         {.continue_present = self.continue_present(),
          .draws = futures_most,
          .is_enough = [&](std::size_t draws) { return draws >= futures_few && passed() > futures_time; },
          .stop = [&] { return self.is_ending() || passed() > futures_time_most; }});
-    const auto regret = forecast::regret_of(trials, told->present.now, window->since());
-    self.post([this, regret, number, in_force = told->policy.name, took = passed()] {
+    const auto regret = forecast::regret_of(trials, past->told->present.now, past->window->since());
+    self.post([this, regret, number = past->number, in_force = past->told->policy.name, took = passed()] {
       is_busy_ = false;
       next_ = std::max(next_, forecasts_.now() + took * pause_per_question);
       note(regret, number, in_force);
@@ -157,7 +132,7 @@ void Shadow::ask(std::shared_ptr<Told> told, Instant now) {
 }
 
 void Shadow::note(const std::optional<forecast::Regret>& regret, std::int64_t window, const std::string& in_force) {
-  if (!regret || !followed_ || window != number_ || !window_) return;
+  if (!regret || !followed_ || window != window_.number() || !window_.is_open()) return;
   found_.push_back(row_of(*regret, in_force, followed_->policy.name));
   rows_.push_back(found_.back());
   if (std::cmp_greater(found_.size(), store::regrets_max)) found_.pop_front();

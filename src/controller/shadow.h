@@ -2,8 +2,7 @@
 // how much better or worse it would have done, and what was found. It decides nothing. Used by the core's thread; the
 // forecast's thread continues the windows.
 //
-// A new window begins when the policy in force changes, a server comes, goes or is taken out of service, after a day, and
-// after `jobs_most` jobs.
+// Another window (past_window.h) begins also when the policy in force changes and after a day.
 #pragma once
 
 #include <deque>
@@ -12,17 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "controller/forecasts.h"
-#include "controller/recent_jobs.h"
+#include "controller/past_window.h"
 #include "controller/requests.h"
-#include "forecast/shadow.h"
 
 namespace sl::controller {
 
 class Shadow {
  public:
-  static constexpr std::size_t jobs_most = 2'000;
-
   // `settings`: as the database has them.
   Shadow(Logic& logic, Forecasts& forecasts, const std::vector<store::SettingRow>& settings);
 
@@ -42,26 +37,15 @@ class Shadow {
   std::vector<store::RegretRow> take_rows() { return std::exchange(rows_, {}); }  // to be written with the next commit
 
  private:
-  struct Question;
-  std::string circumstances() const;
-  void begin_window(const Told& told, Instant now);
-  void ask(std::shared_ptr<Told> told, Instant now);
+  void ask(std::shared_ptr<const WindowQuestion> past, Instant now);
   void note(const std::optional<forecast::Regret>& regret, std::int64_t window, const std::string& in_force);
 
   Logic& logic_;
   Forecasts& forecasts_;
-  Teller teller_;
+  PastWindow window_;
   std::optional<Followed> followed_;
   std::deque<store::RegretRow> found_;
   std::vector<store::RegretRow> rows_;
-
-  // The window; the forecast's thread has it while is_busy_.
-  std::shared_ptr<forecast::ShadowWindow> window_;
-  std::string circumstances_;  // under which it began
-  std::int64_t number_ = 0;    // of windows so far
-  NewJobs arriving_;
-  std::vector<JobCopy> new_jobs_;
-  std::int64_t asked_version_ = -1;
   Instant next_;
   bool is_busy_ = false;
 };

@@ -8,6 +8,8 @@ namespace sl {
 namespace {
 
 constexpr double spread_least = 0.01, spread_most = 0.3, spread_of_one = 0.2;
+// Added to the spread where one run lasted longer and many did not; found on openB, November 2026.
+constexpr double spread_of_few = 0.7;
 constexpr double length_most = 1e10;  // three centuries
 
 std::size_t kept_at(std::size_t level) { return level + 1 == LengthDistribution::levels ? 512 : 64; }
@@ -44,9 +46,11 @@ void LengthDistribution::Group::add(double length, std::size_t kept) {
     latest.push_back(length);
   } else {
     sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), latest[next]));
+    log_sum -= std::log(latest[next]);
     latest[next] = length;
     next = (next + 1) % kept;
   }
+  log_sum += std::log(length);
   sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), length), length);
   spread = spread_of(sorted);
 }
@@ -72,6 +76,15 @@ LengthDistribution::Prediction LengthDistribution::predict(const Groups& groups)
   return prediction;
 }
 
+double LengthDistribution::Prediction::mean_log() const {
+  double mean = std::log(base_median_);
+  for (std::size_t level = levels; level-- > 0;) {
+    if (const Group* group = groups_[level])
+      mean = (group->log_sum + mean) / static_cast<double>(group->sorted.size() + 1);
+  }
+  return mean;
+}
+
 double LengthDistribution::Prediction::draw(double passed, Random& random) const {
   std::array<std::size_t, levels> longer{};
   std::array<double, levels + 1> beyond{};  // the chance to last longer than `passed`, from each level on
@@ -87,7 +100,8 @@ double LengthDistribution::Prediction::draw(double passed, Random& random) const
     if (own == 0 || !random.chance(own / (own + beyond[level + 1]))) continue;
     const std::vector<double>& sorted = groups_[level]->sorted;
     const auto back = static_cast<std::size_t>(random.integer(1, static_cast<std::int64_t>(longer[level])));
-    const double length = sorted[sorted.size() - back] * std::exp(groups_[level]->spread * normal(random));
+    const double few = spread_of_few / std::sqrt(own) * (1 - own / static_cast<double>(sorted.size()));
+    const double length = sorted[sorted.size() - back] * std::exp((groups_[level]->spread + few) * normal(random));
     return length > passed ? length : passed + std::max(passed - length, 1e-3 * passed);
   }
   const double share = std::max(1 - random.uniform(), 1e-4);

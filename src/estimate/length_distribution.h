@@ -8,7 +8,8 @@
 //      that a run that outlives everything is expected to last as long again.
 //   3. Of a run that has lasted for a while, only what lasted longer counts, at every level.
 //   4. Around each run, the logarithm is normally distributed, the narrower the closer the runs of the group are to each
-//      other (Silverman's rule).
+//      other (Silverman's rule), and the wider the fewer of its runs lasted as long as this one has: of jobs that have
+//      outlived nearly all others, little is known.
 //
 // Each group remembers its latest runs.
 #pragma once
@@ -39,6 +40,7 @@ class LengthDistribution {
     std::vector<double> latest;  // a ring
     std::vector<double> sorted;
     std::size_t next = 0;
+    double log_sum = 0;
     double spread = 0;  // standard deviation around each run, of the logarithm
 
     std::size_t longer_than(double length) const;
@@ -51,6 +53,8 @@ class LengthDistribution {
    public:
     // A length, given that the run has lasted for `passed` so far; always more than that.
     double draw(double passed, Random& random) const;
+    // The mean of the logarithm of the length of a run that is about to start.
+    double mean_log() const;
     bool is_any() const { return groups_.back() != nullptr; }
 
    private:

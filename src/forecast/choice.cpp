@@ -38,7 +38,7 @@ const char* what_is_small(Objective objective) {
     case Objective::makespan:
       return "time until all have ended";
     case Objective::deadlines:
-      return "missed deadlines";
+      return "missed deadlines, looking back,";
     case Objective::fairness:
       return "unfairness";
   }
@@ -46,6 +46,22 @@ const char* what_is_small(Objective objective) {
 }
 
 }  // namespace
+
+void PastCosts::window_began() {
+  for (auto& [name, late] : earlier_) late /= 2;
+  for (const auto& [name, late] : latest_) earlier_[name] += late / 2;
+  latest_.clear();
+}
+
+void PastCosts::add_to(std::vector<Trial>& trials) {
+  latest_.clear();
+  for (Trial& trial : trials) {
+    if (trial.failure || trial.costs.empty()) continue;
+    latest_[trial.name] = mean_cost(trial, Objective::deadlines);
+    const auto earlier = earlier_.find(trial.name);
+    for (Costs& costs : trial.costs) costs.late += earlier == earlier_.end() ? 0 : earlier->second;
+  }
+}
 
 std::optional<Choice> choose(const std::vector<Trial>& trials, const ChoiceRules& rules, Instant now,
                              Instant last_change) {
@@ -57,9 +73,9 @@ std::optional<Choice> choose(const std::vector<Trial>& trials, const ChoiceRules
     if (counts(trial) && mean_cost(trial, rules.objective) < mean_cost(*best, rules.objective)) best = &trial;
   }
   const double before = mean_cost(acting, rules.objective), after = mean_cost(*best, rules.objective);
-  // Deadlines are missed by few jobs: most comparisons see none, and what tells policies apart then is a small difference
-  // of how close jobs come to theirs.
-  const double gain = rules.objective == Objective::deadlines ? 0 : rules.gain;
+  // Deadlines are missed by few jobs: most windows see none, and what tells policies apart then is a small difference of
+  // how close jobs come to theirs.
+  const double gain = looks_back(rules.objective) ? 0 : rules.gain;
   if (best->name == acting.name || !(after < before * (1 - gain))) return std::nullopt;
   const std::size_t futures = std::min(acting.costs.size(), best->costs.size());
   std::size_t cheaper = 0;

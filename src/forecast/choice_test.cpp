@@ -49,12 +49,38 @@ TEST(Choice, follows_the_objective) {
   EXPECT_FALSE(choose(trials, {.objective = Objective::makespan}, asked, long_ago));
 }
 
-TEST(Choice, by_deadlines_anything_saved_counts) {
+std::vector<Trial> missing(double fifo, double sjf) {
   std::vector<Trial> trials = {trial("fifo", {100}), trial("sjf", {100})};
-  trials[0].costs.front().late = 0.501, trials[1].costs.front().late = 0.5;
-  const auto choice = choose(trials, {.objective = Objective::deadlines, .gain = 0.02}, asked, long_ago);
+  trials[0].costs.front().late = fifo, trials[1].costs.front().late = sjf;
+  return trials;
+}
+
+TEST(Choice, by_deadlines_anything_saved_counts) {
+  const ChoiceRules rules{.objective = Objective::deadlines, .gain = 0.02};
+  EXPECT_TRUE(choose(missing(0.501, 0.5), rules, asked, long_ago));
+  EXPECT_FALSE(choose(missing(0.5, 0.5), rules, asked, long_ago));
+}
+
+TEST(Choice, by_deadlines_says_that_it_looked_back) {
+  const auto choice = choose(missing(20, 10), {.objective = Objective::deadlines}, asked, long_ago);
   ASSERT_TRUE(choice);
-  EXPECT_EQ(choice->policy, "sjf");
+  EXPECT_TRUE(choice->why.starts_with("missed deadlines, looking back, 10.00 with sjf instead of 20.00 with fifo"));
+}
+
+TEST(PastCosts, of_each_window_count_half_as_much_as_those_of_the_one_after_it) {
+  PastCosts past;
+  past.window_began();
+  auto trials = missing(1, 1);
+  past.add_to(trials);  // not the latest of its window
+  for (const auto& [fifo, sjf] : {std::pair(40.0, 8.0), std::pair(4.0, 8.0)}) {
+    trials = missing(fifo, sjf);
+    past.add_to(trials);
+    past.window_began();
+  }
+  trials = missing(1, 2);
+  past.add_to(trials);
+  EXPECT_DOUBLE_EQ(trials[0].costs.front().late, 1 + 4.0 / 2 + 40.0 / 4);
+  EXPECT_DOUBLE_EQ(trials[1].costs.front().late, 2 + 8.0 / 2 + 8.0 / 4);
 }
 
 TEST(Choice, who_failed_does_not_count) {

@@ -7,8 +7,6 @@
 namespace sl::forecast {
 namespace {
 
-constexpr double common_spread = 0.35;  // of the logarithm
-
 std::optional<Range> range_of(std::vector<Instant>& times) {
   if (times.empty()) return std::nullopt;
   std::sort(times.begin(), times.end());
@@ -18,12 +16,14 @@ std::optional<Range> range_of(std::vector<Instant>& times) {
 
 bool waits(const Job& job) { return job.allocation.empty() && !(job.group && job.first_start.happened()); }
 
-// Seconds that a job still runs in a future, if all lengths that are guesses are wrong by the factor `common`.
+// Seconds that a job still runs in a future, if all lengths that are guesses are wrong by a common factor: `common` is a draw
+// from the standard normal distribution.
 double draw_left_s(const Lengths::Prospect& prospect, double common, Random& random) {
   const bool is_guess = prospect.basis.kind != BasisKind::none && prospect.basis.kind != BasisKind::progress;
   const double left = draw_left_s(prospect, random);
-  const double from_now =
-      is_guess ? std::min(left * common, std::max(0.0, prospect.limit_s - prospect.passed_s)) : left;
+  const double from_now = is_guess ? std::min(left * std::exp(prospect.common_spread * common),
+                                              std::max(0.0, prospect.limit_s - prospect.passed_s))
+                                   : left;
   return from_now + prospect.ran_since_s;
 }
 
@@ -45,7 +45,7 @@ std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospe
   Random random(seed);
   // What is wrong with one length is often wrong with all: a cluster's jobs become longer or shorter together, and a queue
   // that adds up their lengths feels that as one error, not as many that cancel out.
-  const double common = std::exp(common_spread * normal(random));
+  const double common = normal(random);
   std::vector<double> left_s;
   left_s.reserve(prospects.size());
   for (const Lengths::Prospect& prospect : prospects) {
@@ -58,7 +58,7 @@ std::vector<double> draw_all_left_s(const std::vector<Lengths::Prospect>& prospe
 std::function<double(std::size_t, std::uint64_t)> draws_of_members(const std::vector<Lengths::Prospect>& prospects,
                                                                    std::uint64_t seed) {
   Random random(seed);
-  const double common = std::exp(common_spread * normal(random));  // as in draw_all_left_s
+  const double common = normal(random);  // as in draw_all_left_s
   return [&prospects, seed, common](std::size_t group, std::uint64_t nth) {
     Random own(seed + 7'919 * (nth + 1) + 104'729 * group);
     return draw_left_s(prospects[group], common, own);

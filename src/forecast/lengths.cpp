@@ -73,12 +73,32 @@ LengthDistribution::Groups Lengths::groups_of(const RunKind& kind) {
   return {mix(mix(family, kind.command), gpus), mix(family, gpus), family, mix(1, kind.family), kind.user, 0};
 }
 
+void Lengths::CommonError::add(double error) {
+  block_.push_back(error);
+  if (block_.size() < block_runs) return;
+  Block block;
+  for (const double value : block_) block.mean += value / block_runs;
+  for (const double value : block_) block.variance += (value - block.mean) * (value - block.mean) / (block_runs - 1);
+  block_.clear();
+  blocks_.push_back(block);
+  if (blocks_.size() > blocks_most) blocks_.pop_front();
+  const auto n = static_cast<double>(blocks_.size());
+  double between = 0, by_chance = 0;
+  for (const Block& each : blocks_) between += each.mean * each.mean / n, by_chance += each.variance / block_runs / n;
+  const double found = std::max(0.0, between - by_chance);
+  // The variance of a variance from n values is 2 / n of its square; that of the first guess is its square.
+  const double weight = n / 2 / std::max(1e-9, between * between), weight_first = std::pow(first, -4);
+  spread_ = std::min(first, std::sqrt((found * weight + first * first * weight_first) / (weight + weight_first)));
+}
+
 void Lengths::add(const FinishedRun& run) {
   if (!(run.run_s > 0)) return;
   ++runs_;
-  lengths_.add(groups_of(run.kind), run.run_s);
-  // Whose estimates and limits they are matters more than what ran.
   const LengthDistribution::Groups groups = groups_of(run.kind);
+  if (lengths_.count(groups, all) >= others_least)
+    common_.add(std::log(run.run_s) - lengths_.predict(groups).mean_log());
+  lengths_.add(groups, run.run_s);
+  // Whose estimates and limits they are matters more than what ran.
   if (run.estimate_s && *run.estimate_s > 0) of_estimates_.add(groups, run.run_s / *run.estimate_s);
   if (run.limit_s && *run.limit_s > 0) of_limits_.add(groups, run.run_s / *run.limit_s);
 }
@@ -86,6 +106,7 @@ void Lengths::add(const FinishedRun& run) {
 Lengths::Prospect Lengths::prospect_of(const Job& job, const JobFacts& facts, Instant now) const {
   Prospect prospect;
   prospect.passed_s = passed_s(job, now);
+  prospect.common_spread = common_spread();
   const LengthDistribution::Groups groups = groups_of(facts.kind);
   const auto& request = job.request;
   if (request.time_limit) {

@@ -9,6 +9,7 @@
 // A job with none of these has no length. Every length ends at the time limit, since the job does.
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,7 @@ class Lengths {
     double scale = 1;                   // of `prediction`, which is in units of this
     double limit_s = endless;           // it is stopped then
     double reported_s = 0, spread = 0;  // progress
+    double common_spread = 0;           // see Lengths::common_spread()
     double ran_since_s = 0;  // since the moment that the futures begin with: comes on top of what is left now
     LengthDistribution::Prediction prediction = {};
     static constexpr double endless = 1e300;
@@ -72,11 +74,33 @@ class Lengths {
   Prospect prospect_of(const Job& job, const JobFacts& facts, Instant now) const;
 
   std::size_t runs() const { return runs_; }
+  // By how much all lengths that are guesses turn out longer or shorter together: the standard deviation of the logarithm of
+  // their common error, learnt from how the latest runs compare with what was expected of them.
+  double common_spread() const { return common_.spread(); }
 
  private:
+  // Errors of runs that ended one after another are taken in blocks: the variance between blocks, less what errors that
+  // are independent of each other would give, is that of the common error. The guess before counts by how certain both are.
+  class CommonError {
+   public:
+    void add(double error);  // of the logarithm
+    double spread() const { return spread_; }
+
+   private:
+    static constexpr std::size_t block_runs = 16, blocks_most = 64;
+    static constexpr double first = 0.35;  // and the most: where errors come in long waves, more only makes ranges wide
+    struct Block {
+      double mean = 0, variance = 0;
+    };
+    std::vector<double> block_;
+    std::deque<Block> blocks_;
+    double spread_ = first;
+  };
+
   static LengthDistribution::Groups groups_of(const RunKind& kind);
   LengthDistribution lengths_;
   LengthDistribution of_estimates_{1}, of_limits_{0.5};  // run times as parts of what was stated
+  CommonError common_;
   std::size_t runs_ = 0;
 };
 

@@ -97,6 +97,41 @@ TEST(Lengths, a_job_that_has_outlived_all_may_last_as_long_again) {
   EXPECT_LT(quantile_s(prospect, 0.5), 100'000);
 }
 
+// One of 40 lasted for ten hours, all others for a minute: of what has run for an hour, it says little.
+TEST(Lengths, the_fewer_lasted_as_long_the_less_is_known_of_a_job_that_does) {
+  const auto width = [](int long_runs) {
+    Lengths lengths;
+    for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", i < long_runs ? 36'000 : 60));
+    const auto prospect = lengths.prospect_of(running_job(3'600), facts_of("mei", "mnist"), now);
+    return quantile_s(prospect, 0.8) / quantile_s(prospect, 0.2);
+  };
+  EXPECT_GT(width(1), 3);
+  EXPECT_GT(width(1), 1.3 * width(4));
+  EXPECT_LT(width(20), 2);
+}
+
+// How far lengths that are guesses are wrong together, after `runs` of `length(i)`.
+template <typename Length>
+double common_spread_after(int runs, Length length) {
+  Lengths lengths;
+  for (int i = 0; i < runs; ++i) lengths.add(run_of("mei", "mnist", length(i)));
+  return lengths.common_spread();
+}
+
+TEST(Lengths, that_err_one_by_one_are_soon_known_to) {
+  Random random(3);
+  const auto independent = [&random](int) { return 600 * std::exp(0.3 * normal(random)); };
+  EXPECT_DOUBLE_EQ(common_spread_after(15, independent), 0.35);
+  EXPECT_LT(common_spread_after(150, independent), 0.15);
+}
+
+TEST(Lengths, that_err_together_stay_known_to) {
+  const auto in_turns = [](int i) { return i / 32 % 2 == 0 ? 300.0 : 1'200.0; };
+  EXPECT_DOUBLE_EQ(common_spread_after(2'000, in_turns), 0.35);
+  const auto hardly = [](int i) { return i / 32 % 2 == 0 ? 500.0 : 720.0; };
+  EXPECT_NEAR(common_spread_after(2'000, hardly), 0.18, 0.05);
+}
+
 TEST(Lengths, no_length_exceeds_the_time_limit) {
   Lengths lengths;
   for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 3'600));

@@ -74,6 +74,15 @@ ShadowWindow::Replay ShadowWindow::replay(const Present& now, const std::vector<
   return replay;
 }
 
+std::vector<int> usable_gpus(const ServerTable& servers) {
+  std::vector<int> gpus;
+  for (const Server& server : servers) {
+    const bool is_up = server.state == ServerState::up;
+    gpus.push_back(is_up ? (server.all() - server.unavailable - server.outside).count() : -1);
+  }
+  return gpus;
+}
+
 std::optional<Regret> regret_of(const std::vector<Trial>& trials, Instant at, Instant since) {
   if (trials.size() != 2 || trials[0].failure || trials[1].failure) return std::nullopt;
   const std::size_t futures = std::min(trials[0].costs.size(), trials[1].costs.size());

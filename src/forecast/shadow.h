@@ -21,6 +21,7 @@ namespace sl::forecast {
 
 class ShadowWindow {
  public:
+
   explicit ShadowWindow(const Present& base);
 
   // A job that was submitted, as it was soon afterwards. Members of arrays that the window knows are ignored.
@@ -45,6 +46,9 @@ class ShadowWindow {
   Present base_;  // and the jobs that came since
   std::map<JobId, double> ended_;
 };
+
+// GPUs that jobs may use, by server; -1: none is up there. A window ends when it changes.
+std::vector<int> usable_gpus(const ServerTable& servers);
 
 // By how much the policy in force does worse than the shadow.
 struct Regret {

@@ -26,6 +26,16 @@ double unfairness(const std::vector<double>& shares) {
 
 bool takes_part(const Job& job) { return !job.on_hold && job.state != JobState::held; }
 
+// `used`: how much of the time until its deadline the job takes, or has taken by `until`.
+void count_deadline(const JobRequest& request, Instant finish, Instant until, Costs& costs, double& used) {
+  const Instant end = std::min(finish, until);
+  if (request.deadline.is_never() || end.is_never()) return;
+  const double whole_s = (request.deadline - request.submitted).to_seconds();
+  const double part = (end - request.submitted).to_seconds() / std::max(1.0, whole_s);
+  costs.late += finish > request.deadline && request.deadline <= until;
+  used += part / (1 + part);
+}
+
 // Adds one future to the sums in `trial`.
 void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const std::vector<double>& left_s,
          const Future& future, Instant until, Trial& trial) {
@@ -43,17 +53,12 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
       costs.jct_s += (std::min(of.finish, until) - from).to_seconds();
       ++counted;
     }
+    if (from < until) count_deadline(job.request, of.finish, until, costs, used);
     if (of.finish.is_never()) continue;
     jct_s.push_back((of.finish - job.request.submitted).to_seconds());
     jct_sum_s += jct_s.back();
     if (until.is_never()) costs.jct_s += (of.finish - from).to_seconds(), ++counted;
     if (!job.group && jct_s.back() > 0) shares.push_back((prospects[at].passed_s + left_s[at]) / jct_s.back());
-    if (!job.request.deadline.is_never()) {
-      const double whole_s = (job.request.deadline - job.request.submitted).to_seconds();
-      const double part = (of.finish - job.request.submitted).to_seconds() / std::max(1.0, whole_s);
-      costs.late += of.finish > job.request.deadline;
-      used += part / (1 + part);
-    }
     last = std::max(last, of.finish);
     if (of.start.is_never() || !job.allocation.empty()) continue;
     wait_s += (of.start - job.request.submitted).to_seconds();
@@ -62,6 +67,7 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   trial.jobs = std::max(trial.jobs, counted);
   if (counted == 0) return;
   costs.jct_s /= static_cast<double>(counted);
+  costs.late += used / static_cast<double>(counted);
   if (!until.is_never()) return trial.costs.push_back(costs);
   const auto n = static_cast<double>(jct_s.size());
   std::sort(jct_s.begin(), jct_s.end());
@@ -73,7 +79,6 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
   const double available = makespan_s * gpus_up(present);
   trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
   costs.makespan_s = makespan_s;
-  costs.late += used / n;
   costs.unfair = unfairness(shares);
   trial.costs.push_back(costs);
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "estimate/estimates.h"
 #include "policies/registry.h"
 #include "sim/continuation.h"
@@ -56,6 +58,29 @@ TEST_F(ShadowTest, regret_is_what_the_other_order_would_have_saved) {
   EXPECT_NEAR(regret->p10_s, 30, 0.01);  // everything has ended: all futures are one
   EXPECT_NEAR(regret->p90_s, 30, 0.01);
   EXPECT_EQ(regret->since, at(0));
+}
+
+// fifo ends the third at 208, sjf at 108; the second misses its deadline under both, and that of the fourth is yet to come.
+TEST_F(ShadowTest, deadlines_that_have_passed_by_then_are_missed_or_met) {
+  ShadowWindow window(one_gpu(0));
+  const auto add = [&window](std::int64_t id, double submitted_s, double length_s, double deadline_s) {
+    Job with_deadline = job(id, submitted_s, length_s);
+    with_deadline.request.deadline = at(deadline_s);
+    window.submitted(with_deadline);
+    window.ended(JobId(id), length_s);
+  };
+  add(1, 0, 100, 100);
+  add(2, 1, 100, 150);
+  add(3, 2, 10, 160);
+  add(4, 3, 500, 600);
+  const auto replay = window.replay(one_gpu(300), {}, {});
+  std::vector<Contender> contenders;
+  for (const char* name : {"fifo", "sjf"})
+    contenders.push_back({name, [name] { return std::move(*make_policy(name)); }});
+  const auto trials = what_if(replay.present, replay.prospects, contenders,
+                              {.continue_present = continue_present, .until = at(300), .draws = 1});
+  EXPECT_EQ(std::floor(trials[0].costs.front().late), 2);
+  EXPECT_EQ(std::floor(trials[1].costs.front().late), 1);
 }
 
 TEST_F(ShadowTest, a_job_that_still_runs_keeps_what_it_has_done) {

@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "forecast/arrivals.h"
 #include "forecast/choice.h"
+#include "forecast/shadow.h"
 #include "policies/adaptive/auto.h"
 #include "policies/registry.h"
 #include "policy/history_reader.h"
@@ -22,6 +23,7 @@ namespace sl::study {
 namespace {
 
 constexpr std::size_t futures = 8;              // with more, the choices are hardly better and cost as much more
+constexpr std::size_t pasts = 4;                // of the window behind: only what has not ended is drawn
 constexpr std::ptrdiff_t history_most = 1'000;  // finished jobs that policies learn from in a future
 
 forecast::RunKind kind_of(UserIndex user, FamilyIndex family, int gpus) {
@@ -41,10 +43,13 @@ class Adviser {
   }
 
   std::optional<sim::PolicySwitch> advise(const Core& core, Instant now) {
+    const bool looks_back = forecast::looks_back(rules_.objective);
+    if (looks_back && !window_) begin_window(core, now);
     if (now < next_ || core.waiting().empty()) return std::nullopt;
     next_ = now + Duration::seconds(parameters_.every_s);
     if (!last_change_.happened()) last_change_ = now - rules_.hold;  // the first change need not wait
-    const auto choice = forecast::choose(try_all(core, now), rules_, now, last_change_);
+    const auto choice =
+        forecast::choose(looks_back ? try_since(core, now) : try_all(core, now), rules_, now, last_change_);
     if (!choice) return std::nullopt;
     last_change_ = now;
     parameters_.acting = choice->policy;
@@ -56,18 +61,75 @@ class Adviser {
   }
 
  private:
-  std::vector<forecast::Trial> try_all(const Core& core, Instant now) {
+  forecast::Present present_of(const Core& core, Instant now) {
     forecast::Present present = forecast::copy_of(core, now);
-    present.next_wake = now;  // a policy that takes over decides at once
-    learn(core);
+    present.next_wake = now;          // a policy that takes over decides at once
     auto& history = present.history;  // each future reads all of it
     if (std::ssize(history) > history_most) history.erase(history.begin(), history.end() - history_most);
+    return present;
+  }
+
+  // Each candidate continued from the present.
+  std::vector<forecast::Trial> try_all(const Core& core, Instant now) {
+    forecast::Present present = present_of(core, now);
+    learn(core);
     auto prospects = prospects_of(present);
     const Duration ahead = Duration::seconds(parameters_.ahead_s);
     const std::size_t here = present.jobs.size();
     forecast::add_arrivals(present, prospects, recent(present, ahead), ahead, lengths_);
     for (std::size_t at = here; world_.knows_durations && at < present.jobs.size(); ++at)
       prospects[at] = known(*present.jobs[at].request.estimate, 0);
+    return forecast::what_if(
+        present, prospects, contenders(),
+        {.continue_present = sim::continue_present,
+         .until = rules_.objective == forecast::Objective::mean_jct ? now + ahead : Instant::never(),
+         .seed = ++asked_,
+         .draws = world_.knows_durations ? 1 : futures});
+  }
+
+  // Each candidate since the window began.
+  std::vector<forecast::Trial> try_since(const Core& core, Instant now) {
+    if (window_->jobs() > forecast::window_jobs_most || usable_ != forecast::usable_gpus(core.servers())) {
+      begin_window(core, now);
+      return {};
+    }
+    learn(core);
+    forecast::Present present = present_of(core, now);
+    for (; next_job_ < trace_.jobs.size() && trace_.jobs[next_job_].submitted <= now; ++next_job_) {
+      Job job;
+      job.request = request_of(present, next_job_);
+      window_->submitted(job);
+    }
+    const auto prospects = prospects_of(present);
+    std::vector<forecast::JobFacts> facts;
+    for (const Job& job : present.jobs)
+      facts.push_back({.kind = kind_of(job.request.user, job.request.family, job.request.gpus)});
+    auto replay = window_->replay(present, facts, lengths_);
+    for (std::size_t at = 0; world_.knows_durations && at < replay.present.jobs.size(); ++at) {
+      const std::size_t here = present.find(replay.present.jobs[at].request.id);
+      if (here == present.jobs.size()) continue;
+      replay.prospects[at].basis = prospects[here].basis;
+      replay.prospects[at].reported_s = prospects[here].reported_s;
+    }
+    auto trials = forecast::what_if(replay.present, replay.prospects, contenders(),
+                                    {.continue_present = sim::continue_present,
+                                     .until = now,
+                                     .seed = ++asked_,
+                                     .draws = world_.knows_durations ? 1 : pasts});
+    past_.add_to(trials);
+    return trials;
+  }
+  void begin_window(const Core& core, Instant now) {
+    learn(core);
+    forecast::Present present = present_of(core, now);
+    prospects_of(present);
+    window_.emplace(present);
+    usable_ = forecast::usable_gpus(core.servers());
+    past_.window_began();
+    while (next_job_ < trace_.jobs.size() && trace_.jobs[next_job_].submitted <= now) ++next_job_;
+  }
+
+  std::vector<forecast::Contender> contenders() const {
     std::vector<forecast::Contender> contenders;
     const auto add = [&](const std::string& name) {
       contenders.push_back({name, [name] { return std::move(*make_policy(name)); }});
@@ -76,12 +138,7 @@ class Adviser {
     for (const std::string& name : parameters_.candidates) {
       if (name != parameters_.acting) add(name);
     }
-    return forecast::what_if(
-        present, prospects, contenders,
-        {.continue_present = sim::continue_present,
-         .until = rules_.objective == forecast::Objective::mean_jct ? now + ahead : Instant::never(),
-         .seed = ++asked_,
-         .draws = world_.knows_durations ? 1 : futures});
+    return contenders;
   }
 
   // What has finished, with what their users had estimated.
@@ -94,6 +151,7 @@ class Adviser {
           lengths_.add({.kind = kind_of(job.user, job.family, job.gpus),
                         .run_s = job.run.to_seconds(),
                         .estimate_s = estimate ? std::optional(estimate->to_seconds()) : std::nullopt});
+          if (window_) window_->ended(job.job, job.run.to_seconds());
           newest_ = std::max(newest_, job.ended);
         });
     learnt_up_to_ = newest_;
@@ -131,16 +189,21 @@ class Adviser {
     const auto end = std::upper_bound(jobs.begin(), jobs.end(), present.now, later);
     for (auto at = std::upper_bound(jobs.begin(), end, present.now - window, later); at != end; ++at) {
       forecast::RecentJob& job = recent.emplace_back();
-      job.request = sim::request_of(trace_, *at, world_.cluster);
-      job.request.id = JobId(at - jobs.begin() + 1);
-      job.request.user = present.users.intern(trace_.users[at->user]);
-      const trace::TraceDetails* details = trace_.details_of(*at);
-      if (details && !details->family.empty()) job.request.family = present.families.intern(details->family);
-      if (world_.knows_durations) job.request.estimate = at->duration;
-      note_costs(job.request);
+      job.request = request_of(present, static_cast<std::size_t>(at - jobs.begin()));
       job.facts.kind = kind_of(job.request.user, job.request.family, job.request.gpus);
     }
     return recent;
+  }
+  JobRequest request_of(forecast::Present& present, std::size_t index) {
+    const trace::TraceJob& job = trace_.jobs[index];
+    JobRequest request = sim::request_of(trace_, job, world_.cluster);
+    request.id = JobId(static_cast<std::int64_t>(index) + 1);
+    request.user = present.users.intern(trace_.users[job.user]);
+    const trace::TraceDetails* details = trace_.details_of(job);
+    if (details && !details->family.empty()) request.family = present.families.intern(details->family);
+    if (world_.knows_durations) request.estimate = job.duration;
+    note_costs(request);
+    return request;
   }
   // A copy knows what an interruption costs only from its model.
   void note_costs(JobRequest& request) {
@@ -162,6 +225,10 @@ class Adviser {
   forecast::ChoiceRules rules_;
   Instant next_, last_change_, learnt_up_to_, newest_;
   std::uint64_t asked_ = 0;
+  std::optional<forecast::ShadowWindow> window_;  // behind
+  forecast::PastCosts past_;
+  std::vector<int> usable_;   // GPUs, since the window began
+  std::size_t next_job_ = 0;  // of the trace: the first that the window does not know
   HistoryReader finished_;
   forecast::Lengths lengths_;
   std::map<std::pair<const JobModel*, std::int64_t>, std::shared_ptr<const JobModel>> models_;

@@ -3,7 +3,8 @@
 // clang-format off
 //   1 the policy `acting` decides, as if it had been chosen itself; "first" is the first of `candidates`
 //   2 every `every_s`, whoever runs the world continues the present under each candidate, in the same possible futures;
-//     for `ahead_s`, jobs come as they came in as long a time before
+//     for `ahead_s`, jobs come as they came in as long a time before. By deadlines it runs the jobs of the last hours again
+//     under each candidate instead (forecast/choice.h says why)
 //   3 the cheapest by `objective` takes over if it saves `gain_pct` of what is still ahead, in three of four futures, and
 //     the last change was `hold_s` ago (forecast/choice.h)
 // clang-format on
