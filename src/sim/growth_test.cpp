@@ -63,7 +63,7 @@ TEST_P(Growth, of_the_cost_is_far_from_the_square_of_the_number_of_jobs) {
 INSTANTIATE_TEST_SUITE_P(Policies, Growth,
                          testing::Values("fifo", "fifo_first_fit", "fifo_conservative", "round_robin", "sjf", "srtf",
                                          "srsf", "sgf", "edf", "priority", "tiresias", "tiresias_gittins",
-                                         "elastic_fifo", "elastic_srjf", "elastic_srtf"),
+                                         "elastic_fifo", "elastic_srjf", "elastic_srtf", "lyapunov"),
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace

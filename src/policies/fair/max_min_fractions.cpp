@@ -10,7 +10,7 @@ namespace sl {
 namespace {
 
 // What a job of a class gains on a type by all of its time there, relative to an equal share; 0: it cannot run there.
-double value_of(const FairClass& of_class, std::size_t type, double equal_share) {
+double gain_of(const FairClass& of_class, std::size_t type, double equal_share) {
   return equal_share > 0 ? of_class.gpus * of_class.speed[type] / (of_class.weight * equal_share) : 0;
 }
 
@@ -21,19 +21,19 @@ double equal_share_of(const FairClass& of_class, const std::vector<double>& gpus
 }
 
 // One variable of the program: the fraction of time that a class gets on a type.
-struct Share {
+struct TimeShare {
   std::size_t of_class, type;
   double value;
 };
 
 // Only what can be more than zero: most classes may use few of many types.
-std::vector<Share> shares_of(const std::vector<FairClass>& classes, const std::vector<double>& gpus_by_type) {
+std::vector<TimeShare> shares_of(const std::vector<FairClass>& classes, const std::vector<double>& gpus_by_type) {
   const double gpus = std::accumulate(gpus_by_type.begin(), gpus_by_type.end(), 0.0);
-  std::vector<Share> shares;
+  std::vector<TimeShare> shares;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const double equal = equal_share_of(classes[c], gpus_by_type, gpus);
     for (std::size_t j = 0; j < gpus_by_type.size(); ++j) {
-      const double value = value_of(classes[c], j, equal);
+      const double value = gain_of(classes[c], j, equal);
       if (value > 0) shares.push_back({c, j, value});
     }
   }
@@ -46,7 +46,7 @@ std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>&
                                                    const std::vector<double>& gpus_by_type) {
   constexpr double tie_weight = 1e-5;  // weight of total throughput relative to the share of the poorest job
   using Terms = std::vector<std::pair<std::size_t, double>>;
-  const std::vector<Share> shares = shares_of(classes, gpus_by_type);
+  const std::vector<TimeShare> shares = shares_of(classes, gpus_by_type);
   std::vector<std::vector<double>> fractions(classes.size(), std::vector<double>(gpus_by_type.size(), 0.0));
   if (shares.empty()) return fractions;  // without any job's row `least` would have no limit
   double jobs = 0;
