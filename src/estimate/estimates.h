@@ -24,7 +24,7 @@ struct Figure {
 class Estimates {
  public:
   virtual ~Estimates() = default;
-  // Seconds the whole job takes on `gpus` GPUs, alone, from its beginning.
+  // Seconds the whole job takes on `gpus` GPUs, alone, from its beginning. They change only with its request.
   virtual Figure run_time_s(const Job& job, int gpus) const = 0;
   // Seconds it still has to run on `gpus` GPUs.
   virtual Figure remaining_s(const Job& job, int gpus, Instant now) const = 0;

@@ -1,6 +1,7 @@
 #include "policy/linear_program.h"
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "base/check.h"
@@ -13,7 +14,8 @@ constexpr double zero = 1e-11;
 // Rows of (variables, slacks, bound), the last row is the negated objective.
 struct Tableau {
   std::vector<std::vector<double>> rows;
-  std::vector<std::size_t> basis;  // by row: the variable it determines
+  std::vector<std::size_t> basis;   // by row: the variable it determines
+  std::vector<std::uint32_t> used;  // columns of the pivot's row that are not zero
 
   std::vector<double>& objective() { return rows.back(); }
 
@@ -43,14 +45,20 @@ struct Tableau {
     return best;
   }
 
+  // Most entries of a row are zero: only the others change anything.
   void pivot(std::size_t row, std::size_t column) {
     std::vector<double>& by = rows[row];
     const double factor = by[column];
-    for (double& value : by) value /= factor;
+    used.clear();
+    for (std::size_t v = 0; v < by.size(); ++v) {
+      if (by[v] == 0) continue;
+      by[v] /= factor;
+      used.push_back(static_cast<std::uint32_t>(v));
+    }
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const double times = rows[r][column];
       if (r == row || times == 0) continue;
-      for (std::size_t v = 0; v < by.size(); ++v) rows[r][v] -= times * by[v];
+      for (const std::uint32_t v : used) rows[r][v] -= times * by[v];
     }
     basis[row] = column;
   }

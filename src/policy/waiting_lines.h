@@ -91,6 +91,7 @@ class WaitingLines {
     kept = key;
   }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
+  std::uint32_t shape_of(JobIndex job) const { return line_of_[job]; }  // of one that is here
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const Shapes& shapes() const { return shapes_; }

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <numeric>
 
-#include "policies/elastic/lyapunov_choice.h"
+#include "policies/elastic/lyapunov_backlog.h"
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
 #include "policy/rank.h"
 
 namespace sl {
 namespace {
+
+constexpr double above_rounding = 1 + 1e-9;
 
 struct LyapunovPolicySettings {
   double v = 5;
@@ -23,19 +25,35 @@ struct LyapunovPolicySettings {
 
 class Lyapunov : public QueuePolicy<RankKey> {
  public:
-  explicit Lyapunov(const LyapunovPolicySettings& settings) : settings_(settings) {}
+  explicit Lyapunov(const LyapunovPolicySettings& settings) : settings_(settings), backlog_(settings.absolute) {}
+
+  void attach(const Snapshot& snapshot) override {
+    QueuePolicy::attach(snapshot);
+    learn(snapshot);
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    QueuePolicy::notice(snapshot, kind, job);
+    if (!lines_.contains(job)) backlog_.erase(job);
+    if (kind == NoticeKind::waiting) admit(snapshot, job);
+    if (kind == NoticeKind::active || kind == NoticeKind::edited) count(snapshot, job);
+    if (kind == NoticeKind::ended) forget(job);
+  }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (!any_fits(snapshot)) return;  // then it does not matter what the other jobs are worth
-    bandwidths(snapshot);
+    if (snapshot.free.generation() != generation_) learn(snapshot);
+    for (const JobIndex job : started_) {
+      if (lines_.contains(job) && !backlog_.contains(job)) admit(snapshot, job);  // its start was refused
+    }
+    started_.clear();
     tau_s_ = reference_time_s(snapshot);
-    index_.clear();
-    for (Walk walk(lines_); !walk.done(); walk.next()) index_.push_back({walk.job(), walk.shape()});
+    scaled_ = {settings_.v, settings_.slot.to_seconds() / tau_s_, settings_.absolute};
+    slot_ = slot_begin(snapshot.now);
     Trial trial(snapshot.free);
     // What the placer refused may help other jobs, whose worth was compared with it.
-    while (trial.free().total() > 0 && !index_.empty() && start_some(snapshot, trial, plan)) continue;
-    if (!index_.empty() && time_may_help(trial.free().total()))
-      plan.wake_at(Instant{slot_begin(snapshot.now).us + settings_.slot.us});
+    while (trial.free().total() > 0 && backlog_.size() > 0 && start_some(snapshot, trial, plan)) continue;
+    if (backlog_.size() > 0 && time_may_help(trial.free().total())) plan.wake_at(Instant{slot_.us + settings_.slot.us});
   }
 
  protected:
@@ -43,6 +61,40 @@ class Lyapunov : public QueuePolicy<RankKey> {
   int gpus_of(const Job& job) const override { return job.request.gpus_min; }
 
  private:
+  // ---- what is kept between decisions: lengths and times of jobs, which their requests and the servers determine ----
+
+  void learn(const Snapshot& snapshot) {
+    generation_ = snapshot.free.generation();
+    backlog_.clear();
+    lengths_ = {};
+    length_of_.clear();
+    jobs_counted_ = 0;
+    bandwidths(snapshot);
+    for (const JobIndex job : snapshot.active) count(snapshot, job);
+    for (const JobIndex job : snapshot.waiting) admit(snapshot, job);
+  }
+
+  void admit(const Snapshot& snapshot, JobIndex job) {
+    count(snapshot, job);
+    backlog_.insert(job, snapshot.job(job), lines_.shape_of(job), describe(snapshot, snapshot.job(job)));
+  }
+
+  // The job's length counts for tau.
+  void count(const Snapshot& snapshot, JobIndex job) {
+    forget(job);
+    if (!length_of_.contains(job)) length_of_.resize(job.value + 1);
+    length_of_[job] = run_time(snapshot, snapshot.job(job), 1);
+    lengths_.add(*length_of_[job]);
+    ++jobs_counted_;
+  }
+
+  void forget(JobIndex job) {
+    if (!length_of_.contains(job) || !length_of_[job]) return;
+    lengths_.remove(*length_of_[job]);
+    length_of_[job].reset();
+    --jobs_counted_;
+  }
+
   bool any_fits(const Snapshot& snapshot) const {
     for (Walk walk(lines_); !walk.done(); walk.close_line()) {
       const JobRequest& request = snapshot.job(walk.job()).request;
@@ -54,12 +106,18 @@ class Lyapunov : public QueuePolicy<RankKey> {
   // Whether time can make a start worth it. A job whose start is already worth it waits for room, which time does not
   // make.
   bool time_may_help(int gpus) const {
+    if (every_start_is_worth_it()) return false;
     return std::any_of(jobs_.begin(), jobs_.end(), [&](const LyapunovJob& job) {
       if (job.least > gpus) return false;
       if (settings_.max_wait.us > 0) return true;
       const ByGpus worth = lyapunov_worth(job, q_, z_, scaled_);
       return std::any_of(worth.begin(), worth.end(), [](double w) { return w <= 0; });
     });
+  }
+
+  // Then only the jobs whose starts are worth most count: under load, when looking at all would take long.
+  bool every_start_is_worth_it() const {
+    return settings_.max_wait.us == 0 && q_ > settings_.v * backlog_.penalty_most() * above_rounding;
   }
 
   static int most(const LyapunovJob& job) { return job.least + static_cast<int>(job.time.size()) - 1; }
@@ -69,47 +127,75 @@ class Lyapunov : public QueuePolicy<RankKey> {
     const std::int64_t rest = now.us % settings_.slot.us;
     return Instant{now.us - (rest < 0 ? rest + settings_.slot.us : rest)};
   }
-  Duration waited(const Snapshot& snapshot, JobIndex index) const {
-    return std::max(Duration{}, slot_begin(snapshot.now) - snapshot.job(index).waiting_since);
-  }
+  double waited_s(Instant since) const { return std::max(Duration{}, slot_ - since).to_seconds(); }
 
-  // Returns whether any job started; those that did are removed from the waiting ones.
+  // Returns whether any job started; those that did have left the backlog.
   bool start_some(const Snapshot& snapshot, Trial& trial, Plan& plan) {
     gather(snapshot, trial.free());
-    const std::vector<int> chosen = lyapunov_choice(jobs_, trial.free().total(), scaled_);
+    const std::vector<int> chosen = lyapunov_choice(jobs_, q_, z_, trial.free().total(), scaled_);
     std::vector<std::size_t> widest_first(jobs_.size());
     std::iota(widest_first.begin(), widest_first.end(), std::size_t{0});
     std::stable_sort(widest_first.begin(), widest_first.end(),
                      [&](std::size_t a, std::size_t b) { return chosen[a] > chosen[b]; });
-    std::vector<bool> started(jobs_.size(), false);
+    bool any = false;
     for (const std::size_t i : widest_first) {
       if (trial.free().total() == 0) break;
-      const bool overdue = settings_.max_wait.us > 0 && waited(snapshot, index_[i].job) >= settings_.max_wait;
+      const double limit_s = settings_.max_wait.to_seconds();
+      const bool overdue = limit_s > 0 && waited_s(backlog_.since(index_[i])) >= limit_s;
       const int from = overdue ? most(jobs_[i]) : chosen[i];
-      started[i] = from > 0 && start(snapshot, i, from, overdue, trial, plan);
+      if (from == 0 || !start(snapshot, i, from, overdue, trial, plan)) continue;
+      any = true;
+      backlog_.erase(index_[i]);
+      started_.push_back(index_[i]);
     }
-    std::size_t i = 0;
-    const auto gone = std::erase_if(index_, [&](const Waiting&) { return started[i++]; });
-    return gone > 0;
+    return any;
   }
 
+  // The jobs among which to choose, oldest first, and the sums over all that wait.
   void gather(const Snapshot& snapshot, const FreeGpus& free) {
+    q_ = backlog_.lengths_s() / tau_s_;
+    z_ = backlog_.waited_s(slot_) / tau_s_;
+    index_.clear();
+    rooms_.clear();
+    for (const LyapunovBacklog::Group& group : backlog_.groups())
+      rooms_.push_back(group.empty() ? 0 : room(snapshot, free, group));
+    if (every_start_is_worth_it()) {
+      find_best(snapshot, free.total());
+    } else {
+      for (Walk walk(lines_); !walk.done(); walk.next()) {
+        if (backlog_.contains(walk.job())) index_.push_back(walk.job());
+      }
+    }
     jobs_.clear();
-    rooms_.assign(lines_.shapes().size(), {});
-    for (const auto& [index, shape] : index_) {
-      jobs_.push_back(describe(snapshot, snapshot.job(index)));
-      jobs_.back().room = room(snapshot, free, index, shape, most(jobs_.back()));
-      jobs_.back().waited = waited(snapshot, index).to_seconds();
+    for (const JobIndex job : index_) jobs_.push_back(scaled(job));
+  }
+
+  void find_best(const Snapshot& snapshot, int gpus) {
+    for (std::size_t g = 0; g < rooms_.size(); ++g) {
+      const LyapunovBacklog::Group& group = backlog_.groups()[g];
+      for (int n = group.least; n <= rooms_[g]; ++n) {
+        const auto worth = [&](JobIndex job) {
+          return lyapunov_worth(scaled(job), q_, z_, scaled_)[static_cast<std::size_t>(n - group.least)];
+        };
+        const auto worth_at_most = [&](double length_s, Instant since) {
+          return q_ * (length_s / tau_s_) + z_ * (waited_s(since) / tau_s_ + scaled_.slot);
+        };
+        backlog_.find_best(group, static_cast<std::size_t>(gpus), worth, worth_at_most, index_);
+      }
     }
-    q_ = z_ = 0;
-    for (LyapunovJob& job : jobs_) {
-      job.length /= tau_s_;
-      job.waited /= tau_s_;
-      for (double& time : job.time) time /= tau_s_;
-      q_ += job.length;
-      z_ += job.waited;
-    }
-    scaled_ = {settings_.v, settings_.slot.to_seconds() / tau_s_, settings_.absolute};
+    std::sort(index_.begin(), index_.end(),
+              [&](JobIndex a, JobIndex b) { return submitted_before(snapshot.job(a), snapshot.job(b)); });
+    index_.erase(std::unique(index_.begin(), index_.end()), index_.end());
+  }
+
+  // In units of tau.
+  LyapunovJob scaled(JobIndex index) const {
+    LyapunovJob job = backlog_.figures(index);
+    job.length /= tau_s_;
+    job.waited = waited_s(backlog_.since(index)) / tau_s_;
+    for (double& time : job.time) time /= tau_s_;
+    job.room = rooms_[backlog_.group_of(index)];
+    return job;
   }
 
   // Tau: the mean length of the latest 1,000 jobs, current and finished. It hardly changes from one decision to the
@@ -117,27 +203,19 @@ class Lyapunov : public QueuePolicy<RankKey> {
   double reference_time_s(const Snapshot& snapshot) const {
     constexpr std::size_t jobs_max = 1000;
     if (settings_.tau.us > 0) return settings_.tau.to_seconds();
-    double sum_s = 0;
-    std::size_t jobs = 0;
-    const auto add = [&](double length_s) {
-      sum_s += length_s;
-      ++jobs;
-    };
-    for (const JobIndex job : snapshot.waiting) add(run_time(snapshot, snapshot.job(job), 1));
-    for (const JobIndex job : snapshot.active) add(run_time(snapshot, snapshot.job(job), 1));
-    for (auto job = snapshot.history.rbegin(); job != snapshot.history.rend() && jobs < jobs_max; ++job)
-      add(job->serial_s);
+    double sum_s = lengths_.value();
+    std::size_t jobs = jobs_counted_;
+    for (auto job = snapshot.history.rbegin(); job != snapshot.history.rend() && jobs < jobs_max; ++job, ++jobs)
+      sum_s += job->serial_s;
     return std::max(1e-3, sum_s / static_cast<double>(std::max<std::size_t>(1, jobs)));
   }
 
-  // The largest number of GPUs, up to `most`, for which there is room; jobs of one shape ask once.
-  int room(const Snapshot& snapshot, const FreeGpus& free, JobIndex job, std::uint32_t shape, int most) {
-    Room& known = rooms_[shape];
-    if (known.most == most) return known.gpus;
-    known = {most, std::min(most, free.total())};
-    const JobRequest& request = snapshot.job(job).request;
-    while (known.gpus > 0 && !place(free, snapshot.servers, request, known.gpus)) --known.gpus;
-    return known.gpus;
+  // The largest number of GPUs for which there is room.
+  static int room(const Snapshot& snapshot, const FreeGpus& free, const LyapunovBacklog::Group& group) {
+    int gpus = std::min(group.most, free.total());
+    const JobRequest& request = snapshot.job(group.any()).request;
+    while (gpus > 0 && !place(free, snapshot.servers, request, gpus)) --gpus;
+    return gpus;
   }
 
   // The bandwidths of the slowest server, since the placement is not known yet.
@@ -188,35 +266,37 @@ class Lyapunov : public QueuePolicy<RankKey> {
 
   // Starts the job on at most `from` GPUs, as long as that is worth it.
   bool start(const Snapshot& snapshot, std::size_t i, int from, bool at_any_price, Trial& trial, Plan& plan) const {
-    const JobRequest& request = snapshot.job(index_[i].job).request;
+    const JobRequest& request = snapshot.job(index_[i]).request;
     const ByGpus worth = lyapunov_worth(jobs_[i], q_, z_, scaled_);
     for (int g = allowed_gpus(request, std::min(from, trial.free().total())); g >= jobs_[i].least;
          g = allowed_gpus(request, g - 1)) {
       if (!at_any_price && worth[static_cast<std::size_t>(g - jobs_[i].least)] <= 0) continue;
-      auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index_[i].job), g);
+      auto gpus = place(trial.free(), snapshot.servers, snapshot.job(index_[i]), g);
       if (!gpus) continue;
       trial.take(*gpus, request);
-      plan.start(index_[i].job, std::move(*gpus));
+      plan.start(index_[i], std::move(*gpus));
       return true;
     }
     return false;
   }
 
   LyapunovPolicySettings settings_;
-  struct Waiting {
-    JobIndex job;
-    std::uint32_t shape;
-  };
-  struct Room {
-    int most = 0, gpus = 0;
-  };
-  std::vector<Room> rooms_;        // by shape
-  std::vector<Waiting> index_;     // oldest first, at the time of the latest look
-  std::vector<LyapunovJob> jobs_;  // one per entry of index_
-  LyapunovSettings scaled_;
+  LyapunovBacklog backlog_;                                   // jobs that wait and are not in started_
+  IndexedVector<JobIndex, std::optional<double>> length_of_;  // seconds; of all unfinished jobs
+  ExactSeconds lengths_;                                      // their sum
+  std::size_t jobs_counted_ = 0;                              // in it
+  std::uint64_t generation_ = 0;                              // of the servers, when that was worked out
+  double inside_ = 0, network_ = 0;                           // bytes per second; 0: unknown
+  std::vector<JobIndex> started_;                             // by the latest plan
+
+  // ---- of the decision ----
+  Instant slot_;
   double tau_s_ = 1;
-  double q_ = 0, z_ = 0;             // sums over the waiting jobs
-  double inside_ = 0, network_ = 0;  // bytes per second; 0: unknown
+  LyapunovSettings scaled_;
+  double q_ = 0, z_ = 0;           // sums over the waiting jobs
+  std::vector<int> rooms_;         // by group of the backlog
+  std::vector<JobIndex> index_;    // among which to choose, oldest first
+  std::vector<LyapunovJob> jobs_;  // one per entry of index_
 };
 
 }  // namespace

@@ -27,12 +27,8 @@ struct Option {
 };
 using Options = boost::container::small_vector<Option, 4>;  // of one job, fewer GPUs first
 
-std::vector<Options> options_of(const std::vector<LyapunovJob>& jobs, int gpus, const LyapunovSettings& settings) {
-  double q = 0, z = 0;
-  for (const LyapunovJob& job : jobs) {
-    q += job.length;
-    z += job.waited;
-  }
+std::vector<Options> options_of(const std::vector<LyapunovJob>& jobs, double q, double z, int gpus,
+                                const LyapunovSettings& settings) {
   std::vector<Options> all;
   for (const LyapunovJob& job : jobs) {
     Options& options = all.emplace_back();
@@ -133,9 +129,9 @@ std::vector<int> greedy(const std::vector<Options>& options, int gpus) {
 
 }  // namespace
 
-std::vector<int> lyapunov_choice(const std::vector<LyapunovJob>& jobs, int gpus, const LyapunovSettings& settings,
-                                 double exact_ops) {
-  const std::vector<Options> options = options_of(jobs, gpus, settings);
+std::vector<int> lyapunov_choice(const std::vector<LyapunovJob>& jobs, double q, double z, int gpus,
+                                 const LyapunovSettings& settings, double exact_ops) {
+  const std::vector<Options> options = options_of(jobs, q, z, gpus, settings);
   const std::vector<std::size_t> some = candidates(options, gpus);
   double ops = 0;
   for (const std::size_t i : some) ops += static_cast<double>(options[i].size()) * gpus;

@@ -23,9 +23,10 @@ struct LyapunovSettings {
 
 // What starting the job is worth, one figure per entry of `time`; `q` and `z` are the sums over all waiting jobs.
 ByGpus lyapunov_worth(const LyapunovJob& job, double q, double z, const LyapunovSettings& settings);
-// By job: the number of GPUs it starts on, 0: not now. Jobs come in order of age, oldest first. Up to `exact_ops` steps
-// the knapsack is solved exactly, beyond that greedily by worth per GPU.
-std::vector<int> lyapunov_choice(const std::vector<LyapunovJob>& jobs, int gpus, const LyapunovSettings& settings,
-                                 double exact_ops = 5e7);
+// By job: the number of GPUs it starts on, 0: not now. Jobs come in order of age, oldest first; of all that wait, those
+// suffice of which for some number of GPUs fewer than `gpus` others are worth more. Up to `exact_ops` steps the knapsack
+// is solved exactly, beyond that greedily by worth per GPU.
+std::vector<int> lyapunov_choice(const std::vector<LyapunovJob>& jobs, double q, double z, int gpus,
+                                 const LyapunovSettings& settings, double exact_ops = 5e7);
 
 }  // namespace sl

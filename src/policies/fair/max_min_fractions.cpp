@@ -1,43 +1,77 @@
 #include "policies/fair/max_min_fractions.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "policy/linear_program.h"
 
 namespace sl {
 
+namespace {
+
+// What a job of a class gains on a type by all of its time there, relative to an equal share; 0: it cannot run there.
+double gain_of(const FairClass& of_class, std::size_t type, double equal_share) {
+  return equal_share > 0 ? of_class.gpus * of_class.speed[type] / (of_class.weight * equal_share) : 0;
+}
+
+double equal_share_of(const FairClass& of_class, const std::vector<double>& gpus_by_type, double gpus) {
+  double equal = 0;
+  for (std::size_t j = 0; j < gpus_by_type.size(); ++j) equal += of_class.speed[j] * gpus_by_type[j] / gpus;
+  return equal;
+}
+
+// One variable of the program: the fraction of time that a class gets on a type.
+struct TimeShare {
+  std::size_t of_class, type;
+  double value;
+};
+
+// Only what can be more than zero: most classes may use few of many types.
+std::vector<TimeShare> shares_of(const std::vector<FairClass>& classes, const std::vector<double>& gpus_by_type) {
+  const double gpus = std::accumulate(gpus_by_type.begin(), gpus_by_type.end(), 0.0);
+  std::vector<TimeShare> shares;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const double equal = equal_share_of(classes[c], gpus_by_type, gpus);
+    for (std::size_t j = 0; j < gpus_by_type.size(); ++j) {
+      const double value = gain_of(classes[c], j, equal);
+      if (value > 0) shares.push_back({c, j, value});
+    }
+  }
+  return shares;
+}
+
+}  // namespace
+
 std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>& classes,
                                                    const std::vector<double>& gpus_by_type) {
   constexpr double tie_weight = 1e-5;  // weight of total throughput relative to the share of the poorest job
-  const std::size_t types = gpus_by_type.size(), n = classes.size(), least = n * types;
-  double gpus = 0, jobs = 0;
-  for (const double count : gpus_by_type) gpus += count;
+  using Terms = std::vector<std::pair<std::size_t, double>>;
+  const std::vector<TimeShare> shares = shares_of(classes, gpus_by_type);
+  std::vector<std::vector<double>> fractions(classes.size(), std::vector<double>(gpus_by_type.size(), 0.0));
+  if (shares.empty()) return fractions;  // without any job's row `least` would have no limit
+  double jobs = 0;
   for (const FairClass& c : classes) jobs += c.jobs;
+  const std::size_t least = shares.size();  // the share of the poorest job
   LinearProgram program(least + 1);
   program.set_objective(least, 1);
-  std::vector<std::vector<std::pair<std::size_t, double>>> use(types);
-  bool any_runs = false;
-  for (std::size_t c = 0; c < n; ++c) {
-    double equal = 0;
-    for (std::size_t j = 0; j < types; ++j) equal += classes[c].speed[j] * gpus_by_type[j] / gpus;
-    std::vector<std::pair<std::size_t, double>> gets{{least, 1.0}}, time;
-    for (std::size_t j = 0; j < types; ++j) {
-      if (classes[c].speed[j] <= 0 || equal <= 0) continue;
-      const double value = classes[c].gpus * classes[c].speed[j] / (classes[c].weight * equal);
-      gets.emplace_back(c * types + j, -value);
-      time.emplace_back(c * types + j, 1.0);
-      use[j].emplace_back(c * types + j, classes[c].jobs * classes[c].gpus);
-      program.set_objective(c * types + j, tie_weight * value * classes[c].jobs / jobs);
+  std::vector<Terms> use(gpus_by_type.size());
+  for (std::size_t v = 0; v < shares.size();) {
+    const std::size_t of_class = shares[v].of_class;
+    const FairClass& c = classes[of_class];
+    Terms gets{{least, 1.0}}, time;
+    for (; v < shares.size() && shares[v].of_class == of_class; ++v) {
+      gets.emplace_back(v, -shares[v].value);
+      time.emplace_back(v, 1.0);
+      use[shares[v].type].emplace_back(v, c.jobs * c.gpus);
+      program.set_objective(v, tie_weight * shares[v].value * c.jobs / jobs);
     }
-    if (time.empty()) continue;  // it can run nowhere and must not hold back the others
     program.add_row(gets, 0);
     program.add_row(time, 1);
-    any_runs = true;
   }
-  for (std::size_t j = 0; j < types; ++j) program.add_row(use[j], gpus_by_type[j]);
-  const auto x = any_runs ? program.solve() : std::nullopt;  // without any job's row `least` is unbounded
-  std::vector<std::vector<double>> fractions(n, std::vector<double>(types, 0.0));
-  for (std::size_t v = 0; x && v < least; ++v) fractions[v / types][v % types] = std::clamp((*x)[v], 0.0, 1.0);
+  for (std::size_t j = 0; j < gpus_by_type.size(); ++j) program.add_row(use[j], gpus_by_type[j]);
+  const auto x = program.solve();
+  for (std::size_t v = 0; x && v < shares.size(); ++v)
+    fractions[shares[v].of_class][shares[v].type] = std::clamp((*x)[v], 0.0, 1.0);
   return fractions;
 }
 
