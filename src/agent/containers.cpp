@@ -27,7 +27,6 @@ namespace {
 constexpr Duration engine_interval = Duration::whole_seconds(10);
 constexpr Duration first_look_max = Duration::whole_seconds(2);
 constexpr int silent_max = 3;
-constexpr Duration sweep_interval = Duration::whole_seconds(600);
 constexpr Duration pull_patience = Duration::whole_seconds(120);
 constexpr Duration report_interval = Duration::whole_seconds(1);
 constexpr std::array pauses = {Duration::whole_seconds(2), Duration::whole_seconds(10)};
@@ -161,7 +160,7 @@ void Containers::take(const Result<std::string>& version, const std::string& soc
 
 void Containers::tick(Instant now) {
   if (now >= next_look_) look();
-  if (now >= next_sweep_ && !socket_.empty()) sweep();
+  if (!socket_.empty() && sweeps_.is_due(now)) sweep();
   if (now < next_report_) return;
   next_report_ = now + report_interval;
   for (const auto& [key, search] : searches_) {
@@ -272,18 +271,27 @@ std::string Containers::digest(const std::string& key) const {
   return order.ok() ? order->digest : "";
 }
 
+LauncherState explained_by(const std::optional<container::Outcome>& outcome, LauncherState state) {
+  if (outcome) {
+    state.exit_code = outcome->exit_code;
+    state.signal = outcome->signal;
+    state.failure_kind = outcome->failure_kind;
+    state.failure_message = outcome->failure_message;
+    // The launcher that passed the order on may be dead.
+    if (outcome->asked_to_end && state.stopped_by.empty()) state.stopped_by = "order";
+  } else if (state.exit_code == container::failed_code && state.failure_kind.empty()) {
+    state.exit_code.reset();
+    state.failure_kind = "server_setup";
+    state.failure_message = "the program that runs its container could not say how it ended";
+  }
+  return state;
+}
+
 LauncherState Containers::explain(LauncherState state) {
   if (state.state != "exited" || !is_one(state.key)) return state;
+  if (::access((folder_of(state.key) + "/end").c_str(), F_OK) == 0) sweeps_.ask();
   const auto outcome = container::read_outcome(folder_of(state.key));
-  if (!outcome) {
-    next_sweep_ = {};  // its program was killed before it could remove the container
-    return state;
-  }
-  state.exit_code = outcome->exit_code;
-  state.signal = outcome->signal;
-  state.failure_kind = outcome->failure_kind;
-  state.failure_message = outcome->failure_message;
-  return state;
+  return explained_by(outcome, std::move(state));
 }
 
 void Containers::forget(const std::string& key) {
@@ -301,19 +309,15 @@ void Containers::keep_only(const std::function<bool(const std::string& key)>& is
     if (!is_held(at->path().filename())) left.push_back(at->path().filename());
   }
   for (const std::string& key : left) forget(key);
-  next_sweep_ = {};
+  sweeps_.ask();
 }
 
 void Containers::sweep() {
-  if (is_sweeping_) return;
-  is_sweeping_ = true;
-  next_sweep_ = boot_now() + sweep_interval;
+  sweeps_.begin(boot_now());
   threads_.run([this, alive = std::weak_ptr(alive_), engine = engine_at(socket_, pull_patience)] {
-    const Result<int> removed = container::sweep(engine, agent_);
-    loop_.post([this, alive, is_done = removed.ok()] {
-      if (alive.expired()) return;
-      is_sweeping_ = false;
-      if (!is_done) next_sweep_ = std::min(next_sweep_, boot_now() + engine_interval);
+    const Status swept = container::sweep(engine, agent_);
+    loop_.post([this, alive, is_done = swept.ok()] {
+      if (!alive.expired()) sweeps_.on_done(is_done, boot_now());
     });
   });
 }

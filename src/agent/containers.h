@@ -16,10 +16,14 @@
 #include "base/time.h"
 #include "container/engine.h"
 #include "container/order.h"
+#include "container/run_logic.h"
 #include "net/event_loop.h"
 #include "wire/agent_protocol.h"
 
 namespace sl::agent {
+
+// The end of an attempt in a container, by the report of the program that ran it; empty: it has left none.
+LauncherState explained_by(const std::optional<container::Outcome>& outcome, LauncherState state);
 
 class Containers {
  public:
@@ -67,8 +71,9 @@ class Containers {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
   std::string engine_, socket_;
   int silent_ = 0;  // looks in a row that found no engine
-  bool is_looking_ = false, is_sweeping_ = false;
-  Instant next_look_, next_sweep_, next_report_;
+  bool is_looking_ = false;
+  Instant next_look_, next_report_;
+  container::Sweeps sweeps_;
   std::map<std::string, std::shared_ptr<Search>> searches_;
   std::map<std::string, container::ImageFacts> images_;  // of attempts that are about to start
   Threads threads_;

@@ -2,7 +2,7 @@
 // statically, so that it runs in every image. Starts the job's command, writes its output where that of plain processes
 // goes, passes on signals, waits for processes that lost their parent, and writes down how the job ended:
 //
-//   exit CODE | signal NUMBER | failed MESSAGE | no_device
+//   begun | exit CODE | signal NUMBER | failed MESSAGE | no_device
 //   oom_kills COUNT, memory_peak BYTES     of the container, as far as the kernel tells
 //
 // WORKDIR empty: where it is. DEVICE: that the engine must have put here, since some leave out GPUs without a word; empty:
@@ -75,13 +75,14 @@ std::string memory_lines() {
   return (kills.empty() ? "" : "oom_kills " + kills + "\n") + (peak.empty() ? "" : "memory_peak " + peak + "\n");
 }
 
-void write_end(const std::string& how) {
-  const std::string text = how + "\n" + memory_lines();
+bool write_to_end_file(const std::string& text) {
   const int file = ::open(end_file, O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0) return;
-  (void)!::write(file, text.data(), text.size());
-  ::close(file);
+  const bool is_written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (file >= 0) ::close(file);
+  return is_written;
 }
+
+void write_end(const std::string& how) { write_to_end_file(how + "\n" + memory_lines()); }
 
 // The program outside that runs this container holds the lock. If it is gone, so is the attempt.
 bool is_wanted() {
@@ -89,6 +90,16 @@ bool is_wanted() {
   const bool is_held = file >= 0 && ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (file >= 0) ::close(file);
   return is_held;
+}
+
+// It writes there when the job may begin: whoever freezes or ends the attempt reaches this process by then.
+bool may_begin() {
+  constexpr useconds_t first_pause_us = 500, pause_max_us = 20'000;
+  for (useconds_t pause = first_pause_us; is_wanted(); pause = std::min(pause * 2, pause_max_us)) {
+    if (!first_bytes(lock_file).empty()) return true;
+    ::usleep(pause);
+  }
+  return false;
 }
 
 bool open_streams(const char* output) {
@@ -152,7 +163,7 @@ int end_of(int status) {
     write_end("signal " + std::to_string(WTERMSIG(status)));
     return 128 + WTERMSIG(status);
   }
-  if (WEXITSTATUS(status) != 127 || first_bytes(end_file).empty())
+  if (WEXITSTATUS(status) != 127 || !first_bytes(end_file).starts_with("failed"))
     write_end("exit " + std::to_string(WEXITSTATUS(status)));
   return WEXITSTATUS(status);
 }
@@ -190,7 +201,7 @@ int run(const char* output, const std::string& workdir, const std::string& devic
   sigaddset(&signals, SIGCHLD);
   for (const int number : passed_on) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
-  if (!is_wanted()) return 125;
+  if (!is_wanted() || !first_bytes(end_file).empty()) return 125;  // or it has run before: somebody starts it by hand
   if (!open_streams(output)) return fail(std::string("cannot write its output: ") + std::strerror(errno));
   if (!device.empty() && ::access(device.c_str(), F_OK) != 0) {
     write_end("no_device");
@@ -206,6 +217,7 @@ int run(const char* output, const std::string& workdir, const std::string& devic
   for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
   const Result<std::string> program = agent::check_program(command[0], required, here, environment);
   if (!program.ok()) return fail(program.error().message + " in the image");
+  if (!may_begin() || !write_to_end_file("begun\n")) return 125;
   const bool has_terminal = ::access(terminal_file, F_OK) == 0;
   const int terminal = has_terminal ? receive_terminal() : -1;
   if (has_terminal && terminal < 0) return fail("its terminal cannot be had");

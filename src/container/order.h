@@ -3,8 +3,9 @@
 //
 //   order.json    this order, from before the start
 //   terminal      a socket at which that program hands its terminal to the first process of the container, if the job has one
-//   lock          held by the program that runs the container, for as long as it lives (run.h)
-//   end           written by the first process of the container: how the job ended (src/agent/init_main.cpp)
+//   lock          held by the program that runs the container, for as long as it lives (run.h); not empty: the job may begin
+//   end           written by the first process of the container: how the job ended (src/agent/init_main.cpp); it is there
+//                 for as long as a container may be left in the engine
 //   result.json   the program's report, from after the container's end
 #pragma once
 
@@ -64,13 +65,17 @@ BOOST_DESCRIBE_STRUCT(Order, (),
                        required, command, environment, own_folders, named_folders, allowed, gpu_uuids, memory_bytes,
                        cpus, cpu_set, shm_bytes, processes_max, terminal))
 
+// Exit code of the program that runs a container where it has none of the job to pass on.
+inline constexpr int failed_code = 125;
+
 struct Outcome {
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;  // as in wire::AttemptReport; empty: it ended by itself
   std::optional<std::int64_t> memory_peak_bytes;
+  bool asked_to_end = false;  // it was sent a signal before
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Outcome, (), (exit_code, signal, failure_kind, failure_message, memory_peak_bytes))
+BOOST_DESCRIBE_STRUCT(Outcome, (), (exit_code, signal, failure_kind, failure_message, memory_peak_bytes, asked_to_end))
 
 Status write_order(const std::string& folder, const Order& order);
 Result<Order> read_order(const std::string& folder);

@@ -24,6 +24,7 @@
 #include "container/engine.h"
 #include "container/folders.h"
 #include "container/order.h"
+#include "container/run_logic.h"
 
 namespace sl::container {
 namespace {
@@ -35,14 +36,23 @@ constexpr int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}
 constexpr std::int64_t files_max = 1 << 20;
 constexpr int mark_looks = 200;
 constexpr useconds_t mark_interval_us = 10'000;
+constexpr Duration removal_patience = Duration::whole_seconds(10);
 constexpr const char* tree_variable = "SCHEDULEARN_PROCESS_TREE";
 
-// Whether nobody else has the lock; it is held until the file is closed.
+// -1: somebody has it. It is held until the file is closed.
 int take_lock(const std::string& folder) {
   const int file = ::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) == 0) return file;
+  if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::ftruncate(file, 0) == 0) return file;
   if (file >= 0) ::close(file);
   return -1;
+}
+
+// As the first process of a container asks: so neither takes the other for who holds the lock.
+bool is_locked(const std::string& folder) {
+  const int file = ::open((folder + "/lock").c_str(), O_RDONLY | O_CLOEXEC);
+  const bool is_held = file >= 0 && ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (file >= 0) ::close(file);
+  return is_held;
 }
 
 std::string start_of(const std::string& path) {
@@ -70,57 +80,76 @@ json::object limit(const char* name, __rlimit_resource_t resource, std::int64_t 
 
 class Run {
  public:
-  Run(std::string folder, Order order) : folder_(std::move(folder)), order_(std::move(order)), engine_(order_.socket) {}
+  Run(std::string folder, int lock, int signals, Order order)
+      : folder_(std::move(folder)),
+        lock_(lock),
+        signals_(signals),
+        order_(std::move(order)),
+        logic_(order_),
+        engine_(order_.socket) {}
 
   Outcome whole() {
-    if (Status begun = begin(); !begun.ok()) return failed(begun.error());
-    Outcome outcome = wait();
-    write_outcome(folder_, outcome);
-    (void)engine_.remove(order_.name);  // else sweep() does
-    return outcome;
+    while (logic_.next() != Step::over) {
+      const auto asked = logic_.has_begun() ? std::nullopt : taken_signal();
+      asked ? logic_.on_signal(*asked) : perform(logic_.next());
+    }
+    return logic_.outcome();
   }
 
  private:
-  Status begin();
+  void perform(Step step);
   Status make_ready();
   Status offer_terminal();
   void hand_over_terminal();
-  Status create();
-  Result<json::object> body() const;
-  Status look_at_first_process();
-  Outcome wait();
-  Outcome failed(const Error& error);
+  json::object body() const;
+  Status remove();
+  Sight look_at_first_process();
+  Status begin() const;
+  std::string wait();
+  std::optional<int> taken_signal() const;
   std::string end_file() const { return folder_ + "/end"; }
   std::string terminal_file() const { return folder_ + "/terminal"; }
 
   std::string folder_;
+  int lock_;
+  int signals_;  // a signalfd of what is passed on
   Order order_;
+  RunLogic logic_;
   Engine engine_;
   Account account_;
   std::vector<Bind> binds_;
-  bool is_created_ = false;
   int process_ = -1;
   int door_ = -1;  // where the terminal is asked for; -1: it is not, or it has been given
 };
 
-// Its failure must be known before this program ends. What an engine creates all the same is left to sweep(): a container
-// of that name may be a stranger's.
-Outcome Run::failed(const Error& error) {
-  if (is_created_) (void)engine_.remove(order_.name);
-  Outcome outcome;
-  const bool is_kind = error.code == "setup" || error.code == "image";
-  outcome.failure_kind = is_kind ? error.code : "server_setup";
-  outcome.failure_message = error.message;
-  write_outcome(folder_, outcome);
-  return outcome;
-}
-
-Status Run::begin() {
-  if (Status ready = make_ready(); !ready.ok()) return ready;
-  if (Status created = create(); !created.ok()) return created;
-  is_created_ = true;
-  if (Status started = engine_.start(order_.name); !started.ok()) return started;
-  return look_at_first_process();
+void Run::perform(Step step) {
+  switch (step) {
+    case Step::prepare:
+      return logic_.on_done(make_ready());
+    case Step::create:
+      return logic_.on_done(engine_.create(order_.name, body()));
+    case Step::inspect_taken:
+    case Step::inspect_started:
+    case Step::inspect_ended:
+      return logic_.on_inspected(engine_.inspect(order_.name));
+    case Step::remove_taken:
+      return logic_.on_done(engine_.remove(order_.name));
+    case Step::start:
+      return logic_.on_done(engine_.start(order_.name));
+    case Step::look:
+      return logic_.on_look(look_at_first_process());
+    case Step::begin:
+      return logic_.on_done(begin());
+    case Step::wait:
+      return logic_.on_ended(wait());
+    case Step::report:
+      write_outcome(folder_, logic_.outcome());
+      return logic_.on_done({});
+    case Step::remove:
+      return logic_.on_done(remove());
+    case Step::over:
+      return;
+  }
 }
 
 Status Run::make_ready() {
@@ -174,7 +203,7 @@ void Run::hand_over_terminal() {
   ::close(std::exchange(door_, -1));
 }
 
-Result<json::object> Run::body() const {
+json::object Run::body() const {
   json::array mounts = {mount(order_.init, std::string(inside) + "/init", false),
                         mount(folder_ + "/lock", std::string(inside) + "/lock", false),
                         mount(end_file(), std::string(inside) + "/end", true)};
@@ -220,21 +249,6 @@ Result<json::object> Run::body() const {
                       {"HostConfig", std::move(host)}};
 }
 
-// One of this name that is ours was created for this attempt, by a request whose answer was lost: nothing but this
-// program starts it.
-Status Run::create() {
-  const Result<json::object> wanted = body();
-  if (!wanted.ok()) return wanted.error();
-  Status created = engine_.create(order_.name, *wanted);
-  if (created.ok() || created.error().code != "name-taken") return created;
-  const Result<std::optional<State>> there = engine_.inspect(order_.name);
-  if (!there.ok()) return there.error();
-  if (there->has_value() && ((*there)->agent != order_.agent || (*there)->key != order_.key))
-    return unavailable("server_setup", "a container that is not ours has the name " + order_.name);
-  if (Status removed = engine_.remove(order_.name); !removed.ok()) return removed;
-  return engine_.create(order_.name, *wanted);
-}
-
 // Whether the process has the mark. Empty: it has ended.
 std::optional<bool> has_mark(int process, std::int64_t pid) {
   const char* mark = std::getenv(tree_variable);
@@ -246,45 +260,51 @@ std::optional<bool> has_mark(int process, std::int64_t pid) {
   return ('\0' + environment).find(wanted) != std::string::npos;
 }
 
-// Nothing of it is left if it has ended already. It may still be about to become the program that has the mark.
-Status Run::look_at_first_process() {
-  const Result<std::optional<State>> state = engine_.inspect(order_.name);
-  if (!state.ok()) return state.error();
-  if (!state->has_value() || !(*state)->runs || (*state)->pid <= 0) return {};
-  const std::int64_t pid = (*state)->pid;
-  process_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
-  if (process_ < 0 && errno == ESRCH) return {};
-  for (int look = 0; process_ >= 0 && look < mark_looks; ++look) {
-    if (has_mark(process_, pid).value_or(true)) return {};
+// It may still be about to become the program that has the mark.
+Sight Run::look_at_first_process() {
+  process_ = static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(logic_.pid()), 0));
+  if (process_ < 0) return errno == ESRCH ? Sight::ended : Sight::unmarked;
+  for (int look = 0; look < mark_looks; ++look) {
+    const auto marked = has_mark(process_, logic_.pid());
+    if (!marked) return Sight::ended;
+    if (*marked) return Sight::marked;
     ::usleep(mark_interval_us);
   }
-  return unavailable("server_setup",
-                     "the processes of its containers cannot be seen here: the container engine must run "
-                     "on this machine, and the agent as root or as the engine's user");
+  return Sight::unmarked;
 }
 
-Outcome Run::wait() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : passed_on) sigaddset(&signals, number);
-  const int arrived = ::signalfd(-1, &signals, SFD_CLOEXEC);
+// The first process reads it where it looks for the lock.
+Status Run::begin() const {
+  constexpr std::string_view word = "begin\n";
+  if (::pwrite(lock_, word.data(), word.size(), 0) == static_cast<ssize_t>(word.size())) return {};
+  return unavailable("server_setup", "cannot write " + folder_ + "/lock: " + std::strerror(errno));
+}
+
+// The end of the job does not wait for an engine that hangs.
+Status Run::remove() {
+  const Status removed = Engine(order_.socket, removal_patience).remove(order_.name);
+  if (removed.ok()) ::unlink(end_file().c_str());  // so the agent knows that nothing is left
+  return removed;
+}
+
+std::string Run::wait() {
   while (process_ >= 0) {
-    pollfd waits[] = {{process_, POLLIN, 0}, {arrived, POLLIN, 0}, {door_, POLLIN, 0}};
+    pollfd waits[] = {{process_, POLLIN, 0}, {signals_, POLLIN, 0}, {door_, POLLIN, 0}};
     if (::poll(waits, std::size(waits), -1) < 0 && errno != EINTR) break;
     if ((waits[0].revents & POLLIN) != 0) break;
-    signalfd_siginfo info{};
-    if ((waits[1].revents & POLLIN) != 0 && ::read(arrived, &info, sizeof info) == sizeof info)
-      ::syscall(SYS_pidfd_send_signal, process_, static_cast<int>(info.ssi_signo), nullptr, 0);
+    if (const auto number = taken_signal()) {
+      logic_.on_signal(*number);
+      ::syscall(SYS_pidfd_send_signal, process_, *number, nullptr, 0);
+    }
     if ((waits[2].revents & POLLIN) != 0) hand_over_terminal();
   }
-  if (const auto end = read_end(start_of(end_file()), order_.memory_bytes)) return *end;
-  Outcome outcome;
-  const Result<std::optional<State>> state = engine_.inspect(order_.name);
-  if (state.ok() && state->has_value() && (*state)->out_of_memory)
-    return read_end("signal 9\noom_kills 1\n", order_.memory_bytes).value_or(outcome);
-  outcome.failure_kind = "lost";
-  outcome.failure_message = "its container was ended from outside, by the engine or by hand";
-  return outcome;
+  return start_of(end_file());
+}
+
+std::optional<int> Run::taken_signal() const {
+  signalfd_siginfo info{};
+  if (::read(signals_, &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
 }
 
 // So that the job's session can have it. The kernel tells us by signals that we have lost it.
@@ -308,9 +328,9 @@ int run(const std::string& folder) {
   if (lock < 0) {
     std::fprintf(stderr, "schedulearn-container: %s is %s\n", folder.c_str(),
                  order.ok() ? "in use" : "no folder of an attempt");
-    return 125;
+    return failed_code;
   }
-  const Outcome outcome = Run(folder, *order).whole();
+  const Outcome outcome = Run(folder, lock, ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK), *order).whole();
   if (!outcome.failure_message.empty()) std::printf("schedulearn: %s\n", outcome.failure_message.c_str());
   std::fflush(stdout);
   if (outcome.signal) {
@@ -321,22 +341,18 @@ int run(const std::string& folder) {
     ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
     ::raise(*outcome.signal);
   }
-  return outcome.exit_code.value_or(125);
+  return outcome.exit_code.value_or(failed_code);
 }
 
-Result<int> sweep(const Engine& engine, const std::string& agent) {
+Status sweep(const Engine& engine, const std::string& agent) {
   const Result<std::vector<Found>> all = engine.list(agent);
   if (!all.ok()) return all.error();
-  int removed = 0;
+  Status done;
   for (const Found& one : *all) {
-    struct stat info {};
-    const bool has_folder = ::stat(one.folder.c_str(), &info) == 0;
-    const int lock = has_folder ? take_lock(one.folder) : -1;
-    if (has_folder && lock < 0) continue;  // it is being run
-    removed += engine.remove(one.id).ok() ? 1 : 0;
-    if (lock >= 0) ::close(lock);
+    if (is_locked(one.folder)) continue;
+    if (Status removed = engine.remove(one.id); !removed.ok()) done = std::move(removed);
   }
-  return removed;
+  return done;
 }
 
 }  // namespace sl::container

@@ -27,6 +27,7 @@ struct Context {
   std::map<std::string, ServerNode*> servers;  // by name; agents read each other's checkpoints
   Plant plant = Plant::none;
   bool calm = false;  // no more faults: everything broken heals
+  Instant calm_since = Instant::never();
   bool keep_history = false;
   std::vector<std::string> history;
 

@@ -28,10 +28,9 @@ struct Options {
   bool survey = false;
 };
 
-const std::map<std::string, Plant> plants = {{"skip-fsync", Plant::skip_fsync},
-                                             {"no-lease", Plant::no_lease},
-                                             {"leader-only", Plant::leader_only},
-                                             {"no-warden", Plant::no_warden}};
+const std::map<std::string, Plant> plants = {{"skip-fsync", Plant::skip_fsync},   {"no-lease", Plant::no_lease},
+                                             {"leader-only", Plant::leader_only}, {"no-warden", Plant::no_warden},
+                                             {"no-lock", Plant::no_lock},         {"no-gate", Plant::no_gate}};
 
 // A broken invariant of the production code ends the process: name the history.
 volatile std::uint64_t current_seed = 0;

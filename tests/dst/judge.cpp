@@ -117,6 +117,7 @@ void Judge::started(std::int64_t leader, Running running) {
           life->row.gpus, list(running.gpus));
   AttemptTruth& truth = truth_.attempts[running.key];
   truth.started = heap_.now(), truth.server = running.server, truth.gpus = running.gpus;
+  if (running.has_container) truth.container.emplace();
   truth_.running.emplace(leader, std::move(running));
 }
 
@@ -133,7 +134,7 @@ void Judge::continues(AttemptKey key, std::optional<AttemptKey> from) const {
   const auto next = truth_.attempts.lower_bound(key);
   for (auto at = std::make_reverse_iterator(next); at != truth_.attempts.rend() && at->first.job == key.job; ++at) {
     const auto& [before, truth] = *at;
-    if (!truth.started) continue;
+    if (!truth.started || (truth.container && !truth.container->has_begun)) continue;
     const auto server = truth_.servers.find(truth.server);
     const bool is_lost = server != truth_.servers.end() && server->second.given_up >= *truth.started;
     require(from == before || is_lost || truth.was_cut_off || truth.cannot_be_copied,
@@ -178,13 +179,21 @@ void Judge::launches(const std::string& server, const std::string& key) const {
 
 // ---- the launcher ----
 
-void Judge::wrote_end(const std::string& server, const agent::LauncherState& state) {
+void Judge::wrote_end(const std::string& server, const agent::LauncherState& state,
+                      const std::optional<container::Outcome>& report) {
   const AttemptKey key = attempt_of(state.key);
   if (may_be_gang(key.job)) {
     gangs_[key][server].end = state;
     return;
   }
-  truth_.attempts[key].end = state;
+  AttemptTruth& truth = truth_.attempts[key];
+  truth.end = state;
+  if (!truth.container) return;
+  require(!truth.container->has_begun || truth.container->has_ended, "{} is said to have ended, and its container runs",
+          state.key);
+  truth.end = end_of_container(state, report);
+  truth.setup_failed = truth.end->failure_kind == "setup";
+  truth.cannot_be_known = truth.end->failure_kind == "lost" || truth.end->failure_kind == "server_setup";
 }
 
 void Judge::writes_end(const agent::LauncherState& state) const {
@@ -236,6 +245,7 @@ void Judge::controller_hears(const std::string& server, const wire::AgentMessage
 void Judge::hear_of_end(const wire::AttemptReport& report) {
   if (report.state != "exited") return;
   AttemptTruth& truth = truth_.attempts[{report.incarnation.job, report.incarnation.attempt}];
+  if (truth.container && truth.end) check_container_end(report);
   (report.failure_kind == "gpu_error" ? truth.gpu_error_heard : truth.other_end_heard) = true;
 }
 

@@ -3,6 +3,7 @@
 //
 //   judge.cpp          processes, orders, answers, ends
 //   judge_history.cpp  every durable change of a job must be explained by what really happened
+//   judge_containers.cpp   what runs in containers, and how it is said to have ended
 //   judge_gangs.cpp    the same for jobs that may be on several servers: all parts of an attempt, or none
 #pragma once
 
@@ -14,6 +15,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "container/order.h"
 #include "dst/heap.h"
 #include "dst/truth.h"
 #include "store/store.h"
@@ -50,6 +52,8 @@ class Judge {
   // It finds the checkpoint that this attempt has written, if any.
   void continues(AttemptKey key, std::optional<AttemptKey> from) const;
   // Its checkpoint cannot be copied.
+  // Whether attempts of the job may have run, as far as launchers know, and left no checkpoint.
+  bool has_containers(std::int64_t job) const;
   void cannot_be_copied(AttemptKey key) { truth_.attempts[key].cannot_be_copied = true; }
   void setup_failed(const std::string& key) { truth_.attempts[attempt_of(key)].setup_failed = true; }
   // The launcher asks or forces it to end.
@@ -62,6 +66,16 @@ class Judge {
   // It asked for several servers.
   bool may_be_gang(std::int64_t job) const;
 
+  // ---- containers (judge_containers.cpp) ----
+  void image_failed(const std::string& key) { truth_.attempts[attempt_of(key)].image_failed = true; }
+  void container_begins(const std::string& key);  // the job in it
+  void container_refused(const std::string& key) { truth_.attempts[attempt_of(key)].container->has_refused = true; }
+  // `is_written`: its first process could write how.
+  void container_ended(const std::string& key, int status, bool ran_out_of_memory, bool is_written);
+  void memory_was_told(const std::string& key);
+  // By the program that ran it.
+  void container_reported(const std::string& key, const container::Outcome& outcome) const;
+
   // ---- the agent ----
   // It counts its lease from then on, or starts an attempt: the controller must have heard it since, or at most a lease ago.
   void counts_lease(const std::string& server, Instant from) const;
@@ -69,7 +83,9 @@ class Judge {
 
   // ---- the launcher ----
   void writes_end(const agent::LauncherState& state) const;  // not yet for good
-  void wrote_end(const std::string& server, const agent::LauncherState& state);
+  // `report`: of the program that ran its container, as it is on disk.
+  void wrote_end(const std::string& server, const agent::LauncherState& state,
+                 const std::optional<container::Outcome>& report);
   void launcher_tells(const agent::LauncherState& state) const;
   void launcher_forgets(const std::string& server, const std::string& key) const {
     must_be_over(server, attempt_of(key), "is forgotten");
@@ -140,6 +156,9 @@ class Judge {
   const Life* find(std::int64_t job) const;
   const AttemptTruth& truth_of(AttemptKey key) const;
   void hear_of_end(const wire::AttemptReport& report);
+  agent::LauncherState end_of_container(const agent::LauncherState& state,
+                                        const std::optional<container::Outcome>& report) const;
+  void check_container_end(const wire::AttemptReport& report) const;
   void hear_of_gpus(ServerTruth& server, const std::vector<wire::GpuReport>& gpus, int count) const;
   void must_be_over(const std::string& server, AttemptKey key, const char* what) const;
 

@@ -26,7 +26,9 @@ bool wants_retry(const wire::RetrySpec& retry, const std::string& failure, std::
 
 std::string failure_of(const AttemptTruth& truth) {
   if (truth.setup_failed) return "setup";
+  if (truth.image_failed) return "image";
   if (!truth.end || truth.end->failure_kind == "lost") return "server_lost";
+  if (!truth.end->failure_kind.empty()) return truth.end->failure_kind;
   return truth.end->signal ? "signal" : "exit";
 }
 

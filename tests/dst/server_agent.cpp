@@ -1,4 +1,5 @@
 // The agent of a simulated server: its start, its death, the launcher and the controller as it meets them.
+#include "agent/containers.h"
 #include "agent/failed_ends.h"
 #include "agent/files.h"
 #include "agent/gpu_numbers.h"
@@ -13,6 +14,8 @@ void ServerNode::start_agent() {
   agent_node_.come_alive();
   back_off_s_ = 0.1;
   agent_ = std::make_unique<agent::AgentLogic>(*agent_world_);
+  sweeps_ = {};
+  ++agents_ever_;
   agent_->restore_cluster(disk_.cluster);
   disk_.gpus = agent::number_gpus(look_at_gpus(), disk_.gpus);
   agent_node_.run([this] {
@@ -29,6 +32,7 @@ void ServerNode::agent_died() {
   agent_.reset();
   fetches_.clear();
   offers_.clear();
+  image_searches_.clear();
   pipe_open_ = false;
   ++pipe_;
   const Instant back = std::max(context_.heap.now() + context_.between(0.1, 10), stays_away_);
@@ -65,11 +69,18 @@ void ServerNode::to_launcher(const agent::Fields& fields) {
 void ServerNode::agent_hears(const agent::Fields& fields) {
   if (auto state = agent::to_state(fields)) {
     look_at_answers();
+    if (state->state == "exited" && containers_.has(state->key)) {
+      if (containers_.may_be_left(state->key)) sweeps_.ask();
+      state = agent::explained_by(containers_.report(state->key), *state);
+    }
     state->gpus = agent::join_gpus(agent_->gpus_of(*state));
+    const bool is_known = agent_->attempts().contains(state->key);
     agent_->on_launcher_state(explain(*state));
+    if (!is_known && containers_.has(state->key)) agent_->on_image(state->key, std::string("sha256:1"), boot_clock());
   }
   if (fields.front() != "listed" || agent_->launcher_ready()) return;
   agent_->on_launcher_listed();
+  forget_containers_of_none();
   say_hello();
 }
 
@@ -112,6 +123,7 @@ wire::Hello ServerNode::make_hello() {
   wire::Hello hello;
   hello.call = ++disk_.calls;
   hello.server = hello.agent_id = server_name(number_);
+  hello.container_engine = "docker 20.10";
   hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = true;
   hello.gpus = agent::with_missing_marked(disk_.gpus, agent::with_indexes_of(disk_.gpus, look_at_gpus()));
   return hello;
@@ -120,13 +132,46 @@ wire::Hello ServerNode::make_hello() {
 void ServerNode::tick() {
   agent_->tick(boot_clock());
   look_at_answers();
+  if (sweeps_.is_due(boot_clock())) sweep();
   ++ticks_;
+  if (context_.calm && ticks_ % 40 == 0) containers_.check_leftovers(std::max(agent_lists_since_, context_.calm_since));
   if (ticks_ % 4 == 0) send_progress();
   if (ticks_ % 8 == 0 && context_.faults.missing_gpus) send_telemetry();
   agent_node_.post(Duration::milliseconds(250), [this] { tick(); });
 }
 
 // ---- what the live agent does beside its logic (agent.cpp) ----
+
+void ServerNode::find_image(const std::string& key) {
+  const int number = ++image_searches_ever_;
+  image_searches_[key] = number;
+  agent_node_.post(context_.between(0.001, context_.chance(0.1) ? 60 : 0.1), [this, key, number] {
+    const auto at = image_searches_.find(key);
+    if (at == image_searches_.end() || at->second != number) return;
+    image_searches_.erase(at);
+    Result<std::string> digest = std::string("sha256:1");
+    if (containers_.engine().is_away()) digest = unavailable("server_setup", "the engine does not answer");
+    if (context_.chance(0.01)) {
+      digest = not_found("image", "no such image");
+      context_.judge.image_failed(key);
+    }
+    agent_->on_image(key, digest, boot_clock());
+  });
+}
+
+void ServerNode::forget_containers_of_none() {
+  agent_lists_since_ = context_.heap.now();
+  for (const std::string& key : containers_.keys()) {
+    if (!agent_->attempts().contains(key)) containers_.forget(key);
+  }
+  sweeps_.ask();
+}
+
+void ServerNode::sweep() {
+  sweeps_.begin(boot_clock());
+  const auto is_awaited = [this, agent = agents_ever_] { return agent_ && agent == agents_ever_; };
+  containers_.sweep(is_awaited, [this](bool all_gone) { sweeps_.on_done(all_gone, boot_clock()); });
+}
 
 void ServerNode::send_telemetry() {
   if (!session_) return;

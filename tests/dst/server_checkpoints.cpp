@@ -15,10 +15,12 @@ void ServerNode::offer(const wire::OfferCheckpoint& order) {
     wire::CheckpointOffered offered;
     offered.incarnation = order.incarnation;
     const auto found = disk_.checkpoints.find(order.source.job);
-    if (found == disk_.checkpoints.end()) throw Violation("there is no checkpoint of " + key_of(order.source));
+    const bool is_there = found != disk_.checkpoints.end();
+    if (!is_there && !context_.judge.has_containers(order.source.job))
+      throw Violation("there is no checkpoint of " + key_of(order.source));
     if (context_.chance(0.03)) {
       offered.error = "it cannot be read";
-      context_.judge.cannot_be_copied(found->second);
+      if (is_there) context_.judge.cannot_be_copied(found->second);
     } else {
       offers_.insert(key_of(order.incarnation));
     }
@@ -52,7 +54,8 @@ void ServerNode::look_at_fetch(const std::string& key, int number) {
   if (!context_.calm && context_.heap.now() < full_until_)
     return agent_->on_fetched(key, unavailable("server_setup", "no space left"), boot_clock());
   const std::int64_t job = attempt_of(key).job;
-  disk_.checkpoints[job] = source.disk_.checkpoints.at(job);
+  if (const auto left = source.disk_.checkpoints.find(job); left != source.disk_.checkpoints.end())
+    disk_.checkpoints[job] = left->second;
   agent_->on_fetched(key, wire::CheckpointCopy{"copied", "", 1, 1}, boot_clock());
 }
 

@@ -13,7 +13,7 @@ struct JobPlan {
   double seconds;    // how long an attempt runs
   int code;          // how the last one ends
   int again_until;   // attempts up to this one end with "start me again"
-  std::string kind;  // plain, trains, missing (no such program)
+  std::string kind;  // plain, trains, missing (no such program), hungry (for memory)
   bool keeps_checkpoint;
 };
 
@@ -40,6 +40,7 @@ ServerNode::ServerNode(Context& context, Network& network, ControllerNode& contr
       controller_(controller),
       number_(number),
       gpus_(gpus),
+      containers_(make_containers()),
       launcher_node_(context.heap),
       agent_node_(context.heap),
       launcher_world_(std::make_unique<LauncherWorld>(*this)),
@@ -96,6 +97,7 @@ void ServerNode::cut_power(Duration time) {
   context_.judge.memory_lost(server_name(number_));
   for (const auto& [pid, tree] : trees_) context_.judge.ended(pid);
   trees_.clear();
+  containers_.power_lost();
   unseen_ends_.clear();
   disk_.unsynced_ends.clear();
   strangers_.clear();
@@ -112,7 +114,7 @@ void ServerNode::lose_gpu(Duration time) {
   for (const auto& [pid, tree] : trees_) {
     const bool has_it = std::find(tree.gpus.begin(), tree.gpus.end(), gpu) != tree.gpus.end();
     if (!has_it || context_.random.chance(0.5)) continue;
-    later(context_.between(0.001, 5), [this, pid = pid] { leader_ends(pid, exited(3)); });
+    later(context_.between(0.001, 5), [this, pid = pid] { job_ends(pid, exited(3)); });
   }
 }
 
@@ -131,7 +133,7 @@ std::string ServerNode::why_not_quiet() const {
 Result<std::int64_t> ServerNode::spawn(const agent::LaunchOrder& order) {
   const JobPlan plan = plan_of(order);
   disk_.outputs.insert(order.key);
-  if (plan.kind == "missing") {
+  if (plan.kind == "missing" && !order.has_container) {
     context_.judge.setup_failed(order.key);
     return invalid("setup", "no such command");
   }
@@ -139,15 +141,20 @@ Result<std::int64_t> ServerNode::spawn(const agent::LaunchOrder& order) {
   const std::int64_t pid = next_pid_++;
   const AttemptKey key = attempt_of(order.key);
   note(fmt::format("process {} of {} starts on GPUs {}", pid, order.key, order.gpus));
-  if (plan.keeps_checkpoint) use_checkpoint(key);
+  if (plan.keeps_checkpoint && !order.has_container) use_checkpoint(key);
   Tree& tree = trees_[pid];
+  tree.has_container = order.has_container;
+  tree.keeps_checkpoint = plan.keeps_checkpoint;
   tree.key = order.key, tree.gpus = visible_gpus(order), tree.fenced = order.fenced;
   tree.trains = plan.kind == "trains";
-  tree.has_stray = context_.random.chance(0.3);
+  tree.has_stray = !order.has_container && context_.random.chance(0.3);
   disk_.launcher.journal.started[order.key] = {order.key, pid, 1, 1, order.gpus, order.fenced, boot_id(), ""};
-  context_.judge.started(pid, {key, server_name(number_), tree.gpus});
+  context_.judge.started(pid, {key, server_name(number_), tree.gpus, false, order.has_container});
   const int status = exited(key.attempt <= plan.again_until ? 75 : plan.code);
-  later(Duration::seconds(plan.seconds), [this, pid, status] { leader_ends(pid, status); });
+  if (order.has_container)
+    containers_.start(order.key, {plan.seconds, status, plan.kind == "missing", plan.kind == "hungry"});
+  else
+    later(Duration::seconds(plan.seconds), [this, pid, status] { leader_ends(pid, status); });
   return pid;
 }
 
@@ -176,6 +183,7 @@ std::optional<std::int64_t> ServerNode::target_of(const std::string& key) const 
 void ServerNode::signal_leader(const std::string& key, int number) {
   const auto pid = target_of(key);
   if (!pid || number == SIGCONT || std::exchange(trees_.at(*pid).signalled, true)) return;
+  if (trees_.at(*pid).has_container) return containers_.signal(key, number);
   if (context_.random.chance(0.2)) return;  // it ignores the signal
   const int status = context_.random.chance(0.5) ? number : exited(context_.random.chance(0.5) ? 0 : 75);
   later(context_.between(0.01, 5), [this, pid = *pid, status] { leader_ends(pid, status); });
@@ -186,7 +194,10 @@ void ServerNode::kill_tree(const std::string& key) {
   const auto pid = target_of(key);
   if (!pid) return;
   const bool hangs = !trees_.at(*pid).fenced && context_.chance(0.05);
-  later(context_.between(0.0001, hangs ? 20 : 0.05), [this, pid = *pid] { stray_ends(pid); });
+  later(context_.between(0.0001, hangs ? 20 : 0.05), [this, pid = *pid, key] {
+    stray_ends(pid);
+    containers_.kill(key);
+  });
   leader_ends(*pid, SIGKILL);
 }
 
@@ -197,8 +208,37 @@ void ServerNode::freeze_tree(const std::string& key, bool frozen) {
   if (std::exchange(tree.frozen, frozen) == frozen) return;
   note(fmt::format("process {} of {} is {}", *pid, key, frozen ? "frozen" : "thawed"));
   if (frozen || !tree.signalled) context_.judge.frozen(*pid, frozen);  // one that was thawed to end computes no more
+  if (tree.has_container) return containers_.freeze(key, frozen);
   const auto status = std::exchange(tree.end_when_thawed, {});
   if (status) later(context_.between(0.0001, 1), [this, pid = *pid, status] { leader_ends(pid, *status); });
+}
+
+std::int64_t ServerNode::leader_of(const std::string& key) const {
+  const auto at = std::ranges::find_if(trees_, [&](const auto& item) { return item.second.key == key; });
+  return at == trees_.end() ? 0 : at->first;
+}
+
+void ServerNode::job_ends(std::int64_t pid, int status) {
+  const auto at = trees_.find(pid);
+  if (at == trees_.end()) return;
+  at->second.has_container ? containers_.end_job(at->second.key, status) : leader_ends(pid, status);
+}
+
+Containers ServerNode::make_containers() {
+  return Containers(context_, server_name(number_),
+                    {.later = [this](Duration delay, std::function<void()> what) { later(delay, std::move(what)); },
+                     .is_disk_full = [this] { return !context_.calm && context_.heap.now() < full_until_; },
+                     .runner_ends = [this](const std::string& key, int status) { leader_ends(leader_of(key), status); },
+                     .process_ends =
+                         [this](const std::string& key) {
+                           if (const std::int64_t pid = leader_of(key)) drop_if_gone(pid);
+                         },
+                     .job_begins =
+                         [this](const std::string& key) {
+                           if (const Tree* tree = find_tree(key); tree && tree->keeps_checkpoint)
+                             use_checkpoint(attempt_of(key));
+                         },
+                     .note = [this](const std::string& text) { note(text); }});
 }
 
 // Sooner or later, or never, it goes over to them, also when it is being stopped meanwhile.
@@ -243,6 +283,7 @@ void ServerNode::leader_ends(std::int64_t pid, int status) {
   }
   note(fmt::format("process {} of {} ends with {:#x}{}", pid, tree.key, status, tree.has_stray ? ", not alone" : ""));
   tree.leads = false;
+  if (tree.has_container) containers_.runner_ended(tree.key);
   unseen_ends_.insert(tree.key);
   launcher_node_.post(context_.between(0.00002, 0.001), [this, tree, status] {
     unseen_ends_.erase(tree.key);
@@ -260,7 +301,7 @@ void ServerNode::stray_ends(std::int64_t pid) {
 }
 
 void ServerNode::drop_if_gone(std::int64_t pid) {
-  if (trees_[pid].leads || trees_[pid].has_stray) return;
+  if (trees_[pid].leads || trees_[pid].has_stray || containers_.has_process(trees_[pid].key)) return;
   context_.judge.ended(pid);
   trees_.erase(pid);
 }
@@ -268,7 +309,7 @@ void ServerNode::drop_if_gone(std::int64_t pid) {
 void ServerNode::sync_ends() {
   for (const auto& [key, state] : disk_.unsynced_ends) {
     disk_.launcher.journal.ends[key] = state;
-    context_.judge.wrote_end(server_name(number_), state);
+    context_.judge.wrote_end(server_name(number_), state, containers_.report(key));
   }
   disk_.unsynced_ends.clear();
 }

@@ -9,6 +9,7 @@
 
 #include "agent/agent_logic.h"
 #include "agent/launcher_logic.h"
+#include "dst/containers.h"
 #include "dst/controller_node.h"
 #include "dst/network.h"
 
@@ -34,10 +35,12 @@ class ServerNode {
   void kill_both(Duration away);  // until the agent is started again
   void freeze_agent(Duration time) { agent_node_.freeze(time); }
   void freeze_launcher(Duration time) { launcher_node_.freeze(time); }
+  Engine& engine() { return containers_.engine(); }
   std::string why_not_quiet() const;
   // Nothing runs, and only the output of attempts is left.
   bool is_quiet() const {
-    return trees_.empty() && agent_ && agent_->attempts().empty() && launcher_ && launcher_->attempts().empty();
+    return trees_.empty() && containers_.holds_none() && agent_ && agent_->attempts().empty() && launcher_ &&
+           launcher_->attempts().empty();
   }
 
  private:
@@ -52,6 +55,8 @@ class ServerNode {
     bool signalled = false;
     bool trains = false;  // it reports its progress
     bool frozen = false;
+    bool keeps_checkpoint = false;
+    bool has_container = false;          // its leader is the program that runs it
     std::optional<int> end_when_thawed;  // how its leader would have ended meanwhile
   };
   struct Disk {
@@ -86,6 +91,8 @@ class ServerNode {
   void ask_to_resize(const std::string& key, const wire::Placement& placement);
   void look_at_answers();
   void leader_ends(std::int64_t pid, int status);
+  void job_ends(std::int64_t pid, int status);  // by itself
+  std::int64_t leader_of(const std::string& key) const;
   void stray_ends(std::int64_t pid);
   void drop_if_gone(std::int64_t pid);
   void sync_ends();
@@ -97,6 +104,12 @@ class ServerNode {
   void recover_launcher();
   void launcher_input(const std::function<void()>& input);
   void arm_launcher();
+
+  // ---- containers ----
+  Containers make_containers();
+  void find_image(const std::string& key);
+  void forget_containers_of_none();
+  void sweep();
 
   // ---- GPUs ----
   std::vector<wire::GpuReport> look_at_gpus() const;
@@ -136,6 +149,11 @@ class ServerNode {
   Instant booted_;
   Instant full_until_;
   Disk disk_;
+  Containers containers_;
+  container::Sweeps sweeps_;  // of the agent
+  Instant agent_lists_since_;
+  std::map<std::string, int> image_searches_;
+  int image_searches_ever_ = 0, agents_ever_ = 0;
   std::map<std::int64_t, Tree> trees_;  // by the leader's process number
   std::int64_t next_pid_ = 0;
   std::set<std::int64_t> strangers_;     // numbers of processes of no attempt

@@ -20,7 +20,7 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
     const auto tree = server_.trees_.find(started.pid);
     return server_.strangers_.count(started.pid) != 0 || (tree != server_.trees_.end() && tree->second.leads);
   }
-  void join(const agent::JoinOrder&) override {}  // nobody wants a shell
+  void join(const agent::JoinOrder&) override {}                    // nobody wants a shell
   void limit(const std::string&, const agent::Limits&) override {}  // the kernel's work, which is not simulated
   agent::MemoryUse memory_use(const std::string&) override { return {}; }
   agent::Enforced enforces() override { return {}; }
@@ -48,7 +48,7 @@ class ServerNode::LauncherWorld : public agent::Runtime, public agent::LauncherP
   }
   bool is_gone(const std::string& key) override {
     if (server_.context_.plant == Plant::leader_only) return true;
-    return server_.find_tree(key) == nullptr;
+    return server_.find_tree(key) == nullptr && !server_.containers_.has_process(key);
   }
   void forget(const std::string&) override { server_.context_.crash_point(); }
   void write_end(const agent::LauncherState& state) override {
@@ -113,6 +113,10 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
     // Of several servers the first one reports and keeps the checkpoint.
     const bool is_first = order.placement.rank == 0;
     if (!is_first && launch.arguments[3] == "trains") launch.arguments[3] = "plain";
+    if (order.spec.image) {
+      launch.has_container = true;
+      server_.containers_.order(key, wire::container_name(order.incarnation, order.placement.rank));
+    }
     launch.arguments.push_back(is_first && order.spec.checkpoint.dir ? "checkpoint" : "");
     server_.to_launcher(agent::to_fields(launch));
     return {};
@@ -152,8 +156,8 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   void fetch(const std::string& key, const wire::StartAttempt& order) override {
     server_.fetch(key, order.checkpoint->server);
   }
-  void find_image(const std::string&, const wire::StartAttempt&) override {}
-  void end_find_image(const std::string&) override {}
+  void find_image(const std::string& key, const wire::StartAttempt&) override { server_.find_image(key); }
+  void end_find_image(const std::string& key) override { server_.image_searches_.erase(key); }
   void find_code(const std::string&, const wire::StartAttempt&) override {}
   void end_find_code(const std::string&) override {}
   void end_fetch(const std::string& key, bool) override { server_.end_fetch(key); }
@@ -161,7 +165,10 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   void signal(const std::string& key, int number) override {
     server_.to_launcher({"signal", key, std::to_string(number)});
   }
-  void forget(const std::string& key) override { server_.to_launcher({"forget", key}); }
+  void forget(const std::string& key) override {
+    server_.to_launcher({"forget", key});
+    server_.containers_.forget(key);
+  }
   void renew(Instant until) override {
     server_.context_.judge.counts_lease(server_name(server_.number_), server_.world_time(until - lease));
     if (server_.context_.plant == Plant::no_lease) until = until + Duration::whole_seconds(100'000);

@@ -28,6 +28,17 @@ AttemptKey attempt_of(const std::string& text);  // "job.attempt"
 std::string to_string(AttemptKey key);
 std::string list(const std::vector<int>& gpus);  // "0,1"
 
+// What happened in the container of an attempt.
+struct ContainerTruth {
+  bool has_begun = false;    // the job
+  bool has_refused = false;  // its first process: there is no such command
+  bool has_ended = false;
+  int status = 0;  // as from waitpid
+  bool ran_out_of_memory = false;
+  bool end_is_written = false;   // by its first process
+  bool memory_was_told = false;  // by the engine, that it ran out of it
+};
+
 struct AttemptTruth {
   std::string server;
   std::optional<Instant> started;           // its first process
@@ -42,6 +53,8 @@ struct AttemptTruth {
   bool was_cut_off = false;                 // its server, so that a job that must not wait could leave its checkpoint
   std::vector<int> gpus;                    // by their place on the bus
   std::int64_t steps_told = 0;              // in the last report of its training
+  bool image_failed = false;                // the image of its container cannot be had
+  std::optional<ContainerTruth> container;  // if it has one
 };
 
 struct Silence {
@@ -66,6 +79,7 @@ struct Running {
   std::string server;
   std::vector<int> gpus;
   bool frozen = false;  // it stands still, or has been thawed to end
+  bool has_container = false;
 };
 
 struct Truth {

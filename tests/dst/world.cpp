@@ -46,6 +46,7 @@ class World {
     context_.heap.at(heals, [this] {
       context_.note("world", "heals");
       context_.calm = true;
+      context_.calm_since = context_.heap.now();
       clean_up();
     });
     while (context_.heap.step()) {
@@ -88,13 +89,17 @@ class World {
     const int code = random.chance(0.8) ? 0 : 3;
     // Quick ones may ask for ever: they are told to stop. Long ones would never end.
     const auto again_until = random.chance(0.1) ? random.integer(1, seconds < 0.5 ? 15 : 3) : 0;
-    const char* kind = random.chance(0.04) ? "missing" : random.chance(0.2) ? "trains" : "plain";
+    if (random.chance(0.3)) job.image = "image:1";
+    const char* kind = random.chance(0.04)                ? "missing"
+                       : random.chance(0.2)               ? "trains"
+                       : job.image && random.chance(0.05) ? "hungry"
+                                                          : "plain";
     job.command = std::vector<std::string>{fmt::format("{:.3f}", seconds), std::to_string(code),
                                            std::to_string(again_until), kind};
     job.name = "job";
     job.user = fmt::format("user{}", random.integer(0, 3));
     job.workdir = "/";
-    if (random.chance(0.25) && servers_.size() > 1) job.servers = 2;
+    if (random.chance(0.25) && servers_.size() > 1 && !job.image) job.servers = 2;
     const auto gpus = static_cast<int>(random.integer(job.servers, gpus_per_server * job.servers));
     job.gpus = {random.chance(0.5) ? gpus : static_cast<int>(random.integer(1, gpus)), gpus};
     job.priority = static_cast<int>(random.integer(0, 3));
@@ -102,7 +107,7 @@ class World {
     if (random.chance(0.5)) job.on_partition = "stop";
     if (random.chance(0.6)) job.checkpoint.dir = "c";
     if (random.chance(0.4) && job.servers == 1) job.freeze = true;
-    if (random.chance(0.5) && job.servers == 1 && job.checkpoint.dir) job.resize = "in_place";
+    if (random.chance(0.5) && job.servers == 1 && job.checkpoint.dir && !job.image) job.resize = "in_place";
     if (random.chance(0.3)) job.resources.gpu_memory_bytes = random.integer(1, 24) << 30;
     job.checkpoint.grace_s = random.uniform(1, 10);
     if (random.chance(0.5)) job.estimate_s = std::clamp(seconds, 0.1, 1000.0);
@@ -225,6 +230,17 @@ class World {
         context_.heap.after(context_.between(1, 9), [this, &server] { admin_gives_up(server); });
     });
     often(faults.missing_gpus, 60, [this] { any_server().lose_gpu(context_.between(1, 100)); });
+    often(faults.engines, 30, [this] {
+      Engine& engine = any_server().engine();
+      switch (context_.random.integer(0, 2)) {
+        case 0:
+          return engine.restart(context_.between(0.1, 60));
+        case 1:
+          return engine.end_one();
+        default:
+          return engine.start_one();
+      }
+    });
     often(faults.full_servers, 60, [this] { any_server().fill_disk(context_.between(1, 100)); });
     often(faults.full_disks, 60, [this] { controller_.fill_disk(context_.between(0.1, 20)); });
   }
