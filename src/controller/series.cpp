@@ -12,7 +12,7 @@ namespace {
 
 constexpr Duration sample_every = Duration::whole_seconds(5);
 constexpr std::int64_t minute_us = 60'000'000, steps_max = 1'000, steps_of_servers_max = 100;
-constexpr std::size_t jobs_max = 300;
+constexpr std::size_t trainings_max = 300;
 constexpr const char* gpu_metrics[] = {"gpu_utilization_pct", "gpu_memory_used_bytes", "gpu_temperature_celsius",
                                        "gpu_power_watts"};
 
@@ -96,7 +96,7 @@ void Series::sample_jobs(const Logic& logic, std::int64_t minute) {
       if (figure && figure->is_number()) jobs_[id][name].add(minute, figure->to_number<double>());
     }
   }
-  for (auto job = jobs_.begin(); jobs_.size() > jobs_max && job != jobs_.end();)
+  for (auto job = jobs_.begin(); jobs_.size() > trainings_max && job != jobs_.end();)
     job = present.contains(job->first) ? std::next(job) : jobs_.erase(job);
 }
 
