@@ -114,6 +114,10 @@ RouteInfo job_change(const char* path, const char* summary, DocumentInfo body = 
           .preview = answer<answers::Preview>("Preview")};
 }
 
+RouteInfo removal(const char* path, const char* summary, DocumentInfo answer) {
+  return {.method = "DELETE", .path = path, .summary = summary, .answer = std::move(answer)};
+}
+
 RouteInfo server_change(const char* path, const char* summary) {
   return {.method = "POST", .path = path, .summary = summary, .answer = answer<answers::Server>("Server")};
 }
@@ -211,10 +215,8 @@ void Api::add_routes() {
        .status = 202,
        .answer = job});
   add(Role::user, &Api::remove_job,
-      {.method = "DELETE",
-       .path = "/api/v1/jobs/{id}",
-       .summary = "remove a job that has ended, with its events, for good",
-       .answer = answer<RemovedJob>("RemovedJob")});
+      removal("/api/v1/jobs/{id}", "remove a job that has ended, with its events, for good",
+              answer<RemovedJob>("RemovedJob")));
   add(Role::user, &Api::intervene,
       job_change("/api/v1/jobs/{id}/suspend",
                  "freeze it, stop it at a checkpoint or take it out of the queue, until it is resumed",
@@ -278,10 +280,8 @@ void Api::add_routes() {
       get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
           {"hours"}));
   add(Role::admin, &Api::remove_server,
-      {.method = "DELETE",
-       .path = "/api/v1/servers/{name}",
-       .summary = "take a server that is down out of the cluster",
-       .answer = answer<RemovedServer>("RemovedServer")});
+      removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
+              answer<RemovedServer>("RemovedServer")));
   add(Role::admin, &Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
   RouteInfo drain = server_change("/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there");
   drain.parameters = {"migrate", "deadline", "reason", "dry_run"};
@@ -309,10 +309,7 @@ void Api::add_routes() {
        .body = request<PlanBody>("PlannedPolicyChoice"),
        .answer = answer<answers::Policy>("Policy")});
   add(Role::admin, &Api::call_off_policy,
-      {.method = "DELETE",
-       .path = "/api/v1/policy/planned",
-       .summary = "call that off",
-       .answer = answer<answers::Policy>("Policy")});
+      removal("/api/v1/policy/planned", "call that off", answer<answers::Policy>("Policy")));
   add(Role::viewer, &Api::policy_history,
       get("/api/v1/policy/history", "earlier policies and since when they applied",
           list_of<EarlierPolicy>("EarlierPolicy"), {"limit", "cursor"}));
@@ -332,10 +329,7 @@ void Api::add_routes() {
        .body = request<PolicyBody>("PolicyChoice"),
        .answer = answer<ShadowPolicy>("ShadowPolicy")});
   add(Role::admin, &Api::end_shadow,
-      {.method = "DELETE",
-       .path = "/api/v1/policy/shadow",
-       .summary = "have none follow any more",
-       .answer = answer<ShadowPolicy>("ShadowPolicy")});
+      removal("/api/v1/policy/shadow", "have none follow any more", answer<ShadowPolicy>("ShadowPolicy")));
   add(Role::viewer, &Api::get_shadow_series,
       get("/api/v1/policy/shadow/series", "what it would have changed, over time", answer<SeriesDocument>("Series"),
           {"limit"}));
@@ -359,10 +353,8 @@ void Api::add_routes() {
       get("/api/v1/simulations/{id}", "one, with the figures of its runs",
           answer<SimulationDetails>("SimulationDetails")));
   add(Role::user, &Api::remove_simulation,
-      {.method = "DELETE",
-       .path = "/api/v1/simulations/{id}",
-       .summary = "remove one; it is stopped if it runs",
-       .answer = answer<RemovedSimulation>("RemovedSimulation")});
+      removal("/api/v1/simulations/{id}", "remove one; it is stopped if it runs",
+              answer<RemovedSimulation>("RemovedSimulation")));
   add(Role::viewer, &Api::get_simulation_chart,
       get("/api/v1/simulations/{id}/charts/{kind}", "its results as a picture: cdf, bars, util, queue or gantt",
           answer<SimulationChart>("SimulationChart"), {"metric", "result", "theme", "width_mm"}));
@@ -384,10 +376,7 @@ void Api::add_routes() {
        .answer = profile});
   add(Role::viewer, &Api::get_profile, get("/api/v1/profiles/{family}", "one profile", profile));
   add(Role::user, &Api::remove_profile,
-      {.method = "DELETE",
-       .path = "/api/v1/profiles/{family}",
-       .summary = "delete a profile",
-       .answer = answer<RemovedProfile>("RemovedProfile")});
+      removal("/api/v1/profiles/{family}", "delete a profile", answer<RemovedProfile>("RemovedProfile")));
   add(Role::viewer, &Api::list_estimates,
       get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record"),
           {"limit", "cursor"}));
@@ -410,10 +399,8 @@ void Api::add_routes() {
        .body = request<RoleBody>("UserRole"),
        .answer = user});
   add(Role::admin, &Api::remove_user,
-      {.method = "DELETE",
-       .path = "/api/v1/users/{name}",
-       .summary = "remove a user, and revoke all tokens of that user",
-       .answer = answer<RemovedUser>("RemovedUser")});
+      removal("/api/v1/users/{name}", "remove a user, and revoke all tokens of that user",
+              answer<RemovedUser>("RemovedUser")));
   add(Role::viewer, &Api::list_tokens,
       get("/api/v1/tokens", "your named tokens; for admins those of all", list_of<Token>("Token"),
           {"user", "limit", "cursor"}));
@@ -425,10 +412,8 @@ void Api::add_routes() {
        .status = 201,
        .answer = answer<answers::NewToken>("NewToken")});
   add(Role::viewer, &Api::remove_token,
-      {.method = "DELETE",
-       .path = "/api/v1/tokens/{id}",
-       .summary = "revoke one; sessions and streams that rest on it end",
-       .answer = answer<RemovedToken>("RemovedToken")});
+      removal("/api/v1/tokens/{id}", "revoke one; sessions and streams that rest on it end",
+              answer<RemovedToken>("RemovedToken")));
   add(Role::viewer, &Api::list_announcements,
       get("/api/v1/announcements", "what admins tell everybody", list_of<Announcement>("Announcement"),
           {"limit", "cursor"}));
@@ -440,10 +425,7 @@ void Api::add_routes() {
        .status = 201,
        .answer = answer<Announcement>("Announcement")});
   add(Role::admin, &Api::remove_announcement,
-      {.method = "DELETE",
-       .path = "/api/v1/announcements/{id}",
-       .summary = "take it back",
-       .answer = answer<RemovedAnnouncement>("RemovedAnnouncement")});
+      removal("/api/v1/announcements/{id}", "take it back", answer<RemovedAnnouncement>("RemovedAnnouncement")));
   add(Role::viewer, &Api::begin_session,
       {.method = "POST",
        .path = "/api/v1/sessions",
@@ -451,11 +433,7 @@ void Api::add_routes() {
        .headers = {"X-Schedulearn-Code"},
        .status = 201,
        .answer = answer<answers::Session>("Session")});
-  add(Role::viewer, &Api::end_session,
-      {.method = "DELETE",
-       .path = "/api/v1/sessions",
-       .summary = "sign it out",
-       .answer = answer<SignedOut>("SignedOut")});
+  add(Role::viewer, &Api::end_session, removal("/api/v1/sessions", "sign it out", answer<SignedOut>("SignedOut")));
   add(Role::viewer, &Api::make_link,
       {.method = "POST",
        .path = "/api/v1/sessions/link",
@@ -476,10 +454,7 @@ void Api::add_routes() {
        .summary = "store one; the body is its value",
        .answer = answer<Secret>("Secret")});
   add(Role::user, &Api::remove_secret,
-      {.method = "DELETE",
-       .path = "/api/v1/secrets/{name}",
-       .summary = "remove one",
-       .answer = answer<RemovedSecret>("RemovedSecret")});
+      removal("/api/v1/secrets/{name}", "remove one", answer<RemovedSecret>("RemovedSecret")));
   add(Role::viewer, &Api::list_channels,
       get("/api/v1/notifications/channels", "where you can be told of your jobs", list_of<Channel>("Channel"),
           {"limit", "cursor"}));
@@ -490,10 +465,8 @@ void Api::add_routes() {
        .body = request<notify::ChannelBody>("NewChannel"),
        .answer = answer<Channel>("Channel")});
   add(Role::user, &Api::remove_channel,
-      {.method = "DELETE",
-       .path = "/api/v1/notifications/channels/{name}",
-       .summary = "remove one; what waits for it is not sent",
-       .answer = answer<RemovedChannel>("RemovedChannel")});
+      removal("/api/v1/notifications/channels/{name}", "remove one; what waits for it is not sent",
+              answer<RemovedChannel>("RemovedChannel")));
   add(Role::user, &Api::test_channel,
       {.method = "POST",
        .path = "/api/v1/notifications/channels/{name}/test",
@@ -531,10 +504,8 @@ void Api::add_routes() {
   add(Role::viewer, &Api::legacy_get,
       original(get("/jobs/{id}", "one job (original API)", answer<OriginalJob>("OriginalJob")), "/api/v1/jobs"));
   add(Role::user, &Api::legacy_delete,
-      original({.method = "DELETE",
-                .path = "/jobs/{id}",
-                .summary = "cancel it, and leave it out of this list of jobs (original API)",
-                .answer = answer<Message>("Message")},
+      original(removal("/jobs/{id}", "cancel it, and leave it out of this list of jobs (original API)",
+                       answer<Message>("Message")),
                "/api/v1/jobs"));
   add(Role::admin, &Api::legacy_algorithm,
       original({.method = "PUT",
