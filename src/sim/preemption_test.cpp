@@ -52,6 +52,24 @@ INSTANTIATE_TEST_SUITE_P(Policies, Remembering,
                                   std::to_string(std::get<1>(test.param).stop_s) + "_s";
                          });
 
+// `lyapunov` keeps lengths and their sums, also those of jobs that fail and come back.
+TEST(Lyapunov, decides_like_one_that_learns_its_backlog_anew_every_time) {
+  const char* workload = "poisson:jobs=400,cluster_gpus=32,load=1.4,elastic=0.5,weight_16=5";
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const auto trace = trace::make_workload(workload, seed, {});
+    ASSERT_TRUE(trace.ok()) << trace.error().message;
+    SimulationSettings settings;
+    settings.cluster = Cluster::uniform(4, 8);
+    settings.cluster.faults.job_mtbf = Duration::whole_seconds(50'000);
+    settings.cluster.faults.job_retries = 20;
+    settings.seed = seed;
+    const auto one = simulate(*trace, std::move(*make_policy("lyapunov")), settings);
+    const auto other = simulate(*trace, std::make_unique<test::Forgetful>("lyapunov", 1), settings);
+    for (std::size_t i = 0; i < one.outcomes.size(); ++i)
+      ASSERT_EQ(one.outcomes[i].finished, other.outcomes[i].finished) << "job " << i + 1 << ", seed " << seed;
+  }
+}
+
 // `default` keeps the order of its pods, also over jobs that fail and come back.
 TEST(DefaultPods, decides_like_one_that_orders_its_pods_anew_every_time) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
