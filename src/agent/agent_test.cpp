@@ -70,7 +70,8 @@ TEST_F(AgentLogicTest, an_image_that_cannot_be_had_is_the_end_of_the_attempt_and
 
 TEST_F(AgentLogicTest, an_image_that_is_not_wanted_any_more_is_not_waited_for) {
   give(in_container());
-  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled"});
+  const wire::StopAttempt stop{0, {"", 5, 1, 0}, "cancelled"};
+  give(stop);
   EXPECT_EQ(ports.images, (std::vector<std::string>{"5.1", "end 5.1"}));
   EXPECT_EQ(ports.last_report().failure_kind, "lost");
   logic.on_image("5.1", std::string("a/b@sha256:1"), now);  // it came all the same

@@ -235,8 +235,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
       if (alive.expired()) return;
       // Who could do more when it began may not do it any more.
       const auto still_may = [this](const Identity& identity) {
-        const auto now = people_.confirm(identity);
-        return now && now->role >= identity.role;
+        const auto confirmed = people_.confirm(identity);
+        return confirmed && confirmed->role >= identity.role;
       };
       channels_.end_unless(still_may);
       std::vector<std::shared_ptr<net::WebSocket>> revoked;

@@ -184,7 +184,7 @@ void People::add_token(const NewToken& wanted, const std::string& by, Role most,
     return done(invalid("bad-token-name", "a token's name has up to 64 letters, digits and . _ -").at("/name"));
   const std::string id = random_text(id_bytes);
   // Who may do less than an admin, perhaps by a token that allows less than its user may, hands on no more than that.
-  const std::optional<Role> role = wanted.role ? wanted.role : most == Role::admin ? std::nullopt : std::optional(most);
+  const bool is_limited = wanted.role || most != Role::admin;
   Made made{.secret = fmt::format("{}{}_{}", secret_prefix, id, random_text(secret_bytes))};
   made.row = {.made_us = clock_().us,
               .expires_us = wanted.expires.is_never() ? 0 : wanted.expires.us,
@@ -192,7 +192,7 @@ void People::add_token(const NewToken& wanted, const std::string& by, Role most,
               .hash = digest_of(made.secret),
               .user = wanted.user,
               .name = wanted.name,
-              .role = role ? std::string(name_of(*role)) : "",
+              .role = is_limited ? std::string(name_of(wanted.role.value_or(most))) : "",
               .by = by};
   change(
       [this, row = made.row, most]() -> Result<store::People> {
