@@ -220,7 +220,7 @@ int run_at_terminal(const Context& context, SubmitOptions options, std::int64_t 
 int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id) {
   if (options.pty) return run_at_terminal(context, options, id);
   if (options.follow) {
-    Result<bool> ended = follow_output(context, id, 0, 0);
+    Result<bool> ended = follow_output(context, id);
     if (!ended.ok()) return fail(ended.error());
     if (!*ended) {
       std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld%s\n", static_cast<long long>(id),

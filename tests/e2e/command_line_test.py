@@ -56,6 +56,49 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.job(silent)["state"], "running")
         self.lab.cli("cancel", silent)
 
+    def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):
+        lab = self.lab
+        job = lab.submit("for i in 1 2 3; do echo epoch $i; echo loss 0.$i; done; echo 'ValueError: bad' >&2; echo after")
+        lab.finished(job)
+        for follow in [], ["-f"]:
+            self.assertEqual(lab.cli("logs", job, "--grep", "epoch [23]|after", *follow).stdout, "epoch 2\nepoch 3\nafter\n")
+            self.assertEqual(lab.cli("logs", job, "--errors", *follow).stdout, "ValueError: bad\nafter\n")
+            for option, said in (["--grep", "accuracy"], "matches"), (["--errors", "--attempt", "1", "--tail", "1"], "looks like an error"):
+                nothing = lab.cli("logs", job, *option, *([] if "--tail" in option else follow), check=False)
+                self.assertEqual((nothing.returncode, nothing.stdout, nothing.stderr), (1, "", f"Job {job}: no line {said}\n"))
+        self.assertEqual(lab.on_terminal(80, "logs", job, "--grep", "ep.*1").replace("\r", ""), "\x1b[1;31mepoch 1\x1b[0m\n")
+        for option, code in (["--grep", "("], "bad-pattern"), (["--raw", "--errors"], "cannot be used together"):
+            refused = lab.cli("logs", job, *option, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertEqual((refused.stdout, code in refused.stderr), ("", True), refused.stderr)
+
+    def test_matching_lines_are_followed_as_they_are_written(self):
+        job = self.lab.submit("echo first; echo other; echo first again; exec sleep 600")
+        with subprocess.Popen([PROGRAM, "logs", "-f", str(job), "--grep", "first"], stdout=subprocess.PIPE, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url}) as command:
+            self.assertEqual([command.stdout.readline() for _ in range(2)], ["first\n", "first again\n"])
+            self.lab.cli("cancel", job)
+            self.assertEqual((command.stdout.read(), command.wait(30)), ("", 0))
+
+    def test_raw_output_is_what_was_written_byte_by_byte(self):
+        lab = self.lab
+        written = b"caf\xe9 \xff\n\xef\xbf\xbd\x00\x1b[1m\r\nend \xfe"
+        (lab.folder / "bytes").write_bytes(written)
+        job = lab.submit("cat bytes")
+        lab.finished(job)
+        environment = {**os.environ, "SCHEDULEARN_URL": lab.url}
+        for follow in [], ["-f"]:
+            done = subprocess.run([PROGRAM, "logs", str(job), "--raw", *follow], capture_output=True, env=environment, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (0, written))
+        silent = lab.submit("true")
+        lab.finished(silent)
+        self.assertEqual(lab.cli("logs", silent, "--raw").stdout, "")
+
+    def test_the_web_page_finds_the_first_error_by_the_same_rule(self):
+        root = pathlib.Path(__file__).parents[2]
+        ours = re.search(r'first_error =\s+R"\((.*)\)";', (root / "src/cli/output_filter.cpp").read_text())[1]
+        page = re.search(r"const faults =\s+/(.*)/i;", (root / "web/src/lib/log.svelte.ts").read_text())[1]
+        self.assertEqual(ours, page)
+
     def test_logs_and_why_tell_of_a_job_that_never_ran_and_of_earlier_attempts(self):
         def said(*arguments):
             done = self.lab.cli(*arguments)
