@@ -56,6 +56,28 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.job(silent)["state"], "running")
         self.lab.cli("cancel", silent)
 
+    def test_a_job_file_names_files_of_variables(self):
+        """Relative to the job file; what is listed in it counts more, and flags count most."""
+        lab = self.lab
+        folder = lab.folder / "beside"
+        folder.mkdir()
+        (folder / "a.env").write_text("# of a\nA=1\nB=1\nC=1\nD=a=b c\r\n\nPATH\n")
+        (folder / "b.env").write_text("B=2\n")
+        (folder / "job.toml").write_text('command = "echo $A $B $C $D $E"\nenv_file = ["a.env", "b.env"]\nworkdir = "/"\n[env]\nC = "3"\nE = "5"\n')
+        lab.cli("submit", "beside/job.toml", "--env", "E=6", "--wait", cwd=lab.folder)
+        self.assertEqual(lab.cli("logs", "last").stdout, "1 2 3 a=b c 6\n")
+        (folder / "one.json").write_text('{"command": "echo $B", "env_file": "b.env"}')
+        lab.cli("submit", "beside/one.json", "--wait", cwd=lab.folder)
+        self.assertEqual(lab.cli("logs", "last").stdout, "2\n")
+        (folder / "b.env").write_text("NOT_SET_ANYWHERE\n")
+        for content, code, exit_status in ('env_file = "c.env"', "no-such-file", 3), ("env_file = 3", "wrong-type", 2), ('env_file = "b.env"', "bad-env", 2):
+            (folder / "bad.toml").write_text(f'command = "true"\n{content}\n')
+            refused = lab.cli("submit", "beside/bad.toml", cwd=lab.folder, check=False)
+            self.assertEqual((refused.returncode, code in refused.stderr, "beside/bad.toml" in refused.stderr), (exit_status, True, True), refused.stderr)
+        status, _, text = lab.request("POST", "/api/v1/jobs", {"command": "true", "env_file": "/etc/passwd"})
+        self.assertEqual((status, json.loads(text)["code"]), (422, "not-supported-yet"))
+        self.assertEqual(len(lab.jobs()), 2)
+
     def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):
         lab = self.lab
         job = lab.submit("for i in 1 2 3; do echo epoch $i; echo loss 0.$i; done; echo 'ValueError: bad' >&2; echo after")
