@@ -284,6 +284,7 @@ void CommandLine::add_job_commands() {
   CLI::App* log =
       reading_command("logs", "A job's output.",
                       "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n"
+                      "  schedulearn logs 5 --since 10m --grep 'loss|epoch'\n  schedulearn logs 5 --errors\n"
                       "  schedulearn logs --data /tmp/lab 5\n",
                       [this](const Context& context) { return logs(context, logs_); });
   log->add_option("job", logs_.selectors, "5, 12_3 (of an array), last or a name")->required();
@@ -294,8 +295,18 @@ void CommandLine::add_job_commands() {
     logs_.tail = static_cast<int>(lines);
   };
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
-  log->add_flag("--timestamps", logs_.timestamps,
-                "when each line was written, by its server's clock; - where it is unknown");
+  CLI::Option* times = log->add_flag("--timestamps", logs_.lines.shows_times,
+                                     "when each line was written, by its server's clock; - where it is unknown");
+  CLI::Option* since =
+      log->add_option("--since", logs_.since, "only lines written since then: 10m (ago), 20:15, \"2026-11-23 20:15\"");
+  CLI::Option* grep =
+      log->add_option("--grep", logs_.lines.grep, "only lines that match this extended regular expression (grep -E)");
+  CLI::Option* errors = log->add_flag("--errors", logs_.lines.errors,
+                                      "from the first line on that looks like an error: a traceback, CUDA out of "
+                                      "memory, an NCCL error; status 1: there is none");
+  log->add_flag("--raw", logs_.raw,
+                "the bytes as they were written (standard output and standard error are one output)")
+      ->excludes(times, since, grep, errors);
   log->add_option("--attempt", logs_.attempt, "output of an earlier attempt")->check(above_zero());
   log->add_option("--rank", logs_.rank, "output on this server of the job, from 0")->check(CLI::Range(0, 1'000'000));
   CLI::App* reasons = reading_command(

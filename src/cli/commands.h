@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/context.h"
+#include "cli/output_filter.h"
 #include "wire/job_spec.h"
 
 namespace sl::cli {
@@ -51,12 +52,14 @@ struct LogsOptions {
   int tail = -1;    // lines; -1: all
   int attempt = 0;  // 0: the last
   int rank = 0;     // of the server, among those of the attempt
-  bool timestamps = false;
+  LineChoice lines;
+  bool raw = false;   // the bytes as they were written, nothing put in or replaced
+  std::string since;  // as people write a time (starting.h); empty: from the beginning
 };
+// Status 1: no line is what the choice asks for.
 int logs(const Context& context, const LogsOptions& options);
 // Follows until the job has ended or the user interrupts. Returns whether it ended.
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank = 0,
-                           bool timestamps = false);
+Result<bool> follow_output(const Context& context, std::int64_t job, const LogsOptions& options = {});
 
 struct WaitOptions {
   std::vector<std::string> selectors;

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/render.h"
+#include "cli/starting.h"
 #include "wire/error.h"
 #include "wire/json.h"
 
@@ -44,24 +45,51 @@ class EventReader {
   std::string buffer_;
 };
 
+bool print(std::string_view bytes) { return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size(); }
+
 struct Following {
-  std::int64_t offset = 0;
+  const Context& context;
+  std::int64_t job;
+  const LogsOptions& options;
+  OutputFilter& filter;
   int attempt = 0;
+  std::int64_t offset = 0;
   bool ended = false;
   bool begins_line = true;  // what comes next
+
+  std::string logs() const {
+    return "/api/v1/jobs/" + std::to_string(job) + "/logs?rank=" + std::to_string(options.rank) +
+           (attempt > 0 ? "&attempt=" + std::to_string(attempt) : "");
+  }
 };
+
+// A line as it was written: events carry what JSON can. Without it, as it came.
+std::string original(const Following& following, std::string line, std::int64_t end) {
+  if (line.find("\xEF\xBF\xBD") == std::string::npos) return line;
+  net::ClientRequest request = following.context.request("GET", following.logs(), "");
+  request.headers.emplace_back("Range", "bytes=" + std::to_string(following.offset) + "-" + std::to_string(end - 1));
+  std::string bytes;
+  const auto response = following.context.stream(request, [&](std::string_view piece) { return bytes += piece, true; });
+  const bool is_whole =
+      response.ok() && response->status == 206 && static_cast<std::int64_t>(bytes.size()) == end - following.offset;
+  return is_whole ? bytes : line;
+}
+
+void use_line(Following& following, const json::value& event, std::int64_t end) {
+  const bool is_complete = value_at(event, "nl") == json::value(true);
+  std::string line = text_at(event, "x") + (is_complete ? "\n" : "");
+  if (following.options.raw) line = original(following, std::move(line), end);
+  if (following.begins_line && following.options.lines.has_times()) line.insert(0, text_at(event, "t", "-") + " ");
+  following.begins_line = is_complete;
+  following.options.lines.is_all() ? print(line) : following.filter.add(line);
+  std::fflush(stdout);
+}
 
 bool use_event(Following& following, const std::string& event, const std::string& id, const std::string& data) {
   const auto parsed = wire::parse_json(data);
   if (!parsed.ok()) return true;
   if (event == "line") {
-    const bool is_complete = value_at(*parsed, "nl") == json::value(true);
-    if (const json::value& time = value_at(*parsed, "t"); following.begins_line && parsed->as_object().contains("t"))
-      std::printf("%s ", time.is_string() ? time.get_string().c_str() : "-");
-    std::fputs(text_at(*parsed, "x").c_str(), stdout);
-    if (is_complete) std::fputc('\n', stdout);
-    following.begins_line = is_complete;
-    std::fflush(stdout);
+    use_line(following, *parsed, std::atoll(id.c_str()));
     following.offset = std::atoll(id.c_str());
   } else if (event == "skip") {
     std::fprintf(stderr, "[… %s of output were dropped here: the limit is exceeded …]\n",
@@ -70,6 +98,8 @@ bool use_event(Following& following, const std::string& event, const std::string
   } else if (event == "gone") {
     std::fprintf(stderr, "[%s]\n", text_at(*parsed, "reason").c_str());
   } else if (event == "attempt") {
+    following.filter.finish();
+    following.begins_line = true;
     following.attempt = static_cast<int>(number_at(*parsed, "attempt"));
     following.offset = 0;
     std::fprintf(stderr, "--- attempt %d ---\n", following.attempt);
@@ -100,6 +130,19 @@ bool say_more(const Context& context, std::int64_t id, const LogsOptions& option
   return false;
 }
 
+// What the choice of lines left to say. The status.
+int report(const OutputFilter& filter, const LineChoice& lines, std::int64_t job) {
+  std::fflush(stdout);
+  const auto id = static_cast<long long>(job);
+  if (filter.untimed() > 0)
+    std::fprintf(stderr, "Job %lld: it is not known when %lld of its lines were written; they are not left out.\n", id,
+                 static_cast<long long>(filter.untimed()));
+  if (filter.has_found() || (lines.grep.empty() && !lines.errors)) return 0;
+  std::fprintf(stderr, "Job %lld: no line %s\n", id,
+               lines.errors && lines.grep.empty() ? "looks like an error" : "matches");
+  return 1;
+}
+
 }  // namespace
 
 int interrupts() { return interrupt_count; }
@@ -110,15 +153,14 @@ void catch_interrupts() {
   sigaction(SIGINT, &action, nullptr);  // without SA_RESTART, so that the signal ends a read
 }
 
-Result<bool> follow_output(const Context& context, std::int64_t job, int attempt, std::int64_t offset, int rank,
-                           bool timestamps) {
-  Following following{offset, attempt};
+namespace {
+
+Result<bool> follow_on(Following& following) {
   double pause_s = 0.1;
   for (int failures = 0; interrupts() == 0;) {
-    std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs/stream?rank=" + std::to_string(rank);
-    if (timestamps) path += "&timestamps=true";
-    if (following.attempt > 0) path += "&attempt=" + std::to_string(following.attempt);
-    net::ClientRequest request = context.request("GET", path, "");
+    std::string path = following.logs().insert(following.logs().find('?'), "/stream");
+    if (following.options.lines.has_times()) path += "&timestamps=true";
+    net::ClientRequest request = following.context.request("GET", path, "");
     request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
     request.is_given_up = [] { return interrupts() > 0; };
     EventReader reader;
@@ -138,32 +180,78 @@ Result<bool> follow_output(const Context& context, std::int64_t job, int attempt
   return false;
 }
 
-int logs(const Context& context, const LogsOptions& options) {
+// The attempt whose bytes are read must be known: the one that is followed first.
+Result<bool> follow_output(const Context& context, std::int64_t job, const LogsOptions& options, OutputFilter& filter) {
+  Following following{context, job, options, filter, options.attempt};
+  if (options.raw && options.attempt == 0) {
+    const Result<json::value> now = context.get("/api/v1/jobs/" + std::to_string(job));
+    if (!now.ok()) return now.error();
+    following.attempt = std::max(1, static_cast<int>(number_at(*now, "attempt")));
+  }
+  Result<bool> ended = follow_on(following);
+  filter.finish();
+  return ended;
+}
+
+// The output as it is now.
+Result<net::ClientResponse> print_output(const Context& context, std::int64_t job, const LogsOptions& options,
+                                         OutputFilter& filter) {
+  std::string path = "/api/v1/jobs/" + std::to_string(job) + "/logs?rank=" + std::to_string(options.rank);
+  if (options.attempt > 0) path += "&attempt=" + std::to_string(options.attempt);
+  if (options.lines.has_times()) path += "&timestamps=true";
+  if (options.tail >= 0) path += "&tail=" + std::to_string(options.tail);
+  net::ClientRequest request = context.request("GET", path, "");
+  if (options.raw) request.headers.emplace_back("Range", "bytes=0-");  // nothing is put into a range
+  auto response = context.stream(
+      request, [&](std::string_view bytes) { return options.lines.is_all() ? print(bytes) : filter.add(bytes); });
+  filter.finish();
+  constexpr int no_such_range = 416;  // there is no output yet
+  if (options.raw && response.ok() && response->status == no_such_range) response->status = 206;
+  return response;
+}
+
+}  // namespace
+
+Result<bool> follow_output(const Context& context, std::int64_t job, const LogsOptions& options) {
+  Result<OutputFilter> filter = OutputFilter::make(options.lines, print);
+  return filter.ok() ? follow_output(context, job, options, *filter) : filter.error();
+}
+
+int logs(const Context& context, const LogsOptions& asked) {
+  LogsOptions options = asked;
+  options.lines.color = context.color;
+  if (!asked.since.empty()) {
+    const Result<std::int64_t> since = time_meant(asked.since, clock_us(), Toward::past);
+    if (!since.ok()) return fail(since.error());
+    options.lines.since_us = *since;
+  }
+  if (const auto checked = OutputFilter::make(options.lines, print); !checked.ok()) return fail(checked.error());
   const auto ids = select_jobs(context, options.selectors);
   if (!ids.ok()) return fail(ids.error());
+  int status = 0;
   for (const std::int64_t id : *ids) {
+    Result<OutputFilter> filter = OutputFilter::make(options.lines, print);
+    if (!filter.ok()) return fail(filter.error());
     if (options.follow && !context.past) {  // where nothing runs, all there will be is there
       catch_interrupts();
-      Result<bool> ended = follow_output(context, id, options.attempt, 0, options.rank, options.timestamps);
+      Result<bool> ended = follow_output(context, id, options, *filter);
       if (!ended.ok()) return fail(ended.error());
-      if (*ended) continue;
+      if (*ended) {
+        status = std::max(status, report(*filter, options.lines, id));
+        continue;
+      }
       std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld\n", static_cast<long long>(id),
                    static_cast<long long>(id));
       return 130;
     }
-    std::string path = "/api/v1/jobs/" + std::to_string(id) + "/logs?rank=" + std::to_string(options.rank) + "&";
-    if (options.attempt > 0) path += "attempt=" + std::to_string(options.attempt) + "&";
-    if (options.timestamps) path += "timestamps=true&";
-    if (options.tail >= 0) path += "tail=" + std::to_string(options.tail);
-    const auto response = context.stream(context.request("GET", path, ""), [](std::string_view bytes) {
-      return std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size();
-    });
+    const auto response = print_output(context, id, options, *filter);
     if (!response.ok()) return fail(response.error());
     const bool has_started = say_more(context, id, options);
     if (response->status >= 400 && (has_started || response->status != 404))
       return fail(wire::error_from_problem(response->status, response->body));
+    status = std::max(status, report(*filter, options.lines, id));
   }
-  return 0;
+  return status;
 }
 
 }  // namespace sl::cli

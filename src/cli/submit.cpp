@@ -220,7 +220,7 @@ int run_at_terminal(const Context& context, SubmitOptions options, std::int64_t 
 int follow_to_the_end(const Context& context, const SubmitOptions& options, std::int64_t id) {
   if (options.pty) return run_at_terminal(context, options, id);
   if (options.follow) {
-    Result<bool> ended = follow_output(context, id, 0, 0);
+    Result<bool> ended = follow_output(context, id);
     if (!ended.ok()) return fail(ended.error());
     if (!*ended) {
       std::fprintf(stderr, "\njob %lld goes on; return with: schedulearn logs -f %lld%s\n", static_cast<long long>(id),
@@ -247,6 +247,29 @@ Result<std::vector<std::string>> variables_in(const std::string& path) {
     if (!line.empty() && line.front() != '#') entries.push_back(line);
   }
   return entries;
+}
+
+// Replaces the key env_file, one path or several, by the variables in these files; those that are listed count more.
+Status read_env_files(json::object& object, const std::string& base_dir) {
+  const auto at = object.find("env_file");
+  if (at == object.end()) return {};
+  const json::value given = at->value();
+  object.erase(at);
+  std::vector<std::string> paths;
+  for (const json::value& path : given.is_array() ? given.get_array() : json::array{given}) {
+    if (!path.is_string())
+      return invalid("wrong-type", "env_file must be the path of a file, or a list of paths").at("/env_file");
+    if (!path.get_string().empty()) paths.emplace_back(path.get_string());
+  }
+  json::object found;
+  for (const std::string& path : paths) {
+    const std::string file = (std::filesystem::path(base_dir) / path).lexically_normal().string();
+    const auto entries = variables_in(file);
+    if (!entries.ok()) return Error(entries.error()).at("/env_file");
+    if (Status added = add_variables(found, *entries); !added.ok()) return wire::in_file(added.error(), file);
+  }
+  add_missing(object, found);
+  return {};
 }
 
 }  // namespace
@@ -281,6 +304,8 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
       return invalid("bad-flag", "--set takes key=value, not " + entry).hint("--set time.limit=2h");
     put(object, entry.substr(0, equals), flag_value(entry.substr(0, equals), entry.substr(equals + 1)));
   }
+  if (Status read = read_env_files(object, document->base_dir); !read.ok())
+    return options.file.empty() ? read.error() : wire::in_file(read.error(), options.file);
   if (options.pty) object["pty"] = true;
   if (!options.mounts.empty()) object["mounts"] = wire::to_value(options.mounts);
   if (!options.secrets.empty()) object["secrets"] = wire::to_value(options.secrets);

@@ -9,7 +9,7 @@
 namespace sl::controller {
 namespace {
 
-double seconds_of(std::int64_t us) { return static_cast<double>(us) * 1e-6; }
+double in_seconds(std::int64_t us) { return static_cast<double>(us) * 1e-6; }
 
 bool holds_gpus(const std::string& state) {
   return state == "starting" || state == "migrating" || state == "resizing" || state == "stopping";
@@ -34,7 +34,7 @@ void add_measured(const JobEntry& entry, const std::vector<Stay>& stays, const S
       if (stay.state != "running" || from >= to) continue;
       const Series::Spent spent = series.spent(place.server, gpus, from, to);
       joules += spent.energy_joules, powered_s += spent.powered_s;
-      ran_gpu_s += seconds_of(to - from) * gpus.count();
+      ran_gpu_s += in_seconds(to - from) * gpus.count();
       if (spent.memory_bytes_peak) peak = std::max(peak.value_or(0), *spent.memory_bytes_peak);
     }
   }
@@ -71,12 +71,12 @@ answers::Usage usage_view(const Core& core, const JobEntry& entry, const std::ve
   const JobIndex index = core.find(JobId(row.id));
   answers::Usage usage;
   usage.id = row.id;
-  usage.gpu_seconds = seconds_of(index.valid() ? core.job(index).attained_at(now) : row.attained_gpu_us);
+  usage.gpu_seconds = in_seconds(index.valid() ? core.job(index).attained_at(now) : row.attained_gpu_us);
   add_counts(row, usage);
   const std::vector<Stay> stays = stays_of(events, row, now.us);
   bool has_run = false;
   for (const Stay& stay : stays) {
-    const double seconds = seconds_of(stay.to_us - stay.from_us);
+    const double seconds = in_seconds(stay.to_us - stay.from_us);
     usage.state_s[stay.state] += seconds;
     if (has_run && holds_gpus(stay.state)) usage.interrupted_s += seconds;
     has_run = has_run || stay.state == "running";
@@ -96,7 +96,7 @@ answers::Usage group_usage_view(const Logic& logic, const JobEntry& group, const
   std::set<std::int64_t> seen;
   const auto add = [&](const store::JobRow& row, std::int64_t gpu_us) {
     if (!seen.insert(row.id).second) return;
-    usage.gpu_seconds += seconds_of(gpu_us);
+    usage.gpu_seconds += in_seconds(gpu_us);
     add_counts(row, usage);
     ++members;
   };

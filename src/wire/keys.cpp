@@ -16,7 +16,7 @@ constexpr NotYet not_yet[] = {
     {"/on_log", "leave on_log out"},
     {"/metrics", "report through $SCHEDULEARN_METRICS_FILE"},
     {"/progress", "report through $SCHEDULEARN_METRICS_FILE"},
-    {"/env_file", "list the variables under [env]"},
+    {"/env_file", "list the variables under [env]; schedulearn submit reads such a file"},
     {"/resources/on", "ask for a GPU type: [resources] gpu_type"},
     {"/resources/not_on", "ask for a GPU type: [resources] gpu_type"},
     {"/training/batch_size_min", "no policy changes the size of a batch; leave it out"},

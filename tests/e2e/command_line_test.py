@@ -56,6 +56,71 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.job(silent)["state"], "running")
         self.lab.cli("cancel", silent)
 
+    def test_a_job_file_names_files_of_variables(self):
+        """Relative to the job file; what is listed in it counts more, and flags count most."""
+        lab = self.lab
+        folder = lab.folder / "beside"
+        folder.mkdir()
+        (folder / "a.env").write_text("# of a\nA=1\nB=1\nC=1\nD=a=b c\r\n\nPATH\n")
+        (folder / "b.env").write_text("B=2\n")
+        (folder / "job.toml").write_text('command = "echo $A $B $C $D $E"\nenv_file = ["a.env", "b.env"]\nworkdir = "/"\n[env]\nC = "3"\nE = "5"\n')
+        lab.cli("submit", "beside/job.toml", "--env", "E=6", "--wait", cwd=lab.folder)
+        self.assertEqual(lab.cli("logs", "last").stdout, "1 2 3 a=b c 6\n")
+        (folder / "one.json").write_text('{"command": "echo $B", "env_file": "b.env"}')
+        lab.cli("submit", "beside/one.json", "--wait", cwd=lab.folder)
+        self.assertEqual(lab.cli("logs", "last").stdout, "2\n")
+        (folder / "b.env").write_text("NOT_SET_ANYWHERE\n")
+        for content, code, exit_status in ('env_file = "c.env"', "no-such-file", 3), ("env_file = 3", "wrong-type", 2), ('env_file = "b.env"', "bad-env", 2):
+            (folder / "bad.toml").write_text(f'command = "true"\n{content}\n')
+            refused = lab.cli("submit", "beside/bad.toml", cwd=lab.folder, check=False)
+            self.assertEqual((refused.returncode, code in refused.stderr, "beside/bad.toml" in refused.stderr), (exit_status, True, True), refused.stderr)
+        status, _, text = lab.request("POST", "/api/v1/jobs", {"command": "true", "env_file": "/etc/passwd"})
+        self.assertEqual((status, json.loads(text)["code"]), (422, "not-supported-yet"))
+        self.assertEqual(len(lab.jobs()), 2)
+
+    def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):
+        lab = self.lab
+        job = lab.submit("for i in 1 2 3; do echo epoch $i; echo loss 0.$i; done; echo 'ValueError: bad' >&2; echo after")
+        lab.finished(job)
+        for follow in [], ["-f"]:
+            self.assertEqual(lab.cli("logs", job, "--grep", "epoch [23]|after", *follow).stdout, "epoch 2\nepoch 3\nafter\n")
+            self.assertEqual(lab.cli("logs", job, "--errors", *follow).stdout, "ValueError: bad\nafter\n")
+            for option, said in (["--grep", "accuracy"], "matches"), (["--errors", "--attempt", "1", "--tail", "1"], "looks like an error"):
+                nothing = lab.cli("logs", job, *option, *([] if "--tail" in option else follow), check=False)
+                self.assertEqual((nothing.returncode, nothing.stdout, nothing.stderr), (1, "", f"Job {job}: no line {said}\n"))
+        self.assertEqual(lab.on_terminal(80, "logs", job, "--grep", "ep.*1").replace("\r", ""), "\x1b[1;31mepoch 1\x1b[0m\n")
+        for option, code in (["--grep", "("], "bad-pattern"), (["--raw", "--errors"], "cannot be used together"):
+            refused = lab.cli("logs", job, *option, check=False)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertEqual((refused.stdout, code in refused.stderr), ("", True), refused.stderr)
+
+    def test_matching_lines_are_followed_as_they_are_written(self):
+        job = self.lab.submit("echo first; echo other; echo first again; exec sleep 600")
+        with subprocess.Popen([PROGRAM, "logs", "-f", str(job), "--grep", "first"], stdout=subprocess.PIPE, text=True, env={**os.environ, "SCHEDULEARN_URL": self.lab.url}) as command:
+            self.assertEqual([command.stdout.readline() for _ in range(2)], ["first\n", "first again\n"])
+            self.lab.cli("cancel", job)
+            self.assertEqual((command.stdout.read(), command.wait(30)), ("", 0))
+
+    def test_raw_output_is_what_was_written_byte_by_byte(self):
+        lab = self.lab
+        written = b"caf\xe9 \xff\n\xef\xbf\xbd\x00\x1b[1m\r\nend \xfe"
+        (lab.folder / "bytes").write_bytes(written)
+        job = lab.submit("cat bytes")
+        lab.finished(job)
+        environment = {**os.environ, "SCHEDULEARN_URL": lab.url}
+        for follow in [], ["-f"]:
+            done = subprocess.run([PROGRAM, "logs", str(job), "--raw", *follow], capture_output=True, env=environment, timeout=60)
+            self.assertEqual((done.returncode, done.stdout), (0, written))
+        silent = lab.submit("true")
+        lab.finished(silent)
+        self.assertEqual(lab.cli("logs", silent, "--raw").stdout, "")
+
+    def test_the_web_page_finds_the_first_error_by_the_same_rule(self):
+        root = pathlib.Path(__file__).parents[2]
+        ours = re.search(r'first_error =\s+R"\((.*)\)";', (root / "src/cli/output_filter.cpp").read_text())[1]
+        page = re.search(r"const faults =\s+/(.*)/i;", (root / "web/src/lib/log.svelte.ts").read_text())[1]
+        self.assertEqual(ours, page)
+
     def test_logs_and_why_tell_of_a_job_that_never_ran_and_of_earlier_attempts(self):
         def said(*arguments):
             done = self.lab.cli(*arguments)

@@ -36,6 +36,30 @@ class OutputTimesTest(LabTest):
             events = [json.loads(line[6:]) for line in stream.read().decode().splitlines() if line.startswith("data: ")]
         self.assertEqual([(seconds(event["t"]), event["x"]) for event in events if "x" in event], lines)
 
+    def test_only_the_lines_since_a_time(self):
+        """A time that is unknown leaves no line out, and that is said."""
+        lab = self.lab
+        job = lab.submit("echo early; sleep 3; date +%s.%N; echo late; sleep 1")
+        lab.finished(job)
+        since = self.timed(job)[1][0] - 1.5
+        text = datetime.datetime.fromtimestamp(since, datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        for follow in [], ["-f"]:
+            shown = lab.cli("logs", job, "--since", text, *follow)
+            self.assertEqual((shown.stdout.splitlines()[1:], shown.stderr), (["late"], ""))
+            self.assertEqual(lab.cli("logs", job, "--since", text, "--grep", "^l", *follow).stdout, "late\n")
+            stamped = lab.cli("logs", job, "--since", text, "--timestamps", "--grep", "^l", *follow).stdout
+            self.assertEqual(LINE.match(stamped).group(2), "late")
+            self.assertEqual(lab.cli("logs", job, "--since", "1h", *follow).stdout, lab.output(job))
+        later = datetime.datetime.fromtimestamp(since + 3600, datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+        self.assertEqual(lab.cli("logs", job, "--since", later).stdout, "")
+        refused = lab.cli("logs", job, "--since", "lately", check=False)
+        self.assertEqual((refused.returncode, "bad-time" in refused.stderr), (2, True), refused.stderr)
+        [notes] = lab.folder.glob("agent/attempts/*/output_times")
+        notes.unlink()
+        unknown = lab.cli("logs", job, "--since", later)
+        self.assertEqual(unknown.stdout, lab.output(job))
+        self.assertEqual(unknown.stderr, f"Job {job}: it is not known when 3 of its lines were written; they are not left out.\n")
+
     def test_nobody_asked_for_times_gets_none_and_a_range_has_none(self):
         job = self.lab.submit("echo plain")
         self.lab.finished(job)

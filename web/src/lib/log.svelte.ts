@@ -9,8 +9,9 @@ const firstBytes = 4 << 20; // of a long output only the end is read at once
 const linesMax = 2_000_000;
 const charactersMax = 300 << 20; // of all lines together
 const silenceMs = 60_000;
+// The rule of `schedulearn logs --errors` too (src/cli/output_filter.cpp), in words in docs/guide/jobs.md.
 const faults =
-  /Traceback \(most recent call last\)|out of memory|\bNCCL (?:error|WARN)|Segmentation fault|\b\w*(?:Error|Exception):/i;
+  /Traceback \(most recent call last\)|out of memory|\bNCCL (error|WARN)|Segmentation fault|\b\w*(Error|Exception):/i;
 
 export interface Part {
   job: number;
