@@ -70,7 +70,8 @@ TEST_F(AgentLogicTest, an_image_that_cannot_be_had_is_the_end_of_the_attempt_and
 
 TEST_F(AgentLogicTest, an_image_that_is_not_wanted_any_more_is_not_waited_for) {
   give(in_container());
-  const wire::StopAttempt stop{0, {"", 5, 1, 0}, "cancelled"};
+  wire::StopAttempt stop;
+  stop.incarnation = {"", 5, 1, 0}, stop.reason = "cancelled";
   give(stop);
   EXPECT_EQ(ports.images, (std::vector<std::string>{"5.1", "end 5.1"}));
   EXPECT_EQ(ports.last_report().failure_kind, "lost");

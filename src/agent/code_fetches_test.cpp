@@ -196,7 +196,8 @@ TEST_F(AgentLogicTest, code_that_cannot_be_had_is_the_end_of_the_attempt) {
 
 TEST_F(AgentLogicTest, code_that_is_not_wanted_any_more_starts_nothing) {
   give(with_code());
-  const wire::StopAttempt stop{0, {"", 5, 1, 0}, "cancelled"};
+  wire::StopAttempt stop;
+  stop.incarnation = {"", 5, 1, 0}, stop.reason = "cancelled";
   give(stop);
   EXPECT_EQ(ports.code, (std::vector<std::string>{"5.1", "end 5.1"}));
   logic.on_code("5.1", {}, now);
