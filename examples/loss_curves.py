@@ -15,11 +15,13 @@ import sys
 import time
 from types import SimpleNamespace
 
-from loss_models import MODELS  # first: it fixes the number of threads
+import loss_models  # first: it fixes the number of threads
+import loss_models_held_back
 from fashion_data import FOLDER
 
 import numpy as np
 
+MODELS = {"fit": loss_models.MODELS, "judge": loss_models_held_back.MODELS}
 BATCHES = {32: 30, 128: 60}  # and how many epochs
 SCHEDULES = ("constant", "constant", "cosine")  # of the three seeds
 FIRST_SEEDS = {"fit": 1, "judge": 13}
