@@ -5,14 +5,15 @@
 
 namespace sl::cli {
 
-int cancel_jobs(const Context& context, const std::vector<std::string>& selectors) {
+int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const std::string& reason) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
   if (const auto sure = confirm(context, "cancel " + plural(ids->size(), "job"), ids->size() > 1); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
+  const std::string body = reason.empty() ? "{}" : json::serialize(json::object{{"reason", reason}});
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", "{}");
+    const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", body);
     if (!job.ok()) {
       status = fail(job.error());
       continue;

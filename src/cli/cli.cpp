@@ -105,7 +105,7 @@ class CommandLine {
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false;
-  std::string name_, at_, wait_timeout_, data_, typed_;  // typed_: the command as typed
+  std::string name_, at_, reason_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
   ControllerOptions controller_;
@@ -297,8 +297,7 @@ void CommandLine::add_job_commands() {
   log->add_option_function<std::string>("--tail", set_tail, "only this many lines from the end");
   CLI::Option* times = log->add_flag("--timestamps", logs_.lines.shows_times,
                                      "when each line was written, by its server's clock; - where it is unknown");
-  CLI::Option* since =
-      log->add_option("--since", logs_.since, "only lines written since then: 10m (ago), 20:15, \"2026-11-23 20:15\"");
+  CLI::Option* since = log->add_option("--since", logs_.since, "only lines written since then: 10m (ago), 20:15");
   CLI::Option* grep =
       log->add_option("--grep", logs_.lines.grep, "only lines that match this extended regular expression (grep -E)");
   CLI::Option* errors = log->add_flag("--errors", logs_.lines.errors,
@@ -327,11 +326,12 @@ void CommandLine::add_job_commands() {
                            });
   wait->add_option("job", wait_.selectors, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   wait->add_option("--for", wait_timeout_, "give up after this long: 10m (exit status 124)");
-  command(app_, "cancel", "Stop jobs, or take them out of the queue.",
-          "  schedulearn cancel 5\n  schedulearn cancel all --yes\n",
-          [this] { return cancel_jobs(context(), selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")
-      ->required();
+  CLI::App* cancel =
+      command(app_, "cancel", "Stop jobs, or take them out of the queue.",
+              "  schedulearn cancel 5\n  schedulearn cancel 5 --reason 'wrong data'\n  schedulearn cancel all --yes\n",
+              [this] { return cancel_jobs(context(), selectors_, reason_); });
+  cancel->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
+  cancel->add_option("--reason", reason_, "why, for those who look at the job later");
   command(app_, "rm", "Remove jobs that have ended, with their events and their output, for good.",
           "  schedulearn rm 5\n  schedulearn rm 5,7-9 --yes\n", [this] { return remove_jobs(context(), selectors_); })
       ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last or a name")

@@ -71,7 +71,8 @@ int status_of_job(const json::value& job);
 // One line about how a job ended.
 std::string ending_text(const Context& context, const json::value& job);
 
-int cancel_jobs(const Context& context, const std::vector<std::string>& selectors);
+// `reason`: shown as why they were cancelled; empty: none.
+int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const std::string& reason = "");
 int remove_jobs(const Context& context, const std::vector<std::string>& selectors);  // that have ended, for good
 // `at`: a moment of the past (time_meant()); empty: now.
 int why(const Context& context, const std::string& selector, const std::string& at);

@@ -17,7 +17,6 @@
 #include "wire/json.h"
 #include "wire/json_text.h"
 #include "wire/members.h"
-#include "wire/utf8.h"
 
 namespace sl::controller {
 namespace {
@@ -297,9 +296,11 @@ void Api::edit_job(Call call) {
 }
 
 void Api::cancel_job(Call call) {
-  with_own_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+  const auto wanted = wire::parse_cancellation(call.request.body);
+  if (!wanted.ok()) return call.fail(wanted.error());
+  with_own_job(std::move(call), [this, wanted = *wanted](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
-    logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked));
+    logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked), wanted.reason);
   });
 }
 
@@ -406,10 +407,7 @@ void Api::drain_server(Call call) {
           invalid("bad-deadline", "deadline is no duration above zero: " + *after).hint("deadline=2h").at("/deadline"));
     wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
   }
-  const bool is_text = wire::is_utf8(wanted.reason) &&
-                       std::ranges::none_of(wanted.reason, [](char c) { return (c >= 0 && c < ' ') || c == 127; });
-  if (!is_text || wanted.reason.size() > 200)
-    return call.fail(invalid("bad-reason", "a reason has at most 200 bytes and no control characters").at("/reason"));
+  if (const Status plain = wire::check_reason(wanted.reason); !plain.ok()) return call.fail(plain.error());
   if (call.request.parameter("dry_run") != "true")
     return logic_.drain_server(server, wanted, call.user(), call.now, answer_with_server(call));
   const auto drained = logic_.drains().preview(server, wanted, call.now);

@@ -212,6 +212,8 @@ void Api::add_routes() {
       {.method = "POST",
        .path = "/api/v1/jobs/{id}/cancel",
        .summary = "stop it, or take it out of the queue",
+       .body = {"Cancellation", wire::cancellation_schema},
+       .body_may_be_empty = true,
        .status = 202,
        .answer = job});
   add(Role::user, &Api::remove_job,

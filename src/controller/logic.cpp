@@ -158,9 +158,13 @@ void Logic::submit(Submission submission, Instant now, Done done) {
   submissions_.submit(std::move(submission), now, std::move(done));
 }
 
-void Logic::cancel(JobId job, const std::string& by, Instant now, Done done) {
-  if (tape_) tape_->input(now, "cancel", {{"job", job.value}, {"by", by}});
-  submissions_.cancel(job, by, now, std::move(done));
+void Logic::cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason) {
+  if (tape_) {
+    boost::json::object input{{"job", job.value}, {"by", by}};
+    if (!reason.empty()) input["reason"] = reason;
+    tape_->input(now, "cancel", std::move(input));
+  }
+  submissions_.cancel(job, by, now, std::move(done), reason);
 }
 
 void Logic::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {

@@ -133,6 +133,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       if (is_there) copy_state(core, core.job(record.index), entry->row);
       if (record.kind == RecordKind::job_state)
         write(incarnations_.follow(core, is_there ? &core.job(record.index) : nullptr, record, *entry));
+      if (record.to == JobState::succeeded) entry->row.failure_message.clear();  // it was to be cancelled, and made it
       if (record.exit.failure == FailureKind::dependency) {
         entry->row.failure_kind = to_string(record.exit.failure);
         entry->row.failure_message = dependency_text(book_, spec_of(*entry));

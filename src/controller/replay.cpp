@@ -114,7 +114,9 @@ class Player {
       logic_->submit({std::move(*spec), text("key"), text("hash"), std::move(past)}, at,
                      [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
     } else if (kind == "cancel") {
-      logic_->cancel(JobId(number("job")), text("by"), at, [](const Result<JobId>&) {});
+      const std::string reason = line.contains("reason") ? text("reason") : "";  // of an earlier version: without
+      logic_->cancel(
+          JobId(number("job")), text("by"), at, [](const Result<JobId>&) {}, reason);
     } else if (kind == "edit") {
       const auto change = wire::parse_job_change(wire::json_text(line.at("change")));
       if (!change.ok()) return fault("has a change this program cannot read: " + change.error().message);

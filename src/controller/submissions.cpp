@@ -218,11 +218,12 @@ Error Submissions::no_job(JobId job) const {
       .hint(fmt::format("change the whole group, by its number: {}", id));
 }
 
-void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done) {
+void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason) {
   JobEntry* entry = book_.find(job);
   if (const JobIndex group = core_.group_of_member_to_come(job); !entry && group.valid()) {
     // Its own history has not begun.
-    note_request("job.cancel_requested", core_.job(group).request.id, by, now, fmt::format("its member {}", job.value));
+    note_request("job.cancel_requested", core_.job(group).request.id, by, now,
+                 fmt::format("its member {}{}{}", job.value, reason.empty() ? "" : ": ", reason));
     engine_.feed(JobCancelled{job}, now);
     return answer_when_durable(job, std::move(done));
   }
@@ -230,7 +231,12 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
     return refuse_when_durable(already_ended(entry->row), std::move(done));
   }
-  note_request("job.cancel_requested", job, by, now);
+  note_request("job.cancel_requested", job, by, now, reason);
+  std::vector<JobId> cancelled = is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>();
+  cancelled.push_back(job);
+  for (const JobId each : cancelled) {
+    if (JobEntry* ended = book_.find(each); ended && !reason.empty()) ended->row.failure_message = reason;
+  }
   engine_.feed(JobCancelled{job}, now);
   answer_when_durable(*entry, std::move(done));
 }

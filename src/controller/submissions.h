@@ -54,7 +54,8 @@ class Submissions {
   Error no_job(JobId job) const;
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
   Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
-  void cancel(JobId job, const std::string& by, Instant now, Done done);
+  // `reason`: what its user gives as one, shown as why it was cancelled; empty: none. What was said last counts.
+  void cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason);
   // What a change would make of a job, and of others.
   struct Edit {
     wire::JobSpec next;

@@ -94,7 +94,7 @@ std::optional<answers::Failure> failure_view(const store::JobRow& row) {
   return answers::Failure{row.failure_kind, row.failure_message, row.exit_code, row.signal, {}, {}, {}};
 }
 
-// Why a job was cancelled, if it was not a user's wish.
+// Why a job was cancelled, if its user gave a reason or it was not a user's wish.
 std::optional<answers::Reason> reason_of_end(const store::JobRow& row) {
   if (row.state != to_string(JobState::cancelled) || row.failure_message.empty()) return std::nullopt;
   return answers::Reason{"stopped", row.failure_message};

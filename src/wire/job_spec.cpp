@@ -15,6 +15,7 @@
 #include "wire/keys.h"
 #include "wire/members.h"
 #include "wire/request_schemas.h"
+#include "wire/utf8.h"
 
 namespace sl::wire {
 namespace {
@@ -258,6 +259,8 @@ void read_intervention(Keys& keys, Intervention& wanted) {
   }
 }
 
+void read_cancellation(Keys& keys, Cancellation& wanted) { keys.take("reason", wanted.reason); }
+
 // Of the keys that `read` reads into `into`.
 template <typename T>
 json::object schema_of_keys(void (*read)(Keys&, T&), T into) {
@@ -281,6 +284,8 @@ json::object job_change_schema() { return schema_of_keys(read_change, JobChange(
 json::object intervention_schema(const std::string& verb) {
   return schema_of_keys(read_intervention, Intervention{verb, {}, {}});
 }
+
+json::object cancellation_schema() { return schema_of_keys(read_cancellation, Cancellation()); }
 
 Result<JobChange> parse_job_change(std::string_view text) {
   Result<json::value> value = parse_json(text);
@@ -308,6 +313,26 @@ Result<Intervention> parse_intervention(const std::string& verb, std::string_vie
   if (verb == "scale" && !wanted.gpus)
     return invalid("gpus-missing", "say how many GPUs the job shall have").hint("schedulearn scale 5 2").at("/gpus");
   return wanted;
+}
+
+Result<Cancellation> parse_cancellation(std::string_view body) {
+  Result<json::value> value = parse_json(body.empty() ? "{}" : body);
+  if (!value.ok()) return value.error();
+  if (!value->is_object()) return detail::wrong_type("", "an object");
+  Cancellation wanted;
+  Keys keys(std::move(value->get_object()), "");
+  read_cancellation(keys, wanted);
+  if (Status status = keys.finish(); !status.ok()) return status.error();
+  if (Status plain = check_reason(wanted.reason); !plain.ok()) return plain.error();
+  return wanted;
+}
+
+Status check_reason(const std::string& reason) {
+  constexpr std::size_t longest = 200;
+  const bool is_text =
+      is_utf8(reason) && std::ranges::none_of(reason, [](char c) { return (c >= 0 && c < ' ') || c == 127; });
+  if (is_text && reason.size() <= longest) return {};
+  return invalid("bad-reason", "a reason has at most 200 bytes and no control characters").at("/reason");
 }
 
 JobSpec changed(JobSpec spec, const JobChange& change) {

@@ -56,6 +56,37 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.job(silent)["state"], "running")
         self.lab.cli("cancel", silent)
 
+    def test_why_a_job_was_cancelled_is_shown_later(self):
+        lab = self.lab
+        job = lab.submit("exec sleep 600")
+        until(lambda: lab.job(job)["state"] == "running")
+        for reason in "x" * 201, "a\nb":
+            refused = lab.cli("cancel", job, "--reason", reason, check=False)
+            self.assertEqual((refused.returncode, "bad-reason" in refused.stderr), (2, True), refused.stderr)
+        for body, code in ({"reasn": "a"}, "unknown-key"), ({"reason": 3}, "wrong-type"), ([], "wrong-type"):
+            status, _, text = lab.request("POST", f"/api/v1/jobs/{job}/cancel", body)
+            self.assertEqual((status, json.loads(text)["code"]), (422, code))
+        self.assertEqual(lab.job(job)["state"], "running")
+        lab.cli("cancel", job, "--reason", "wrong data – v2")
+        lab.finished(job)
+        self.assertEqual(lab.job(job)["reason"], {"code": "stopped", "text": "wrong data – v2"})
+        self.assertIn("wrong data – v2", lab.cli("show", job).stdout)
+        self.assertEqual(lab.cli("why", job).stdout, f"job {job} has ended: cancelled (wrong data – v2).\n")
+        self.assertIn("wrong data – v2", lab.cli("events", job).stdout)
+        array = lab.submit("exec sleep 600", array="0-1", gpus=lab.gpus)
+        until(lambda: lab.job(f"{array}_0")["state"] == "running")
+        lab.cli("cancel", array, "--reason", "all of it")
+        lab.finished(array)
+        self.assertEqual([lab.job(j)["reason"]["text"] for j in (array, f"{array}_0")], ["all of it"] * 2)
+        survivor = lab.submit("trap 'echo saved; exit 0' TERM; echo up; while :; do sleep 0.1; done")
+        until(lambda: lab.output(survivor) == "up\n")
+        lab.cli("cancel", survivor, "--reason", "too late")
+        self.assertEqual((lab.finished(survivor)["state"], lab.job(survivor)["reason"]), ("succeeded", None))
+        self.assertEqual(lab.cli("why", survivor).stdout, f"job {survivor} has ended: succeeded.\n")
+        lab.kill(lab.controller)
+        lab.start_controller()
+        self.assertEqual(lab.job(job)["reason"]["text"], "wrong data – v2")
+
     def test_a_job_file_names_files_of_variables(self):
         """Relative to the job file; what is listed in it counts more, and flags count most."""
         lab = self.lab

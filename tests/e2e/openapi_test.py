@@ -202,7 +202,7 @@ class Walk(LabTest):
             ("DELETE", "/api/v1/servers/{name}"), ("POST", "/api/v1/servers/{name}/lost"), ("POST", "/api/v1/servers/{name}/undrain"), ("POST", "/api/v1/servers/{name}/release"),
             ("GET", "/api/v1/snapshots/{id}"), ("PUT", "/api/v1/snapshots/{id}")})
         cancel = self.document["paths"]["/api/v1/jobs/{id}/cancel"]["post"]
-        self.check_answer("POST", "/api/v1/jobs/{id}/cancel", cancel, self.lab.request("POST", f"/api/v1/jobs/{self.running}/cancel"))
+        self.check_answer("POST", "/api/v1/jobs/{id}/cancel", cancel, self.lab.request("POST", f"/api/v1/jobs/{self.running}/cancel", {"reason": "enough"}))
 
     # ---- requests that are not ----
     def wrong_values(self, schema):

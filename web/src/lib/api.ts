@@ -318,6 +318,10 @@ export interface AnnouncementWanted {
   until?: string | null;
 }
 
+export interface Cancellation {
+  reason?: string;
+}
+
 export interface ChangedJob extends Job {
   effect: Effect | null;
 }
