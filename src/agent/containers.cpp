@@ -281,7 +281,7 @@ LauncherState explained_by(const std::optional<container::Outcome>& outcome, Lau
     if (outcome->asked_to_end && state.stopped_by.empty()) state.stopped_by = "order";
   } else if (state.exit_code == container::failed_code && state.failure_kind.empty()) {
     state.exit_code.reset();
-    state.failure_kind = "server_setup";
+    state.failure_kind = "lost";  // it may have begun, and have left a checkpoint
     state.failure_message = "the program that runs its container could not say how it ended";
   }
   return state;

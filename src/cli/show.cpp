@@ -132,8 +132,12 @@ void show_usage(const Context& context, const json::value& job) {
   const auto usage = context.get(fmt::format("/api/v1/jobs/{:.0f}/usage", number_at(job, "id")));
   if (!usage.ok()) return;  // the rest of what is known stays
   std::string states;
-  for (const auto& [state, seconds] : value_at(*usage, "state_s").as_object())
-    states += (states.empty() ? "" : ", ") + std::string(state) + " " + duration_text(seconds.to_number<double>());
+  for (const char* state :
+       {"held", "pending", "starting", "running", "suspended", "migrating", "resizing", "stopping"}) {
+    const auto& seconds = value_at(value_at(*usage, "state_s"), state);
+    if (seconds.is_number())
+      states += (states.empty() ? "" : ", ") + std::string(state) + " " + duration_text(seconds.to_number<double>());
+  }
   line("Time", states);
   if (const double lost = number_at(*usage, "interrupted_s"); lost > 0)
     line("Interrupted", duration_text(lost) + " with GPUs, without running");

@@ -156,15 +156,15 @@ TEST(People, what_cannot_be_is_refused_and_changes_nothing) {
 TEST(People, changes_are_made_one_after_the_other_and_hold_once_they_are_durable) {
   Registry all;
   all.waits = true;
-  std::string first = "unanswered", second = "unanswered";
+  std::string earlier = "unanswered", later = "unanswered";
   const auto code = [](std::string& into) { return [&into](const Status& s) { into = s.ok() ? "" : s.error().code; }; };
-  all.people.set_user("mei", Role::admin, true, "root", code(first));
-  all.people.set_user("mei", Role::user, true, "root", code(second));
+  all.people.set_user("mei", Role::admin, true, "root", code(earlier));
+  all.people.set_user("mei", Role::user, true, "root", code(later));
   EXPECT_EQ(all.people.role_of("mei"), Role::user);
   ASSERT_EQ(all.waiting.size(), 1U);
   std::exchange(all.waiting, {}).front()(Status());
-  EXPECT_EQ(first, "");
-  EXPECT_EQ(second, "user-exists");
+  EXPECT_EQ(earlier, "");
+  EXPECT_EQ(later, "user-exists");
   EXPECT_EQ(all.people.role_of("mei"), Role::admin);
   all.waits = false;
   all.outcome = unavailable("disk-full", "no room");

@@ -449,18 +449,18 @@ TEST_F(OwnPolicyTest, it_survives_a_restart_and_nothing_is_started_before_it_is_
 }
 
 TEST_F(OwnPolicyTest, one_that_is_planned_is_made_once_to_see_that_it_can_be_and_again_at_its_time) {
-  std::string said;
+  std::string answer;
   const auto plan = [&](const std::string& source) {
     logic->plan_policy({"mine.py", {}, source}, now + Duration::whole_seconds(60), "mei", now,
-                       [&](const Status& status) { said = status.ok() ? "ok" : status.error().code; });
+                       [&](const Status& status) { answer = status.ok() ? "ok" : status.error().code; });
     settle();
     make_first();
   };
   plan("bad");
-  EXPECT_EQ(said, "policy-exception");
+  EXPECT_EQ(answer, "policy-exception");
   EXPECT_FALSE(logic->policies().planned());
   plan("fine");
-  EXPECT_EQ(said, "ok");
+  EXPECT_EQ(answer, "ok");
   EXPECT_EQ(history(), "fifo by default");
   restart();
   hello();

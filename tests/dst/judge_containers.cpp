@@ -64,7 +64,7 @@ agent::LauncherState Judge::end_of_container(const agent::LauncherState& state,
     end.exit_code = report->exit_code, end.signal = report->signal, end.failure_kind = report->failure_kind;
   } else if (state.exit_code == container::failed_code) {
     end.exit_code.reset();
-    end.failure_kind = "server_setup";
+    end.failure_kind = "lost";
   }
   return end;
 }
