@@ -40,7 +40,7 @@ class ZoomTest(unittest.TestCase):
                 wide = page.run("document.documentElement.scrollWidth")
                 if wide > 320:
                     faults.append(f"{path}: {wide} pixels wide")
-                faults += [f"{path}: {name} stays over the page" for name in page.run("[...document.querySelectorAll('body *')].filter(e => getComputedStyle(e).position === 'fixed' && e.getClientRects().length > 0).map(e => e.tagName)")]
+                faults += [f"{path}: {name} stays over the page" for name in page.run("[...document.querySelectorAll('body *')].filter(e => getComputedStyle(e).position === 'fixed' && e.checkVisibility({visibilityProperty: true})).map(e => e.tagName)")]
                 for _ in range(TABS):
                     page.key("Tab")
                     fault = page.run(SEEN)
