@@ -277,7 +277,9 @@ class KeysTest(PageTest):
         page = self.page
         self.open("settings")
         page.wait_text("Who you are")
+        page.wait("!document.querySelector('.skeleton')", "all cards, which move what is below them")
         page.click("Single keys are shortcuts", kind="label")
+        page.wait("[...document.querySelectorAll('label')].some(e => e.innerText.includes('Single keys') && e.control?.checked === false)", "the unticked box")
         page.run("document.activeElement.blur()")
         page.key("g", "j")
         page.key("?")
