@@ -51,6 +51,8 @@ class StatesTest(PageTest):
         """(page, address of one of its requests), with that page loaded once before."""
         for name, path in PAGES.items():
             self.page.intercept(None)
+            self.page.call("Page.navigate", url="about:blank")  # what the page before asks for is none of its
+            self.page.wait("location.href === 'about:blank'", "an empty page")
             self.page.requested.clear()
             self.page.open(f"{self.lab.url}/ui/{path}")
             self.page.wait("!document.querySelector('.skeleton')", name)
