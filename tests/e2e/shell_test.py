@@ -290,8 +290,7 @@ class OthersTest(unittest.TestCase):
                       WebSocket({lab.port}, "/jobs/{job}/proxy/web/", **bearer).status, WebSocket({lab.port}, "/api/v1/agent/channels/0", **bearer).status)
             """
             done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/usr/bin/python3", "-c", script], capture_output=True, text=True, timeout=60)
-            # An agent's way in is open to who has the controller's token; there is no channel of that name.
-            self.assertEqual(done.stdout.split(), ["401", "403", "403", "404"], done.stderr)
+            self.assertEqual(done.stdout.split(), ["401", "403", "403", "403"], done.stderr)
 
 
 class PtyTest(LabTest):
