@@ -117,6 +117,7 @@ void Judge::started(std::int64_t leader, Running running) {
           life->row.gpus, list(running.gpus));
   AttemptTruth& truth = truth_.attempts[running.key];
   truth.started = heap_.now(), truth.server = running.server, truth.gpus = running.gpus;
+  truth.image_failed = false;  // of an agent that died before it said so; its successor has the image
   if (running.has_container) truth.container.emplace();
   truth_.running.emplace(leader, std::move(running));
 }

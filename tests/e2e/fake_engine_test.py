@@ -334,7 +334,7 @@ class FakeEngineTest(unittest.TestCase):
         job = self.submit("there:1", checkpoint={"grace": "1s"})
         self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
         until(lambda: self.lab.job(job)["state"] == "running", what="running")
-        self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", {"now": True})
+        self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", {})
         self.assertEqual("cancelled", self.lab.finished(job)["state"])
         hanging.set()
 

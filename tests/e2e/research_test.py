@@ -53,10 +53,10 @@ class ResearchTest(unittest.TestCase):
         curves = FIXTURE.parents[1] / "loss_curves.csv"
         tables = json.loads(self.run_program("estimates", "losses", curves, "--json"))["items"]
         self.assertEqual([table["title"] for table in tables], ["Loss of the last epoch", "Epochs left to a target loss"])
-        self.assertEqual(tables[0]["rows"][0]["questions"], 120)
+        self.assertEqual(tables[0]["rows"][0]["questions"], 240)
         text = self.run_program("estimates", "losses", curves, "--half", "all", "--seen", "0.5")
         self.assertIn("after 50 %", text)
-        self.assertIn("240", text)
+        self.assertIn("480", text)
         self.assertIn("median of like jobs", self.run_program("estimates", "run-times", FIXTURE))
         self.assertIn("linear in the GPUs", self.run_program("estimates", "speeds"))
         (self.folder / "mine.csv").write_text("losses\n3|2|0\n")
