@@ -19,7 +19,7 @@ namespace {
 constexpr const char* cpus_file = "/cpus";
 
 // The part of the job's resources that this server is to give.
-double share_of(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
+double resource_share(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
   if (parts.size() < 2) return 1;
   const int all = std::accumulate(parts.begin(), parts.end(), 0,
                                   [](int sum, const wire::AttemptPart& part) { return sum + part.gpus; });
@@ -33,7 +33,7 @@ int number_in(const std::string& path) { return std::atoi(read_text(path).c_str(
 
 Limits limits_of(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
   const wire::ResourceSpec& asked = order.spec.resources;
-  const double share = share_of(order, parts);
+  const double share = resource_share(order, parts);
   Limits limits;
   if (asked.memory_bytes.value_or(0) > 0)
     limits.memory_bytes =

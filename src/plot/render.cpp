@@ -15,10 +15,10 @@ namespace {
 
 constexpr double points_per_mm = 72 / 25.4, margin = 4, caption_line = 8.8, title_line = 10.5;
 
-double draw_lines_of_text(Svg& svg, std::string_view look, const std::string& text, double size, double line_height,
+double draw_lines_of_text(Svg& svg, std::string_view look, const std::string& text, double size, double line_step,
                           double width, double top) {
   for (const std::string& line : wrapped(text, size, width - 2 * margin))
-    svg.text(look, margin, (top += line_height) - 0.25 * line_height, Anchor::start, line);
+    svg.text(look, margin, (top += line_step) - 0.25 * line_step, Anchor::start, line);
   return top;
 }
 

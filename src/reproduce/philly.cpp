@@ -9,7 +9,7 @@
 namespace sl::reproduce {
 namespace {
 
-constexpr int jobs = 10'000;
+constexpr int philly_jobs = 10'000;
 constexpr int widest = 8;  // GPUs: what one server holds
 struct Compared {
   const char* key;
@@ -34,14 +34,14 @@ struct Load {
 
 Load load_of(const Request& request) {
   if (!request.trace.empty()) return {request.trace, {16, 24, 32, 40, 48, 64}, true};
-  return {fmt::format("philly-like:jobs={},load=1.2,cluster_gpus=256,weight_16=0,weight_32=0,weight_64=0", jobs),
+  return {fmt::format("philly-like:jobs={},load=1.2,cluster_gpus=256,weight_16=0,weight_32=0,weight_64=0", philly_jobs),
           {20, 24, 28, 32, 36, 40}};
 }
 
 trace::TraceOptions options_of() {
   trace::TraceOptions options;
   options.gpus_max = widest;
-  options.jobs_max = jobs;
+  options.jobs_max = philly_jobs;
   return options;
 }
 
