@@ -42,7 +42,7 @@ std::string width_text(const std::optional<double>& width) {
   return std::isfinite(*width) ? fmt::format("{:.2f}", *width) : "∞";
 }
 
-void print(const study::ScoreTable& table, std::ostream& out) {
+void print_scores(const study::ScoreTable& table, std::ostream& out) {
   fmt::print(out, "{}\n  {:<11}{:<28}{:>9}{:>9}{:>8}{:>11}{:>12}\n", table.title, "WHEN", "METHOD", "ERROR", "COVERED",
              "WIDTH", "QUESTIONS", "UNANSWERED");
   for (const auto& [when, score] : table.rows)
@@ -58,7 +58,7 @@ void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ost
     if (json)
       items.push_back(json_of(table));
     else
-      print(table, out);
+      print_scores(table, out);
   }
   if (json) {
     out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';

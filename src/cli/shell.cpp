@@ -28,7 +28,7 @@ constexpr std::size_t unsent_bytes_max = 256 << 10;
 constexpr Duration retry_interval = Duration::seconds(0.5);
 constexpr int retries_max = 120;
 
-void print(std::string_view bytes) {
+void to_terminal(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(1, bytes.data(), bytes.size());
     if (count < 0 && errno == EAGAIN) {
@@ -111,7 +111,7 @@ class ShellClient {
     socket_ = std::move(socket);
     net::WebSocket::Callbacks callbacks;
     callbacks.on_message = [this](const std::string& text) { on_message(text); };
-    callbacks.on_binary = [](const std::string& bytes) { print(bytes); };
+    callbacks.on_binary = [](const std::string& bytes) { to_terminal(bytes); };
     callbacks.on_close = [this](const std::string& reason) { on_close(reason); };
     callbacks.on_drain = [this] { read_input(); };
     socket_->set_callbacks(std::move(callbacks));
