@@ -27,7 +27,7 @@ double resource_share(const wire::StartAttempt& order, const std::vector<wire::A
   return static_cast<double>(order.placement.gpus.size()) / all;
 }
 
-int number_in(const std::string& path) { return std::atoi(read_text(path).c_str()); }
+int id_in(const std::string& path) { return std::atoi(read_text(path).c_str()); }
 
 }  // namespace
 
@@ -53,7 +53,7 @@ std::vector<int> usable_cpus() {
   std::map<int, std::tuple<int, int>> place;
   for (const int cpu : cpus) {
     const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    place[cpu] = {number_in(topology + "physical_package_id"), number_in(topology + "core_id")};
+    place[cpu] = {id_in(topology + "physical_package_id"), id_in(topology + "core_id")};
   }
   std::ranges::stable_sort(cpus, {}, [&](int cpu) { return place[cpu]; });
   return cpus;

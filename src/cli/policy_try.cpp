@@ -25,7 +25,7 @@ Result<json::array> policies_named(const std::vector<std::string>& names) {
   return policies;
 }
 
-std::string figure(const json::value& policy, const char* key) {
+std::string figure_text(const json::value& policy, const char* key) {
   return value_at(policy, key).is_number() ? duration_text(number_at(policy, key)) : "–";
 }
 
@@ -34,8 +34,8 @@ void print_policies(const Context& context, const json::array& policies) {
   for (const json::value& policy : policies) {
     const bool known = value_at(policy, "gpu_allocation_pct").is_number();
     table.add({value_at(policy, "in_force") == true ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"),
-               figure(policy, "avg_wait_s"), figure(policy, "avg_jct_s"), figure(policy, "p95_jct_s"),
-               figure(policy, "makespan_s"),
+               figure_text(policy, "avg_wait_s"), figure_text(policy, "avg_jct_s"), figure_text(policy, "p95_jct_s"),
+               figure_text(policy, "makespan_s"),
                known ? fmt::format("{:.0f} %", number_at(policy, "gpu_allocation_pct")) : "–"});
   }
   std::fputs(table.text(context).c_str(), stdout);

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path folder() { return fs::path(user_config_path()).parent_path() / "contexts"; }
-fs::path path_of(const std::string& name) { return folder() / (name + ".toml"); }
+fs::path file_of(const std::string& name) { return folder() / (name + ".toml"); }
 
 bool is_name_of_context(const std::string& name) {
   static constexpr std::string_view more = "._-";
@@ -33,7 +33,7 @@ bool is_name_of_context(const std::string& name) {
 }
 
 std::optional<SignIn> read_sign_in(const std::string& name) {
-  std::ifstream file(path_of(name));
+  std::ifstream file(file_of(name));
   std::stringstream text;
   text << file.rdbuf();
   const auto values = file ? wire::toml_to_json(text.str()) : invalid("no-such-file", "");
@@ -90,7 +90,7 @@ Status keep(const SignIn& sign_in) {
   if (!is_name_of_context(sign_in.name))
     return invalid("bad-context", "a context cannot be called " + sign_in.name)
         .hint("choose a name of letters, digits and . _ -: --name lab");
-  const std::string path = path_of(sign_in.name), made = path + ".new";
+  const std::string path = file_of(sign_in.name), made = path + ".new";
   std::error_code failed;
   fs::create_directories(folder(), failed);
   fs::permissions(folder(), fs::perms::owner_all, failed);
@@ -105,7 +105,7 @@ Status keep(const SignIn& sign_in) {
 }
 
 Status forget_sign_in(const std::string& name) {
-  const std::string path = path_of(name);
+  const std::string path = file_of(name);
   return ::unlink(path.c_str()) == 0 ? Status() : Status(not_kept(path));
 }
 
