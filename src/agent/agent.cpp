@@ -110,7 +110,8 @@ class LiveAgent : public Agent, private AgentPorts {
                     {[this](const std::string& key, const Result<std::string>& digest) {
                        logic_.on_image(key, digest, boot_now());
                      },
-                     [this](const wire::ImageProgress& progress) { send(progress); }, [this] { call_again(); }}),
+                     [this](const wire::ImageProgress& progress) { send(progress); }, [this] { call_again(); },
+                     [this](const LauncherState& state) { on_launcher_message(to_fields(state)); }}),
         code_(loop, settings.data_dir,
               {[this](const std::string& key, const Status& found) { logic_.on_code(key, found, boot_now()); },
                [this](const wire::SnapshotRead& read) { send(read); }}),
@@ -265,6 +266,7 @@ class LiveAgent : public Agent, private AgentPorts {
   void signal(const std::string& key, int number) override {
     files_.on_signal(key, number);
     launcher_.send({"signal", key, std::to_string(number)});
+    if (number == SIGKILL) containers_.end(key);
   }
   void forget(const std::string& key) override {
     launcher_.send({"forget", key});
@@ -392,6 +394,7 @@ void LiveAgent::on_end(const std::string& key) {
 
 void LiveAgent::on_launcher_lost() {
   failed_ends_.forget_all();
+  containers_.on_launcher_lost();
   logic_.on_launcher_lost();
   ended_ ? finish_if_ended() : launcher_.reconnect();
 }

@@ -417,7 +417,7 @@ void AgentLogic::on_launcher_state(const LauncherState& state) {
     const auto kept = ports_.kept_gpus(state.key).value_or(ResizedGpus{split_gpus(state.gpus), {}});
     attempt.report.gpus = kept.held, attempt.asked = kept.asked;
   }
-  const bool stopping = attempt.report.state == "stopping" && state.state == "running";
+  const bool stopping = attempt.report.state == "stopping" && state.state != "exited";
   wire::AttemptReport& told = attempt.report;
   told.incarnation = *incarnation;
   told.state = stopping ? "stopping" : state.frozen ? "frozen" : state.state;

@@ -68,6 +68,21 @@ TEST_F(AgentLogicTest, an_image_that_cannot_be_had_is_the_end_of_the_attempt_and
   EXPECT_EQ(ports.launched, std::vector<std::string>{"5.2"});
 }
 
+TEST_F(AgentLogicTest, an_attempt_whose_container_is_being_made_is_starting_and_goes_on_being_stopped) {
+  give(in_container());
+  logic.on_image("5.1", std::string("a/b@sha256:1"), now);
+  logic.on_launcher_state({.key = "5.1", .state = "starting", .pid = 7});
+  EXPECT_EQ(ports.last_report().state, "starting");
+  EXPECT_EQ(ports.last_report().started_us, std::nullopt);
+  wire::StopAttempt stop;
+  stop.incarnation = {"", 5, 1, 0}, stop.signal = "TERM";
+  give(stop);
+  logic.on_launcher_state({.key = "5.1", .state = "starting", .pid = 7});
+  EXPECT_EQ(ports.last_report().state, "stopping");
+  logic.on_launcher_state({.key = "5.1", .state = "exited", .pid = 7, .signal = 15});
+  EXPECT_EQ(ports.last_report().started_us, std::nullopt) << "so nobody looks for its checkpoint here";
+}
+
 TEST_F(AgentLogicTest, an_image_that_is_not_wanted_any_more_is_not_waited_for) {
   give(in_container());
   wire::StopAttempt stop;

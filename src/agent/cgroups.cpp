@@ -17,6 +17,7 @@
 #include <sstream>
 #include <vector>
 
+#include "agent/gpu_files.h"
 #include "agent/proc_file.h"
 #include "agent/processes.h"
 
@@ -251,6 +252,11 @@ void Cgroups::find_controllers(const CgroupSources& sources, bool may_v2, bool m
       else
         missing_[controller] = reason_of("making a group in " + own_group(controller, sources), error);
       if (!folder.empty() && controller == std::string("cpuset")) inherit_cpuset(folder);
+    } else if (version_ == CgroupVersion::v2 && controller == std::string("devices")) {
+      if (const Status may = can_set_gpu_files_v2(folder_); may.ok())
+        controllers_[controller] = folder_;
+      else
+        missing_[controller] = may.error().message;
     } else {
       missing_[controller] = std::string("the kernel has no controller ") + controller + " here";
     }

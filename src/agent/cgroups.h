@@ -33,7 +33,7 @@ class Cgroups {
   Result<LimitGroups> make_limited(const std::string& key, const std::string& group, const Limits& limits) const;
   // What can be limited, as users read it: "cpu_set", "cpus", "devices", "memory", "processes".
   std::vector<std::string> enforces() const;
-  // Why the rest cannot; empty: all can. Not of devices, which v2 has no list of, and jobs do not ask for.
+  // Why the rest cannot; empty: all can. Not of devices, which jobs do not ask for.
   std::string cannot_enforce() const;
   // Removes the folders, once all groups in them are removed.
   void remove_folder() const;

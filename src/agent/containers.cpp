@@ -18,17 +18,20 @@
 
 #include "agent/clocks.h"
 #include "agent/data_directory.h"
+#include "agent/files.h"
 #include "agent/launcher_link.h"
 #include "container/run.h"
 
 namespace sl::agent {
 namespace {
 
-constexpr Duration engine_interval = Duration::whole_seconds(10);
+constexpr Duration engine_interval = Duration::whole_seconds(10), no_engine_interval = Duration::whole_seconds(2);
 constexpr Duration first_look_max = Duration::whole_seconds(2);
 constexpr int silent_max = 3;
 constexpr Duration pull_patience = Duration::whole_seconds(120);
 constexpr Duration report_interval = Duration::whole_seconds(1);
+constexpr Duration beginning_interval = Duration::milliseconds(20);
+// After what a registry or an engine does not do, before it is tried again.
 constexpr std::array pauses = {Duration::whole_seconds(2), Duration::whole_seconds(10)};
 
 // A registry that does not answer may do so later; one that has no such image, or does not let us have it, will not.
@@ -49,6 +52,14 @@ std::string credentials_of(const std::string& user, const std::string& image) {
   return failed != 0 || !found ? "" : container::credentials_for(image, found->pw_dir, found->pw_uid);
 }
 
+// The kind of a failure as attempts report it.
+Error as_kind(Error error) {
+  error.code = error.code == "engine-unreachable" ? "lost" : "image";
+  return error;
+}
+
+std::string job_of(const std::string& key) { return key.substr(0, key.find('.')); }
+
 }  // namespace
 
 // What the thread that fetches an image and the loop share.
@@ -58,13 +69,17 @@ struct Containers::Search {
   std::atomic<bool> ended = false;
   std::mutex mutex;  // guards the rest
   container::PullProgress progress;
-  bool pulls = false;
+  std::string trouble;  // why the last try failed
 
   Result<container::ImageFacts> run(const container::Engine& engine, const std::atomic<bool>& stop) {
     const auto is_over = [&] { return ended.load() || stop.load(); };
     for (std::size_t tries = 0;; ++tries) {
       Result<container::ImageFacts> found = try_once(engine);
       if (found.ok() || is_over() || tries == pauses.size() || is_final(found.error())) return found;
+      {
+        const std::lock_guard lock(mutex);
+        trouble = found.error().message;
+      }
       const Instant until = boot_now() + pauses[tries];
       while (!is_over() && boot_now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -83,12 +98,6 @@ struct Containers::Search {
       if (!pulled.ok()) return as_kind(pulled.error());
     }
     return not_found("image", "the container engine has fetched " + image + " and does not have it");
-  }
-
-  // As attempts report failures.
-  static Error as_kind(Error error) {
-    if (error.code != "image") error.code = "server_setup";
-    return error;
   }
 };
 
@@ -120,7 +129,7 @@ void Containers::look() {
     bool is_done = false;
   };
   const bool is_first = !next_look_.happened();
-  next_look_ = boot_now() + engine_interval;
+  next_look_ = boot_now() + (engine_.empty() ? no_engine_interval : engine_interval);
   auto first = std::make_shared<First>();
   auto answer = std::make_shared<std::pair<Result<std::string>, std::string>>(std::string(), "");
   threads_.run([this, alive = std::weak_ptr(alive_), first, answer] {
@@ -150,11 +159,22 @@ void Containers::look() {
 
 // One that is being restarted is not given up at once.
 void Containers::take(const Result<std::string>& version, const std::string& socket) {
+  if (boot_now() < unused_until_) return;
   const std::string now = version.ok() ? *version : "";
   silent_ = now.empty() ? silent_ + 1 : 0;
   if (now == engine_ || (now.empty() && silent_ < silent_max)) return;
   engine_ = now;
   if (!socket.empty()) socket_ = socket;
+  ports_.engine_changed();
+}
+
+// It is looked for again; until then this server says that it has none, and jobs with an image go elsewhere or wait.
+void Containers::do_without(const std::string& why, Duration at_least) {
+  if (engine_.empty()) return;
+  std::fprintf(stderr, "schedulearn agent: no containers for now: %s\n", why.c_str());
+  engine_.clear();
+  unused_until_ = boot_now() + at_least;
+  next_look_ = std::max(unused_until_, boot_now() + no_engine_interval);
   ports_.engine_changed();
 }
 
@@ -165,7 +185,8 @@ void Containers::tick(Instant now) {
   next_report_ = now + report_interval;
   for (const auto& [key, search] : searches_) {
     const std::lock_guard lock(search->mutex);
-    ports_.tell({search->incarnation, search->image, search->progress.bytes_done, search->progress.bytes});
+    ports_.tell(
+        {search->incarnation, search->image, search->progress.bytes_done, search->progress.bytes, search->trouble});
   }
 }
 
@@ -188,7 +209,10 @@ void Containers::find_image(const wire::StartAttempt& order) {
       const auto at = searches_.find(key);
       if (at == searches_.end() || at->second != search) return;  // it was not needed any more
       searches_.erase(at);
-      if (!found.ok()) return ports_.found(key, found.error());
+      if (!found.ok()) {
+        ports_.found(key, found.error());
+        return found.error().code == "lost" ? do_without(found.error().message, {}) : void();
+      }
       images_[key] = *found;
       ports_.found(key, found->digest);
     });
@@ -271,7 +295,8 @@ std::string Containers::digest(const std::string& key) const {
   return order.ok() ? order->digest : "";
 }
 
-LauncherState explained_by(const std::optional<container::Outcome>& outcome, LauncherState state) {
+LauncherState explained_by(const std::optional<container::Outcome>& outcome, bool may_have_begun, LauncherState state) {
+  if (!(outcome ? outcome->may_have_begun : may_have_begun)) state.started_us = 0;
   if (outcome) {
     state.exit_code = outcome->exit_code;
     state.signal = outcome->signal;
@@ -287,15 +312,53 @@ LauncherState explained_by(const std::optional<container::Outcome>& outcome, Lau
   return state;
 }
 
+// What the first process has written when it began, or at its end.
+bool Containers::has_begun(const std::string& key) const { return !read_text(folder_of(key) + "/end").empty(); }
+
 LauncherState Containers::explain(LauncherState state) {
-  if (state.state != "exited" || !is_one(state.key)) return state;
-  if (::access((folder_of(state.key) + "/end").c_str(), F_OK) == 0) sweeps_.ask();
+  if (!is_one(state.key)) return state;
+  if (state.state == "running" && !has_begun(state.key)) {
+    unbegun_[state.key] = state;
+    if (!beginnings_) watch_beginnings();
+    state.state = "starting", state.started_us = 0;
+    return state;
+  }
+  const bool is_news = unbegun_.erase(state.key) > 0;
+  if (state.state == "running") refusals_.erase(job_of(state.key));
+  if (state.state != "exited") return state;
+  const bool may_be_left = ::access((folder_of(state.key) + "/end").c_str(), F_OK) == 0;
+  if (may_be_left) sweeps_.ask();
   const auto outcome = container::read_outcome(folder_of(state.key));
-  return explained_by(outcome, std::move(state));
+  state = explained_by(outcome, !may_be_left || has_begun(state.key), std::move(state));
+  const bool lacked_engine = outcome && outcome->failure_kind == "lost" && !outcome->may_have_begun;
+  if (lacked_engine && is_news) outcome->is_refused ? note_refusal(state) : do_without(state.failure_message, {});
+  return state;
+}
+
+// The engine may be out of order, or this container impossible: what is refused again and again has failed.
+void Containers::note_refusal(LauncherState& state) {
+  const std::size_t tries = refusals_[job_of(state.key)]++;
+  if (tries < pauses.size()) return do_without(state.failure_message, pauses[tries]);
+  refusals_.erase(job_of(state.key));
+  state.failure_kind = "setup";
+}
+
+void Containers::watch_beginnings() {
+  std::vector<LauncherState> begun;
+  for (const auto& [key, state] : unbegun_) {
+    if (has_begun(key)) begun.push_back(state);
+  }
+  for (const LauncherState& state : begun) ports_.begun(state);
+  beginnings_ = unbegun_.empty() ? nullptr : loop_.after(beginning_interval, [this] { watch_beginnings(); });
+}
+
+void Containers::end(const std::string& key) {
+  if (is_one(key)) sweeps_.ask();
 }
 
 void Containers::forget(const std::string& key) {
   end_find_image(key);
+  unbegun_.erase(key);
   if (!is_one(key)) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder_of(key), ignored);

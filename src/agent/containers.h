@@ -22,15 +22,17 @@
 
 namespace sl::agent {
 
-// The end of an attempt in a container, by the report of the program that ran it; empty: it has left none.
-LauncherState explained_by(const std::optional<container::Outcome>& outcome, LauncherState state);
+// The end of an attempt in a container, by the report of the program that ran it; empty: it has left none, and whether
+// the job has begun is known from elsewhere.
+LauncherState explained_by(const std::optional<container::Outcome>& outcome, bool may_have_begun, LauncherState state);
 
 class Containers {
  public:
   struct Ports {
     std::function<void(const std::string& key, const Result<std::string>& digest)> found;
     std::function<void(const wire::ImageProgress&)> tell;
-    std::function<void()> engine_changed;  // engine() is another than before
+    std::function<void()> engine_changed;                   // engine() is another than before
+    std::function<void(const LauncherState& state)> begun;  // its job has; explain() says so now
   };
   Containers(net::EventLoop& loop, ContainerSettings settings, std::string data_dir, Ports ports);
 
@@ -51,9 +53,14 @@ class Containers {
 
   bool is_one(const std::string& key) const;  // whether an attempt that is held runs in a container
   std::string digest(const std::string& key) const;
-  // The state with what only the program that ran the container knows. Its end is the newest news of this attempt.
+  // The state with what only the program that ran the container knows: until the job has begun, the attempt is
+  // "starting". Its end is the newest news of this attempt.
   LauncherState explain(LauncherState state);
+  // Its processes have been sent SIGKILL. Where somebody has paused its container they do not end by that: once the
+  // program that runs it is gone, the engine removes it.
+  void end(const std::string& key);
   void forget(const std::string& key);
+  void on_launcher_lost() { unbegun_.clear(); }  // its successor reports what runs
   // Nothing runs but these: removes what else is left of containers, here and in the engine.
   void keep_only(const std::function<bool(const std::string& key)>& is_held);
 
@@ -62,6 +69,10 @@ class Containers {
   std::string folder_of(const std::string& key) const { return dir_ + "/containers/" + key; }
   container::Engine engine_at(const std::string& socket, Duration patience) const;
   void take(const Result<std::string>& version, const std::string& socket);
+  void do_without(const std::string& why, Duration at_least);
+  void note_refusal(LauncherState& state);
+  bool has_begun(const std::string& key) const;
+  void watch_beginnings();
   void sweep();
 
   net::EventLoop& loop_;
@@ -72,7 +83,10 @@ class Containers {
   std::string engine_, socket_;
   int silent_ = 0;  // looks in a row that found no engine
   bool is_looking_ = false;
-  Instant next_look_, next_report_;
+  Instant next_look_, next_report_, unused_until_;
+  std::map<std::string, LauncherState> unbegun_;       // whose containers are being made
+  std::shared_ptr<net::EventLoop::Timer> beginnings_;  // null: none is awaited
+  std::map<std::string, std::size_t> refusals_;        // by job: how often the engine has not made its container
   container::Sweeps sweeps_;
   std::map<std::string, std::shared_ptr<Search>> searches_;
   std::map<std::string, container::ImageFacts> images_;  // of attempts that are about to start

@@ -87,7 +87,7 @@ std::optional<Enforced> to_enforced(const Fields& fields);
 
 struct LauncherState {
   std::string key;
-  std::string state;  // running exited
+  std::string state;  // running exited; as containers.h explains it, also starting
   std::int64_t pid = 0;
   std::int64_t started_us = 0;  // 0: never
   std::int64_t ended_us = 0;

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "agent/cgroups.h"
+#include "agent/gpu_files.h"
 #include "agent/proc_file.h"
 
 namespace sl::agent {
 namespace {
 
 constexpr int period_us = 100'000, quota_us_min = 1'000;  // of the kernel's bandwidth control
-constexpr const char* nvidia_major = "195";
 constexpr double cpus_max = 1e6;
 constexpr std::int64_t no_limit = std::int64_t{1} << 60;  // v1 writes its largest number for none
 
@@ -51,7 +51,7 @@ std::vector<Setting> settings_of(const Limits& limits) {
   if (!limits.cpu_set.empty())
     settings.push_back({"cpuset", "cpuset.cpus", "cpuset.cpus", limits.cpu_set, limits.cpu_set});
   for (const auto& [gpu, may_open] : limits.gpus) {
-    const std::string device = std::string("c ") + nvidia_major + ":" + std::to_string(gpu) + " rwm";
+    const std::string device = "c " + std::to_string(nvidia_major) + ":" + std::to_string(gpu) + " rwm";
     settings.push_back({"devices", may_open ? "devices.allow" : "devices.deny", nullptr, device, ""});
   }
   return settings;
@@ -192,7 +192,9 @@ Status apply_limits(const LimitGroups& groups, const Limits& limits) {
     errno = error;
     return refused(path, value);
   }
-  return {};
+  const auto devices = groups.find("devices");
+  if (devices == groups.end() || limits.gpus.empty() || !is_v2_cgroup(devices->second)) return {};
+  return set_gpu_files_v2(devices->second, limits.gpus);
 }
 
 MemoryUse memory_use(const LimitGroups& groups) {

@@ -294,7 +294,20 @@ TEST_F(LimitedProcesses, have_as_much_processor_time_as_they_may) {
   EXPECT_LT(seconds, 0.5) << output();
 }
 
-TEST_F(LimitedProcesses, open_no_gpu_that_is_not_theirs_until_it_is) {
+// Of both versions: v1 has files for it, v2 programs.
+class LimitedDevices : public LimitedProcesses, public testing::WithParamInterface<const char*> {
+ protected:
+  LimitedDevices() {
+    runtime.reset();
+    ::setenv("SCHEDULEARN_CGROUPS", GetParam(), 1);
+    runtime = std::make_unique<ProcessRuntime>(dir, journal);
+    ::unsetenv("SCHEDULEARN_CGROUPS");
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Limits, LimitedDevices, testing::Values("v1", "v2"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(LimitedDevices, are_open_only_to_those_who_hold_the_gpu_also_after_that_has_changed) {
   if (!enforces("devices")) GTEST_SKIP() << runtime->enforces().cannot;
   for (const int number : {200, 201}) {  // no such GPU anywhere: one that may be opened is missing, another forbidden
     if (::mknod((dir + "/gpu" + std::to_string(number)).c_str(), S_IFCHR | 0600, ::makedev(195, number)) != 0)

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -55,6 +56,11 @@ class FakeEngine {
     ::close(listening_);
   }
   int asked() const { return asked_; }
+  // What it was asked last; call it once that has been answered.
+  std::string last_request() {
+    const std::lock_guard lock(mutex_);
+    return last_;
+  }
 
  private:
   void answer_one(const std::string& answer) {
@@ -64,12 +70,19 @@ class FakeEngine {
     char piece[4096];
     for (ssize_t n = 0; request.find("\r\n\r\n") == std::string::npos && (n = ::read(caller, piece, sizeof piece)) > 0;)
       request.append(piece, static_cast<std::size_t>(n));
+    {
+      const std::lock_guard lock(mutex_);
+      last_ = request;
+    }
     ++asked_;
-    (void)!::write(caller, answer.data(), answer.size());
+    if (answer.empty()) (void)!::read(caller, piece, sizeof piece);  // until the caller hangs up
+    (void)!::send(caller, answer.data(), answer.size(), MSG_NOSIGNAL);
     ::close(caller);
   }
   int listening_;
   std::atomic<int> asked_ = 0;
+  std::mutex mutex_;  // guards the next
+  std::string last_;
   std::jthread thread_;
 };
 
@@ -126,6 +139,24 @@ TEST_F(Folder, a_socket_that_may_not_be_used_is_found_and_named) {
 }
 
 // ---- pulling ----
+
+TEST_F(Folder, an_image_is_fetched_with_the_credentials_that_are_given) {
+  FakeEngine fake(in("socket"), {answer("200 OK", R"({"status":"done"})")});
+  const Status pulled = Engine(in("socket")).pull("registry.lab:5000/net:1", "c2VjcmV0", [](const PullProgress&) {});
+  EXPECT_TRUE(pulled.ok()) << pulled.error().message;
+  EXPECT_NE(fake.last_request().find("X-Registry-Auth: c2VjcmV0\r\n"), std::string::npos) << fake.last_request();
+  EXPECT_NE(fake.last_request().find("fromImage=registry.lab%3A5000%2Fnet&tag=1 "), std::string::npos);
+}
+
+// The engine passes on what the registry sends; so the silence is the registry's.
+TEST_F(Folder, a_registry_that_sends_nothing_is_named_and_its_engine_is_not_to_blame) {
+  FakeEngine fake(in("socket"), {""});
+  const Engine engine(in("socket"), Duration::whole_seconds(1));
+  const Status pulled = engine.pull("registry.lab:5000/net:1", "", [](const PullProgress&) {});
+  ASSERT_FALSE(pulled.ok());
+  EXPECT_EQ(pulled.error().code, "image");
+  EXPECT_EQ(pulled.error().message, "the registry of registry.lab:5000/net:1 has sent nothing for 1 s");
+}
 
 TEST(PullReader, sums_the_layers_that_are_being_fetched) {
   PullReader reader;

@@ -109,6 +109,18 @@ std::pair<std::string, std::string> split_tag(const std::string& image) {
   return {image.substr(0, colon), image.substr(colon + 1)};
 }
 
+// Of the names with digests of an image, the one that the job means; an image may have been fetched under several. The
+// job may leave out "docker.io/" or "docker.io/library/".
+std::string digest_for(const std::string& image, const json::array& digests) {
+  const std::string name = split_tag(image).first;
+  const auto is_meant = [&](const json::value& digest) {
+    const std::string text = text_of(&digest), full = text.substr(0, text.find('@'));
+    return full == name || full == "docker.io/" + name || full == "docker.io/library/" + name;
+  };
+  const auto meant = std::ranges::find_if(digests, is_meant);
+  return digests.empty() ? "" : text_of(meant == digests.end() ? &digests.front() : &*meant);
+}
+
 }  // namespace
 
 // ---- pulling ----
@@ -188,8 +200,8 @@ Result<std::optional<ImageFacts>> Engine::find_image(const std::string& image) c
   facts.id = text_in(value, "Id");
   if (!facts.id.starts_with("sha256:")) facts.id = "sha256:" + facts.id;
   const json::value* digests = member(value, "RepoDigests");
-  const bool has_digest = digests && digests->is_array() && !digests->get_array().empty();
-  facts.digest = has_digest ? text_of(digests->get_array().data()) : facts.id;
+  if (digests && digests->is_array()) facts.digest = digest_for(image, digests->get_array());
+  if (facts.digest.empty()) facts.digest = facts.id;
   if (const json::value* config = member(value, "Config"))
     facts.python_path = variable_in(member(*config, "Env"), "PYTHONPATH");
   return std::optional(std::move(facts));
@@ -213,8 +225,8 @@ Status Engine::pull(const std::string& image, const std::string& credentials,
   });
   if (!response.ok()) {
     if (response.error().code == "timeout")
-      return unavailable("engine-unreachable", "the registry of " + image + " has sent nothing for " +
-                                                   std::to_string(patience_.us / 1'000'000) + " s");
+      return unavailable("image", "the registry of " + image + " has sent nothing for " +
+                                      std::to_string(patience_.us / 1'000'000) + " s");
     return unreachable(socket_);
   }
   reader.add("\n");
@@ -224,10 +236,13 @@ Status Engine::pull(const std::string& image, const std::string& credentials,
   return not_found("image", fmt::format("cannot fetch the image {}: {}", image, why));
 }
 
-Status Engine::create(const std::string& name, const json::value& body) const {
+Result<std::string> Engine::create(const std::string& name, const json::value& body) const {
   const Result<Answer> answer = call("POST", "/containers/create?name=" + encoded(name), json::serialize(body));
   if (!answer.ok()) return answer.error();
-  if (is_good(answer->status)) return {};
+  if (is_good(answer->status)) {
+    const std::string id = text_in(parsed(answer->body), "Id");
+    return id.empty() ? name : id;
+  }
   const Error error = refused(answer->status, answer->body);
   if (answer->status == 404) return not_found("image", error.message);
   const Result<std::optional<State>> there = inspect(name);

@@ -90,8 +90,9 @@ class Engine {
   // above.
   Status pull(const std::string& image, const std::string& credentials,
               const std::function<void(const PullProgress&)>& on_progress) const;
-  // `body`: of POST /containers/create. Errors: "image" (it is not here), "name-taken".
-  Status create(const std::string& name, const boost::json::value& body) const;
+  // `body`: of POST /containers/create. Its id, by which it is found under any name. Errors: "image" (it is not here),
+  // "name-taken".
+  Result<std::string> create(const std::string& name, const boost::json::value& body) const;
   Status start(const std::string& name) const;
   // Nothing if there is no such container.
   Result<std::optional<State>> inspect(const std::string& name) const;

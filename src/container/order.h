@@ -72,10 +72,14 @@ struct Outcome {
   std::optional<int> exit_code, signal;
   std::string failure_kind, failure_message;  // as in wire::AttemptReport; empty: it ended by itself
   std::optional<std::int64_t> memory_peak_bytes;
-  bool asked_to_end = false;  // it was sent a signal before
+  bool asked_to_end = false;   // it was sent a signal before
+  bool may_have_begun = true;  // the job; false: certainly not
+  bool is_refused = false;     // the engine answers, and does not make or start this container
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
-BOOST_DESCRIBE_STRUCT(Outcome, (), (exit_code, signal, failure_kind, failure_message, memory_peak_bytes, asked_to_end))
+BOOST_DESCRIBE_STRUCT(Outcome, (),
+                      (exit_code, signal, failure_kind, failure_message, memory_peak_bytes, asked_to_end,
+                       may_have_begun, is_refused))
 
 Status write_order(const std::string& folder, const Order& order);
 Result<Order> read_order(const std::string& folder);

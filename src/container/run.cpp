@@ -85,6 +85,7 @@ class Run {
         lock_(lock),
         signals_(signals),
         order_(std::move(order)),
+        container_(order_.name),
         logic_(order_),
         engine_(order_.socket) {}
 
@@ -102,6 +103,7 @@ class Run {
   Status offer_terminal();
   void hand_over_terminal();
   json::object body() const;
+  Status create();
   Status remove();
   Sight look_at_first_process();
   Status begin() const;
@@ -114,6 +116,7 @@ class Run {
   int lock_;
   int signals_;  // a signalfd of what is passed on
   Order order_;
+  std::string container_;  // its id; until it is known, its name
   RunLogic logic_;
   Engine engine_;
   Account account_;
@@ -127,15 +130,15 @@ void Run::perform(Step step) {
     case Step::prepare:
       return logic_.on_done(make_ready());
     case Step::create:
-      return logic_.on_done(engine_.create(order_.name, body()));
+      return logic_.on_done(create());
     case Step::inspect_taken:
     case Step::inspect_started:
     case Step::inspect_ended:
-      return logic_.on_inspected(engine_.inspect(order_.name));
+      return logic_.on_inspected(engine_.inspect(container_));
     case Step::remove_taken:
-      return logic_.on_done(engine_.remove(order_.name));
+      return logic_.on_done(engine_.remove(container_));
     case Step::start:
-      return logic_.on_done(engine_.start(order_.name));
+      return logic_.on_done(engine_.start(container_));
     case Step::look:
       return logic_.on_look(look_at_first_process());
     case Step::begin:
@@ -245,6 +248,7 @@ json::object Run::body() const {
                       {"Cmd", std::move(command)},
                       {"Env", std::move(environment)},
                       {"User", fmt::format("{}:{}", account_.uid, account_.gid)},
+                      {"Healthcheck", {{"Test", {"NONE"}}}},  // it would run beside the job
                       {"Labels", {{agent_label, order_.agent}, {key_label, order_.key}, {folder_label, folder_}}},
                       {"HostConfig", std::move(host)}};
 }
@@ -280,9 +284,16 @@ Status Run::begin() const {
   return unavailable("server_setup", "cannot write " + folder_ + "/lock: " + std::strerror(errno));
 }
 
+Status Run::create() {
+  Result<std::string> created = engine_.create(order_.name, body());
+  if (!created.ok()) return created.error();
+  container_ = std::move(*created);
+  return {};
+}
+
 // The end of the job does not wait for an engine that hangs.
 Status Run::remove() {
-  const Status removed = Engine(order_.socket, removal_patience).remove(order_.name);
+  const Status removed = Engine(order_.socket, removal_patience).remove(container_);
   if (removed.ok()) ::unlink(end_file().c_str());  // so the agent knows that nothing is left
   return removed;
 }

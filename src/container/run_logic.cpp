@@ -37,7 +37,7 @@ void RunLogic::on_inspected(const Result<std::optional<State>>& state) {
   if (!state.ok()) return fail(state.error());
   if (step_ == Step::inspect_taken) {
     if (is_there && ((*state)->agent != order_.agent || (*state)->key != order_.key))
-      return fail(unavailable("server_setup", "a container that is not ours has the name " + order_.name));
+      return fail(unavailable("engine-refused", "a container that is not ours has the name " + order_.name));
     step_ = Step::remove_taken;
     return;
   }
@@ -72,14 +72,19 @@ void RunLogic::on_signal(int number) {
 void RunLogic::fail(const Error& error) {
   Outcome failed;
   const bool is_kind = error.code == "setup" || error.code == "image";
-  failed.failure_kind = is_kind ? error.code : "server_setup";
+  const bool is_refused = error.code == "engine-refused" || error.code == "name-taken";
+  failed.failure_kind = is_kind                                            ? error.code
+                        : is_refused || error.code == "engine-unreachable" ? "lost"
+                                                                           : "server_setup";
   failed.failure_message = error.message;
+  failed.is_refused = is_refused;
   end_with(failed);
 }
 
 void RunLogic::end_with(Outcome outcome) {
   outcome_ = std::move(outcome);
   outcome_.asked_to_end = is_asked_;
+  outcome_.may_have_begun = has_begun();
   step_ = Step::report;
 }
 

@@ -50,6 +50,7 @@ TEST(RunLogicTest, a_job_ends_as_its_first_process_has_written_and_is_reported_b
   RunLogic logic = begun();
   logic.on_ended("exit 7\n");
   EXPECT_EQ(logic.outcome().exit_code, 7);
+  EXPECT_TRUE(logic.outcome().may_have_begun);
   expect_removed(logic);
 }
 
@@ -62,7 +63,7 @@ TEST(RunLogicTest, a_container_that_is_ours_and_was_not_known_to_be_created_is_m
   logic.on_done({});
   EXPECT_EQ(logic.next(), Step::create);
   logic.on_done(conflict("name-taken", "taken"));
-  EXPECT_EQ(logic.outcome().failure_kind, "server_setup");
+  EXPECT_EQ(logic.outcome().failure_kind, "lost");
 }
 
 TEST(RunLogicTest, a_stranger_s_container_of_the_same_name_is_neither_removed_nor_started) {
@@ -72,9 +73,22 @@ TEST(RunLogicTest, a_stranger_s_container_of_the_same_name_is_neither_removed_no
     RunLogic logic = created();
     logic.on_done(conflict("name-taken", "taken"));
     logic.on_inspected(Inspected(state));
-    EXPECT_EQ(logic.outcome().failure_kind, "server_setup");
+    EXPECT_EQ(logic.outcome().failure_kind, "lost");
     logic.on_done({});
     EXPECT_EQ(logic.next(), Step::over);
+  }
+}
+
+// Its server has no engine for now, and is as good as before for jobs that need none.
+TEST(RunLogicTest, an_engine_that_is_silent_or_refuses_is_no_fault_of_the_server_and_the_job_has_not_begun) {
+  for (const Error& error : {silent, unavailable("engine-refused", "the container engine says: no")}) {
+    RunLogic logic = created();
+    logic.on_done({});
+    logic.on_done(error);
+    EXPECT_EQ(logic.outcome().failure_kind, "lost");
+    EXPECT_EQ(logic.outcome().is_refused, error.code == "engine-refused");
+    EXPECT_FALSE(logic.outcome().may_have_begun);
+    expect_removed(logic);
   }
 }
 
@@ -90,7 +104,7 @@ TEST(RunLogicTest, a_job_does_not_begin_where_its_processes_cannot_be_seen_or_th
   deaf.on_done({});
   deaf.on_done({});
   deaf.on_inspected(Inspected(silent));
-  EXPECT_EQ(deaf.outcome().failure_kind, "server_setup");
+  EXPECT_EQ(deaf.outcome().failure_kind, "lost");
   expect_removed(deaf);
 }
 
@@ -99,6 +113,7 @@ TEST(RunLogicTest, a_job_that_is_asked_to_end_before_it_begins_does_not_begin) {
   logic.on_done({});
   logic.on_signal(SIGTERM);
   EXPECT_EQ(logic.outcome().signal, SIGTERM);
+  EXPECT_FALSE(logic.outcome().may_have_begun);
   EXPECT_TRUE(logic.outcome().asked_to_end);
   expect_removed(logic);
   RunLogic later = begun();

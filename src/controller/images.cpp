@@ -30,8 +30,11 @@ std::string Images::text_of(const JobEntry& entry) const {
       incarnation_of(*placement) != at->second.incarnation)
     return "";
   const wire::ImageProgress& pull = at->second;
-  if (pull.bytes == 0) return "fetching the image " + pull.image;
-  return fmt::format("fetching the image {}: {} so far", pull.image, share_text(pull.bytes_done, pull.bytes));
+  const std::string what =
+      pull.trouble.empty() ? "fetching the image " + pull.image : "trying again to fetch the image " + pull.image;
+  const std::string why = pull.trouble.empty() ? "" : "; the last try: " + pull.trouble;
+  if (pull.bytes == 0) return what + why;
+  return fmt::format("{}: {} so far{}", what, share_text(pull.bytes_done, pull.bytes), why);
 }
 
 }  // namespace sl::controller

@@ -241,8 +241,9 @@ struct ImageProgress {
   Incarnation incarnation;
   std::string image;
   std::int64_t bytes_done = 0, bytes = 0;  // of what is known to be missing so far; 0, 0: nothing is known yet
+  std::string trouble;                     // why the last try failed; another follows
 };
-BOOST_DESCRIBE_STRUCT(ImageProgress, (), (incarnation, image, bytes_done, bytes))
+BOOST_DESCRIBE_STRUCT(ImageProgress, (), (incarnation, image, bytes_done, bytes, trouble))
 
 // ---- controller -> agent ----
 struct Welcome {

@@ -3,6 +3,7 @@
 #include <cctype>
 #include <charconv>
 #include <functional>
+#include <set>
 
 #include "base/suggest.h"
 #include "wire/job_spec.h"
@@ -158,12 +159,16 @@ Status validate_container(const JobSpec& spec) {
     return invalid("bad-checkpoint", "checkpoint.dir must begin with / in a job with an image and without a workdir")
         .hint("--checkpoint-dir /data/checkpoints, or say where it works: --workdir DIR")
         .at("/checkpoint/dir");
+  std::set<std::string> places;
   if (spec.mounts.size() > mounts_max) return invalid("bad-mounts", "a job has at most 64 mounts").at("/mounts");
   for (const std::string& text : spec.mounts) {
-    if (!parse_mount(text))
+    const auto mount = parse_mount(text);
+    if (!mount)
       return invalid("bad-mounts", "'" + text + "' is no mount")
           .hint("FOLDER, FOLDER:INSIDE or FOLDER:INSIDE:rw, each from / on: --mount /data/imagenet:/data")
           .at("/mounts");
+    if (!places.insert(mount->to).second)
+      return invalid("bad-mounts", "two mounts are to be at " + mount->to).at("/mounts");
   }
   return {};
 }
@@ -311,7 +316,10 @@ std::optional<Mount> parse_mount(std::string_view text) {
     });
   };
   const auto is_path = [](std::string_view path) {
-    return path.starts_with('/') && path.find("/../") == std::string_view::npos && !path.ends_with("/..");
+    const std::string framed =
+        std::string(path) + "/";  // "//", "/./" and "/../" would say more than one way what it is
+    const bool is_plain = framed.find("/../") == std::string::npos && framed.find("/./") == std::string::npos;
+    return path.starts_with('/') && is_plain && path.find("//") == std::string_view::npos;
   };
   Mount mount;
   const std::size_t first = text.find(':'),

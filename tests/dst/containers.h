@@ -36,6 +36,7 @@ class Containers {
   void order(const std::string& key, const std::string& name);
   bool has(const std::string& key) const { return folders_.contains(key); }
   bool may_be_left(const std::string& key) const { return folders_.contains(key) && folders_.at(key).may_be_left; }
+  bool has_begun(const std::string& key) const { return folders_.contains(key) && !folders_.at(key).end.empty(); }
   std::optional<container::Outcome> report(const std::string& key) const;
   void forget(const std::string& key) { folders_.erase(key); }
   std::set<std::string> keys() const;

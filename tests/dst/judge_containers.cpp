@@ -37,6 +37,7 @@ void Judge::container_reported(const std::string& key, const container::Outcome&
   const AttemptTruth& truth = truth_of(attempt_of(key));
   const ContainerTruth& ended = *truth.container;
   const std::string& kind = outcome.failure_kind;
+  require(outcome.may_have_begun || !ended.has_begun, "{} is said never to have begun", key);
   if (kind == "server_setup") {
     require(!ended.has_begun, "{} is said never to have run: {}", key, outcome.failure_message);
   } else if (kind == "setup") {

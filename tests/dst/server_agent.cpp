@@ -29,6 +29,7 @@ void ServerNode::agent_died() {
   note("agent dies");
   network_.node_died(agent_node_);
   session_.reset();
+  unbegun_.clear();
   agent_.reset();
   fetches_.clear();
   offers_.clear();
@@ -69,10 +70,7 @@ void ServerNode::to_launcher(const agent::Fields& fields) {
 void ServerNode::agent_hears(const agent::Fields& fields) {
   if (auto state = agent::to_state(fields)) {
     look_at_answers();
-    if (state->state == "exited" && containers_.has(state->key)) {
-      if (containers_.may_be_left(state->key)) sweeps_.ask();
-      state = agent::explained_by(containers_.report(state->key), *state);
-    }
+    if (containers_.has(state->key)) state = explain_container(*state);
     state->gpus = agent::join_gpus(agent_->gpus_of(*state));
     const bool is_known = agent_->attempts().contains(state->key);
     agent_->on_launcher_state(explain(*state));
@@ -82,6 +80,28 @@ void ServerNode::agent_hears(const agent::Fields& fields) {
   agent_->on_launcher_listed();
   forget_containers_of_none();
   say_hello();
+}
+
+// Like agent/containers.cpp.
+agent::LauncherState ServerNode::explain_container(agent::LauncherState state) {
+  unbegun_.erase(state.key);
+  const bool has_begun = containers_.has_begun(state.key);
+  if (state.state == "running" && !has_begun) {
+    unbegun_[state.key] = state;
+    state.state = "starting", state.started_us = 0;
+  }
+  if (state.state != "exited") return state;
+  const bool may_be_left = containers_.may_be_left(state.key);
+  if (may_be_left) sweeps_.ask();
+  return agent::explained_by(containers_.report(state.key), !may_be_left || has_begun, state);
+}
+
+void ServerNode::look_at_beginnings() {
+  std::vector<agent::LauncherState> begun;
+  for (const auto& [key, state] : unbegun_) {
+    if (containers_.has_begun(key)) begun.push_back(state);
+  }
+  for (const agent::LauncherState& state : begun) agent_hears(agent::to_fields(state));
 }
 
 void ServerNode::connect() {
@@ -132,6 +152,7 @@ wire::Hello ServerNode::make_hello() {
 void ServerNode::tick() {
   agent_->tick(boot_clock());
   look_at_answers();
+  look_at_beginnings();
   if (sweeps_.is_due(boot_clock())) sweep();
   ++ticks_;
   if (context_.calm && ticks_ % 40 == 0) containers_.check_leftovers(std::max(agent_lists_since_, context_.calm_since));
@@ -150,7 +171,7 @@ void ServerNode::find_image(const std::string& key) {
     if (at == image_searches_.end() || at->second != number) return;
     image_searches_.erase(at);
     Result<std::string> digest = std::string("sha256:1");
-    if (containers_.engine().is_away()) digest = unavailable("server_setup", "the engine does not answer");
+    if (containers_.engine().is_away()) digest = unavailable("lost", "the engine does not answer");
     if (context_.chance(0.01)) {
       digest = not_found("image", "no such image");
       context_.judge.image_failed(key);

@@ -39,6 +39,7 @@ void ServerNode::launcher_died() {
   }
   if (!agent_node_.alive()) return;
   agent_node_.post(context_.between(0.001, 0.01), [this] {
+    unbegun_.clear();
     agent_->on_launcher_lost();
     open_pipe();
   });

@@ -109,6 +109,8 @@ class ServerNode {
   Containers make_containers();
   void find_image(const std::string& key);
   void forget_containers_of_none();
+  agent::LauncherState explain_container(agent::LauncherState state);
+  void look_at_beginnings();
   void sweep();
 
   // ---- GPUs ----
@@ -152,6 +154,7 @@ class ServerNode {
   Containers containers_;
   container::Sweeps sweeps_;  // of the agent
   Instant agent_lists_since_;
+  std::map<std::string, agent::LauncherState> unbegun_;  // whose containers are being made, by key
   std::map<std::string, int> image_searches_;
   int image_searches_ever_ = 0, agents_ever_ = 0;
   std::map<std::int64_t, Tree> trees_;  // by the leader's process number

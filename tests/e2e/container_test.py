@@ -7,12 +7,14 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import unittest
 
 import engines
 from lab import Lab, until
 from mpi_test import RANKS, has_mpi, ranks_in
+from registry import Registry, Way
 from shell_test import Terminal, processes_with
 
 USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
@@ -34,8 +36,8 @@ def runners(lab):
 WITH_USR = "localhost/schedulearn-test-host:latest"  # has nothing but links into /usr
 
 
-class Behaviours:
-    """What both engines must do."""
+class OnAnEngine:
+    """A server with an engine of the test's own."""
 
     engine_class = None
 
@@ -60,11 +62,12 @@ class Behaviours:
         self.lab.start_controller()
         self.start_agent()
 
-    def start_agent(self, *more):
-        self.lab.start_agent(*more, *self.of_containers())
+    def start_agent(self, *more, **ways):
+        self.lab.start_agent(*more, *self.of_containers(**ways))
+        until(lambda: "container" in self.lab.get("/api/v1/servers")["items"][0]["runtimes"], what="a server with containers")  # a busy engine answers late
 
-    def of_containers(self):
-        return ["--container-socket", str(self.engine.socket), *(word for folder in (self.shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder)))]
+    def of_containers(self, socket=None):
+        return ["--container-socket", str(socket or self.engine.socket), *(word for folder in (self.shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder)))]
 
     def nothing_is_left(self):
         until(lambda: not self.engine.containers(), 30, f"{self.engine.name} without containers")
@@ -86,6 +89,10 @@ class Behaviours:
     def restart_agent(self):
         self.lab.kill(self.lab.agent)
         self.start_agent()
+
+
+class Behaviours(OnAnEngine):
+    """What both engines must do."""
 
     # ---- a job ----
     def test_its_output_exit_code_and_image_are_those_of_the_job(self):
@@ -294,6 +301,15 @@ class Behaviours:
         self.run_job("sleep 0.5")
         self.assertFalse(marker.exists())
 
+    def test_one_that_is_paused_or_renamed_by_hand_ends_all_the_same_and_is_not_left(self):
+        for change in ("pause", "rename?name=mine"):
+            job = self.running(self.submit("echo begun; while true; do sleep 0.1; done", checkpoint={"grace": "1s"}))
+            (container,) = self.engine.containers()
+            self.assertLess(self.engine.call("POST", f"/v1.41/containers/{container['Id']}/{change}")[0], 300)
+            self.lab.cli("cancel", job)
+            self.assertEqual("cancelled", self.lab.finished(job)["state"])
+            self.nothing_is_left()
+
     # ---- when things die ----
     def test_it_outlives_agent_and_launcher_and_its_exit_code_is_known(self):
         job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
@@ -357,6 +373,69 @@ class Behaviours:
         self.assertEqual(9, ended["exit"]["code"])
         self.restart_agent()
         until(lambda: not self.engine.containers(), what="the container being removed")
+
+    def test_a_stranger_that_has_the_name_is_left_alone_and_the_job_takes_another(self):
+        way = Way(self.engine, self.lab.folder / "way")
+        self.addCleanup(way.close)
+        self.lab.kill(self.lab.agent)
+        self.start_agent(socket=way.socket)
+        stranger = json.dumps({"Image": engines.BUSYBOX, "Cmd": ["/bin/true"], "HostConfig": {"NetworkMode": "host"}})
+        taken = way.expect("before", "POST", "/containers/create", lambda path: self.engine.call("POST", path, stranger, {"Content-Type": "application/json"}))
+        job, output = self.run_job("echo begun")
+        self.assertTrue(taken.is_set())
+        self.assertEqual(("succeeded", 2, "begun\n"), (job["state"], job["attempt"], output), job["failure"])
+        (left,) = self.engine.containers()
+        self.assertEqual({}, left["Labels"] or {})
+        self.assertIn("not ours", json.dumps(self.lab.get(f"/api/v1/jobs/{job['id']}/events")))
+        self.assertEqual("up", self.lab.get("/api/v1/servers")["items"][0]["state"])
+        self.engine.remove_containers()
+
+    # ---- images from a registry ----
+    def with_registry(self, engine):
+        registry = Registry(engine.registry_port)
+        self.addCleanup(registry.close)
+        return registry
+
+    def test_an_image_comes_from_its_registry_and_a_digest_is_that_image_or_none(self):
+        registry = self.with_registry(self.engine)
+        first = registry.push("net:1", engines.busybox_files(), ["FROM=first"])
+        job, output = self.run_job("echo $FROM", image=f"{registry.name}/net:1")
+        self.assertEqual(("succeeded", "first\n", f"{registry.name}/net@{first}"), (job["state"], output, job["placement"][0]["image"]))
+        second = registry.push("net:1", engines.busybox_files(), ["FROM=second"])
+        self.assertNotEqual(first, second)
+        job, output = self.run_job("echo $FROM", image=f"{registry.name}/net@{second}")
+        self.assertEqual("second\n", output, job["failure"])
+        changed = registry.push("changed:1", engines.busybox_files(), ["FROM=here"])
+        registry.files[f"/v2/changed/manifests/{changed}"] = registry.files["/v2/net/manifests/1"]
+        for image in (f"{registry.name}/changed@{changed}", f"{registry.name}/net@sha256:{'0' * 64}", f"{registry.name}/none:1"):
+            job, _ = self.run_job("true", image=image)
+            self.assertEqual(("failed", "image"), (job["state"], job["failure"]["kind"]), image)
+            self.assertIn(f"cannot fetch the image {image}: ", job["failure"]["message"])
+        self.assertEqual("up", self.lab.get("/api/v1/servers")["items"][0]["state"])
+
+    def test_a_registry_that_is_away_for_a_moment_is_asked_again_and_show_says_why(self):
+        registry = self.with_registry(self.engine)
+        registry.push("net:2", engines.busybox_files())
+        registry.away = True
+        job = self.submit("true", image=f"{registry.name}/net:2")
+        self.assertEqual("succeeded", self.lab.finished(self.submit("true"))["state"])
+        until(lambda: "trying again to fetch the image" in self.lab.cli("show", job).stdout, what="the reason")
+        registry.away = False
+        self.assertEqual("succeeded", self.lab.finished(job)["state"])
+
+    def test_an_image_for_which_the_engine_has_no_room_fails_its_job_only(self):
+        small = self.engine_class(disk_bytes=64 << 20)
+        self.addCleanup(small.close)
+        registry = self.with_registry(small)
+        registry.push("huge:1", engines.tar_of({"noise": (os.urandom(96 << 20), 0o644)}))
+        self.lab.kill(self.lab.agent)
+        self.start_agent(socket=small.socket)
+        huge = self.submit("true", image=f"{registry.name}/huge:1")
+        self.assertEqual("succeeded", self.run_job("true")[0]["state"])
+        ended = self.lab.finished(huge, 120)
+        self.assertEqual(("failed", "image"), (ended["state"], ended["failure"]["kind"]))
+        self.assertIn("no space left on device", ended["failure"]["message"])
+        self.assertEqual("succeeded", self.run_job("true")[0]["state"])
 
     # ---- trainings ----
     def test_a_training_has_the_same_losses_as_in_a_plain_process(self):
@@ -431,12 +510,74 @@ class Behaviours:
         output = next((self.lab.folder / "agent" / "attempts").glob(f"{job}.1.*")) / "output"
         self.assertLess(output.stat().st_blocks * 512, 100 << 20)
 
+    def test_what_a_container_writes_into_itself_goes_with_it(self):
+        used = lambda: int(subprocess.run(["du", "-sxm", self.engine.folder], capture_output=True, text=True, check=False).stdout.split()[0])
+        before = used()
+        job = self.running(self.submit("dd if=/dev/zero of=/tmp/much bs=1048576 count=512 2>/dev/null; echo begun; sleep 100"))
+        self.assertGreater(used(), before + 500)
+        self.lab.cli("cancel", job)
+        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        self.nothing_is_left()
+        until(lambda: used() < before + 100, what="the room")
+
+    def test_an_image_has_no_say_in_who_runs_what_where(self):
+        registry = self.with_registry(self.engine)
+        hostile = {"Env": ["SCHEDULEARN_JOB_ID=0", "LD_PRELOAD=/none"], "Entrypoint": ["/bin/echo", "mine"], "Cmd": ["mine"], "User": "0", "WorkingDir": "/none", "StopSignal": "SIGKILL",
+                   "Volumes": {"/kept": {}, "/.schedulearn": {}}, "Healthcheck": {"Test": ["CMD-SHELL", "touch /tmp/looked"], "Interval": 1000000000}, "Labels": {"schedulearn.agent": "x"}}
+        registry.push("hostile:1", engines.busybox_files(), config=hostile)
+        job, output = self.run_job("id -u; echo job $SCHEDULEARN_JOB_ID; sleep 2.5; test -e /tmp/looked && echo looked; true", image=f"{registry.name}/hostile:1")
+        self.assertEqual(("succeeded", f"{'65534' if USER == 'nobody' else os.geteuid()}\njob {job['id']}\n"), (job["state"], output), job["failure"])
+        self.nothing_is_left()
+        self.assertFalse((json.loads(self.engine.call("GET", "/v1.41/volumes")[1]).get("Volumes")), "volumes of the image are left")
+
+
+class Deaths(OnAnEngine):
+    """Each program at each step of a container's life."""
+
+    def test_whatever_dies_at_whichever_step_no_attempt_runs_twice_and_nothing_is_left(self):
+        way = Way(self.engine, self.lab.folder / "way")
+        self.addCleanup(way.close)
+        self.lab.kill(self.lab.agent)
+        self.start_agent(socket=way.socket)
+        began = self.shared / "began"
+        began.touch()
+        began.chmod(0o666)
+        deaths = {"agent": (lambda: self.lab.kill(self.lab.agent), lambda: self.start_agent(socket=way.socket)),
+                  "launcher": (self.lab.kill_launcher, lambda: None),
+                  "runner": (lambda: [os.kill(runner, signal.SIGKILL) for runner in runners(self.lab)], lambda: None),
+                  "engine": (self.engine.kill, self.engine.start)}
+        steps = [("before", "GET", "/images/"), ("before", "POST", "/containers/create"), ("after", "POST", "/containers/create"), ("before", "POST", "/start$"),
+                 ("after", "POST", "/start$"), ("after", "GET", "/containers/[^/]+/json$"), ("before", "DELETE", "/containers/"), ("after", "DELETE", "/containers/")]
+        for who, (dies, returns) in deaths.items():
+            for step in steps:
+                with self.subTest(who=who, step=step):
+                    if who == "runner" and step[2] == "/images/":
+                        continue  # there is none yet
+                    began.write_text("")
+                    happened = way.expect(*step, lambda _, dies=dies: dies())
+                    job = self.submit(f"echo $SCHEDULEARN_ATTEMPT >> {began}; sleep 0.2", mounts=[f"{self.shared}:{self.shared}:rw"], retry={"max": 1, "on": ["signal"]})
+                    self.assertTrue(happened.wait(60), "that step")
+                    returns()
+                    ended = self.lab.finished(job, 120)
+                    attempts = began.read_text().split()
+                    self.assertEqual(("succeeded", sorted(set(attempts))), (ended["state"], attempts), ended["failure"])
+                    self.assertIn(str(ended["attempt"]), attempts)
+                    self.nothing_is_left()
+
 
 class PodmanTest(Behaviours, unittest.TestCase):
     engine_class = engines.Podman
 
 
 class DockerTest(Behaviours, unittest.TestCase):
+    engine_class = engines.Docker
+
+
+class PodmanDeathsTest(Deaths, unittest.TestCase):
+    engine_class = engines.Podman
+
+
+class DockerDeathsTest(Deaths, unittest.TestCase):
     engine_class = engines.Docker
 
 

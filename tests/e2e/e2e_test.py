@@ -349,12 +349,12 @@ class GpuTest(unittest.TestCase):
             self.assertEqual((lab.job(waiting)["state"], lab.job(waiting)["reason"]["code"]), ("pending", "used_outside"))
             self.assertRegex(lab.job(waiting)["reason"]["text"], "not started here: lab-1 " + first_process)
 
-    def with_double(self):
+    def with_double(self, **environment):
         library = os.environ.get("SCHEDULEARN_NVML_DOUBLE")
         if not library or not os.path.exists(f"{library}/libnvidia-ml.so.1"):
             self.skipTest("no double of the NVIDIA library; run through ctest")
         state = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "state"
-        return self.enterContext(Lab(gpus=0, environment={"LD_LIBRARY_PATH": library, "NVML_DOUBLE_STATE": str(state)})), state
+        return self.enterContext(Lab(gpus=0, environment={"LD_LIBRARY_PATH": library, "NVML_DOUBLE_STATE": str(state), **environment})), state
 
     def conditions(self, lab):
         return [gpu["condition"] for gpu in lab.get("/api/v1/gpus")["items"]]
@@ -391,7 +391,12 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(found(), [f"process {child} (sleep) of the job uses lab-1, which the job does not hold"])
 
     def test_a_job_opens_the_device_of_its_gpu_and_no_other_where_that_can_be_enforced(self):
-        lab, _ = self.with_double()
+        self.opens_the_device_of_its_gpu(lab=self.with_double(SCHEDULEARN_CGROUPS="v1")[0])
+
+    def test_it_does_so_with_control_groups_v2_as_well(self):
+        self.opens_the_device_of_its_gpu(lab=self.with_double(SCHEDULEARN_CGROUPS="v2")[0])
+
+    def opens_the_device_of_its_gpu(self, lab):
         isolation = lab.get("/api/v1/gpus")["items"][0]["isolation"]
         enforced = "devices" in lab.get("/api/v1/servers/lab")["enforces"]
         self.assertEqual("device_cgroup" if enforced else "visible_devices", isolation)

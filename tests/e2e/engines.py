@@ -15,7 +15,7 @@ import time
 import unittest
 import urllib.parse
 
-from lab import until
+from lab import free_port, until
 
 BUSYBOX = "localhost/schedulearn-test-busybox:latest"
 HELPERS = (b"containerd", b"docker", b"podman", b"conmon", b"runc")
@@ -48,7 +48,8 @@ class Engine:
     name = ""
     programs = ()
 
-    def __init__(self):
+    def __init__(self, disk_bytes=None):
+        """`disk_bytes`: how much room there is for images and containers; unlimited if not given."""
         missing = [program for program in self.programs if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
         if missing:
             raise Unavailable(f"{self.name}: {', '.join(missing)} not installed (tools/install containers)")
@@ -56,12 +57,16 @@ class Engine:
             raise Unavailable(f"{self.name}: only root can start one for a test")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"schedulearn-{self.name}-"))
         self.socket = self.folder / "sock"
+        self.registry_port = free_port()  # a registry there is asked without encryption
         self.process = None
         try:
+            (self.folder / "root").mkdir()
+            if disk_bytes:
+                subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={disk_bytes}", "tmpfs", self.folder / "root"], check=True)
             self.start()
             self.import_image(BUSYBOX, busybox_files())
             self.try_container()
-        except (Unavailable, AssertionError, OSError) as failed:
+        except (Unavailable, AssertionError, OSError, subprocess.CalledProcessError) as failed:
             said = (self.folder / "log").read_text(errors="replace")[-2000:] if (self.folder / "log").exists() else ""
             self.close()
             raise Unavailable(f"{self.name} does not work here: {failed}\n{said}") from None
@@ -167,10 +172,12 @@ class Podman(Engine):
 
     def command(self):
         (self.folder / "containers.conf").write_text(CONTAINERS_CONF)
+        (self.folder / "registries.conf").write_text(f'[[registry]]\nlocation = "127.0.0.1:{self.registry_port}"\ninsecure = true\n')
         return ["podman", "--root", self.folder / "root", "--runroot", self.folder / "run", "--tmpdir", self.folder / "tmp", "system", "service", "--time", "0", f"unix://{self.socket}"]
 
     def environment(self):
-        return {**os.environ, "CONTAINERS_CONF": str(self.folder / "containers.conf"), "HOME": str(self.folder)}
+        return {**os.environ, "CONTAINERS_CONF": str(self.folder / "containers.conf"), "CONTAINERS_REGISTRIES_CONF": str(self.folder / "registries.conf"),
+                "HOME": str(self.folder), "TMPDIR": str(self.folder / "root")}
 
 
 class Docker(Engine):

@@ -63,7 +63,7 @@ class FakeEngine:
 
     def __init__(self, folder):
         self.socket = str(pathlib.Path(folder) / "engine")
-        self.images = {"there:1": {"Id": "sha256:" + "1" * 64, "RepoDigests": ["there@sha256:" + "2" * 64], "Config": {"Env": ["PYTHONPATH=/of/the/image"]}}}
+        self.images = {"there:1": {"Id": "sha256:" + "1" * 64, "RepoDigests": ["other@sha256:" + "2" * 64, "docker.io/library/there@sha256:" + "2" * 64], "Config": {"Env": ["PYTHONPATH=/of/the/image"]}}}
         self.containers, self.calls = {}, []
         self.pull_lines, self.pull_go, self.auth = [], threading.Event(), None
         self.component = "Engine"
@@ -175,7 +175,7 @@ class FakeEngineTest(unittest.TestCase):
         environment = dict(entry.split("=", 1) for entry in seen["Env"])
         self.assertTrue(environment["PYTHONPATH"].startswith("/of/the/image:"))
         self.assertNotIn("PATH", environment)
-        self.assertEqual("there@sha256:" + "2" * 64, job["placement"][0]["image"])
+        self.assertEqual("docker.io/library/there@sha256:" + "2" * 64, job["placement"][0]["image"])
         self.assertEqual({}, self.engine.containers)
         (container,) = [path for method, path in self.engine.calls if method == "DELETE"]
         self.assertIn(job["placement"][0]["container_id"], container)
@@ -245,14 +245,59 @@ class FakeEngineTest(unittest.TestCase):
         self.lab.start_agent("--container-socket", self.engine.socket)
         self.assertEqual("succeeded", self.lab.finished(job)["state"])
 
-    def test_a_container_that_the_engine_refuses_is_no_fault_of_the_job_and_leaves_nothing(self):
+    def server(self):
+        return self.lab.get("/api/v1/servers")["items"][0]
+
+    def test_a_container_that_the_engine_refuses_is_tried_again_and_harms_no_plain_job(self):
         self.engine.refuse[("POST", "/start$")] = (500, {"message": "OCI runtime error"})
         job = self.submit("there:1")
-        until(lambda: any(event["kind"] == "server.quarantined" for event in self.lab.get("/api/v1/events")["items"]), what="the quarantine")
+        until(lambda: "OCI runtime error" in json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")), what="the refusal")
+        until(lambda: self.server()["runtimes"] == ["process"], what="a server without containers")
         self.assertEqual({}, self.engine.containers)
+        self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
         self.engine.refuse.clear()
-        self.lab.cli("servers", "release", "lab")
         self.assertEqual("succeeded", self.lab.finished(job)["state"])
+        self.assertEqual("up", self.server()["state"])
+
+    def test_a_container_that_the_engine_refuses_three_times_has_failed_with_what_the_engine_says(self):
+        self.engine.refuse[("POST", "/create$")] = (400, {"message": "invalid mount config"})
+        job = self.lab.finished(self.submit("there:1"))
+        self.assertEqual(("failed", 3, "setup"), (job["state"], job["attempt"], job["failure"]["kind"]))
+        self.assertEqual("the container engine says: invalid mount config", job["failure"]["message"])
+        self.engine.refuse.clear()
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+
+    def test_an_engine_that_goes_away_harms_no_plain_job_and_is_found_when_it_is_back(self):
+        self.engine.close()
+        os.unlink(self.engine.socket)
+        job = self.submit("there:1")
+        plain = self.lab.submit("true")
+        self.assertEqual("succeeded", self.lab.finished(plain)["state"])
+        until(lambda: self.server()["runtimes"] == ["process"], what="a server without containers")
+        self.assertEqual("up", self.server()["state"])
+        self.assertIn(self.lab.job(job)["state"], ("pending", "held"))  # held: what is lost starts again after a pause
+        self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
+        self.engine = FakeEngine(self.lab.folder)
+        self.addCleanup(self.engine.close)
+        self.assertEqual("succeeded", self.lab.finished(job)["state"])
+
+    def test_an_engine_that_answers_late_is_found_without_another_agent(self):
+        self.lab.kill(self.lab.agent)
+        answers = threading.Event()
+        real = self.engine.respond
+        self.engine.respond = lambda handler, method, path, query, body: answers.wait(100) if path == "/version" and not answers.is_set() else real(handler, method, path, query, body)
+        self.lab.start_agent("--container-socket", self.engine.socket)
+        self.assertEqual(["process"], self.server()["runtimes"])
+        self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
+        answers.set()
+        until(lambda: "container" in self.server()["runtimes"], 20, "a server with containers")
+        self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
+
+    def test_more_memory_than_a_server_has_is_refused_at_once(self):
+        status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "true", "image": "there:1", "user": USER, "resources": {"memory": "100TiB"}})
+        self.assertEqual((422, "resources-unsatisfiable"), (status, json.loads(text)["code"]))
+        self.assertIn("memory", json.loads(text)["detail"])
+        self.assertTrue(json.loads(text)["hints"])
 
     def test_a_container_that_the_engine_does_not_remove_at_once_is_not_left(self):
         refusals = [1, 1]
@@ -280,8 +325,10 @@ class FakeEngineTest(unittest.TestCase):
 
         self.engine.respond = respond
         self.lab.cli("resume", job)
-        until(lambda: "not ours" in json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")), what="the refusal")
-        self.assertEqual(1, len(self.engine.containers))
+        ended = self.lab.finished(job)
+        self.assertEqual(("succeeded", 2), (ended["state"], ended["attempt"]))
+        self.assertIn("not ours", json.dumps(self.lab.get(f"/api/v1/jobs/{job}/events")))
+        self.assertEqual([{}], [left["Labels"] for left in self.engine.containers.values()])
 
     def test_a_container_that_was_ended_from_outside_starts_again(self):
         silent = [True]
@@ -330,12 +377,15 @@ class FakeEngineTest(unittest.TestCase):
     def test_an_engine_that_hangs_stops_nobody_else(self):
         hanging = threading.Event()
         real = self.engine.respond
-        self.engine.respond = lambda handler, method, path, query, body: hanging.wait(100) if path == "/containers/create" else real(handler, method, path, query, body)
+        asked = []
+        self.engine.respond = lambda handler, method, path, query, body: (asked.append((method, path)), hanging.wait(100)) if path == "/containers/create" else real(handler, method, path, query, body)
         job = self.submit("there:1", checkpoint={"grace": "1s"})
         self.assertEqual("succeeded", self.lab.finished(self.lab.submit("true"))["state"])
-        until(lambda: self.lab.job(job)["state"] == "running", what="running")
+        until(lambda: ("POST", "/containers/create") in asked, what="the request")
+        self.assertEqual("starting", self.lab.job(job)["state"])
         self.lab.request("POST", f"/api/v1/jobs/{job}/cancel", {})
-        self.assertEqual("cancelled", self.lab.finished(job)["state"])
+        ended = self.lab.finished(job)
+        self.assertEqual(("cancelled", None), (ended["state"], ended["started_at"]))
         hanging.set()
 
     def test_the_five_keys_of_the_original_run_under_horovod(self):
