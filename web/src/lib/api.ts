@@ -657,6 +657,7 @@ export interface JobChange {
   first?: boolean;
   before?: number | null;
   notify?: Notify[];
+  max_running?: number | null;
   labels?: unknown;
 }
 
