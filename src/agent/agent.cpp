@@ -326,7 +326,7 @@ class LiveAgent : public Agent, private AgentPorts {
   Channels channels_;
   JobFilesWatch job_files_;
   FileRetention retention_;
-  std::optional<std::int64_t> job_files_bytes_;                        // at the last look
+  std::optional<std::int64_t> job_files_bytes_, disk_free_bytes_;      // at the last look
   std::set<std::tuple<std::string, int, std::int64_t>> foreign_uses_;  // that were told: attempt, GPU, process
   std::map<std::string, ReservedPort> reserved_ports_;                 // of attempts that are prepared
   LauncherLink launcher_;
@@ -500,6 +500,7 @@ void LiveAgent::send_telemetry() {
     return key.has_value();
   });
   telemetry.job_files_bytes = job_files_bytes_;
+  telemetry.disk_free_bytes = disk_free_bytes_;
   send(telemetry);
 }
 
@@ -519,6 +520,7 @@ void LiveAgent::take_look_at_job_files(Instant now) {
   std::int64_t bytes = 0;
   for (const JobFolders& folders : look->jobs) bytes += folders.bytes;
   job_files_bytes_ = bytes;
+  disk_free_bytes_ = look->free_bytes;
   retention_.on_look(std::move(look->jobs), look->took, look->free_bytes, now);
 }
 

@@ -114,6 +114,7 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   if (order.spec.checkpoint.dir)
     std::ofstream(paths.attempt_dir + "/checkpoint_folder") << checkpoint_folder(order, paths);
   const Execution execution = make_execution(order, parts, paths, own_environment());
+  std::ofstream(paths.attempt_dir + "/command") << command_text(execution);
   LaunchOrder launch;
   launch.key = key;
   launch.fenced = order.spec.on_partition == "stop";

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -233,6 +234,23 @@ std::string visible_devices(const wire::Placement& placement) {
   std::string text;
   for (const std::string& device : devices(placement)) text += (text.empty() ? "" : ",") + device;
   return text;
+}
+
+std::string command_text(const Execution& execution) {
+  constexpr std::array shown = {
+      "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK", "WORLD_SIZE"};
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:=/@%";
+  const auto word = [&](const std::string& text) {
+    return !text.empty() && text.find_first_not_of(plain) == std::string::npos ? text : shell_quoted(text);
+  };
+  std::string text = "cd " + word(execution.workdir) + " &&";
+  for (const std::string& entry : execution.environment) {
+    const std::size_t equals = std::min(entry.find('='), entry.size());
+    if (std::ranges::find(shown, std::string_view(entry).substr(0, equals)) != shown.end())
+      text += " " + entry.substr(0, equals) + "=" + word(entry.substr(std::min(equals + 1, entry.size())));
+  }
+  for (const std::string& argument : execution.arguments) text += " " + word(argument);
+  return text + "\n";
 }
 
 std::string first_program(const std::string& line) {

@@ -56,6 +56,10 @@ std::vector<std::string> own_environment();
 Execution make_execution(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts,
                          const AttemptPlace& place, const std::vector<std::string>& own);
 
+// The same as one would type it: the folder, the variables by which its processes find their GPUs and each other, and the
+// words. No other variables: among them may be what only the job may read.
+std::string command_text(const Execution& execution);
+
 // The program without which a shell line fails at once, if that is clear without a shell. Empty for built-ins, variables
 // and brackets, and for a line that goes on without its first program: "nvidia-smi; python train.py".
 std::string first_program(const std::string& line);

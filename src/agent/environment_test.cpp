@@ -57,8 +57,27 @@ TEST(Environment, a_vector_is_executed_as_it_is) {
 TEST(Environment, torchrun_starts_one_process_a_gpu_with_the_interpreter_that_was_asked_for) {
   const AttemptPlace place{"/a", "/j", "/d/t.py", "/d/python", "", 1234};
   const Execution e = make_execution(order_of("cd work && python train.py --x 1", "torchrun"), {}, place, {});
-  EXPECT_NE(e.arguments[2].find("\ncd work && python '/d/t.py' --nnodes 1 --node_rank 0 --nproc_per_node 2 "), std::string::npos);
+  EXPECT_NE(e.arguments[2].find("\ncd work && python '/d/t.py' --nnodes 1 --node_rank 0 --nproc_per_node 2 "),
+            std::string::npos);
   EXPECT_TRUE(e.arguments[2].ends_with(" train.py --x 1"));
+}
+
+TEST(Environment, the_command_can_be_read_and_typed_and_tells_no_variable_of_the_job) {
+  wire::StartAttempt order = order_of(std::vector<std::string>{"python", "train.py", "--name", "it's mine"});
+  order.spec.workdir = "/my work";
+  order.spec.env["API_KEY"] = "hidden";
+  EXPECT_EQ(command_text(make_execution(order, {}, {}, {})),
+            "cd '/my work' && CUDA_VISIBLE_DEVICES=1,3 python train.py --name 'it'\\''s mine'\n");
+  order.spec.launch = "torchrun";
+  order.placement.rank = 1;
+  const std::vector<wire::AttemptPart> parts = {{"a", "10.0.0.1", 7000, 2, "s1"}, {"b", "10.0.0.2", 7001, 2, "s2"}};
+  const std::string text = command_text(make_execution(order, parts, {"/a", "/j", "/d/t.py", "/d/python", "", 1}, {}));
+  EXPECT_TRUE(
+      text.starts_with("cd '/my work' && CUDA_VISIBLE_DEVICES=1,3 MASTER_ADDR=10.0.0.1 MASTER_PORT=7000 "
+                       "NNODES=2 NODE_RANK=1 /bin/bash -c "))
+      << text;
+  EXPECT_NE(text.find("--nnodes 2 --node_rank 1"), std::string::npos) << text;
+  EXPECT_EQ(text.find("hidden"), std::string::npos);
 }
 
 TEST(Environment, the_python_library_comes_after_the_job_s_own_folders) {

@@ -1,7 +1,7 @@
 // What an attempt and its job have left on this server, read for their user. Paths begin with what they are of:
 //
 //   output, checkpoints, code   the job's own folders
-//   attempt                     the attempt's: its output, metrics.jsonl, error, tmp
+//   attempt                     the attempt's: the command that started it, its output, metrics.jsonl, error, tmp
 //
 // A path leads to nothing outside of these; links are listed and never followed, and only files and folders are opened.
 #pragma once

@@ -38,6 +38,8 @@ int show_server(const Context& context, const std::string& name) {
   server_fact(context, "No limits on", text_at(*server, "cannot_enforce"));
   if (value_at(*server, "job_files_bytes").is_number())
     server_fact(context, "Job files", bytes_text(number_at(*server, "job_files_bytes")));
+  if (value_at(*server, "disk_free_bytes").is_number())
+    server_fact(context, "Free disk", bytes_text(number_at(*server, "disk_free_bytes")));
   Table table({"GPU", "CONDITION", "JOB", "NAME"}, {2});
   for (const json::value& gpu : value_at(*server, "gpus").as_array()) {
     const json::value& job = value_at(gpu, "job_id");

@@ -52,6 +52,8 @@ Result<SetCommand::Request> SetCommand::request() const {
     request.body[key] = value;
     if (key == "before") {
       request.is.push_back("served before job " + value + ", under policies that heed priorities");
+    } else if (key == "max_running") {
+      request.says.push_back((value == "0" ? "any number" : "at most " + value) + " of its members run at once");
     } else {
       request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
     }
@@ -66,7 +68,7 @@ Result<SetCommand::Request> SetCommand::request() const {
   }
   if (!notify.empty()) request.body["notify"] = std::move(notify);
   // What is no number is named by the controller.
-  for (const char* key : {"priority", "before"}) {
+  for (const char* key : {"priority", "before", "max_running"}) {
     const auto at = values_.find(key);
     const auto number = at == values_.end() ? std::nullopt : parse_whole_number(at->second);
     if (number) request.body[key] = *number;
@@ -123,7 +125,8 @@ void SetCommand::add_to(CLI::App& app) {
   CLI::App* set = command_(
       app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, notifications, hold.",
       "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
-      "  schedulearn set 7 --before 5 --dry-run\n  schedulearn set 7 --notify team\n",
+      "  schedulearn set 7 --before 5 --dry-run\n  schedulearn set 7 --notify team\n"
+      "  schedulearn set 12 --max-running 8\n",
       [this] { return this->set(); });
   set->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   const auto value = [&](const char* option, const char* key, const char* what) {
@@ -134,6 +137,7 @@ void SetCommand::add_to(CLI::App& app) {
   value("--before", "before",
         "served right before this job; jobs in front of it get higher priorities if they need them");
   value("--gpus", "gpus", "2, or 1..4; only while the job waits");
+  value("--max-running", "max_running", "of an array: as many of its members at once; 0: any number");
   value("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
   set->add_option("--notify", notify_,
                   "CHANNEL, or failed,preempted=CHANNEL, also tells you of it; none=CHANNEL does not")

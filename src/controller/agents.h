@@ -18,7 +18,7 @@ struct Agent {
   wire::Hello hello;  // the latest one, its GPUs refreshed by telemetry
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
-  std::optional<std::int64_t> job_files_bytes;  // empty: it has not measured them yet
+  std::optional<std::int64_t> job_files_bytes, disk_free_bytes;  // empty: it has not measured them yet
   Instant last_contact;
   std::int64_t orders_sent = 0, reports_seen = 0;  // in this session
   bool lease_over = false;  // it has been away for so long that everything that had to end with its lease has ended

@@ -305,7 +305,7 @@ struct Server {
   std::optional<QuarantineOf> quarantine;
   bool simulated = false;
   std::optional<int> cpus;
-  std::optional<Number> memory_total_bytes, memory_used_bytes, job_files_bytes;
+  std::optional<Number> memory_total_bytes, memory_used_bytes, job_files_bytes, disk_free_bytes;
   std::optional<double> cpu_utilization_pct;
   std::optional<Text> agent_version, driver_version;
   std::vector<Text> runtimes;
@@ -320,8 +320,8 @@ struct Server {
 };
 BOOST_DESCRIBE_STRUCT(Server, (),
                       (name, state, state_reason, quarantine, simulated, cpus, memory_total_bytes, memory_used_bytes,
-                       job_files_bytes, cpu_utilization_pct, agent_version, driver_version, runtimes, container_engine,
-                       enforces, cannot_enforce, clock_skew_s, last_contact_at, labels, keep, gpus))
+                       job_files_bytes, disk_free_bytes, cpu_utilization_pct, agent_version, driver_version, runtimes,
+                       container_engine, enforces, cannot_enforce, clock_skew_s, last_contact_at, labels, keep, gpus))
 
 struct GpuCounts {
   int total = 0, allocated = 0, free = 0;

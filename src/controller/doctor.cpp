@@ -23,6 +23,15 @@ void look_at_gpus(const answers::Server& server, Findings& found) {
   }
 }
 
+// Where the files of jobs are kept.
+void look_at_disk(const answers::Server& server, Findings& found) {
+  constexpr std::int64_t little = 1LL << 30;
+  if (!server.disk_free_bytes || *server.disk_free_bytes >= little) return;
+  found.push_back({"wrong", "disk of " + server.name,
+                   fmt::format("has {:.1f} GB free", static_cast<double>(*server.disk_free_bytes) * 1e-9), "make room",
+                   server.name});
+}
+
 void look_at_abilities(const answers::Server& server, Findings& found) {
   if (!server.container_engine)
     found.push_back({"note", "containers on " + server.name,
@@ -55,6 +64,7 @@ void look_at_server(const answers::Server& server, const std::string& version, F
   else
     found.push_back(
         {"ok", subject, fmt::format("is up with {} GPU{}", gpus, gpus == 1 ? "" : "s"), std::nullopt, server.name});
+  look_at_disk(server, found);
   look_at_abilities(server, found);
   look_at_gpus(server, found);
 }

@@ -119,6 +119,23 @@ TEST_F(GroupsLogicTest, a_member_that_has_not_come_up_is_shown_cancelled_and_not
   EXPECT_EQ(cancel(9), "job-finished");
 }
 
+TEST_F(GroupsLogicTest, how_many_members_run_at_once_is_changed_and_stays_so) {
+  hello();
+  submit_group("0-9", 1), settle();
+  EXPECT_EQ(members(1), R"({"to_come":"1-9","starting":1})");
+  EXPECT_EQ(change(1, {.max_running = 2}), "ok");
+  EXPECT_EQ(members(1), R"({"to_come":"2-9","starting":2})");
+  restart();
+  EXPECT_EQ(logic->core().job(logic->core().find(JobId(1))).group->max_running, 2);
+  EXPECT_EQ(change(1, {.max_running = -1}), "bad-max-running");
+  EXPECT_EQ(change(2, {.max_running = 2}), "bad-max-running") << "a member is no array";
+  std::vector<std::string> edits;
+  for (const store::EventRow& event : world.events) {
+    if (event.kind == "job.edited") edits.push_back(event.text);
+  }
+  EXPECT_EQ(edits, (std::vector<std::string>{"members at once 1 → 2"}));
+}
+
 TEST_F(GroupsLogicTest, numbers_of_members_that_never_came_up_are_not_given_out_again) {
   hello();
   submit_group("0-99"), settle();

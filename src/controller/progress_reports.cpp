@@ -140,6 +140,7 @@ void ProgressReports::on_telemetry(Agent& agent, const wire::Telemetry& telemetr
   agent.cpu_utilization_pct = telemetry.cpu_utilization_pct;
   agent.memory_used_bytes = telemetry.memory_used_bytes;
   agent.job_files_bytes = telemetry.job_files_bytes;
+  agent.disk_free_bytes = telemetry.disk_free_bytes;
   on_gpus(agent.hello.server, telemetry.gpus, now);
   sample_jobs(agent, telemetry.at_us, now);
 }

@@ -114,6 +114,8 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     count(record, entry != nullptr);
     if (const Job* job = entry ? subject_of(core, record) : nullptr) totals_.note(record, *job);
     if (record.job.valid() && !entry) continue;  // refused in the meantime
+    if (record.kind == RecordKind::job_submitted && entry->row.group_id == 0)
+      event.actor_type = "user", event.actor_name = entry->row.user;
     // A policy may make the same request every second: it is recorded once, until the job's state changes.
     if (record.kind == RecordKind::decision_refused && entry &&
         std::exchange(entry->refused, record.refusal) == record.refusal)

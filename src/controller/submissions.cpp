@@ -63,6 +63,8 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   note("name", before.name, after.name);
   note("labels", labels_text(before.labels), labels_text(after.labels));
   note("notify", notify_text(before.notify), notify_text(after.notify));
+  const auto at_once = [](int members) { return members == 0 ? std::string("any number") : std::to_string(members); };
+  note("members at once", at_once(before.max_running), at_once(after.max_running));
   return text;
 }
 
@@ -76,6 +78,7 @@ wire::JobChange of_member(wire::JobChange change, int priority) {
   change.first = false;
   change.before.reset();
   change.notify.clear();  // only the whole is told
+  change.max_running.reset();
   return change;
 }
 
@@ -258,7 +261,7 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) return already_ended(entry->row);
   if (change.is_empty())
     return invalid("nothing-to-change", "the request changes nothing")
-        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before, notify");
+        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before, notify, max_running");
   Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
@@ -300,6 +303,7 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     if (next.priority != spec_of(*entry).priority) edited.priority = next.priority;
     if (planned->gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
+    edited.max_running = change.max_running;
     note_request("job.edited", job, by, now, planned->what);
     entry->row.spec_json = wire::spec_text(next);
     entry->row.name = next.name;

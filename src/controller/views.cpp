@@ -297,6 +297,7 @@ void show_agent(const Agent& agent, answers::Server& view) {
   view.memory_total_bytes = agent.hello.memory_total_bytes;
   view.memory_used_bytes = agent.memory_used_bytes;
   view.job_files_bytes = agent.job_files_bytes;
+  view.disk_free_bytes = agent.disk_free_bytes;
   view.cpu_utilization_pct = agent.cpu_utilization_pct;
   view.agent_version = agent.hello.agent_version;
   view.driver_version = text_view(agent.hello.driver_version);

@@ -151,6 +151,7 @@ void Core::on(const JobEdited& event) {
     policy_.notice(snapshot_, NoticeKind::ended, index);  // with the old request, so that private indexes find it
   JobRequest& request = jobs_[index].request;
   if (event.priority) request.priority = *event.priority;
+  if (event.max_running && jobs_[index].group) jobs_[index].group->max_running = *event.max_running;
   if (event.time_limit) {
     request.time_limit = *event.time_limit;
     if (jobs_[index].state == JobState::running) limits_.set(jobs_[index], snapshot_.now);

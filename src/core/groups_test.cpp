@@ -153,6 +153,17 @@ TEST_F(GroupsTest, an_edited_group_changes_the_members_that_are_to_come) {
   EXPECT_EQ(cluster.job(19).request.priority, 5);
 }
 
+TEST_F(GroupsTest, more_members_run_once_more_may_and_fewer_come_up_once_fewer_may) {
+  cluster.submit_group(10, 20, gpus(1), 1);
+  EXPECT_EQ(running(), 1u);
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 2});
+  EXPECT_EQ(running(), 2u);
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 1}).finish(11);
+  EXPECT_EQ(running(), 1u) << "those that run stay, but none comes up in place of the one that has ended";
+  cluster.feed(JobEdited{.job = JobId(10), .priority = {}, .max_running = 0});
+  EXPECT_EQ(running(), 4u);
+}
+
 TEST_F(GroupsTest, members_that_no_server_can_run_do_not_all_come_up) {
   cluster.submit_group(10, 1'000, gpus(3));
   EXPECT_EQ(cluster.core.unfinished(), 2u);

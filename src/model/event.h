@@ -82,7 +82,8 @@ struct JobEdited {
   std::optional<int> priority;
   std::optional<int> gpus_min, gpus_max;
   std::optional<Duration> time_limit;
-  std::optional<int> gpus = {};  // what rigid policies give; otherwise the nearest to what they would have given
+  std::optional<int> gpus = {};         // what rigid policies give; otherwise the nearest to what they would have given
+  std::optional<int> max_running = {};  // Group::max_running; ignored unless it is a group
 };
 // The attempt runs: started, resumed, migrated or resized.
 struct AttemptStarted {

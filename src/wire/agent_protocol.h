@@ -153,9 +153,11 @@ struct Telemetry {
   std::optional<double> cpu_utilization_pct;
   std::optional<std::int64_t> memory_used_bytes;
   std::optional<std::int64_t> job_files_bytes;  // disk space that the files of jobs occupied at the last look
+  std::optional<std::int64_t> disk_free_bytes;  // of the disk that they are on, for the agent, at that time
   std::vector<GpuReport> gpus;
 };
-BOOST_DESCRIBE_STRUCT(Telemetry, (), (at_us, cpu_utilization_pct, memory_used_bytes, job_files_bytes, gpus))
+BOOST_DESCRIBE_STRUCT(Telemetry, (),
+                      (at_us, cpu_utilization_pct, memory_used_bytes, job_files_bytes, disk_free_bytes, gpus))
 
 // A process of an attempt uses a GPU of its server that the attempt does not hold. Told once; a lost one does not matter.
 struct ForeignGpuUse {

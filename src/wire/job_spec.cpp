@@ -239,7 +239,7 @@ void read_change(Keys& keys, JobChange& change) {
   keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
   keys.take("name", change.name).take("hold", change.hold).take("first", change.first).take("before", change.before);
-  keys.take("notify", change.notify);
+  keys.take("notify", change.notify).take("max_running", change.max_running);
   keys.with("labels", [&](const json::value& v, const std::string& at) -> Status {
     if (!v.is_object()) return detail::wrong_type(at, "an object");
     for (const auto& [name, text] : v.get_object()) {
@@ -339,6 +339,7 @@ JobSpec changed(JobSpec spec, const JobChange& change) {
   if (change.priority) spec.priority = *change.priority;
   if (change.gpus) spec.gpus = *change.gpus;
   if (change.time_limit_s) spec.time_limit_s = change.time_limit_s;
+  if (change.max_running) spec.max_running = *change.max_running;
   if (change.name && *change.name != spec.name) {
     if (!spec.training.family) spec.training.family = spec.name;  // it still trains like those of its old name
     spec.name = *change.name;

@@ -143,12 +143,14 @@ struct JobChange {
   // A priority above that of this job, which waits; jobs in front of that one get higher ones if they need them.
   std::optional<std::int64_t> before;
   std::vector<NotifySpec> notify;  // each in place of the one with the same `to`; nothing in `on`: that one is removed
+  std::optional<int> max_running;  // of an array or a matrix; 0: any number of its members at once
   bool is_empty() const {
     return !priority && !gpus && !time_limit_s && !name && labels.empty() && !hold && !first && !before &&
-           notify.empty();
+           notify.empty() && !max_running;
   }
 };
-BOOST_DESCRIBE_STRUCT(JobChange, (), (priority, gpus, time_limit_s, name, labels, hold, first, before, notify))
+BOOST_DESCRIBE_STRUCT(JobChange, (),
+                      (priority, gpus, time_limit_s, name, labels, hold, first, before, notify, max_running))
 // Reads these keys as they are in a job file; any other is refused.
 Result<JobChange> parse_job_change(std::string_view json);
 // What the change makes of a submission; whether it is held, and what `first` means, is not part of that.

@@ -13,6 +13,39 @@ import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+# Where an element can be pressed; null while it is not there, moves, or is covered.
+POINT = """(async () => {
+    const find = () => %s;
+    const e = find();
+    if (!e) return null;
+    e.scrollIntoView({block: 'center'});
+    const place = () => JSON.stringify(e.getBoundingClientRect());
+    const before = place();
+    await new Promise(done => { requestAnimationFrame(() => requestAnimationFrame(done)); setTimeout(done, 100); });
+    if (find() !== e || place() !== before) return null;
+    const middles = [e.getBoundingClientRect(), ...e.getClientRects()].filter(({width}) => width > 0).map(b => ({x: b.x + b.width / 2, y: b.y + b.height / 2}));
+    return middles.find(({x, y}) => { const over = document.elementFromPoint(x, y); return over && (e.contains(over) || over.closest('label')?.control === e); }) ?? null;
+})()"""
+# The next click counts only if it begins and ends on the element; any other reaches nothing. `what` it was that it reached.
+AIM = """(() => {
+    const e = %s;
+    const kinds = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+    const aim = window.aim = {hit: false, what: 'nothing was clicked', leave: () => kinds.forEach(kind => removeEventListener(kind, guard, true))};
+    let isOn = true;
+    function guard(event) {
+        isOn &&= !!e && (e.contains(event.target) || event.target.closest?.('label')?.control === e);
+        if (!isOn) {
+            aim.what = 'a ' + event.type + ' on ' + event.target.outerHTML?.slice(0, 200);
+            event.preventDefault();
+            event.stopImmediatePropagation();
+        }
+        if (event.type !== 'click') return;
+        aim.hit = isOn;
+        aim.leave();
+    }
+    kinds.forEach(kind => addEventListener(kind, guard, true));
+})()"""
+
 
 class Browser:
     def __enter__(self):
@@ -178,25 +211,35 @@ class Page:
         self.wait(f"document.body?.innerText.includes({json.dumps(text)})", f"the text {text!r}", limit_s)
 
     def _point(self, find):
-        return self.wait(f"""(() => {{ const e = {find}; if (!e) return null; e.scrollIntoView({{block: 'center'}});
-            const b = e.getBoundingClientRect(); return b.width > 0 ? {{x: b.x + b.width / 2, y: b.y + b.height / 2}} : null; }})()""", find)
+        """Where the element can be pressed, once it has stopped moving and nothing lies over it."""
+        return self.wait(POINT % find, find)
 
     def click(self, text, within="document", kind="button, a, summary, label"):
         """Clicks what has this text or name, as a user would."""
         wanted = json.dumps(text)
-        find = f"""[...({within}).querySelectorAll({json.dumps(kind)})].find(e => e.offsetParent !== null && !e.disabled && ((e.getAttribute('aria-label') ?? '') === {wanted} || e.innerText.trim() === {wanted}))"""
-        self._press(self._point(find))
+        self._press(f"""[...(({within})?.querySelectorAll({json.dumps(kind)}) ?? [])].find(e => e.offsetParent !== null && !e.disabled && ((e.getAttribute('aria-label') ?? '') === {wanted} || e.innerText.trim() === {wanted}))""")
 
     def click_at(self, selector):
-        self._press(self._point(f"document.querySelector({json.dumps(selector)})"))
+        self._press(f"document.querySelector({json.dumps(selector)})")
 
-    def _press(self, point):
-        for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, button="none" if kind == "mouseMoved" else "left", clickCount=0 if kind == "mouseMoved" else 1, **point)
+    def _press(self, find):
+        """What the page moves away under the mouse is looked for again; a press that would hit something else does nothing."""
+        deadline = time.monotonic() + 20
+        while True:
+            point = self._point(find)
+            self.run(AIM % find)
+            for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+                self.call("Input.dispatchMouseEvent", type=kind, button="none" if kind == "mouseMoved" else "left", clickCount=0 if kind == "mouseMoved" else 1, **point)
+            missed = self.wait("window.aim ? (window.aim.leave(), window.aim.hit ? 'nothing' : window.aim.what) : 'nothing'")  # another document has none
+            if missed == "nothing":
+                return
+            assert time.monotonic() < deadline, f"{find} is not reached: {missed}"
 
     def fill(self, selector, text):
+        field = f"document.querySelector({json.dumps(selector)})"
         self.click_at(selector)
-        self.run(f"document.querySelector({json.dumps(selector)}).select?.()")
+        self.wait(f"document.activeElement === {field}", f"the focus in {selector}")
+        self.run(f"{field}.select?.()")
         self.call("Input.insertText", text=text)
 
     def key(self, *names):

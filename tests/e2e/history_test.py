@@ -64,6 +64,8 @@ class OldJobs(LabTest):
         self.assertIn("has ended: failed", lab.get(f"/api/v1/jobs/{first}/explain")["summary"])
         events = [(event["kind"], event["to"]) for event in lab.get(f"/api/v1/jobs/{first}/events")["items"]]
         self.assertEqual(events, [("job.submitted", None), ("job.state", "starting"), ("job.state", "running"), ("job.state", "failed")])
+        actors = [event["actor"] for event in lab.get(f"/api/v1/jobs/{first}/events")["items"]]
+        self.assertEqual(actors, [{"type": "user", "name": job["user"]}] + 3 * [{"type": "system", "name": "scheduler"}])
         status, _, text = lab.request("POST", f"/api/v1/jobs/{first}/cancel", {})
         self.assertEqual((status, json.loads(text)["code"]), (409, "job-finished"))
         self.assertEqual(lab.request("GET", "/api/v1/jobs/99999")[0], 404)

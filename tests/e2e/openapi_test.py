@@ -299,7 +299,7 @@ class Pages(LabTest):
                 cursor = page["next_cursor"]
                 if cursor:
                     cursors.setdefault(path, cursor)
-            moving = ("wait_s", "sampled_at", "last_contact_at", "memory_used_bytes", "cpu_utilization_pct", "gpus", "job_files_bytes", "estimate", "reason", "utilization_pct", "power_watts", "temperature_celsius")
+            moving = ("wait_s", "sampled_at", "last_contact_at", "memory_used_bytes", "cpu_utilization_pct", "gpus", "job_files_bytes", "disk_free_bytes", "estimate", "reason", "utilization_pct", "power_watts", "temperature_celsius")
             still = lambda items: [{key: value for key, value in item.items() if key not in moving} for item in items]
             self.assertEqual(still(parts), still(whole), path)
         self.assertEqual(len(cursors), len(lists) - 2, cursors)

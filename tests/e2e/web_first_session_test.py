@@ -81,6 +81,9 @@ class FirstSessionTest(PageTest):
         page.wait_text("It can be undone for 10 minutes")
         page.click("Switch", kind="dialog button")
         until(lambda: lab.get("/api/v1/policy")["name"] == "round_robin", what="the switch")
+        page.click("Back to fifo")
+        page.click("Go back", kind="dialog button")
+        until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
 
         # cancel
         page.wait("document.querySelector('dialog[open]') === null", "the dialog to close")
@@ -138,6 +141,25 @@ class FormTest(PageTest):
         self.open("submit?from=1")
         page.wait("document.querySelector('#roles')?.value.includes('worker count=2 count_min=1')", "the roles of the template")
         page.wait_text("The controller would accept it.")
+        self.is_clean()
+
+    def test_an_earlier_job_is_a_template_and_the_form_says_when(self):
+        lab, page = self.lab, self.page
+        long = lab.submit("sleep 600", name="long-one", gpus=4, priority=3)
+        until(lambda: lab.job(long)["state"] == "running")
+        self.open("submit")
+        page.click("From an earlier job", kind="summary")
+        page.click(f"{long} long-one")
+        page.wait("document.querySelector('#name').value === 'long-one' && document.querySelector('#gpus').value === '4'", "the earlier job in the form")
+        page.wait_text("no server has 4 free GPUs now")
+        page.wait_text("once 4 GPUs are free")
+        lab.submit("true", name="waits", gpus=1)
+        page.wait_text("1 job waits already; fifo decides who is served first")
+        page.fill("#name", "another")
+        self.assertEqual(page.run("document.querySelector('#command').value"), "sleep 600")
+        page.click("Submit", kind="form button")
+        page.wait("location.pathname.endsWith('/jobs/3')")
+        self.assertEqual(lab.job(3)["priority"], 3)
         self.is_clean()
 
     def test_the_equal_command_line_submits_the_same(self):

@@ -118,6 +118,28 @@ class GroupsTest(PageTest):
         page.wait_text("[matrix]")
         self.is_clean()
 
+    def test_how_many_members_run_at_once_is_changed_on_its_page_and_by_command(self):
+        page, lab = self.page, self.lab
+        group = self.sweep(max_running=1)
+        running = lambda: lab.job(group)["members"]["running"]
+        until(lambda: running() == 1, what="one member")
+        self.open(f"jobs/{group}")
+        page.click("Members at once")
+        page.fill("#at-once-wanted", "-1")
+        page.wait_text("[nothing-to-change]")
+        page.fill("#at-once-wanted", "3")
+        page.wait_text("members at once 1 → 3")
+        page.wait_text(f"schedulearn set {group} --max-running 3")
+        page.click("Change it", kind="dialog button")
+        until(lambda: running() == 3, what="three members")
+        self.assertEqual(lab.job(group)["spec"]["max_running"], 3)
+        self.assertIn("at most 4 of its members run at once", lab.cli("set", group, "--max-running", "4").stdout)
+        until(lambda: running() == 4, what="four members")
+        self.assertIn("any number of its members run at once", lab.cli("set", group, "--max-running", "0").stdout)
+        self.assertIn("[bad-max-running]", lab.cli("set", group, "--max-running", "-2", check=False).stderr)
+        self.assertIn("[bad-max-running]", lab.cli("set", group + 1, "--max-running", "2", check=False).stderr)
+        self.is_clean()
+
     def test_a_user_is_told_of_a_job_that_waits(self):
         page, lab = self.page, self.lab
         lab.submit("sleep 600", gpus=4)

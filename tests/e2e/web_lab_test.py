@@ -66,6 +66,23 @@ class LabPageTest(PageTest):
         at_end = page.run(said)
         page.key("ArrowLeft")
         page.wait(f"{said} !== {at_end!r}", "the point before")
+        # A policy that is pointed at is marked everywhere: by keys in a chart, by the name of its bar, by pointer in the figures.
+        marked = "[document.querySelector('tr.stressed th')?.innerText.trim(), document.querySelector('.name[aria-pressed=true]')?.innerText, document.querySelectorAll('.faded').length > 0].join()"
+        page.key("ArrowDown")
+        page.wait(f"{marked} === 'fifo,fifo,true' && {said}.endsWith('; fifo is marked')", "the first policy everywhere")
+        page.key("ArrowDown")
+        page.wait(f"{marked} === 'srtf,srtf,true'", "the second policy everywhere")
+        page.key("ArrowDown")
+        page.wait("document.querySelector('.stressed, .faded, .name[aria-pressed=true]') === null", "no policy")
+        page.run("[...document.querySelectorAll('.name')].find(e => e.innerText === 'srtf').focus()")
+        page.wait(f"{marked} === 'srtf,srtf,true'", "the policy of the bar")
+        page.run("document.activeElement.blur()")
+        page.wait("document.querySelector('.stressed, .faded') === null", "no policy")
+        point = page.run("(() => { const b = [...document.querySelectorAll('tbody th[scope=row]')][0].getBoundingClientRect(); window.scrollBy(0, b.top - 200); const c = [...document.querySelectorAll('tbody th[scope=row]')][0].getBoundingClientRect(); return {x: c.x + 5, y: c.y + 5}; })()")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, **point)
+        page.wait(f"{marked} === 'fifo,fifo,true'", "the policy of the row")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, x=2, y=2)
+        page.wait("document.querySelector('.stressed, .faded') === null", "no policy")
         page.click("As a table", kind="summary")
         page.wait("document.querySelectorAll('details[open] tbody tr').length > 10")
         # The boxes of the Gantt chart, by pointer and by keys.

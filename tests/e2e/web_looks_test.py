@@ -78,10 +78,15 @@ def pages_of(jobs):
         ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
-        ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form details').forEach(each => each.open = true)")),
+        ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form > details').forEach(each => each.open = true)")),
         ("lab-all", "lab", lambda page: (page.wait("document.querySelector('#w-jobs')"), page.run("document.querySelectorAll('form details').forEach(each => each.open = true)"))),
         ("settings-all", "settings", lambda page: page.run("document.querySelectorAll('details').forEach(each => each.open = true)")),
         ("add-server", "servers", lambda page: (page.click("Add a server"), page.wait_text("It appears here"))),
+        ("bell", "policy", lambda page: (page.click("Notable events"), page.wait("document.querySelector('dialog[open]')?.innerText.includes('failed')"))),
+        ("at-once", f"jobs/{jobs['array']}", lambda page: (page.click("Members at once"), page.fill("#at-once-wanted", "3"), page.wait_text("members at once"))),
+        ("earlier", "submit", lambda page: (page.click("From an earlier job", kind="summary"), page.wait_text("resnet50-ddp"))),
+        ("marked", "lab/1", lambda page: (page.wait("document.querySelectorAll('figure .uplot').length >= 4"), page.run("document.querySelector('.name[aria-pressed]').focus()"), page.wait("document.querySelector('.faded') !== null"))),
+        ("strangers", "servers/measured", lambda page: page.wait_text("Used by others")),
         ("link", "settings", lambda page: (page.click("Sign in another browser"), page.wait_text("It works once"))),
     ]
 

@@ -15,6 +15,23 @@ class OverviewTest(PageTest):
     def wait_in(self, title, text):
         self.page.wait(f"([...document.querySelectorAll('.panel')].find(each => each.querySelector('h2')?.innerText === {json.dumps(title)})?.innerText ?? '').includes({json.dumps(text)})", f"{text!r} in {title}")
 
+    def test_the_bell_counts_what_is_notable_and_shows_it(self):
+        lab, page = self.lab, self.page
+        self.open("policy")
+        page.wait("document.querySelector('.tool .user')?.innerText.length > 0", "who is signed in")
+        lab.finished(lab.submit("true", name="ordinary"))
+        lab.finished(lab.submit("exit 3", name="fails"))
+        page.click("Notable events: 1 new")
+        page.wait("document.querySelector('dialog[open]')?.innerText.includes('failed')", "the failure")
+        self.assertNotIn("succeeded", page.run("document.querySelector('dialog[open]').innerText"))
+        lab.finished(lab.submit("exit 4", name="fails-too"))
+        page.wait("document.querySelector('dialog[open]').innerText.includes('job 3')", "what happens meanwhile")
+        page.key("Escape")
+        page.click("Notable events")
+        page.click("All events", within="document.querySelector('dialog[open]')")
+        page.wait("location.pathname === '/ui/events' && document.querySelector('dialog[open]') === null")
+        self.is_clean()
+
     def test_the_next_free_gpu_is_now_then_known_then_unknown_with_the_reason(self):
         lab = self.lab
         self.open()

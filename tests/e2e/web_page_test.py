@@ -191,6 +191,22 @@ class JourneyTest(PageTest):
         page.wait("!document.body.innerText.includes('Put back into service')")
         self.is_clean()
 
+    def test_the_command_of_each_server_is_told(self):
+        lab, page = self.lab, self.page
+        lab.start_another_agent("second", 2)
+        wide = lab.submit("sleep 600", gpus=6, servers=2, launch="ranks", env={"API_KEY": "not-to-be-told"})
+        until(lambda: lab.job(wide)["state"] == "running", what="the job on two servers")
+        self.open(f"jobs/{wide}?tab=spec")
+        page.wait("document.querySelectorAll('[aria-label^=\"Command on\"]').length === 2", "two commands")
+        commands = page.run("[...document.querySelectorAll('[aria-label^=\"Command on\"]')].map(e => e.innerText)")
+        for rank, command in enumerate(commands):
+            self.assertRegex(command, rf"(?s)^cd \S+ && CUDA_VISIBLE_DEVICES=[\d,]+ .*NNODES=2 NODE_RANK={rank} WORLD_SIZE=6 .*sleep 600'$")
+            self.assertNotIn("not-to-be-told", command)
+        page.click("JSON")
+        page.wait("location.search.includes('form=json')")
+        self.assertIn("command", lab.cli("files", wide, "ls", "attempt").stdout)
+        self.is_clean()
+
     def test_measurements_are_drawn_and_told(self):
         job = self.lab.submit(LOSSES)
         self.lab.finished(job)

@@ -25,6 +25,21 @@ SEEN = """(() => {
 })()"""
 
 
+class SeenTest(unittest.TestCase):
+    """The check itself finds what it is for."""
+
+    def test_what_is_covered_or_outside_is_told_and_what_is_seen_in_part_is_not(self):
+        with Browser() as browser:
+            page = browser.page(320, 256)
+            page.open("data:text/html,<main style='height:2000px'><button style='position:absolute;top:100px;width:100px;height:40px'>Save</button><div class=bar style='position:fixed;left:0;width:100vw;background:gold'></div></main>")
+            page.run("document.querySelector('button').focus()")
+            for top, height, said in ((0, 100, ""), (90, 30, ""), (90, 60, "BUTTON Save is covered by bar"), (300, 10, "")):
+                page.run(f"Object.assign(document.querySelector('.bar').style, {{top: '{top}px', height: '{height}px'}})")
+                self.assertEqual(page.run(SEEN), said, (top, height))
+            page.run("scrollTo(0, 400)")
+            self.assertEqual(page.run(SEEN), "BUTTON Save is outside of the window")
+
+
 class ZoomTest(unittest.TestCase):
     def test_every_page_at_400_percent(self):
         faults = []

@@ -657,6 +657,7 @@ export interface JobChange {
   first?: boolean;
   before?: number | null;
   notify?: Notify[];
+  max_running?: number | null;
   labels?: unknown;
 }
 
@@ -1230,6 +1231,7 @@ export interface Server {
   memory_total_bytes: number | null;
   memory_used_bytes: number | null;
   job_files_bytes: number | null;
+  disk_free_bytes: number | null;
   cpu_utilization_pct: number | null;
   agent_version: string | null;
   driver_version: string | null;

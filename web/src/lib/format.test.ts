@@ -9,6 +9,7 @@ import {
   likely,
   plural,
   progressText,
+  tickTime,
   percentDecoded,
   quoted,
   ranges,
@@ -50,6 +51,13 @@ test('the day of a time is told unless it is today', () => {
   const now = new Date(2026, 3, 5, 12, 0, 0);
   assert.equal(clock(new Date(2026, 3, 5, 9, 8, 7).toISOString(), now), '09:08:07');
   assert.equal(clock(new Date(2026, 3, 4, 9, 8, 7).toISOString(), now), '2026-04-04 09:08:07');
+});
+
+test('ticks of an axis name the day when it changes', () => {
+  const at = (...parts: [number, number, number, number, number?]): number => new Date(...parts).getTime();
+  assert.equal(tickTime(at(2026, 10, 24, 21), at(2026, 10, 24, 18)), '21:00');
+  assert.equal(tickTime(at(2026, 10, 25, 0), at(2026, 10, 24, 21)), '11-25 00:00');
+  assert.equal(tickTime(new Date(2026, 10, 25, 3, 0, 30).getTime(), at(2026, 10, 25, 0)), '03:00:30');
 });
 
 test('names of files are read as far as they can be', () => {

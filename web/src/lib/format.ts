@@ -84,6 +84,10 @@ export function clock(at: string | null | undefined, now = new Date()): string {
     : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
+// At a tick of an axis: the day only if it is not that of the tick before, no year, no seconds that are zero.
+export const tickTime = (at: number, before: number): string =>
+  clock(new Date(at).toISOString(), new Date(before)).replace(/^\d{4}-/, '').replace(/(\d\d:\d\d):00/, '$1');
+
 // As a field for a date and a time has it, in the time of this browser: "2026-11-24T21:00".
 export function localTime(time: Date): string {
   const day = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;

@@ -52,6 +52,7 @@ export interface Drawn {
   destroy: () => void;
   point: (index: number) => void; // puts the cursor there
   mark: (span: Span | null) => void; // shades that part
+  stress: (line: string | null) => void; // the other lines fade; null, or one that is not here: none does
 }
 
 export interface Span {
@@ -59,8 +60,14 @@ export interface Span {
   to: number;
 }
 
-// Draws into an empty element as wide as its container; tells which point the cursor is at, null: none.
-export function draw(element: HTMLElement, curve: Curve, tell: (index: number | null) => void): Drawn {
+// Draws into an empty element as wide as its container; tells which point the cursor is at, and which line is near it;
+// null: none.
+export function draw(
+  element: HTMLElement,
+  curve: Curve,
+  tell: (index: number | null) => void,
+  near: (line: string | null) => void = () => undefined
+): Drawn {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
   const height = curve.height ?? 280;
@@ -104,11 +111,17 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
       },
       legend: { show: false },
       padding: [null, 24, null, null],
+      focus: { alpha: 0.25 },
       cursor: {
         points: { size: 7 },
+        focus: { prox: lines.length > 1 ? 24 : -1 },
         ...(curve.group ? { sync: { key: curve.group, scales: ['x', null] as [string, null] } } : {})
       },
-      hooks: { setCursor: [({ cursor }) => tell(cursor.idx ?? null)], draw: [place] },
+      hooks: {
+        setCursor: [({ cursor }) => tell(cursor.idx ?? null)],
+        setSeries: [(_, at) => near(lines[(at ?? 0) - 1]?.name ?? null)],
+        draw: [place]
+      },
       axes: [
         { ...axis(curve.xLabel), ...(curve.isTime
             ? { values: clocks, incrs: timeSteps }
@@ -135,11 +148,15 @@ export function draw(element: HTMLElement, curve: Curve, tell: (index: number | 
   const watcher = new ResizeObserver(() => plot.setSize(size()));
   watcher.observe(element);
   return {
-    point: (index) =>
-      plot.setCursor({ left: plot.valToPos(curve.x[index] ?? 0, 'x'), top: plot.bbox.height / devicePixelRatio / 2 }),
+    // Far from all lines, so that none counts as pointed at.
+    point: (index) => plot.setCursor({ left: plot.valToPos(curve.x[index] ?? 0, 'x'), top: -1000 }),
     mark: (wanted) => {
       span = wanted;
       place(plot);
+    },
+    stress: (line) => {
+      const at = lines.findIndex(({ name }) => name === line);
+      plot.setSeries(at < 0 ? null : at + 1, { focus: true }, false); // what is told from elsewhere is not told again
     },
     destroy: () => {
       watcher.disconnect();

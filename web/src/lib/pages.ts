@@ -20,7 +20,8 @@ const ofPlace = new Map<string, Load>([
   ['lab', () => import('../pages/Lab.svelte')],
   ['servers', () => import('../pages/Servers.svelte')],
   ['events', () => import('../pages/Events.svelte')],
-  ['settings', () => import('../pages/Settings.svelte')]
+  ['settings', () => import('../pages/Settings.svelte')],
+  ['login', () => import('../pages/Settings.svelte')] // who one is; or, as every page, the form to sign in
 ]);
 const ofOne = new Map<string, Load>([
   ['jobs', () => import('../pages/Job.svelte')],

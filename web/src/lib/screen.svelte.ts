@@ -1,10 +1,13 @@
-// Whether the window is as narrow as a phone: tables become cards.
+// How wide the window is: with less than 900 pixels tables of jobs become cards.
 class Screen {
-  private query = window.matchMedia('(max-width: 719px)');
-  isNarrow = $state(this.query.matches);
+  private phone = window.matchMedia('(max-width: 719px)');
+  private tablet = window.matchMedia('(max-width: 899px)');
+  isPhone = $state(this.phone.matches);
+  hasCards = $state(this.tablet.matches);
 
   constructor() {
-    this.query.addEventListener('change', () => (this.isNarrow = this.query.matches));
+    this.phone.addEventListener('change', () => (this.isPhone = this.phone.matches));
+    this.tablet.addEventListener('change', () => (this.hasCards = this.tablet.matches));
   }
 }
 

@@ -10,13 +10,16 @@ export interface Window {
   height: number; // of the whole list
 }
 
+const together = 4; // rows become elements by so many at a time: frames between cost the browser next to nothing
+
 export function windowOf(count: number, rowHeight: number, top: number, view: number, margin: number): Window {
   const full = count * rowHeight;
   const height = Math.min(full, tallest);
   // The row at the top edge, as a real number.
   const place = placeOf(top, count, rowHeight, view);
-  const first = Math.max(0, Math.min(count, Math.floor(place) - margin));
-  const end = Math.min(count, Math.ceil(place + view / rowHeight) + margin);
+  const step = Math.max(1, Math.min(together, margin));
+  const first = Math.max(0, Math.min(count, Math.floor((Math.floor(place) - margin) / step) * step));
+  const end = Math.min(count, Math.ceil((Math.ceil(place + view / rowHeight) + margin) / step) * step);
   return { first, end, offset: full === height ? first * rowHeight : top + (first - place) * rowHeight, height };
 }
 
