@@ -312,12 +312,18 @@ LauncherState explained_by(const std::optional<container::Outcome>& outcome, boo
   return state;
 }
 
-// What the first process has written when it began, or at its end.
+// As its first process writes when it lets the job begin, or at its end.
 bool Containers::has_begun(const std::string& key) const { return !read_text(folder_of(key) + "/end").empty(); }
+
+// A job at a terminal waits for a client, which connects to what runs.
+bool Containers::is_at_terminal(const std::string& key) const {
+  const Result<container::Order> order = container::read_order(folder_of(key));
+  return order.ok() && order->terminal;
+}
 
 LauncherState Containers::explain(LauncherState state) {
   if (!is_one(state.key)) return state;
-  if (state.state == "running" && !has_begun(state.key)) {
+  if (state.state == "running" && !has_begun(state.key) && !is_at_terminal(state.key)) {
     unbegun_[state.key] = state;
     if (!beginnings_) watch_beginnings();
     state.state = "starting", state.started_us = 0;

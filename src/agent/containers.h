@@ -72,6 +72,7 @@ class Containers {
   void do_without(const std::string& why, Duration at_least);
   void note_refusal(LauncherState& state);
   bool has_begun(const std::string& key) const;
+  bool is_at_terminal(const std::string& key) const;
   void watch_beginnings();
   void sweep();
 

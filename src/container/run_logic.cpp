@@ -21,6 +21,7 @@ void RunLogic::on_done(const Status& done) {
     has_removed_taken_ = true;
     step_ = Step::create;
   } else {
+    may_have_begun_ = step_ == Step::begin;
     step_ = step_ == Step::start ? Step::inspect_started : Step::wait;
   }
 }
@@ -31,7 +32,9 @@ void RunLogic::on_inspected(const Result<std::optional<State>>& state) {
     const bool ran_out = is_there && (*state)->out_of_memory;
     Outcome lost;
     lost.failure_kind = "lost";
-    lost.failure_message = "its container was ended from outside, by the engine or by hand";
+    lost.failure_message = may_have_begun_ ? "its container was ended from outside, by the engine or by hand"
+                                           : "its container ended before its command could begin";
+    lost.is_refused = !may_have_begun_;
     return end_with(ran_out ? *read_end("signal 9\noom_kills 1\n", order_.memory_bytes) : lost);
   }
   if (!state.ok()) return fail(state.error());
@@ -56,6 +59,7 @@ void RunLogic::on_look(Sight sight) {
 
 void RunLogic::on_ended(const std::string& end) {
   const auto outcome = read_end(end, order_.memory_bytes);
+  if (outcome && (outcome->exit_code || outcome->signal)) may_have_begun_ = true;
   outcome ? end_with(*outcome) : void(step_ = Step::inspect_ended);
 }
 
@@ -84,7 +88,7 @@ void RunLogic::fail(const Error& error) {
 void RunLogic::end_with(Outcome outcome) {
   outcome_ = std::move(outcome);
   outcome_.asked_to_end = is_asked_;
-  outcome_.may_have_begun = has_begun();
+  outcome_.may_have_begun = may_have_begun_;
   step_ = Step::report;
 }
 

@@ -63,6 +63,7 @@ class RunLogic {
   Order order_;
   Step step_ = Step::prepare;
   bool is_asked_ = false, is_created_ = false, has_removed_taken_ = false;
+  bool may_have_begun_ = false;  // the job: the first process was told that it may
   std::int64_t pid_ = 0;
   Outcome outcome_;
 };

@@ -123,6 +123,21 @@ TEST(RunLogicTest, a_job_that_is_asked_to_end_before_it_begins_does_not_begin) {
   EXPECT_TRUE(later.outcome().asked_to_end);
 }
 
+// As when the environment is larger than the kernel takes.
+TEST(RunLogicTest, a_container_that_ends_before_its_first_process_can_write_is_as_good_as_refused) {
+  RunLogic logic = created();
+  logic.on_done({});
+  logic.on_done({});
+  logic.on_inspected(Inspected(ours(false)));
+  EXPECT_EQ(logic.next(), Step::wait);
+  logic.on_ended("");
+  logic.on_inspected(Inspected(ours(false)));
+  EXPECT_EQ(logic.outcome().failure_kind, "lost");
+  EXPECT_TRUE(logic.outcome().is_refused);
+  EXPECT_FALSE(logic.outcome().may_have_begun);
+  expect_removed(logic);
+}
+
 TEST(RunLogicTest, an_end_that_nobody_has_written_is_never_guessed) {
   RunLogic lost = begun();
   lost.on_ended("begun\n");
@@ -130,6 +145,7 @@ TEST(RunLogicTest, an_end_that_nobody_has_written_is_never_guessed) {
   lost.on_inspected(Inspected(silent));
   EXPECT_EQ(lost.outcome().failure_kind, "lost");
   EXPECT_EQ(lost.outcome().exit_code, std::nullopt);
+  EXPECT_FALSE(lost.outcome().is_refused);
   RunLogic hungry = begun();
   hungry.on_ended("begun\n");
   State told = ours(false);

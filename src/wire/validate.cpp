@@ -139,10 +139,24 @@ Status validate_start(const JobSpec& spec) {
 
 // What the engine and its registries accept: [HOST[:PORT]/]NAME[:TAG][@sha256:DIGEST].
 bool is_image_name(std::string_view text) {
+  constexpr std::string_view lower = "abcdefghijklmnopqrstuvwxyz0123456789._-/", hex = "0123456789abcdef";
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
-  return !text.empty() && text.size() <= 512 && text.find_first_not_of(allowed) == std::string_view::npos &&
-         std::isalnum(static_cast<unsigned char>(text.front())) &&
-         std::isalnum(static_cast<unsigned char>(text.back()));
+  constexpr std::size_t none = std::string_view::npos, digest_min = 32;
+  if (text.empty() || text.size() > 512 || text.find_first_not_of(allowed) != none) return false;
+  if (!std::isalnum(static_cast<unsigned char>(text.front())) || !std::isalnum(static_cast<unsigned char>(text.back())))
+    return false;
+  std::string_view name = text.substr(0, text.find('@'));
+  const std::string_view digest = name.size() == text.size() ? "" : text.substr(name.size() + 1);
+  const std::size_t kind = digest.find(':');
+  const bool is_digest =
+      kind != none && digest.size() - kind > digest_min && digest.find_first_not_of(hex, kind + 1) == none;
+  if (!digest.empty() && !is_digest) return false;
+  if (const std::size_t tag = name.rfind(':'); tag != none && name.find('/', tag) == none) name = name.substr(0, tag);
+  const std::string_view host = name.substr(0, name.find('/'));
+  const bool has_host = host.size() < name.size() && (host.find_first_of(".:") != none || host == "localhost");
+  if (has_host) name = name.substr(host.size() + 1);
+  return !name.empty() && name.find_first_not_of(lower) == none && name.find("..") == none && name.find("//") == none &&
+         name.front() != '/' && name.back() != '/';
 }
 
 Status validate_container(const JobSpec& spec) {

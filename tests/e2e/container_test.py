@@ -36,6 +36,11 @@ def runners(lab):
 WITH_USR = "localhost/schedulearn-test-host:latest"  # has nothing but links into /usr
 
 
+def until_engines_are_found(lab):
+    """A busy engine answers an agent late."""
+    until(lambda: all("container" in server["runtimes"] for server in lab.get("/api/v1/servers")["items"]), what="servers with containers")
+
+
 class OnAnEngine:
     """A server with an engine of the test's own."""
 
@@ -64,7 +69,7 @@ class OnAnEngine:
 
     def start_agent(self, *more, **ways):
         self.lab.start_agent(*more, *self.of_containers(**ways))
-        until(lambda: "container" in self.lab.get("/api/v1/servers")["items"][0]["runtimes"], what="a server with containers")  # a busy engine answers late
+        until_engines_are_found(self.lab)
 
     def of_containers(self, socket=None):
         return ["--container-socket", str(socket or self.engine.socket), *(word for folder in (self.shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder)))]
@@ -469,6 +474,7 @@ class Behaviours(OnAnEngine):
         self.assertEqual("succeeded", job["state"], output)
         self.assertEqual([f"rank {n} local {n} sum 1 of server 0" for n in range(2)], ranks_in(output))
         self.lab.start_another_agent("other", 2, *self.of_containers())
+        until_engines_are_found(self.lab)
         job, output = self.run_job(command, image=WITH_USR, mounts=mounts, gpus=4, servers=2, launch="mpi")
         output += self.lab.request("GET", f"/api/v1/jobs/{job['id']}/logs?rank=1")[2]
         self.assertEqual("succeeded", job["state"], output)
@@ -608,6 +614,7 @@ class BetweenEnginesTest(unittest.TestCase):
         lab.start_controller()
         lab.start_agent("--container-socket", sockets["podman"], *allowed)
         lab.start_another_agent("other", 4, "--container-socket", sockets["docker"], *allowed)
+        until_engines_are_found(lab)
         servers = {server["name"]: server["container_engine"].split()[0] for server in lab.get("/api/v1/servers")["items"]}
         self.assertEqual({"lab": "podman", "other": "docker"}, servers)
 

@@ -267,6 +267,13 @@ class FakeEngineTest(unittest.TestCase):
         self.engine.refuse.clear()
         self.assertEqual("succeeded", self.lab.finished(self.submit("there:1"))["state"])
 
+    def test_a_container_that_ends_three_times_before_its_command_begins_has_failed(self):
+        self.engine.run = lambda made: None
+        job = self.lab.finished(self.submit("there:1"))
+        self.assertEqual(("failed", 3, "setup"), (job["state"], job["attempt"], job["failure"]["kind"]))
+        self.assertIn("before its command could begin", job["failure"]["message"])
+        self.assertIsNone(job["started_at"])
+
     def test_an_engine_that_goes_away_harms_no_plain_job_and_is_found_when_it_is_back(self):
         self.engine.close()
         os.unlink(self.engine.socket)
