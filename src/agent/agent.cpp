@@ -499,8 +499,7 @@ void LiveAgent::send_telemetry() {
     if (key) note_gpu_use(*key, gpu, pid);
     return key.has_value();
   });
-  telemetry.job_files_bytes = job_files_bytes_;
-  telemetry.disk_free_bytes = disk_free_bytes_;
+  telemetry.job_files_bytes = job_files_bytes_, telemetry.disk_free_bytes = disk_free_bytes_;
   send(telemetry);
 }
 
@@ -517,10 +516,8 @@ void LiveAgent::take_look_at_job_files(Instant now) {
   for (const Error& failure : job_files_.take_failures()) warn_of_irremovable(failure);
   auto look = job_files_.take();
   if (!look) return;
-  std::int64_t bytes = 0;
-  for (const JobFolders& folders : look->jobs) bytes += folders.bytes;
-  job_files_bytes_ = bytes;
-  disk_free_bytes_ = look->free_bytes;
+  job_files_bytes_ = 0, disk_free_bytes_ = look->free_bytes;
+  for (const JobFolders& folders : look->jobs) *job_files_bytes_ += folders.bytes;
   retention_.on_look(std::move(look->jobs), look->took, look->free_bytes, now);
 }
 

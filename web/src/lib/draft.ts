@@ -200,7 +200,7 @@ export const items: Item[] = [
     placeholder: 'lr=0.1,0.01',
     note: 'a job for each combination, {lr} in its command'
   }),
-  item('max_running', 'At most so many at once', 'number', { group: 'Many jobs', flag: '--max-running' }),
+  item('max_running', 'At most this many at once', 'number', { group: 'Many jobs', flag: '--max-running' }),
 
   item('roles', 'Roles', 'roles', {
     group: 'Many jobs',
