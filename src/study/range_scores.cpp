@@ -117,6 +117,7 @@ class Watcher {
     const forecast::Forecast forecast = forecast::make_forecast(present, facts, lengths_, settings);
     for (std::size_t at = 0; at < forecast.jobs.size(); ++at) {
       show(present.jobs[at], forecast.jobs[at], Target::start, forecast.jobs[at].start, present.now);
+      if (present.jobs[at].group) continue;  // its members are judged
       show(present.jobs[at], forecast.jobs[at], Target::finish, forecast.jobs[at].finish, present.now);
     }
   }
