@@ -110,6 +110,7 @@ Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
                                           {"horizon", score.horizon.empty() ? "all" : score.horizon},
                                           {"method", score.method},
                                           {"ranges", score.ranges},
+                                          {"jobs", score.jobs},
                                           {"covered", score.covered},
                                           {"early", score.early},
                                           {"late", score.late},
@@ -119,13 +120,15 @@ Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
   }
   fmt::print(out, "{} jobs on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),
              command.servers, command.policy, command.moments);
-  fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>9}{:>8}{:>8}{:>12}\n", "OF", "AHEAD", "METHOD", "RANGES", "COVERED",
-             "EARLY", "LATE", "WIDTH");
+  fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>8}{:>9}{:>8}{:>8}{:>12}\n", "OF", "AHEAD", "METHOD", "RANGES", "JOBS",
+             "COVERED", "EARLY", "LATE", "WIDTH");
   for (const study::RangeScore& score : scores)
-    fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>7.0f} %{:>6.0f} %{:>6.0f} %{:>12}\n", to_string(score.target),
-               score.horizon.empty() ? "all" : score.horizon, score.method, score.ranges, 100 * score.covered,
-               100 * score.early, 100 * score.late, duration_text(score.width_s));
-  fmt::print(out, "Covered: how often the 80 % range held the truth.  Width: median of p90 - p10.\n");
+    fmt::print(out, "  {:<8}{:<14}{:<24}{:>8}{:>8}{:>7.0f} %{:>6.0f} %{:>6.0f} %{:>12}\n", to_string(score.target),
+               score.horizon.empty() ? "all" : score.horizon, score.method, score.ranges, score.jobs,
+               100 * score.covered, 100 * score.early, 100 * score.late, duration_text(score.width_s));
+  fmt::print(out,
+             "Covered: how often the 80 % range held the truth.  Width: median of p90 - p10.\n"
+             "Jobs: how many the ranges are about. Those of one job hold or fail together, so few jobs say little.\n");
   return {};
 }
 

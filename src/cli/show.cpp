@@ -406,14 +406,16 @@ void show_suggestions(const Context& context, const json::value& explain) {
   const std::string note = text_at(explain, "suggestions_note");
   if (!note.empty()) std::printf("\n  No suggestions: %s.\n", note.c_str());
   if (!suggestions.is_array() || suggestions.get_array().empty()) return;
-  std::printf("\n  To start sooner\n");
+  const bool is_group = value_at(suggestions.get_array().front(), "predicted_start").is_null();
+  std::printf("\n  To %s sooner\n", is_group ? "end" : "start");
   for (const json::value& suggestion : suggestions.get_array()) {
-    const std::string server = text_at(suggestion, "server");
-    std::printf("    %s\n      %s it starts %s%s, ends %s instead of %s\n",
-                text_at(suggestion, "command", "submit it again, " + text_at(suggestion, "what")).c_str(),
-                text_at(suggestion, "what").c_str(),
-                range_text(context, value_at(suggestion, "predicted_start")).c_str(),
-                server.empty() ? "" : (" on " + server).c_str(),
+    const std::string what = text_at(suggestion, "what"), server = text_at(suggestion, "server");
+    const std::string starts =
+        is_group ? "its last member"
+                 : fmt::format("it starts {}{},", range_text(context, value_at(suggestion, "predicted_start")),
+                               server.empty() ? "" : " on " + server);
+    std::printf("    %s\n      %s %s ends %s instead of %s\n",
+                text_at(suggestion, "command", "submit it again, " + what).c_str(), what.c_str(), starts.c_str(),
                 range_text(context, value_at(suggestion, "predicted_finish")).c_str(),
                 range_text(context, value_at(suggestion, "finish_as_it_is")).c_str());
   }

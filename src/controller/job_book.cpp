@@ -278,6 +278,7 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   if (wire::is_group(*spec)) {
     job.group = std::make_unique<Group>();
     job.group->size = wire::member_count(*spec);
+    job.group->first_member = member_id(job.request.id, 0);
     job.group->max_running = spec->max_running;
     const bool is_read = read_members_text(row.extra_json, *job.group);
     if (!is_read || job.group->to_come.at_or_above(job.group->size))

@@ -21,6 +21,7 @@ std::string what_of(const Change& change) {
   if (change.gpus && change.gpus_min == change.gpus) return "with " + gpus(*change.gpus);
   if (change.gpus) return fmt::format("with {} to {}", change.gpus_min.value_or(1), gpus(*change.gpus));
   if (change.time_limit) return fmt::format("with a time limit of {:.0f} min", change.time_limit->to_seconds() / 60);
+  if (change.max_running) return fmt::format("with {} of its members at once", *change.max_running);
   return "on any type of GPU";
 }
 
@@ -30,6 +31,7 @@ std::optional<wire::Object> patch_of(const Change& change) {
   if (change.gpus && change.gpus_min != change.gpus)
     patch.members["gpus"] = fmt::format("{}..{}", change.gpus_min.value_or(1), *change.gpus);
   if (change.time_limit) patch.members["time_limit_s"] = change.time_limit->us / 1'000'000;
+  if (change.max_running) patch.members["max_running"] = *change.max_running;
   return patch.members.empty() ? std::nullopt : std::optional(std::move(patch));
 }
 
@@ -39,25 +41,32 @@ std::optional<std::string> command_of(const Change& change, JobId job) {
   if (change.gpus && change.gpus_min != change.gpus)
     flags += fmt::format(" --gpus {}..{}", change.gpus_min.value_or(1), *change.gpus);
   if (change.time_limit) flags += fmt::format(" --time-limit {:.0f}m", change.time_limit->to_seconds() / 60);
+  if (change.max_running) flags += fmt::format(" --max-running {}", *change.max_running);
   if (flags.empty()) return std::nullopt;  // only another submission changes it
   return fmt::format("schedulearn set {}{}", job.value, flags);
 }
 
+std::string minute_text(Instant at) { return rfc3339(at.us).substr(0, 16) + "Z"; }
+
+std::string starts_text(const forecast::Range& start, const std::optional<std::string>& server, Instant now) {
+  const bool at_once = start.p90 <= now + Duration::whole_seconds(1);
+  return fmt::format("it starts {}{}", at_once ? "now" : "about " + minute_text(start.p50),
+                     server ? " on " + *server : "");
+}
+
 answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
   const Instant now = told.present.now;
-  const auto time = [](Instant at) { return rfc3339(at.us).substr(0, 16) + "Z"; };
-  const bool at_once = remedy.start.p90 <= now + Duration::whole_seconds(1);
   answers::Suggestion view;
   view.what = what_of(remedy.change);
   if (remedy.server.valid()) view.server = told.present.servers[remedy.server.value].description.name;
-  view.text = fmt::format("{} it starts {}{} and ends about {} instead of {}", view.what,
-                          at_once ? "now" : "about " + time(remedy.start.p50), view.server ? " on " + *view.server : "",
-                          time(remedy.finish.p50), time(remedy.finish_before.p50));
+  const std::string starts = remedy.start ? starts_text(*remedy.start, view.server, now) + " and" : "its last member";
+  view.text = fmt::format("{} {} ends about {} instead of {}", view.what, starts, minute_text(remedy.finish.p50),
+                          minute_text(remedy.finish_before.p50));
   view.patch = patch_of(remedy.change);
   view.command = command_of(remedy.change, job);
-  view.predicted_start = range_view(remedy.start, now);
+  if (remedy.start) view.predicted_start = range_view(*remedy.start, now);
   view.predicted_finish = range_view(remedy.finish, now);
-  view.start_as_it_is = range_view(remedy.start_before, now);
+  if (remedy.start_before) view.start_as_it_is = range_view(*remedy.start_before, now);
   view.finish_as_it_is = range_view(remedy.finish_before, now);
   return view;
 }
@@ -81,15 +90,24 @@ Suggestions try_changes(Forecasts& forecasts, Told& told, JobId job, bool is_ela
   return suggestions;
 }
 
+// The job waits for GPUs, or some member of the group does, and it is known until when.
+bool can_be_helped(const Core& core, JobIndex index, const forecast::JobForecast& known) {
+  const Job& job = core.job(index);
+  if (job.on_hold) return false;
+  if (!job.group) return job.is_waiting() && known.start;
+  const ReasonCode why = core.explain(index);
+  const bool members_wait = job.state == JobState::pending && why != ReasonCode::none;
+  return members_wait && why != ReasonCode::dependency && why != ReasonCode::not_before && known.finish;
+}
+
 }  // namespace
 
 void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, Instant until,
              std::function<void(Suggestions)> done) {
   const auto latest = forecasts.outlook().latest();
   const JobIndex index = logic.core().find(job);
-  const bool waits = index.valid() && logic.core().job(index).is_waiting() && !logic.core().job(index).on_hold;
   const forecast::JobForecast* known = latest ? latest->forecast.find(job) : nullptr;
-  if (!waits || !known || !known->start) return done({});
+  if (!index.valid() || !known || !can_be_helped(logic.core(), index, *known)) return done({});
   const double per_draw_s =
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);

@@ -1,4 +1,5 @@
-// What would make a waiting job start sooner, tried on the present (forecast/remedies.h) before it is suggested.
+// What would make a waiting job start sooner, or a group end sooner, tried on the present (forecast/remedies.h) before it is
+// suggested.
 #pragma once
 
 #include <functional>

@@ -82,7 +82,7 @@ Status Core::restore(Job&& job, Instant now) {
   Job& kept = jobs_[index];
   if (kept.group) {  // its members are still to be restored
     for (int s = 0; !is_finished(static_cast<JobState>(s)); ++s) kept.group->in(static_cast<JobState>(s)) = 0;
-    groups_.add(kept.request.id);
+    groups_.add(kept);
   }
   lifecycle_.welcome(index);
   // Policies count its expected end from when it got its GPUs.

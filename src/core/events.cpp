@@ -41,7 +41,9 @@ void Core::on(JobSubmitted& event) {
     jobs_[index].group->size = event.members;
     jobs_[index].group->max_running = event.max_running;
     jobs_[index].group->to_come = NumberRanges::below(event.members);
-    groups_.add(jobs_[index].request.id);
+    const JobId id = jobs_[index].request.id;
+    jobs_[index].group->first_member = event.first_member.valid() ? event.first_member : member_id(id, 0);
+    groups_.add(jobs_[index]);
   }
   lifecycle_.submit(index, event.held);
 }

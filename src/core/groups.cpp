@@ -13,8 +13,8 @@ bool Groups::wants_more(const Job& group, Instant now) const {
 }
 
 void Groups::bring_up(Instant now) {
-  std::erase_if(jobs_.groups(), [&](JobId id) {
-    const JobIndex group = jobs_.find(id);
+  std::erase_if(jobs_.groups(), [&](const Jobs::OpenGroup& open) {
+    const JobIndex group = jobs_.find(open.id);
     const bool is_open = group.valid() && !is_finished(jobs_[group].state);
     while (is_open && wants_more(jobs_[group], now)) bring_up(group, jobs_[group].group->to_come.first());
     return !is_open || jobs_[group].group->to_come.empty();
@@ -25,7 +25,7 @@ JobIndex Groups::bring_up(JobIndex group, std::int64_t place) {
   jobs_[group].group->to_come.remove(place);
   JobRequest request = jobs_[group].request;
   request.member_of = request.id;
-  request.id = member_id(request.id, place);
+  request.id = jobs_[group].group->member(place);
   request.prerequisites.reset();  // they are the group's
   const JobIndex member = jobs_.add(std::move(request));
   if (member.valid()) lifecycle_.submit(member, false);  // else a damaged database has a job of that number
@@ -34,7 +34,7 @@ JobIndex Groups::bring_up(JobIndex group, std::int64_t place) {
 
 JobIndex Groups::bring_up_member(JobId member) {
   const JobIndex group = jobs_.group_of_member_to_come(member);
-  return group.valid() ? bring_up(group, member.value - member_id(jobs_[group].request.id, 0).value) : group;
+  return group.valid() ? bring_up(group, member.value - jobs_[group].group->first_member.value) : group;
 }
 
 std::vector<JobId> Groups::unfinished_members(JobId group) const {

@@ -17,7 +17,7 @@ class Groups {
   Groups(Jobs& jobs, const LineGate& gate, Lifecycle& lifecycle) : jobs_(jobs), gate_(gate), lifecycle_(lifecycle) {}
 
   // A group that has been submitted or restored.
-  void add(JobId group) { jobs_.groups().push_back(group); }
+  void add(const Job& group) { jobs_.groups().push_back({group.group->first_member, group.request.id}); }
   // Members that may start come up.
   void bring_up(Instant now);
   // A member that has not come up yet does. None: there is no such member.

@@ -57,12 +57,12 @@ Job* Jobs::find_attempt(JobId job, int attempt, JobIndex* index, JobIndex guess)
 }
 
 JobIndex Jobs::group_of_member_to_come(JobId member) const {
-  // the last group with a lower number: the numbers of two groups do not overlap
-  const auto after = std::ranges::lower_bound(groups_, member);
-  const JobIndex group = after == groups_.begin() ? JobIndex::none() : find(*std::prev(after));
+  // the last group whose members begin no later: the numbers of two groups do not overlap
+  const auto after = std::ranges::upper_bound(groups_, member, {}, &OpenGroup::first_member);
+  const JobIndex group = after == groups_.begin() ? JobIndex::none() : find(std::prev(after)->id);
   if (!group.valid() || is_finished(table_[group].state)) return JobIndex::none();
-  const std::int64_t place = member.value - member_id(table_[group].request.id, 0).value;
-  return table_[group].group->to_come.contains(place) ? group : JobIndex::none();
+  const Group& members = *table_[group].group;
+  return members.to_come.contains(member.value - members.first_member.value) ? group : JobIndex::none();
 }
 
 void Jobs::fetch(JobIndex index) const {

@@ -34,8 +34,11 @@ class Jobs {
   std::size_t size() const { return by_id_.size(); }
   void fetch(JobIndex index) const;  // Core::fetch
 
-  // ---- groups, by id: those with members to come, and perhaps others ----
-  std::vector<JobId>& groups() { return groups_; }
+  // ---- groups, by their members' numbers: those with members to come, and perhaps others ----
+  struct OpenGroup {
+    JobId first_member, id;
+  };
+  std::vector<OpenGroup>& groups() { return groups_; }
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const;
 
@@ -88,7 +91,7 @@ class Jobs {
 
   JobTable table_;
   boost::unordered_flat_set<JobIndex, HashOfId, SameId> by_id_;
-  std::vector<JobId> groups_;
+  std::vector<OpenGroup> groups_;
   std::vector<JobIndex> free_slots_;
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;

@@ -218,9 +218,8 @@ void Lifecycle::end_group_if_over(JobIndex index) {
 
 void Lifecycle::drop_members_to_come(JobIndex index) {
   Group& group = *jobs_[index].group;
-  const JobId first = member_id(jobs_[index].request.id, 0);
-  for (const JobId awaited : awaited_.between(first, member_id(jobs_[index].request.id, group.size))) {
-    if (group.to_come.contains(awaited.value - first.value)) forgotten(awaited, JobId::none());
+  for (const JobId awaited : awaited_.between(group.first_member, group.member(group.size))) {
+    if (group.to_come.contains(awaited.value - group.first_member.value)) forgotten(awaited, JobId::none());
   }
   group.in(JobState::cancelled) += group.to_come.count();
   group.to_come.clear();

@@ -118,11 +118,78 @@ double common_spread_after(int runs, Length length) {
   return lengths.common_spread();
 }
 
+TEST(Lengths, are_not_taken_to_err_together_before_there_is_anything_to_tell) {
+  EXPECT_DOUBLE_EQ(common_spread_after(15, [](int) { return 600.0; }), 0.35);
+}
+
+// The mean of 20 times: every 32 runs have an error in common, of that spread, besides their own.
+double mean_common_spread_after(int runs, double common_spread) {
+  double sum = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    double common = 0;
+    sum += common_spread_after(runs, [&](int i) {
+      if (i % 32 == 0) common = common_spread * normal(random);
+      return 600 * std::exp(common + 0.3 * normal(random));
+    });
+  }
+  return sum / 20;
+}
+
 TEST(Lengths, that_err_one_by_one_are_soon_known_to) {
-  Random random(3);
-  const auto independent = [&random](int) { return 600 * std::exp(0.3 * normal(random)); };
-  EXPECT_DOUBLE_EQ(common_spread_after(15, independent), 0.35);
-  EXPECT_LT(common_spread_after(150, independent), 0.15);
+  EXPECT_LT(mean_common_spread_after(150, 0), 0.05);
+  EXPECT_LT(mean_common_spread_after(2'000, 0), 0.02);
+}
+
+TEST(Lengths, that_err_together_are_found_to_by_as_much_as_they_do) {
+  EXPECT_NEAR(mean_common_spread_after(2'000, 0.1), 0.09, 0.02);
+  EXPECT_NEAR(mean_common_spread_after(2'000, 0.2), 0.18, 0.025);
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value / static_cast<double>(values.size());
+  return sum;
+}
+double deviation_of(const std::vector<double>& values) {
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean) / static_cast<double>(values.size());
+  return std::sqrt(squares);
+}
+
+// The mean of the logarithms of what 200 jobs still run, and of 200 members of a group among them, in each of 300 futures.
+struct MeansOfFutures {
+  std::vector<double> of_jobs, of_members, of_both;
+};
+MeansOfFutures means_of_futures(double common_spread, bool with_progress) {
+  Lengths lengths;
+  for (int i = 0; i < 40; ++i) lengths.add(run_of("mei", "mnist", 600 + i % 5));
+  JobFacts facts = facts_of("mei", "mnist");
+  if (with_progress) facts.progress = ReportedProgress{.left_s = 600, .share = 0.5};
+  std::vector<Lengths::Prospect> prospects(200, lengths.prospect_of(waiting_job(), facts, now));
+  for (Lengths::Prospect& prospect : prospects) prospect.common_spread = common_spread;
+  MeansOfFutures means;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::vector<double> jobs, members;
+    for (const double left_s : draw_all_left_s(prospects, seed)) jobs.push_back(std::log(left_s));
+    const auto draw = draws_of_members(prospects, seed);
+    for (std::uint64_t nth = 0; nth < 200; ++nth) members.push_back(std::log(draw(0, nth)));
+    means.of_jobs.push_back(mean_of(jobs)), means.of_members.push_back(mean_of(members));
+    means.of_both.push_back(means.of_jobs.back() - means.of_members.back());
+  }
+  return means;
+}
+
+TEST(Lengths, of_one_future_are_wrong_together_by_the_common_error) {
+  for (const double common : {0.1, 0.3}) {
+    const MeansOfFutures means = means_of_futures(common, false);
+    EXPECT_NEAR(deviation_of(means.of_jobs), common, 0.15 * common);
+    EXPECT_NEAR(deviation_of(means.of_members), common, 0.15 * common);
+    EXPECT_LT(deviation_of(means.of_both), 0.02) << "members err as the jobs do";
+  }
+  EXPECT_LT(deviation_of(means_of_futures(0, false).of_jobs), 0.01);
+  EXPECT_LT(deviation_of(means_of_futures(0.3, true).of_jobs), 0.05) << "what jobs report is no guess";
 }
 
 TEST(Lengths, that_err_together_stay_known_to) {

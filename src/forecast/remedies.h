@@ -1,5 +1,5 @@
-// What a user could change about a waiting job so that it starts sooner, each tried in the same futures as the job as it
-// is. Only changes that help are kept.
+// What a user could change about a waiting job so that it starts sooner, or about a group so that its last member ends
+// sooner, each tried in the same futures as the job as it is. Only changes that help are kept.
 #pragma once
 
 #include <string>
@@ -13,13 +13,15 @@ struct Change {
   std::optional<int> gpus_min = {}, gpus = {};  // `gpus`: the most
   std::optional<Duration> time_limit = {};
   bool any_gpu_type = false;
+  std::optional<int> max_running = {};  // of a group
   friend bool operator==(const Change&, const Change&) = default;
 };
 
 struct Remedy {
   Change change;
-  Range start, finish, start_before, finish_before;
-  ServerIndex server;  // where it would start most often
+  std::optional<Range> start, start_before;  // nothing: it is a group
+  Range finish, finish_before;
+  ServerIndex server;  // where it would start most often; none: it is a group
 };
 
 struct RemedySettings {
@@ -34,7 +36,7 @@ struct RemedySettings {
 // The changes worth trying for the `at`th job, which waits.
 std::vector<Change> changes_for(const Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
                                 bool is_elastic);
-// The soonest start first. Nothing if time is up before all changes have been tried. `present` is changed meanwhile.
+// The soonest start, of a group the soonest end, first. Nothing if time is up before all changes have been tried. `present` is changed meanwhile.
 std::vector<Remedy> remedies(Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
                              const RemedySettings& settings);
 

@@ -19,6 +19,7 @@ Job fresh(const Job& job) {
   if (job.group) {
     as_new.group = std::make_unique<Group>();
     as_new.group->size = job.group->size;
+    as_new.group->first_member = job.group->first_member;
     as_new.group->max_running = job.group->max_running;
     as_new.group->to_come = NumberRanges::below(job.group->size);
   }

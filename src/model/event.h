@@ -42,6 +42,7 @@ struct JobSubmitted {
   bool held = false;
   std::int64_t members = 0;  // above zero: it is a group, and the numbers after its own are those of its members
   int max_running = 0;       // Group::max_running
+  JobId first_member = {};   // none: the number after its own
 };
 // Of a group: all its members are cancelled.
 struct JobCancelled {

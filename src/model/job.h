@@ -180,6 +180,7 @@ struct GpuTypeTime {
 // no memory. The group ends when all of them have.
 struct Group {
   std::int64_t size = 0;
+  JobId first_member;                          // the others have the numbers that follow
   int max_running = 0;                         // so many members at most have come up and not ended; 0: any number
   NumberRanges to_come;                        // places of the members that have not come up, from 0
   std::array<std::int64_t, 11> by_state = {};  // members that have come up
@@ -187,8 +188,9 @@ struct Group {
   std::int64_t& in(JobState state) { return by_state[static_cast<std::size_t>(state)]; }
   std::int64_t in(JobState state) const { return by_state[static_cast<std::size_t>(state)]; }
   std::int64_t unfinished() const;  // of those that have come up
+  JobId member(std::int64_t place) const { return JobId(first_member.value + place); }
 };
-// The number that follows the group's, and so on.
+// Of a live group: the number that follows its own, and so on.
 inline JobId member_id(JobId group, std::int64_t place) { return JobId(group.value + 1 + place); }
 
 // The state of a job. Only the core writes it.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/random.h"
+#include "forecast/remedies.h"
 #include "policies/registry.h"
 
 namespace sl::sim {
@@ -45,6 +46,8 @@ class Live {
       lengths[member_id(group.id, place)] = Duration::seconds(length_s);
     core_.apply(JobSubmitted{std::move(group), false, members, max_running}, now, effects_);
   }
+
+  void edit(JobEdited edited) { core_.apply(std::move(edited), now, effects_); }
 
   // Lets time pass up to `until`, and no further than the last end.
   void run(Instant until) {
@@ -311,6 +314,72 @@ TEST(Continuation, can_be_stopped_at_any_time) {
                                          {.left_s = left_s(present, live), .stop = [] { return true; }});
   EXPECT_TRUE(future.is_cut);
   EXPECT_TRUE(future.jobs.back().finish.is_never());
+}
+
+// What is suggested for the first job, and in the same futures what comes of it when somebody does it.
+struct Suggested {
+  std::vector<forecast::Remedy> remedies;
+  Instant finish_of_all;  // of the live core that went on
+};
+Suggested suggested_of_group(Live& live, const forecast::Change& done) {
+  live.run(live.now + Duration::whole_seconds(10));
+  Present present = forecast::copy_of(live.core(), live.now);
+  std::vector<forecast::Lengths::Prospect> prospects;
+  for (const double left : left_s(present, live))
+    prospects.push_back({.basis = {.kind = forecast::BasisKind::progress}, .reported_s = left});
+  Suggested suggested{.remedies = forecast::remedies(present, prospects, 0,
+                                                     {.make_policy = [] { return std::move(*make_policy("fifo")); },
+                                                      .continue_present = continue_present}),
+                      .finish_of_all = {}};
+  EXPECT_EQ(present.jobs.front().group->max_running, live.core().job(live.core().find(JobId(1))).group->max_running);
+  EXPECT_EQ(present.jobs.front().request, live.core().job(live.core().find(JobId(1))).request)
+      << "nothing is left changed";
+  if (done.gpus) {
+    for (auto& [id, length] : live.lengths) {
+      if (!live.started.contains(id)) length = Duration{length.us * 3 / *done.gpus};
+    }
+  }
+  std::vector<JobId> edited = {JobId(1)};  // and its members that wait, as the controller does
+  for (const JobIndex waiting : live.core().waiting()) edited.push_back(live.core().job(waiting).request.id);
+  for (const JobId job : edited)
+    live.edit({.job = job,
+               .priority = {},
+               .gpus_min = done.gpus,
+               .gpus_max = done.gpus,
+               .gpus = done.gpus,
+               .max_running = done.max_running});
+  live.run(Instant::never());
+  for (const auto& [id, at] : live.finished) suggested.finish_of_all = std::max(suggested.finish_of_all, at);
+  return suggested;
+}
+
+TEST(Remedies, of_a_group_let_more_of_its_members_run_and_come_true) {
+  Live live("fifo", 1, 4);
+  live.submit_group(1, 100, 12, 2);
+  const Suggested suggested = suggested_of_group(live, {.max_running = 4});
+  ASSERT_EQ(suggested.remedies.size(), 1U);
+  const forecast::Remedy& remedy = suggested.remedies.front();
+  EXPECT_EQ(remedy.change, forecast::Change{.max_running = 4});
+  EXPECT_FALSE(remedy.start.has_value());
+  EXPECT_EQ(remedy.finish_before.p50, Instant::at_seconds(1'600));
+  EXPECT_EQ(remedy.finish.p50, suggested.finish_of_all);
+  EXPECT_LE(suggested.finish_of_all, Instant::at_seconds(1'400));
+}
+
+TEST(Remedies, of_a_group_fit_more_of_its_members_onto_a_server_and_come_true) {
+  Live live("fifo", 1, 4);
+  live.submit_group(3, 100, 8);
+  const Suggested suggested = suggested_of_group(live, {.gpus = 1});
+  ASSERT_EQ(suggested.remedies.size(), 1U);
+  EXPECT_EQ(suggested.remedies.front().change, (forecast::Change{.gpus_min = 1, .gpus = 1}));
+  EXPECT_EQ(suggested.remedies.front().finish_before.p50, Instant::at_seconds(1'800));
+  EXPECT_EQ(suggested.remedies.front().finish.p50, suggested.finish_of_all);
+}
+
+TEST(Remedies, of_a_group_are_none_where_nothing_helps) {
+  Live live("fifo", 1, 4);
+  live.submit_group(1, 100, 12, 4);
+  EXPECT_TRUE(suggested_of_group(live, {}).remedies.empty()) << "more would not run at once";
 }
 
 TEST(Copy, of_a_job_has_every_fact) {

@@ -14,6 +14,16 @@ namespace sl::sim {
 // The request without what a core interns (id, user, family, GPU types) and without its model.
 JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster);
 
+// Jobs of a trace have the numbers of their places, from 1. An array is submitted as a group (core/groups.h), whose own number
+// is beyond those of all jobs.
+inline JobId group_of(const trace::Trace& trace, std::size_t first) {
+  return JobId(static_cast<std::int64_t>(trace.jobs.size() + first) + 1);
+}
+// The place of the job in the trace; of a group that of its first job.
+inline std::size_t place_of(const trace::Trace& trace, JobId id) {
+  return static_cast<std::size_t>(id.value - 1) % trace.jobs.size();
+}
+
 // Sets what follows from the model's roles: what all members need, and that they may be on several servers: they talk over
 // the network anyway. Does nothing without roles that need more than GPUs. A pool is a number of GPUs: there, jobs need
 // nothing else.

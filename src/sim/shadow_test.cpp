@@ -149,6 +149,7 @@ TEST_F(ShadowTest, members_of_a_group_that_the_window_knows_come_up_in_it) {
   Job member = job(2, 0, 10);
   member.request.member_of = JobId(1);
   window.submitted(member);
+  group.group->first_member = JobId(2);
   EXPECT_EQ(window.jobs(), 1U);
   Present now = one_gpu(1);
   now.jobs.push_back(job(1, 0, 10));

@@ -315,18 +315,31 @@ class World : private Journal, private Fleet {
   }
 
   void submit_due() {
-    for (; next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_; ++next_arrival_) {
-      const trace::TraceJob& job = trace_.jobs[next_arrival_];
-      result_.outcomes.emplace_back();
-      progress_.restart();
-      tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = job.gpus});
-      engine_.feed(JobSubmitted{request_of(job)}, now_);
+    while (next_arrival_ < trace_.jobs.size() && trace_.jobs[next_arrival_].submitted <= now_) {
+      const std::size_t first = next_arrival_, members = trace::array_at(trace_, first);
+      for (std::size_t i = 0; i < std::max<std::size_t>(1, members); ++i) note_arrival();
+      members > 0 ? submit_array(first, members) : engine_.feed(JobSubmitted{request_of(first)}, now_);
     }
   }
+  void note_arrival() {
+    result_.outcomes.emplace_back();
+    progress_.restart();
+    tell({.kind = WorldEventKind::submit, .at = now_, .job = next_arrival_, .count = trace_.jobs[next_arrival_].gpus});
+    ++next_arrival_;
+  }
+  void submit_array(std::size_t first, std::size_t members) {
+    JobSubmitted group{.request = request_of(first),
+                       .members = static_cast<std::int64_t>(members),
+                       .max_running = trace_.details_of(trace_.jobs[first])->max_running,
+                       .first_member = id_of(first)};
+    group.request.id = group_of(trace_, first);
+    engine_.feed(std::move(group), now_);
+  }
 
-  JobRequest request_of(const trace::TraceJob& job) const {
+  JobRequest request_of(std::size_t at) const {
+    const trace::TraceJob& job = trace_.jobs[at];
     JobRequest request = sim::request_of(trace_, job, cluster_);
-    request.id = JobId(static_cast<std::int64_t>(next_arrival_) + 1);
+    request.id = id_of(at);
     request.user = users_[job.user];
     request.preemptible = !settings_.like_live;
     if (job.details == trace::TraceJob::nothing_more) return request;
@@ -510,6 +523,7 @@ class World : private Journal, private Fleet {
   bool append(const Core&, const std::vector<Record>& records, BatchNumber) override {
     for (const Record& record : records) {
       if (record.kind != RecordKind::job_state || record.to != JobState::failed) continue;
+      if (index_of(record.job) >= trace_.jobs.size()) continue;  // a group, whose members are counted
       ++result_.failed;
       const bool turned_away = record.from == JobState::pending || record.from == JobState::suspended;
       if (turned_away) {

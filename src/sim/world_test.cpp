@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "base/random.h"
 #include "policies/registry.h"
 #include "study/metrics.h"
 #include "support/trace_rows.h"
@@ -187,6 +191,72 @@ TEST(Faults, a_job_that_breaks_too_often_has_failed) {
 // asks ten times a second: far more often than 10,000 times, but it does start them.
 constexpr const char* patient = "lyapunov";
 const GivenParameters patience = {{"penalty", "absolute"}, {"v", "10000"}, {"slot_s", "0.1"}};
+
+constexpr const char* with_arrays = ",array,max_running";
+
+TEST(Arrays, run_as_many_of_their_jobs_at_a_time_as_may_and_others_pass) {
+  const trace::Trace trace =
+      trace_of("a,0,1,10,x,2\nb,0,1,30,x,2\nc,0,1,10,x,2\nd,0,1,10,x,2\ne,0,1,10,,\n", with_arrays);
+  const SimulationResult result = run_on(trace, "fifo", Cluster::uniform(1, 4));
+  std::vector<double> starts;
+  for (const Outcome& outcome : result.outcomes) starts.push_back(outcome.started.to_seconds());
+  EXPECT_EQ(starts, (std::vector<double>{0, 0, 10, 20, 0}));
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_EQ(result.failed, 0);
+}
+
+TEST(Arrays, count_a_job_that_fails_as_one_and_go_on) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.faults.job_mtbf = Duration::whole_seconds(1);
+  cluster.faults.job_retries = 1;
+  const SimulationResult result =
+      run_on(trace_of("a,0,1,100000,x,1\nb,0,1,100000,x,1\n", with_arrays), "fifo", cluster);
+  EXPECT_EQ(result.failed, 2) << "its jobs, and not the array too";
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_GT(result.outcomes[1].started, result.outcomes[0].started);
+}
+
+struct RunningOfArrays : WorldObserver {
+  explicit RunningOfArrays(const trace::Trace& of) : trace(of) {}
+  void happened(const WorldEvent& event) override {
+    if (event.kind < WorldEventKind::submit || event.kind == WorldEventKind::policy) return;
+    const trace::TraceDetails* details = trace.details_of(trace.jobs[event.job]);
+    if (!details || details->max_running == 0) return;
+    auto& begun = begun_of[details->array];
+    if (event.kind == WorldEventKind::start) begun.insert(event.job);
+    if (event.kind == WorldEventKind::finish) begun.erase(event.job);
+    EXPECT_LE(begun.size(), static_cast<std::size_t>(details->max_running)) << details->array;
+    times_full += begun.size() == static_cast<std::size_t>(details->max_running);
+  }
+  const trace::Trace& trace;
+  std::map<std::string, std::set<std::size_t>> begun_of;
+  int times_full = 0;
+};
+
+// Begun: once a job of an array has started it counts until it has ended, also while it is preempted.
+TEST(Arrays, never_have_more_jobs_begun_than_may_under_any_policy) {
+  for (const PolicyEntry& entry : policies()) {
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      Random random(seed);
+      std::string rows;
+      for (int job = 0, array = 0, at = 0; job < 40; ++array, at += static_cast<int>(random.integer(0, 60))) {
+        const std::int64_t gpus = random.integer(1, 4), limit = random.integer(0, 3), size = random.integer(1, 8);
+        for (std::int64_t i = 0; i < size; ++i, ++job)
+          rows += "j" + std::to_string(job) + "," + std::to_string(at) + "," + std::to_string(gpus) + "," +
+                  std::to_string(random.integer(1, 300)) + ",x" + std::to_string(array) + "," + std::to_string(limit) +
+                  "\n";
+      }
+      const trace::Trace trace = trace_of(rows, with_arrays);
+      RunningOfArrays observer(trace);
+      SimulationSettings settings;
+      settings.cluster = Cluster::uniform(2, 4);
+      settings.observer = &observer;
+      const SimulationResult result = simulate(trace, std::move(*make_policy(entry.info.name)), settings);
+      EXPECT_EQ(result.unfinished, 0) << entry.info.name << " seed " << seed;
+      EXPECT_GT(observer.times_full, 0) << entry.info.name << " seed " << seed << ": else this would show nothing";
+    }
+  }
+}
 
 TEST(IdleCluster, waits_for_a_policy_that_takes_its_time) {
   SimulationSettings settings;

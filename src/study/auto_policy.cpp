@@ -95,10 +95,13 @@ class Adviser {
     }
     learn(core);
     forecast::Present present = present_of(core, now);
-    for (; next_job_ < trace_.jobs.size() && trace_.jobs[next_job_].submitted <= now; ++next_job_) {
+    while (next_job_ < trace_.jobs.size() && trace_.jobs[next_job_].submitted <= now) {
+      const std::size_t members = trace::array_at(trace_, next_job_);
       Job job;
       job.request = request_of(present, next_job_);
+      if (members > 0) make_group(job, next_job_, members);
       window_->submitted(job);
+      next_job_ += std::max<std::size_t>(1, members);
     }
     const auto prospects = prospects_of(present);
     std::vector<forecast::JobFacts> facts;
@@ -168,13 +171,27 @@ class Adviser {
       note_costs(job.request);
       const forecast::JobFacts facts{.kind = kind_of(job.request.user, job.request.family, job.request.gpus)};
       if (world_.knows_durations) {
-        job.request.estimate = trace_.jobs[sim::index_of(job.request.id)].duration;
+        job.request.estimate = length_of(job);
         prospects.push_back(known(*job.request.estimate, job.run_at(present.now).to_seconds()));
       } else {
         prospects.push_back(lengths_.prospect_of(job, facts, present.now));
       }
     }
     return prospects;
+  }
+  // Of a group: the mean of its members.
+  Duration length_of(const Job& job) const {
+    const std::size_t first = sim::place_of(trace_, job.request.id);
+    const std::int64_t jobs = job.group ? job.group->size : 1;
+    Duration sum;
+    for (std::int64_t i = 0; i < jobs; ++i) sum = sum + trace_.jobs[first + static_cast<std::size_t>(i)].duration;
+    return Duration{sum.us / jobs};
+  }
+  void make_group(Job& job, std::size_t first, std::size_t members) const {
+    job.group = std::make_unique<Group>();
+    job.group->size = static_cast<std::int64_t>(members);
+    job.group->first_member = std::exchange(job.request.id, sim::group_of(trace_, first));
+    job.group->max_running = trace_.details_of(trace_.jobs[first])->max_running;
   }
   static forecast::Lengths::Prospect known(Duration length, double done_s) {
     return {.basis = {.kind = forecast::BasisKind::progress},
@@ -207,7 +224,7 @@ class Adviser {
   }
   // A copy knows what an interruption costs only from its model.
   void note_costs(JobRequest& request) {
-    const Duration cost = sim::restart_cost(trace_, sim::index_of(request.id), world_.cluster.costs);
+    const Duration cost = sim::restart_cost(trace_, sim::place_of(trace_, request.id), world_.cluster.costs);
     if (request.model && request.model->restart_cost == cost) return;
     auto& model = models_[{request.model.get(), cost.us}];
     if (!model) {

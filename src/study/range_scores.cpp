@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <optional>
 #include <tuple>
 
@@ -116,6 +117,7 @@ class Watcher {
     settings.draws = study_.draws;
     const forecast::Forecast forecast = forecast::make_forecast(present, facts, lengths_, settings);
     for (std::size_t at = 0; at < forecast.jobs.size(); ++at) {
+      if (present.jobs[at].group) continue;  // its members are judged
       show(present.jobs[at], forecast.jobs[at], Target::start, forecast.jobs[at].start, present.now);
       show(present.jobs[at], forecast.jobs[at], Target::finish, forecast.jobs[at].finish, present.now);
     }
@@ -151,13 +153,15 @@ class Watcher {
 // Counts how often a kind of range held.
 class Tally {
  public:
-  void add(const Range& range, Instant truth) {
+  void add(std::size_t job, const Range& range, Instant truth) {
     ++ranges_;
-    early_ += truth < range.p10, late_ += truth > range.p90;
+    jobs_.insert(job);
+    if (truth < range.p10) ++early_;
+    if (truth > range.p90) ++late_;
     widths_.push_back((range.p90 - range.p10).to_seconds());
   }
   RangeScore score(Target target, const std::string& horizon, const std::string& method) {
-    RangeScore score{.target = target, .horizon = horizon, .method = method, .ranges = ranges_};
+    RangeScore score{.target = target, .horizon = horizon, .method = method, .ranges = ranges_, .jobs = jobs_.size()};
     const auto n = static_cast<double>(std::max<std::size_t>(1, ranges_));
     score.early = static_cast<double>(early_) / n, score.late = static_cast<double>(late_) / n;
     score.covered = 1 - score.early - score.late;
@@ -171,6 +175,7 @@ class Tally {
  private:
   std::size_t ranges_ = 0, early_ = 0, late_ = 0;
   std::vector<double> widths_;
+  std::set<std::size_t> jobs_;
 };
 
 }  // namespace
@@ -191,9 +196,9 @@ std::vector<RangeScore> score_ranges(const trace::Trace& trace, const RangeStudy
     if (!truth.happened() || truth < asked.at || !asked.plain) continue;
     const auto horizon = static_cast<std::size_t>(forecast::horizon_of(asked.raw.p50 - asked.at));
     for (const std::size_t h : {horizon, forecast::horizons}) {
-      scores[{asked.target, h, as_shown}].add(asked.shown, truth);
-      scores[{asked.target, h, uncorrected}].add(asked.raw, truth);
-      scores[{asked.target, h, plain_mean}].add(*asked.plain, truth);
+      scores[{asked.target, h, as_shown}].add(asked.job, asked.shown, truth);
+      scores[{asked.target, h, uncorrected}].add(asked.job, asked.raw, truth);
+      scores[{asked.target, h, plain_mean}].add(asked.job, *asked.plain, truth);
     }
   }
   std::vector<RangeScore> table;

@@ -31,12 +31,14 @@ struct RangeScore {
   std::string horizon;  // empty: all
   std::string method;
   std::size_t ranges = 0;
-  double covered = 0;         // part that held the truth
+  std::size_t jobs = 0;        // different ones, that the ranges are about: those of one job hold or fail together
+  double covered = 0;          // part that held the truth
   double early = 0, late = 0;  // the truth was before p10, after p90
-  double width_s = 0;         // median
+  double width_s = 0;          // median
 };
 
-inline constexpr const char *as_shown = "forecast", *uncorrected = "forecast, uncorrected", *plain_mean = "mean ± spread";
+inline constexpr const char *as_shown = "forecast", *uncorrected = "forecast, uncorrected",
+                            *plain_mean = "mean ± spread";
 
 std::vector<RangeScore> score_ranges(const trace::Trace& trace, const RangeStudy& study);
 

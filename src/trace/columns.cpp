@@ -14,40 +14,42 @@ struct Name {
 };
 // The first name of a column is the one we write.
 constexpr Name column_names[] = {{"job_id", Column::id},
-                          {"submit_time_s", Column::submit},
-                          {"submit_s", Column::submit},
-                          {"gpus", Column::gpus},
-                          {"duration_s", Column::duration},
-                          {"run_s", Column::duration},
-                          {"user", Column::user},
-                          {"est_duration_s", Column::estimate},
-                          {"estimate_s", Column::estimate},
-                          {"deadline_s", Column::deadline},
-                          {"priority", Column::priority},
-                          {"gpus_min", Column::gpus_min},
-                          {"gpus_max", Column::gpus_max},
-                          {"gpu_share", Column::gpu_share},
-                          {"gpu_type", Column::gpu_type},
-                          {"cpus", Column::cpus},
-                          {"mem_mib", Column::memory_mib},
-                          {"memory_bytes", Column::memory_bytes},
-                          {"vc", Column::virtual_cluster},
-                          {"model", Column::family},
-                          {"status", Column::status},
-                          {"profile", Column::profile},
-                          {"disk_mib", Column::disk_mib},
-                          {"net_mbit_s", Column::network_mbit_s},
-                          {"epochs", Column::epochs},
-                          {"batch_size", Column::batch_size},
-                          {"target_loss", Column::target_loss},
-                          {"budget", Column::budget},
-                          {"model_bytes", Column::model_bytes},
-                          {"largest_tensor_bytes", Column::largest_tensor_bytes},
-                          {"gpus_allowed", Column::gpus_allowed},
-                          {"roles", Column::roles},
-                          {"qos", Column::qos},
-                          {"iterations", Column::iterations},
-                          {"orig_start_s", Column::original_start}};
+                                 {"submit_time_s", Column::submit},
+                                 {"submit_s", Column::submit},
+                                 {"gpus", Column::gpus},
+                                 {"duration_s", Column::duration},
+                                 {"run_s", Column::duration},
+                                 {"user", Column::user},
+                                 {"est_duration_s", Column::estimate},
+                                 {"estimate_s", Column::estimate},
+                                 {"deadline_s", Column::deadline},
+                                 {"priority", Column::priority},
+                                 {"gpus_min", Column::gpus_min},
+                                 {"gpus_max", Column::gpus_max},
+                                 {"gpu_share", Column::gpu_share},
+                                 {"gpu_type", Column::gpu_type},
+                                 {"cpus", Column::cpus},
+                                 {"mem_mib", Column::memory_mib},
+                                 {"memory_bytes", Column::memory_bytes},
+                                 {"vc", Column::virtual_cluster},
+                                 {"model", Column::family},
+                                 {"status", Column::status},
+                                 {"profile", Column::profile},
+                                 {"disk_mib", Column::disk_mib},
+                                 {"net_mbit_s", Column::network_mbit_s},
+                                 {"epochs", Column::epochs},
+                                 {"batch_size", Column::batch_size},
+                                 {"target_loss", Column::target_loss},
+                                 {"budget", Column::budget},
+                                 {"model_bytes", Column::model_bytes},
+                                 {"largest_tensor_bytes", Column::largest_tensor_bytes},
+                                 {"gpus_allowed", Column::gpus_allowed},
+                                 {"roles", Column::roles},
+                                 {"array", Column::array},
+                                 {"max_running", Column::max_running},
+                                 {"qos", Column::qos},
+                                 {"iterations", Column::iterations},
+                                 {"orig_start_s", Column::original_start}};
 
 }  // namespace
 
@@ -67,8 +69,7 @@ Result<Columns> Columns::of_header(const CsvRows& rows) {
   columns.at_.fill(-1);
   columns.count_ = header.size();
   for (std::size_t i = 0; i < header.size(); ++i) {
-    const auto known =
-        std::ranges::find_if(column_names, [&](const Name& n) { return n.text == header[i]; });
+    const auto known = std::ranges::find_if(column_names, [&](const Name& n) { return n.text == header[i]; });
     if (known == std::end(column_names)) continue;
     int& at = columns.at_[static_cast<std::size_t>(known->column)];
     if (at >= 0) return invalid("trace-columns", fmt::format("the trace has two columns for {}", name(known->column)));

@@ -40,11 +40,13 @@ enum class Column : std::uint8_t {
   largest_tensor_bytes,
   gpus_allowed,
   roles,
+  array,
+  max_running,
   qos,  // simulations use neither this nor the next two
   iterations,
   original_start
 };
-inline constexpr std::size_t column_count = 32;
+inline constexpr std::size_t column_count = 34;
 constexpr bool is_detail(Column column) { return column > Column::user; }
 constexpr bool is_for_simulation(Column column) { return column < Column::qos; }
 

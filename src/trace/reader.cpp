@@ -209,11 +209,13 @@ class Reader {
     if (!split_types(field(Column::gpu_type), details.gpu_types)) return bad(Column::gpu_type);
     details.virtual_cluster = field(Column::virtual_cluster);
     details.family = field(Column::family);
+    details.array = field(Column::array);
     details.status = field(Column::status);
     details.qos = field(Column::qos);
     if (Status read = read_profile(details); !read.ok()) return read;
     if (const Column wrong = read_statements(details); wrong != Column::id) return bad(wrong);
     job.details = TraceJob::nothing_more;
+    if (details.max_running > 0 && details.array.empty()) return bad_row("max_running without an array");
     if (details == TraceDetails{}) return {};
     job.details = static_cast<std::uint32_t>(trace_.details.size());
     trace_.details.push_back(std::move(details));
@@ -297,6 +299,7 @@ class Reader {
     if (!amount(Column::memory_bytes, Resource::memory, 1)) return Column::memory_bytes;
     if (!amount(Column::disk_mib, Resource::disk, mebibyte)) return Column::disk_mib;
     if (!amount(Column::network_mbit_s, Resource::network, 1e6)) return Column::network_mbit_s;
+    if (!read(Column::max_running, count_of, [&](int n) { to.max_running = n; })) return Column::max_running;
     if (!read(Column::iterations, amount_of, [&](double n) { to.iterations = n; })) return Column::iterations;
     if (!read(Column::original_start, time_of, [&](Duration d) { to.original_start = Instant{d.us}; }))
       return Column::original_start;
@@ -368,7 +371,48 @@ void set_restart_costs(Trace& trace, const std::map<std::string, Duration>& by_f
   }
 }
 
+// Whether they ask for the same: what only tells of the cluster that they come from may differ.
+bool are_alike(const Trace& trace, const TraceJob& a, const TraceJob& b) {
+  if (a.submitted != b.submitted || a.gpus != b.gpus || a.user != b.user) return false;
+  if (a.details == b.details) return true;
+  const auto asked = [](TraceDetails details) {
+    details.status = "", details.iterations = 0, details.original_start = {};
+    return details;
+  };
+  TraceDetails first = asked(*trace.details_of(a)), second = asked(*trace.details_of(b));
+  if (first.model && second.model && *first.model == *second.model) second.model = first.model;
+  return first == second;
+}
+
+std::string_view array_of(const Trace& trace, const TraceJob& job) {
+  const TraceDetails* details = trace.details_of(job);
+  return details ? std::string_view(details->array) : std::string_view();
+}
+
+Status check_arrays(const Trace& trace) {
+  boost::unordered_flat_set<std::string_view> known;
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const std::string_view array = array_of(trace, trace.jobs[i]);
+    if (array.empty()) continue;
+    const bool goes_on = i > 0 && array_of(trace, trace.jobs[i - 1]) == array;
+    const std::string both = fmt::format("job {} of array {}", shown(trace.jobs[i].id()), shown(array));
+    if (!goes_on && !known.insert(array).second)
+      return invalid("trace-array", both + " is apart from the others: jobs of an array follow each other");
+    if (goes_on && !are_alike(trace, trace.jobs[i - 1], trace.jobs[i]))
+      return invalid("trace-array", both + " is not as the one before: only their job_id and duration_s may differ");
+  }
+  return {};
+}
+
 }  // namespace
+
+std::size_t array_at(const Trace& trace, std::size_t job) {
+  const std::string_view array = array_of(trace, trace.jobs[job]);
+  if (array.empty()) return 0;
+  std::size_t end = job + 1;
+  while (end < trace.jobs.size() && array_of(trace, trace.jobs[end]) == array) ++end;
+  return end - job;
+}
 
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   set_restart_costs(trace, options.restart_by_family);
@@ -386,6 +430,7 @@ Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
     std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                      [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
   }
+  if (Status arrays = check_arrays(trace); !arrays.ok()) return arrays.error();
   if (options.jobs_max > 0 && trace.jobs.size() > static_cast<std::size_t>(options.jobs_max))
     trace.jobs.resize(static_cast<std::size_t>(options.jobs_max));
   if (trace.jobs.capacity() > trace.jobs.size() + trace.jobs.size() / 4) trace.jobs.shrink_to_fit();

@@ -66,6 +66,44 @@ TEST(Traces, hold_sizes_of_models_numbers_of_gpus_and_roles_and_write_them_as_th
   EXPECT_TRUE(lost_in_csv(trace).empty());
 }
 
+const std::string array_header = "job_id,submit_time_s,gpus,duration_s,user,status,array,max_running\n";
+
+TEST(Traces, hold_arrays_and_write_them_as_they_came) {
+  const std::string text =
+      array_header + "a,0,2,5,mei,,sweep,2\nb,0,2,7,mei,,sweep,2\nc,0,1,5,mei,,,\nd,9,1,5,mei,,x,\n";
+  const Trace trace = good(text);
+  EXPECT_EQ(array_at(trace, 0), 2U);
+  EXPECT_EQ(array_at(trace, 1), 1U) << "from there on";
+  EXPECT_EQ(array_at(trace, 2), 0U);
+  EXPECT_EQ(array_at(trace, 3), 1U);
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->array, "sweep");
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->max_running, 2);
+  EXPECT_EQ(trace.details_of(trace.jobs[3])->max_running, 0);
+  const Trace again = good(to_csv(trace));
+  ASSERT_EQ(again.jobs.size(), 4U);
+  EXPECT_EQ(*again.details_of(again.jobs[0]), *trace.details_of(trace.jobs[0]));
+  EXPECT_EQ(array_at(again, 0), 2U);
+  EXPECT_EQ(lost_in_swf(trace).back(), "arrays");
+}
+
+TEST(Traces, have_arrays_whose_jobs_follow_each_other_and_are_alike) {
+  const auto message = [](const std::string& rows) {
+    const auto trace = parse_trace(array_header + rows, {.everything = true});
+    return trace.ok() ? std::string("ok") : trace.error().code + ": " + trace.error().message;
+  };
+  EXPECT_EQ(message("a,0,2,5,,Pass,x,2\nb,0,2,7,,Killed,x,2\n"), "ok") << "how they ended there may differ";
+  EXPECT_EQ(message("a,0,2,5,,,x,\nc,1,1,5,,,,\nb,0,2,7,,,x,\n"), "ok") << "once they are sorted";
+  EXPECT_EQ(message("a,0,2,5,,,x,\nc,0,1,5,,,,\nb,0,2,7,,,x,\n"),
+            "trace-array: job b of array x is apart from the others: jobs of an array follow each other");
+  for (const char* second :
+       {"b,1,2,5,,,x,2\n", "b,0,1,5,,,x,2\n", "b,0,2,5,mei,,x,2\n", "b,0,2,5,,,x,3\n", "b,0,2,5,,,x,\n"})
+    EXPECT_EQ(message(std::string("a,0,2,5,,,x,2\n") + second),
+              "trace-array: job b of array x is not as the one before: only their job_id and duration_s may differ");
+  EXPECT_EQ(message("a,0,2,5,,,,2\n"), "trace-row: line 2: max_running without an array");
+  EXPECT_EQ(message("a,0,2,5,,,x,-1\n"), "trace-row: line 2: max_running is not a valid number: -1");
+  EXPECT_EQ(message("a,0,2,5,,,x,many\n"), "trace-row: line 2: max_running is not a valid number: many");
+}
+
 TEST(Traces, take_the_range_of_gpus_from_roles_and_from_the_numbers_that_are_allowed) {
   const Trace trace = good(
       "job_id,submit_time_s,gpus,duration_s,gpus_allowed,roles\n"
@@ -185,10 +223,10 @@ TEST(Traces, share_details_of_jobs_that_are_alike) {
 }
 
 // The indented block under "## Example".
-std::string example_of(const std::string& document) {
+std::string example_of(const std::string& document, const std::string& heading) {
   std::ifstream file(document);
   std::string line, text;
-  while (std::getline(file, line) && line != "## Example") continue;
+  while (std::getline(file, line) && line != heading) continue;
   while (std::getline(file, line) && !line.starts_with("#")) {
     if (line.starts_with("    ")) text += line.substr(4) + "\n";
   }
@@ -196,11 +234,15 @@ std::string example_of(const std::string& document) {
 }
 
 TEST(Traces, are_as_their_document_shows) {
-  const std::string text = example_of(SCHEDULEARN_FIXTURES "/../../docs/formats/trace.md");
+  const std::string document = SCHEDULEARN_FIXTURES "/../../docs/formats/trace.md";
+  const std::string text = example_of(document, "## Example");
   const Trace trace = good(text);
   EXPECT_EQ(trace.jobs.size(), 3u);
   EXPECT_EQ(trace.details_of(trace.jobs[1])->gpus_max, 8);
   EXPECT_EQ(to_csv(trace), text);
+  const std::string with_array = example_of(document, "## Arrays");
+  EXPECT_EQ(array_at(good(with_array), 0), 3u);
+  EXPECT_EQ(to_csv(good(with_array)), with_array);
 }
 
 TEST(Traces, know_speeds_by_profile_or_by_list) {

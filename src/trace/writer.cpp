@@ -111,6 +111,10 @@ void append_detail(std::string& to, Column column, const TraceDetails& details) 
       return details.model ? append_counts(to, details.model->gpu_counts_allowed) : void();
     case Column::roles:
       return details.model ? append_csv_field(to, to_text(details.model->roles)) : void();
+    case Column::array:
+      return append_csv_field(to, details.array);
+    case Column::max_running:
+      return append_if(to, details.max_running, 0);
     case Column::qos:
       return append_csv_field(to, details.qos);
     case Column::iterations:
@@ -128,32 +132,16 @@ void append_detail(std::string& to, Column column, const TraceDetails& details) 
 }
 
 // In the order of the published traces we keep, then our own.
-constexpr Column detail_columns[] = {Column::gpu_share,
-                                     Column::gpu_type,
-                                     Column::cpus,
-                                     Column::memory_mib,
-                                     Column::virtual_cluster,
-                                     Column::family,
-                                     Column::iterations,
-                                     Column::status,
-                                     Column::qos,
-                                     Column::deadline,
-                                     Column::estimate,
-                                     Column::original_start,
-                                     Column::priority,
-                                     Column::gpus_min,
-                                     Column::gpus_max,
-                                     Column::profile,
-                                     Column::disk_mib,
-                                     Column::network_mbit_s,
-                                     Column::epochs,
-                                     Column::batch_size,
-                                     Column::target_loss,
-                                     Column::budget,
-                                     Column::model_bytes,
-                                     Column::largest_tensor_bytes,
-                                     Column::gpus_allowed,
-                                     Column::roles};
+constexpr Column detail_columns[] = {Column::gpu_share,    Column::gpu_type,        Column::cpus,
+                                     Column::memory_mib,   Column::virtual_cluster, Column::family,
+                                     Column::iterations,   Column::status,          Column::qos,
+                                     Column::deadline,     Column::estimate,        Column::original_start,
+                                     Column::priority,     Column::gpus_min,        Column::gpus_max,
+                                     Column::profile,      Column::disk_mib,        Column::network_mbit_s,
+                                     Column::epochs,       Column::batch_size,      Column::target_loss,
+                                     Column::budget,       Column::model_bytes,     Column::largest_tensor_bytes,
+                                     Column::gpus_allowed, Column::roles,           Column::array,
+                                     Column::max_running};
 
 // The details of jobs that stayed; those of others are not written.
 std::vector<const TraceDetails*> used_details(const Trace& trace) {
@@ -333,6 +321,7 @@ std::vector<std::string> lost_in_swf(const Trace& trace) {
     lost.push_back("shares and types of GPUs");
   if (any([](const TraceDetails& d) { return d.model != nullptr; })) lost.push_back("profiles");
   if (any([](const TraceDetails& d) { return d.demand[Resource::cpu] > 0; })) lost.push_back("CPUs");
+  if (any([](const TraceDetails& d) { return !d.array.empty(); })) lost.push_back("arrays");
   if (any([](const TraceDetails& d) { return d.priority != 0; })) lost.push_back("priorities");
   return lost;
 }

@@ -91,6 +91,28 @@ class ForecastTest(LabTest):
         self.assertEqual(self.lab.finished(job)["state"], "succeeded")  # as was said, long before the other one ends
         self.assertEqual(self.lab.job(hold)["state"], "running")
 
+    def test_why_of_an_array_suggests_what_lets_its_last_member_end_sooner(self):
+        for _ in range(4):
+            self.lab.finished(self.lab.submit("sleep 0.3", gpus=1, name="train"))
+        group = self.lab.submit("sleep 0.3", array="0-59", max_running=1, gpus=1, name="train")
+        answer = until(lambda: self.explained(group, {"max_running": 2}), what="a suggestion for the array")
+        self.assertIn("(max_running)", answer["summary"])
+        found = [each for each in answer["suggestions"] if each["patch"] == {"max_running": 2}][0]
+        self.assertIsNone(found["predicted_start"])
+        self.assertIn("with 2 of its members at once its last member ends about", found["text"])
+        self.assertLess(instant(found["predicted_finish"]["p50"]), instant(found["finish_as_it_is"]["p50"]) - 5)
+        why = self.lab.cli("why", str(group)).stdout
+        self.assertIn("To end sooner", why)
+        self.assertIn(f"schedulearn set {group} --max-running 2", why)
+        self.lab.cli("set", str(group), "--max-running", "2")
+        until(lambda: self.lab.job(group)["members"]["running"] == 2, what="two members at once")
+        self.assertEqual(self.lab.finished(group)["state"], "succeeded")
+        self.assertLess(time.time(), instant(found["finish_as_it_is"]["p50"]))  # as was said
+
+    def explained(self, job, patch):
+        answer = self.lab.get(f"/api/v1/jobs/{job}/explain")
+        return answer if any(each["patch"] == patch for each in answer["suggestions"]) else None
+
     def test_policies_are_tried_without_any_effect(self):
         self.learn()
         self.lab.submit("sleep 300", gpus=4, time_limit_s=300)

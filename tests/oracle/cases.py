@@ -74,6 +74,18 @@ def in_order(module, policy):
     return make
 
 
+def make_arrays(random):
+    """Some of the jobs are arrays: their members ask for the same and differ in length."""
+    case = in_order(fifo, "fifo")(random)
+    for row in list(case.rows):
+        if random.random() < 0.5:
+            at, limit = case.rows.index(row), random.choice([0, 1, 1, 2, 3, 10])
+            shared = {"array": "of " + row["job_id"]} | ({"max_running": limit} if limit else {})
+            case.rows[at:at + 1] = [row | shared | {"job_id": f"{row['job_id']}_{n}", "duration": random.choice([1, 5, 30, 100]) * SECOND}
+                                    for n in range(random.choice([1, 2, 5, 20]))]
+    return case
+
+
 def make_first_fit(random):
     servers, limit = some_servers(random), random.choice([1, 2, 5, 1000])
     return Case(first_fit.Oracle(skip_limit=limit), "fifo_first_fit", servers, some_rows(random, servers), {"skip_limit": limit})
@@ -143,7 +155,7 @@ def published(oracle, semantics, policy, lengths, sizes):
     return make
 
 
-MAKERS = [in_order(fifo, "fifo"), make_first_fit, make_sjf, backfilling(easy, "fifo_easy", True), backfilling(conservative, "fifo_conservative", False),
+MAKERS = [in_order(fifo, "fifo"), make_arrays, make_first_fit, make_sjf, backfilling(easy, "fifo_easy", True), backfilling(conservative, "fifo_conservative", False),
           make_srtf, make_las, make_elastic_fifo, make_gang,
           published(dlas.Oracle(), "tiresias", "tiresias", [10, 60, 250, 500, 1000, 3250], [1, 2, 4, 8, 12, 16]),
           published(lucid.Oracle("srtf"), "lucid", "srtf", [10, 59, 60, 300, 600], [1, 2, 4, 8, 12, 16, 20]),

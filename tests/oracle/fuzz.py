@@ -18,7 +18,7 @@ import world
 PROGRAM = os.environ.get("SCHEDULEARN_PROGRAM", "schedulearn")
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = HERE.parents[1] / "src"
-COLUMNS = ["job_id", "submit_time_s", "gpus", "duration_s", "est_duration_s", "priority", "gpus_min", "gpus_max", "gpu_type"]
+COLUMNS = ["job_id", "submit_time_s", "gpus", "duration_s", "est_duration_s", "priority", "gpus_min", "gpus_max", "gpu_type", "array", "max_running"]
 
 
 def usual_seed():

@@ -13,6 +13,7 @@ class Job:
         self.estimate = row.get("est_duration", self.length)
         self.least, self.most = row.get("gpus_min", self.gpus), row.get("gpus_max", self.gpus)
         self.priority, self.types = row.get("priority", 0), row.get("gpu_type", [])
+        self.array, self.max_running = row.get("array"), row.get("max_running", NEVER)
         self.single = self.most <= widest  # fits on one server, so it stays on one
         self.on = {}  # server: GPUs
         self.started = self.finished = self.last_start = self.works_from = None
@@ -46,7 +47,12 @@ class World:
         self.now = 0
 
     def waiting(self):
-        return [job for job in self.jobs if job.submitted <= self.now and not job.on and job.finished is None]
+        return [job for job in self.jobs if job.submitted <= self.now and not job.on and job.finished is None and self.may_run(job)]
+
+    def may_run(self, job):
+        """Of the jobs of its array that have not ended, it is one of the first `max_running`."""
+        before = [other for other in self.jobs[:job.number] if job.array and other.array == job.array and other.finished is None]
+        return len(before) < job.max_running
 
     def running(self):
         return [job for job in self.jobs if job.on]
