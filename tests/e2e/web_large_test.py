@@ -135,6 +135,10 @@ class LinesTest(PageTest):
         page.wait(f"new URL(document.querySelector('a.number').href).pathname === '/ui/jobs/{job}'")
         self.open(f"jobs/{job}#L99999")
         page.wait_text("There is no line 99,999 here")
+        self.open(f"jobs/{job}?find=^49[0-2].$&pattern=1#L4901")
+        page.wait_text("30 lines")
+        page.fill("[aria-label='Search the output']", "4999")
+        page.wait("location.search === '?find=4999&pattern=1' && location.hash === '#L4901'", "what is searched and the line in the address")
         self.is_clean()
 
     def test_a_line_belongs_to_its_attempt_and_its_server(self):

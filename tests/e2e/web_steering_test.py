@@ -110,6 +110,11 @@ class WhatIfTest(PageTest):
         page.wait("document.querySelector('input[aria-label=\"Compare Elastic FIFO\"]').disabled")
         page.click("Do not compare Round Robin")
         page.wait("!document.querySelector('input[aria-label=\"Compare Elastic FIFO\"]').disabled")
+        self.open("policy?compare=sjf,srtf")
+        page.click("Do not compare Shortest Remaining Time First")
+        page.wait("location.search === '?compare=sjf'", "the other one in the address")
+        self.open("login")
+        page.wait_text("Who you are")
         self.is_clean()
 
 

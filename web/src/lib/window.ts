@@ -10,7 +10,7 @@ export interface Window {
   height: number; // of the whole list
 }
 
-const together = 4; // rows become elements by so many at a time: frames between cost the browser next to nothing
+const together = 2; // rows become elements two at a time: more would make the slowest frames slower, one all of them
 
 export function windowOf(count: number, rowHeight: number, top: number, view: number, margin: number): Window {
   const full = count * rowHeight;
