@@ -3,12 +3,6 @@
 #include "policy/placer.h"
 
 namespace sl {
-namespace {
-
-// Whether a job that finds no GPUs shows that no other of its shape does, now and when fewer are free.
-bool speaks_for_its_shape(const JobRequest& request) { return request.single_server() || request.demand.is_zero(); }
-
-}  // namespace
 
 std::vector<ParameterInfo> EasySettings::parameters() {
   std::vector<ParameterInfo> list = ReservationSettings::parameters();

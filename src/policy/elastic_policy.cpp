@@ -51,12 +51,24 @@ void ElasticPolicy::attach(const Snapshot& snapshot) {
   ResizingPolicy::attach(snapshot);
   running_.clear();
   is_running_.clear();
+  ranked_.clear();
   for (const JobIndex job : snapshot.active) note_running(job);
 }
 
 void ElasticPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   ResizingPolicy::notice(snapshot, kind, job);
   if (kind == NoticeKind::running) note_running(job);
+  if (ranked_.contains(job)) ranked_[job] = {};
+}
+
+const ElasticPolicy::Ranked& ElasticPolicy::ranked(const Snapshot& snapshot, JobIndex index) {
+  if (!ranked_.contains(index)) ranked_.resize(index.value + 1);
+  Ranked& kept = ranked_[index];
+  if (kept.until <= snapshot.now) {
+    const Job& job = snapshot.job(index);
+    kept = {key_of(snapshot, job), rank_lasts_until(snapshot, job)};
+  }
+  return kept;
 }
 
 void ElasticPolicy::note_running(JobIndex job) {
@@ -103,10 +115,10 @@ int ElasticPolicy::gather_running(const Snapshot& snapshot) {
     const Job& job = snapshot.job(index);
     if (job.state != JobState::running) {
       is_running_[index] = 0;
-    } else if (!may_interrupt(snapshot, job) || !is_settled(snapshot, job) || !may_change(snapshot, job)) {
+    } else if (!may_interrupt(snapshot, index) || !is_settled(snapshot, job) || !may_change(snapshot, job)) {
       others.push_back(index);
     } else {
-      Share& share = shares_.emplace_back(new_share(snapshot, index, key_of(snapshot, job)));
+      Share& share = shares_.emplace_back(new_share(snapshot, index, ranked(snapshot, index).key));
       share.has = job.allocation.count();
       share.most = std::max(share.most, share.has);
       gpus += share.has;

@@ -11,6 +11,7 @@
 //   4 a job is not resized if that is not worth its cost (policy/resizing_policy.h)
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "policy/resizing_policy.h"
@@ -55,6 +56,10 @@ class ElasticPolicy : public ResizingPolicy {
   int serve_in_order(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) const;
   // Of a waiting job.
   Share new_share(const Snapshot& snapshot, JobIndex job, const RankKey& key) const;
+  // Until when neither time nor anything else but an edit changes the rank of a running job.
+  virtual Instant rank_lasts_until(const Snapshot& snapshot, const Job&) { return snapshot.now; }
+  // The same, kept; never(): as long as it runs.
+  Instant rank_of_running_lasts_until(const Snapshot& snapshot, JobIndex job) { return ranked(snapshot, job).until; }
   // Whether anything but an edit changes the ranks of waiting jobs.
   virtual bool ranks_change(const Snapshot& snapshot) const {
     return !snapshot.estimates.steady() || run_times_.has_guessed();
@@ -90,6 +95,11 @@ class ElasticPolicy : public ResizingPolicy {
   std::optional<Allocation> room_to_grow(const Snapshot& snapshot, const Share& share, Trial& trial) const;
   std::optional<Allocation> room_for(const Snapshot& snapshot, const Job& job, int gpus, Trial& trial) const;
 
+  struct Ranked {
+    RankKey key;
+    Instant until{std::numeric_limits<std::int64_t>::min()};
+  };
+  const Ranked& ranked(const Snapshot& snapshot, JobIndex job);
   struct Shrunk {
     std::size_t share;
     Allocation kept;  // empty: it stops
@@ -98,6 +108,7 @@ class ElasticPolicy : public ResizingPolicy {
 
   std::vector<JobIndex> running_;  // and some that no longer run; by rank as of the last decision, then others
   IndexedVector<JobIndex, std::uint8_t> is_running_;  // whether it is in running_
+  IndexedVector<JobIndex, Ranked> ranked_;            // of running jobs
   std::vector<Share> shares_;
   int to_divide_ = 0;
   std::vector<Shrunk> shrunk_;  // the running jobs that give up GPUs, in order

@@ -62,6 +62,8 @@ void PreemptivePolicy::attach(const Snapshot& snapshot) {
   victims_.clear();
   timers_ = {};
   timer_of_.clear();
+  limits_ = {};
+  limit_of_.clear();
   ripening_.clear();
   starting_.clear();
   for (const JobIndex job : snapshot.waiting) set_timer(snapshot, job);
@@ -107,6 +109,7 @@ void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
   if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out()) start_over(snapshot);
   started_.clear();
   interrupted_.clear();
+  ++decision_;
   recall_starting(snapshot);
   run_timers(snapshot, plan);
   if (lines_.empty()) return;
@@ -147,8 +150,13 @@ void PreemptivePolicy::look_for_room(const Snapshot& snapshot, JobIndex index) {
 void PreemptivePolicy::serve(const Snapshot& snapshot, Plan& plan) {
   changed_.clear();
   leaves_room_ = false;
-  Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}};
-  if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return aged_rank(snapshot, snapshot.job(job)); };
+  Victims::Context context{snapshot, lines_.shapes(), snapshot.free, {}, settings_.drifts};
+  if (!settings_.ages_evenly) context.rank_now = [&](JobIndex job) { return rank_now(snapshot, job); };
+  if (settings_.drifts) {
+    keep_ranks_anew(snapshot);
+    victims_.expect_higher_ranks();
+    closed_.may_stop(victims_.least_urgent());
+  }
   if (settings_.head_blocks) closed_.has_room();  // which lines can be served depends on the job before them
   const auto& open = closed_.begin(lines_, [&](const Rank& rank) { return claim(snapshot, rank); });
   if (open.empty()) return;
@@ -222,8 +230,8 @@ std::optional<ServerIndex> PreemptivePolicy::may_give_way(const Victims::Context
                                                           const Rank& wanted) {
   if (!settings_.may_preempt || !victims_.any_above(wanted)) return std::nullopt;
   if (context.shapes[line].servers_max > 1) return ServerIndex::none();
-  const Victims::Offer offer = victims_.best(context, line);
-  return wanted < offer.rank ? std::optional(offer.server) : std::nullopt;
+  const ServerIndex server = victims_.best(context, line, wanted);
+  return server.valid() ? std::optional(server) : std::nullopt;
 }
 
 bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk& walk, Trial& trial, Plan& plan) {
@@ -299,6 +307,34 @@ Rank PreemptivePolicy::aged_rank(const Snapshot& snapshot, const Job& job) {
   return rank;
 }
 
+// Worked out once in a decision.
+Rank PreemptivePolicy::rank_now(const Snapshot& snapshot, JobIndex index) {
+  if (!rank_in_.contains(index)) rank_in_.resize(index.value + 1);
+  RankIn& known = rank_in_[index];
+  if (known.decision != decision_) known = {decision_, aged_rank(snapshot, snapshot.job(index))};
+  return known.rank;
+}
+
+// The rank that is kept is never too urgent.
+Rank PreemptivePolicy::rank_to_keep(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  if (!settings_.drifts) return aged_rank(snapshot, job);
+  const auto [rank, until] = rank_until(snapshot, job);
+  if (!limit_of_.contains(index)) limit_of_.resize(index.value + 1);
+  limit_of_[index] = until;
+  if (!until.is_never()) limits_.push({until, job.request.id, index});
+  return rank;
+}
+
+void PreemptivePolicy::keep_ranks_anew(const Snapshot& snapshot) {
+  while (!limits_.empty() && limits_.top().at <= snapshot.now) {
+    const Timer limit = limits_.top();
+    limits_.pop();
+    if (snapshot.job(limit.job).request.id == limit.id && limit_of_[limit.job] == limit.at)
+      rank_again(snapshot, limit.job);
+  }
+}
+
 void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
   if (!settings_.may_preempt) return;
   const Job& job = snapshot.job(index);
@@ -306,7 +342,7 @@ void PreemptivePolicy::rank_again(const Snapshot& snapshot, JobIndex index) {
                         job.request.capability == Capability::checkpoint && ripe_at(job) <= snapshot.now &&
                         all_usable(snapshot, job.allocation);
   if (!may_stop) return victims_.spare(index);
-  const Rank rank = aged_rank(snapshot, job);
+  const Rank rank = rank_to_keep(snapshot, index);
   victims_.set_rank(index, RankKey::of(rank, job));
   closed_.may_stop(rank);
 }

@@ -28,6 +28,7 @@ struct PreemptionSettings {
   Duration min_quantum;      // how long a job runs before it may be stopped
   bool ages = false;         // Rank::minor of a running job falls by at least a microsecond per microsecond
   bool ages_evenly = true;   // by exactly that
+  bool drifts = false;       // it rises and falls as rank_until() says; not `ages_evenly` then
   bool may_preempt = true;   // false: ranks order the queue only
   bool head_blocks = false;  // no job starts before one that is more urgent
 };
@@ -56,6 +57,14 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
  protected:
   virtual Rank waiting_rank(const Snapshot& snapshot, const Job& job) = 0;
   virtual Rank running_rank(const Snapshot& snapshot, const Job& job) = 0;
+  // With `drifts`: the least urgent rank of a running job until some time from now; then it is asked for again.
+  struct RankUntil {
+    Rank rank;
+    Instant until;
+  };
+  virtual RankUntil rank_until(const Snapshot& snapshot, const Job& job) {
+    return {running_rank(snapshot, job), Instant::never()};
+  }
   // When time alone changes the rank of a waiting job (`gpus` is 0), or raises the rank of one that runs or is about to
   // run on `gpus` GPUs (then: at the earliest); never() if it does not.
   virtual Instant next_change(const Snapshot&, const Job&, int /*gpus*/) { return Instant::never(); }
@@ -98,6 +107,9 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   Instant ripe_at(const Job& job) const { return job.last_start + settings_.min_quantum; }
   std::int64_t ageing(const Snapshot& snapshot) const { return settings_.ages ? snapshot.now.us : 0; }
   Rank aged_rank(const Snapshot& snapshot, const Job& job);
+  Rank rank_now(const Snapshot& snapshot, JobIndex job);
+  Rank rank_to_keep(const Snapshot& snapshot, JobIndex job);
+  void keep_ranks_anew(const Snapshot& snapshot);
   void rank_again(const Snapshot& snapshot, JobIndex job);
   Rank claim(const Snapshot& snapshot, const Rank& waiting) const;
   void set_timer(const Snapshot& snapshot, JobIndex job);
@@ -127,9 +139,17 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   std::uint64_t generation_ = 0;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   IndexedVector<JobIndex, Instant> timer_of_;  // the valid timer; others in timers_ are out of date
-  std::deque<Timer> ripening_;     // running jobs in order of the time from which they may be stopped, which is that of
-                                   // their starts
-  Ordered started_, interrupted_;  // by the last plan
+  std::deque<Timer> ripening_;  // running jobs in order of the time from which they may be stopped, which is that of
+                                // their starts
+  struct RankIn {
+    std::uint64_t decision = 0;
+    Rank rank;
+  };
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> limits_;  // when ranks are to be kept anew
+  IndexedVector<JobIndex, Instant> limit_of_;                              // the valid one, likewise
+  IndexedVector<JobIndex, RankIn> rank_in_;                                // as last worked out
+  std::uint64_t decision_ = 0;
+  Ordered started_, interrupted_;     // by the last plan
   std::vector<ServerIndex> changed_;  // by the last plan
   bool leaves_room_ = false;          // the last plan stops jobs that hold more than the jobs that replace them need
   std::vector<std::pair<JobIndex, JobId>> starting_;  // jobs that decisions at this instant start and do not run yet

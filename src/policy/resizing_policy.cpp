@@ -64,13 +64,25 @@ ElasticSettings ResizingPolicy::settings(const Parameters& given) {
 
 void ResizingPolicy::attach(const Snapshot& snapshot) {
   run_times_.reset();
+  interruptible_in_.clear();
   QueuePolicy::attach(snapshot);
 }
 
-bool ResizingPolicy::may_interrupt(const Snapshot& snapshot, const Job& job) {
-  return job.state == JobState::running && job.request.preemptible &&
-         job.request.capability == Capability::checkpoint && all_usable(snapshot, job.allocation) &&
-         may_stay_on(snapshot, job, job.allocation);
+void ResizingPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
+  QueuePolicy::notice(snapshot, kind, job);
+  if (interruptible_in_.contains(job)) interruptible_in_[job].reset();
+}
+
+bool ResizingPolicy::may_interrupt(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  if (job.state != JobState::running) return false;
+  if (!interruptible_in_.contains(index)) interruptible_in_.resize(index.value + 1);
+  std::optional<std::uint64_t>& known = interruptible_in_[index];
+  if (known == snapshot.free.generation()) return true;
+  const bool may = job.request.preemptible && job.request.capability == Capability::checkpoint &&
+                   all_usable(snapshot, job.allocation) && may_stay_on(snapshot, job, job.allocation);
+  if (may) known = snapshot.free.generation();
+  return may;
 }
 
 Duration ResizingPolicy::time_left(const Snapshot& snapshot, JobIndex index) {

@@ -3,6 +3,9 @@
 // its restart costs.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "policy/queue_policy.h"
 #include "policy/rank.h"
 #include "policy/run_times.h"
@@ -26,6 +29,7 @@ class ResizingPolicy : public QueuePolicy<RankKey> {
   explicit ResizingPolicy(const ElasticSettings& settings)
       : run_times_(settings.default_estimate), settings_(settings) {}
   void attach(const Snapshot& snapshot) override;
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override;
   std::string standing(const View& view, JobIndex job) const override;
 
   static std::vector<ParameterInfo> parameters();
@@ -44,7 +48,7 @@ class ResizingPolicy : public QueuePolicy<RankKey> {
   RankKey key_of(const Snapshot& snapshot, const Job& job) override { return RankKey::of(rank_of(snapshot, job), job); }
 
   // Whether it runs, can be stopped, and could be started again on the same GPUs.
-  static bool may_interrupt(const Snapshot& snapshot, const Job& job);
+  bool may_interrupt(const Snapshot& snapshot, JobIndex job);
   // Whether it (re)started at least `resize_min_run_s` ago.
   bool is_settled(const Snapshot& snapshot, const Job& job) const {
     return snapshot.now >= job.last_start + settings_.resize_min_run;
@@ -57,6 +61,9 @@ class ResizingPolicy : public QueuePolicy<RankKey> {
 
  private:
   ElasticSettings settings_;
+  // By job: the generation of the free GPUs (so of the servers) in which it could be interrupted, if nothing has
+  // happened to it since.
+  IndexedVector<JobIndex, std::optional<std::uint64_t>> interruptible_in_;
 };
 
 }  // namespace sl

@@ -16,6 +16,12 @@ void Victims::clear() {
   plain_.clear();
   demanding_.clear();
   touched_.clear();
+  lowered_.clear();
+}
+
+void Victims::expect_higher_ranks() {
+  for (const ServerIndex server : lowered_) touch(server);
+  lowered_.clear();
 }
 
 void Victims::place(JobIndex job, const Allocation& gpus) {
@@ -63,6 +69,11 @@ const Victims::Candidates& Victims::candidates_on(const Context& context, Server
   now_.clear();
   for (const Candidate& one : kept) insert(now_, {context.rank_now(one.job), one.id, one.job, one.gpus});
   return now_;
+}
+
+// An offer that is remembered may not be worse than one that is worked out later.
+const Victims::Candidates& Victims::to_remember(const Context& context, ServerIndex server) {
+  return context.ranks_rise ? kept_on(server) : candidates_on(context, server);
 }
 
 namespace {
@@ -139,7 +150,7 @@ void Victims::set(Offers& offers, ServerIndex server, const Rank& rank) {
 void Victims::settle(const Context& context) {
   for (const ServerIndex server : touched_) {
     is_touched_[server] = 0;
-    const Candidates& candidates = candidates_on(context, server);
+    const Candidates& candidates = to_remember(context, server);
     work_out_plain(context, server, candidates);
     for (const std::uint32_t shape : demanding_)
       set(offers_[shape], server, work_out(context, context.shapes[shape], server, candidates));
@@ -154,9 +165,9 @@ void Victims::list(const Shapes& shapes, std::uint32_t shape) {
   plain_.insert(std::lower_bound(plain_.begin(), plain_.end(), plain), plain);
 }
 
-Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
+ServerIndex Victims::best(const Context& context, std::uint32_t shape, const Rank& than) {
   settle(context);
-  if (context.shapes[shape].gpus > context.free.gpus_per_server_max()) return {};
+  if (context.shapes[shape].gpus > context.free.gpus_per_server_max()) return ServerIndex::none();
   if (offers_.size() <= shape) offers_.resize(shape + 1);
   Offers& offers = offers_[shape];
   if (!offers.known) {
@@ -166,21 +177,22 @@ Victims::Offer Victims::best(const Context& context, std::uint32_t shape) {
     offers.by_server.clear();
     for (std::uint32_t s = 0; s < context.snapshot.servers.size(); ++s) {
       const ServerIndex server(s);
-      offers.by_server.push_back(work_out(context, context.shapes[shape], server, candidates_on(context, server)));
+      offers.by_server.push_back(work_out(context, context.shapes[shape], server, to_remember(context, server)));
     }
   }
   while (!offers.by_server.empty()) {
     if (!offers.best.valid()) find_best(offers);
     const ServerIndex server = offers.best;
     const Rank before = offers.by_server[server.value];
-    if (before == Rank::most_urgent()) return {};
-    if (!context.rank_now) return {server, before};
-    // The kept rank may be too good, because jobs have become more urgent since; it is never too bad.
+    if (before <= than) break;
+    if (!context.rank_now) return server;
+    // What was reported may be too good, because jobs have become more urgent since; it is never too bad.
     const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
     set(offers, server, now);
-    if (now == before) return {server, now};
+    if (context.ranks_rise) lowered_.push_back(server);
+    if (now == before) return server;
   }
-  return {};
+  return ServerIndex::none();
 }
 
 Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {

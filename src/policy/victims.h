@@ -2,8 +2,8 @@
 // job and every server, the most urgent job that would have to go (the least urgent go first). The best server is the
 // one where that job is the least urgent. Only servers where something changed are computed again.
 //
-// Ranks of running jobs may fall (become more urgent) without notice; anything that may raise one must be reported with
-// set_rank().
+// Ranks of running jobs may fall (become more urgent) without notice, and rise again; anything that may raise one above
+// what was reported with set_rank() must be reported.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -23,12 +23,9 @@ class Victims {
     const Snapshot& snapshot;
     const Shapes& shapes;
     const FreeGpus& free;  // after the plan so far
-    // A job's current rank; empty if ranks change only through set_rank().
+    // A job's current rank, at most the one reported; empty if ranks change only through set_rank().
     std::function<Rank(JobIndex)> rank_now;
-  };
-  struct Offer {
-    ServerIndex server;  // none: no server works
-    Rank rank = Rank::most_urgent();
+    bool ranks_rise = false;  // again after they have fallen
   };
   using Jobs = boost::container::small_vector<JobIndex, 16>;
 
@@ -50,12 +47,16 @@ class Victims {
     if (!std::exchange(is_touched_[server], 1)) touched_.push_back(server);
   }
   void touch_all();  // after servers have joined or changed
+  // Ranks may have risen, up to what was reported, since any() of best().
+  void expect_higher_ranks();
+  // At least the rank of every job that may be stopped.
+  Rank least_urgent() const { return by_rank_.empty() ? Rank::most_urgent() : by_rank_.begin()->key.key.rank; }
 
   // Whether any job that may be stopped can be less urgent than this rank.
-  bool any_above(const Rank& rank) const { return !by_rank_.empty() && rank < by_rank_.begin()->key.key.rank; }
+  bool any_above(const Rank& rank) const { return rank < least_urgent(); }
   // The server on which the most urgent job that would have to stop for `shape`, which needs one server, is the least
-  // urgent; ties: lowest index.
-  Offer best(const Context& context, std::uint32_t shape);
+  // urgent; ties: lowest index. None if that job is not less urgent than `than`.
+  ServerIndex best(const Context& context, std::uint32_t shape, const Rank& than);
   // Jobs to stop on that server, least urgent first, perhaps more than needed: until the shape fits or there are no
   // more.
   Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server);
@@ -96,7 +97,8 @@ class Victims {
   }
   void enter(JobIndex job);
   void leave(JobIndex job);
-  const Candidates& candidates_on(const Context& context, ServerIndex server);
+  const Candidates& candidates_on(const Context& context, ServerIndex server);  // with their current ranks
+  const Candidates& to_remember(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);
   static void set(Offers& offers, ServerIndex server, const Rank& rank);
@@ -124,6 +126,7 @@ class Victims {
   std::vector<Plain> plain_;              // known shapes that ask for nothing but GPUs, in ascending order of GPUs
   std::vector<std::uint32_t> demanding_;  // the other known shapes
   std::vector<ServerIndex> touched_;
+  std::vector<ServerIndex> lowered_;  // servers whose offers were worked out from current ranks
   IndexedVector<ServerIndex, std::uint8_t> is_touched_;
 };
 

@@ -35,6 +35,11 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
+// Whether a job that finds no GPUs shows that no other of its shape does, now and when fewer are free.
+inline bool speaks_for_its_shape(const JobRequest& request) {
+  return request.single_server() || request.demand.is_zero();
+}
+
 // Shapes as small integers. They are never forgotten: their number is small.
 class Shapes {
  public:

@@ -1,6 +1,5 @@
 // Preemptive policies remember between decisions what they tried without success. On overloaded clusters they must
-// decide like a policy that tries everything every time. (Not tiresias_gittins: its ranks depend on when it was last
-// woken.)
+// decide like a policy that tries everything every time.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -45,43 +44,35 @@ constexpr Case cases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Policies, Remembering,
-                         testing::Combine(testing::Values("srtf", "srjf", "srsf", "tiresias"),
+                         testing::Combine(testing::Values("srtf", "srjf", "srsf", "tiresias", "tiresias_gittins"),
                                           testing::ValuesIn(cases)),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param)) + "_stop_" +
                                   std::to_string(std::get<1>(test.param).stop_s) + "_s";
                          });
 
-// `lyapunov` keeps lengths and their sums, also those of jobs that fail and come back.
-TEST(Lyapunov, decides_like_one_that_learns_its_backlog_anew_every_time) {
-  const char* workload = "poisson:jobs=400,cluster_gpus=32,load=1.4,elastic=0.5,weight_16=5";
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const auto trace = trace::make_workload(workload, seed, {});
-    ASSERT_TRUE(trace.ok()) << trace.error().message;
-    SimulationSettings settings;
-    settings.cluster = Cluster::uniform(4, 8);
-    settings.cluster.faults.job_mtbf = Duration::whole_seconds(50'000);
-    settings.cluster.faults.job_retries = 20;
-    settings.seed = seed;
-    const auto one = simulate(*trace, std::move(*make_policy("lyapunov")), settings);
-    const auto other = simulate(*trace, std::make_unique<test::Forgetful>("lyapunov", 1), settings);
-    for (std::size_t i = 0; i < one.outcomes.size(); ++i)
-      ASSERT_EQ(one.outcomes[i].finished, other.outcomes[i].finished) << "job " << i + 1 << ", seed " << seed;
-  }
-}
+// Other policies keep what they know of waiting jobs in order: of lengths, classes, pods. Jobs that fail and come back
+// take their old places.
+struct Kept {
+  const char* policy;
+  const char* workload;
+  const char* cluster = "[[servers]]\ncount = 4\ngpus = 8\n";
+};
 
-// `default` keeps the order of its pods, also over jobs that fail and come back.
-TEST(DefaultPods, decides_like_one_that_orders_its_pods_anew_every_time) {
+class Keeping : public testing::TestWithParam<Kept> {};
+
+TEST_P(Keeping, decides_like_one_that_learns_all_anew_every_time) {
+  const Kept& with = GetParam();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const auto trace = trace::make_workload("burst:jobs=300,cluster_gpus=32,load=1.2,burst_jobs=50", seed, {});
+    const auto trace = trace::make_workload(with.workload, seed, {});
     ASSERT_TRUE(trace.ok()) << trace.error().message;
     SimulationSettings settings;
-    settings.cluster = Cluster::uniform(4, 8);
+    settings.cluster = std::move(*parse_cluster_file(with.cluster, ""));
     settings.cluster.faults.job_mtbf = Duration::whole_seconds(20'000);
     settings.cluster.faults.job_retries = 20;
     settings.seed = seed;
-    const auto one = simulate(*trace, std::move(*make_policy("default")), settings);
-    const auto other = simulate(*trace, std::make_unique<test::Forgetful>("default", 1), settings);
+    const auto one = simulate(*trace, std::move(*make_policy(with.policy)), settings);
+    const auto other = simulate(*trace, std::make_unique<test::Forgetful>(with.policy, 1), settings);
     std::int64_t failures = 0;
     for (std::size_t i = 0; i < one.outcomes.size(); ++i) {
       EXPECT_EQ(one.outcomes[i].started, other.outcomes[i].started) << "job " << i + 1 << ", seed " << seed;
@@ -91,6 +82,20 @@ TEST(DefaultPods, decides_like_one_that_orders_its_pods_anew_every_time) {
     EXPECT_GT(failures, 20) << "seed " << seed;
   }
 }
+
+constexpr const char* poisson = "poisson:jobs=400,cluster_gpus=32,load=1.4,elastic=0.5,weight_16=5";
+constexpr const char* bursts = "burst:jobs=300,cluster_gpus=32,load=1.2,burst_jobs=50";
+constexpr const char* three_types =
+    "[[servers]]\ngpu_type = \"V100\"\n[[servers]]\ngpu_type = \"P100\"\nspeed = 0.6\n"
+    "[[servers]]\ngpu_type = \"K80\"\nspeed = 0.3\n";
+
+INSTANTIATE_TEST_SUITE_P(Policies, Keeping,
+                         testing::Values(Kept{"lyapunov", poisson}, Kept{"default", bursts}, Kept{"max_min", poisson},
+                                         Kept{"max_min", "gavel:jobs=150,interval_s=300", three_types},
+                                         Kept{"elastic_tiresias", poisson}, Kept{"elastic_edf", poisson}),
+                         [](const auto& test) {
+                           return std::string(test.param.policy) + "_" + std::to_string(test.index);
+                         });
 
 }  // namespace
 }  // namespace sl::sim

@@ -203,14 +203,15 @@ class ElasticEdf : public ResizingPolicy {
 
   // ---- the running jobs, by rank ----
   void gather(const Snapshot& snapshot, Trial& trial) {
-    parts_.clear();
+    by_rank_.clear();
     for (const JobIndex index : snapshot.active) {
-      const Job& job = snapshot.job(index);
       // A running job whose roles need more than GPUs keeps what it has: its needs change with its size.
-      if (may_interrupt(snapshot, job) && !has_unlike_members(job.request))
-        parts_.push_back({index, key_of(snapshot, job), job.allocation, {}});
+      if (may_interrupt(snapshot, index) && !has_unlike_members(snapshot.job(index).request))
+        by_rank_.emplace_back(key_of(snapshot, snapshot.job(index)), index);
     }
-    std::ranges::sort(parts_, {}, &Part::key);
+    std::ranges::sort(by_rank_);
+    parts_.clear();
+    for (const auto& [key, job] : by_rank_) parts_.push_back({job, key, snapshot.job(job).allocation, {}});
     for (Part& part : parts_) {
       const JobRequest& request = snapshot.job(part.job).request;
       const bool is_whole = part.runs() && part.had.count() >= request.gpus;
@@ -411,7 +412,7 @@ class ElasticEdf : public ResizingPolicy {
                                                int& too_many) {
     const Job& job = snapshot.job(part.job);
     const auto find = [&](int gpus) { return place(trial.free(), snapshot.servers, job, gpus); };
-    const bool speaks_for_line = job.request.single_server() || job.request.demand.is_zero();
+    const bool speaks_for_line = speaks_for_its_shape(job.request);
     if (too_many == nothing_tried) too_many = speaks_for_line && !find(1) ? 1 : any_number;
     const int least = job.request.gpus_min, most = job.request.gpus - 1;
     int gpus = part.key.rank.major == in_time ? fewest_in_time(snapshot, part.job, least, most).value_or(most) : least;
@@ -491,6 +492,7 @@ class ElasticEdf : public ResizingPolicy {
   }
 
   ElasticEdfSettings settings_;
+  std::vector<std::pair<RankKey, JobIndex>> by_rank_;  // the running jobs that may change
   std::vector<Part> parts_;          // by rank: the running jobs that may change, and the waiting ones that get GPUs
   WaitingLines<LateKey> late_from_;  // of the waiting jobs that will be late, all in one line
   bool knows_when_late_ = false;     // else late_from_ is not up to date

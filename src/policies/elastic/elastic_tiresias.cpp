@@ -49,6 +49,9 @@ class ElasticTiresias : public ElasticPolicy {
     return {.major = promoted ? 0 : queues_.queue(job, snapshot.now),
             .minor = job.first_start.happened() ? job.first_start.us : Rank::last};
   }
+  Instant rank_lasts_until(const Snapshot& snapshot, const Job& job) override {
+    return queues_.falls_at(job, snapshot.now, job.allocation.count());
+  }
   // A job that waits attains no service.
   bool ranks_change(const Snapshot&) const override { return queues_.promotes(); }
 
@@ -66,9 +69,8 @@ class ElasticTiresias : public ElasticPolicy {
   Instant wake_besides(const Snapshot& snapshot) override {
     Instant next = queues_.promotes() ? next_promotion(snapshot) : Instant::never();
     for (const JobIndex index : snapshot.active) {
-      const Job& job = snapshot.job(index);
-      if (job.state == JobState::running)
-        next = std::min(next, queues_.falls_at(job, snapshot.now, job.allocation.count()));
+      if (snapshot.job(index).state == JobState::running)
+        next = std::min(next, rank_of_running_lasts_until(snapshot, index));
     }
     return next;
   }

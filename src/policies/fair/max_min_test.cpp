@@ -116,6 +116,14 @@ TEST(MaxMin, rounds_realize_the_fractions) {
   EXPECT_EQ(load.ended(1) + load.ended(2) + load.ended(3), 720 + 1080 + 1080);
 }
 
+// At 720 s jobs 1 and 2 have had a round each, job 3 none.
+TEST(MaxMin, a_job_that_has_never_run_goes_before_older_ones_that_have) {
+  Cluster cluster({1}, "max_min");
+  Workload load(cluster);
+  load.job(1, 0, 3600, gpus(1)).job(2, 10, 3600, gpus(1)).job(3, 500, 3600, gpus(1)).run(725);
+  EXPECT_EQ(cluster.state(3), JobState::running);
+}
+
 // Server 0 has a fast GPU (type 0), server 1 a slow one (type 1).
 struct FastAndSlow : Cluster {
   FastAndSlow() : Cluster({1, 1}, "max_min") {

@@ -23,19 +23,36 @@ double GittinsSample::index(double attained, double delta) const {
   return fresh_->second;
 }
 
-double GittinsSample::work_out(double attained, double delta) const {
+std::size_t GittinsSample::up_to(double amount) const {
+  return static_cast<std::size_t>(std::upper_bound(totals_.begin(), totals_.end(), amount) - totals_.begin());
+}
+
+// What the jobs that took more than `attained` take together until they end or have had `delta` more.
+double GittinsSample::spent(double attained, double delta, std::size_t from, std::size_t soon) const {
   if (sums_.size() != totals_.size() + 1) {
     sums_.assign(1, 0);
     for (const double total : totals_) sums_.push_back(sums_.back() + total);
   }
-  const auto position = [this](double amount) {
-    return static_cast<std::size_t>(std::upper_bound(totals_.begin(), totals_.end(), amount) - totals_.begin());
-  };
-  const std::size_t from = position(attained), soon = position(attained + delta), end = totals_.size();
-  if (from == end) return 0;
-  const auto ending = static_cast<double>(soon - from);
-  const double spent = sums_[soon] - sums_[from] - ending * attained + static_cast<double>(end - soon) * delta;
-  return spent > 0 ? ending / spent : 0;  // the number of survivors divides both and cancels
+  return sums_[soon] - sums_[from] - static_cast<double>(soon - from) * attained +
+         static_cast<double>(totals_.size() - soon) * delta;
+}
+
+double GittinsSample::work_out(double attained, double delta) const {
+  const std::size_t from = up_to(attained), soon = up_to(attained + delta);
+  if (from == totals_.size()) return 0;
+  const double amount = spent(attained, delta, from, soon);
+  // The number of survivors divides both and cancels.
+  return amount > 0 ? static_cast<double>(soon - from) / amount : 0;
+}
+
+// With more service fewer of the jobs are left to end soon, and all of them together take less.
+double GittinsSample::index_at_least(double attained, double until, double delta) const {
+  const std::size_t from = up_to(attained), soon = up_to(attained + delta), passed = up_to(until);
+  if (passed >= soon) return 0;
+  const double amount = spent(attained, delta, from, soon);
+  const double rounding = 1e-12 * (sums_.back() + static_cast<double>(totals_.size()) * delta);
+  if (std::min(totals_.back() - until, delta) <= rounding) return 0;
+  return static_cast<double>(soon - passed) / (amount + rounding);
 }
 
 std::size_t gittins_sample_size(std::size_t finished) {
@@ -67,17 +84,25 @@ class TiresiasGittins : public PreemptivePolicy {
     reader_.reset();
     learn(snapshot);
   }
+  // A job that waits attains no service: only another sample changes its index.
   bool prepare(const Snapshot& snapshot, Plan&) override {
     sample_differs_ = false;
     learn(snapshot);
-    return true;
+    return sample_differs_;
   }
-  // A job that waits attains no service: only another sample changes its index.
-  bool waiting_ranks_differ() const override { return sample_differs_; }
   Rank waiting_rank(const Snapshot& snapshot, const Job& job) override {
     return rank(queues_.queue(job, snapshot.now), TiresiasQueues::service(job, snapshot.now), job);
   }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
+  RankUntil rank_until(const Snapshot& snapshot, const Job& job) override {
+    const int gpus = job.allocation.count();
+    const std::int64_t service_us = TiresiasQueues::service(job, snapshot.now);
+    const Duration lasts{(service_us / 8 + Duration::whole_seconds(1).us) / gpus};
+    const Instant until = std::min(snapshot.now + lasts, queues_.falls_at(job, snapshot.now, gpus));
+    const double least = sample_.index_at_least(
+        seconds(service_us), seconds(service_us + gpus * (until - snapshot.now).us), settings_.delta_gpu_s);
+    return {rank_of(queues_.queue(job, snapshot.now), least, job), until};
+  }
   Spread spread_of(const Job& job) const override { return spread_by_skew(job.request, settings_.tiresias.skew_limit); }
   Instant next_change(const Snapshot& snapshot, const Job& job, int gpus) override {
     return gpus == 0 ? queues_.promotion_at(job, snapshot.now) : queues_.falls_at(job, snapshot.now, gpus);
@@ -108,8 +133,11 @@ class TiresiasGittins : public PreemptivePolicy {
           sample_differs_ = true;
         });
   }
+  static double seconds(std::int64_t us) { return Duration{us}.to_seconds(); }
   Rank rank(int queue, std::int64_t service_us, const Job& job) const {
-    const double index = sample_.index(Duration{service_us}.to_seconds(), settings_.delta_gpu_s);
+    return rank_of(queue, sample_.index(seconds(service_us), settings_.delta_gpu_s), job);
+  }
+  Rank rank_of(int queue, double index, const Job& job) const {
     return {.major = settings_.pure ? 0 : queue,
             .middle = -std::llround(std::min(index, 1e3) * 1e12),
             .minor = job.first_start.happened() ? job.first_start.us : Rank::last};
@@ -156,9 +184,12 @@ PolicyEntry tiresias_gittins_entry() {
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
             TiresiasSettings tiresias = TiresiasQueues::settings(given);
             tiresias.skew_limit = given.number("skew_limit");
+            PreemptionSettings preemption = PreemptivePolicy::settings(given);
+            preemption.ages_evenly = false;
+            preemption.drifts = true;
             return std::make_unique<TiresiasGittins>(
-                GittinsSettings{tiresias, PreemptivePolicy::settings(given), given.boolean("pure"),
-                                given.number("delta_gpu_s"), Duration::seconds(given.number("gittins_tick_s"))});
+                GittinsSettings{tiresias, preemption, given.boolean("pure"), given.number("delta_gpu_s"),
+                                Duration::seconds(given.number("gittins_tick_s"))});
           }};
 }
 

@@ -32,8 +32,12 @@ class GittinsSample {
   }
   void add(double total);
   double index(double attained, double delta) const;
+  // No more than the index of any amount from `attained` up to, not including, `until`; close to it if that is not far.
+  double index_at_least(double attained, double until, double delta) const;
 
  private:
+  std::size_t up_to(double amount) const;  // the number of totals that are at most that
+  double spent(double attained, double delta, std::size_t from, std::size_t soon) const;
   double work_out(double attained, double delta) const;
   mutable std::optional<std::pair<double, double>> fresh_;  // delta and index of a job without service: most of them
   mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; computed when needed

@@ -1,7 +1,11 @@
 #include "policies/preemptive/tiresias_gittins.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
+#include <cmath>
+
+#include "base/random.h"
 #include "support/workload.h"
 
 namespace sl {
@@ -41,6 +45,23 @@ TEST_F(Index, equals_its_definition_summed_up_job_by_job) {
     const double expected = survivors == 0 ? 0 : (ending / survivors) / (spent / survivors);
     EXPECT_NEAR(sample.index(attained, 500), expected, 1e-12) << attained;
   }
+}
+
+// Whatever is kept for a running job must hold until it is looked at again.
+RC_GTEST_PROP(GittinsSampleProperty, no_index_of_an_interval_is_lower_than_the_least, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  GittinsSample sample;
+  for (std::int64_t jobs = random.integer(1, 60); jobs > 0; --jobs) sample.add(std::pow(10, random.uniform() * 6));
+  const double delta = std::pow(10, 1 + random.uniform() * 4), from = std::pow(10, random.uniform() * 6);
+  const double until = from + delta * random.uniform();
+  const double least = sample.index_at_least(from, until, delta);
+  RC_ASSERT(least <= sample.index(from, delta));
+  for (int i = 0; i < 50; ++i) RC_ASSERT(least <= sample.index(from + (until - from) * random.uniform(), delta));
+}
+
+TEST_F(Index, at_least_is_close_to_the_index_over_a_short_time) {
+  EXPECT_NEAR(sample.index_at_least(600, 601, 500), sample.index(600, 500), 1e-8);
+  EXPECT_EQ(sample.index_at_least(600, 1000, 500), 0) << "nobody ends within 500 of what comes after 1000";
 }
 
 // Erratum: the simulator's stand-alone mode serves the lowest index first. Past jobs took 100 s each; a job that has
