@@ -22,15 +22,6 @@ constexpr const char* rounds_version = "max_min-1";
 constexpr std::size_t classes_max = 96;  // keeps the program small; jobs beyond the limit count as equally fast on all
                                          // types
 
-struct Mean {
-  double sum = 0, count = 0;
-  void add(double value) {
-    sum += value;
-    ++count;
-  }
-  double value() const { return count > 0 ? sum / count : 0; }
-};
-
 // The order in which jobs are read: that of their classes in the program follows from it.
 struct SubmissionKey {
   Instant submitted;
@@ -210,55 +201,6 @@ class MaxMin : public Policy {
     }
   }
 
-  // Speed by type, in hundredths of the fastest: as the job reported it, else from its profile; a type of unknown speed
-  // counts as the mean of the others.
-  std::vector<int> speeds_of(const Job& job) const {
-    std::vector<Mean> speeds = reported_speeds(job);
-    const std::vector<Mean> stated = stated_speeds(job);
-    Mean scale;  // factor from the profile's relative speeds to steps per second
-    for (std::size_t j = 0; j < speeds.size(); ++j) {
-      if (speeds[j].count > 0 && stated[j].count > 0) scale.add(speeds[j].value() / stated[j].value());
-    }
-    const bool nothing_reported = std::all_of(speeds.begin(), speeds.end(), [](const Mean& m) { return m.count == 0; });
-    if (nothing_reported) scale.add(1);
-    Mean all;
-    double fastest = 0;
-    for (std::size_t j = 0; j < speeds.size(); ++j) {
-      if (speeds[j].count == 0 && stated[j].count > 0 && scale.count > 0)
-        speeds[j].add(stated[j].value() * scale.value());
-      if (speeds[j].count == 0) continue;
-      all.add(speeds[j].value());
-      fastest = std::max(fastest, speeds[j].value());
-    }
-    std::vector<int> hundredths(speeds.size(), 100);
-    for (std::size_t j = 0; j < speeds.size() && fastest > 0; ++j) {
-      const double speed = speeds[j].count > 0 ? speeds[j].value() : all.value();
-      hundredths[j] = std::max(1, static_cast<int>(speed / fastest * 100 + 0.5));
-    }
-    return hundredths;
-  }
-
-  std::vector<Mean> reported_speeds(const Job& job) const {
-    std::vector<Mean> speeds(types_.size());
-    if (!job.telemetry) return speeds;
-    for (const SpeedSample& sample : job.telemetry->speeds) {
-      const auto at = types_.find(sample.gpu_type);
-      if (at != types_.end() && !sample.neighbour.valid() && sample.steps_per_s > 0)
-        speeds[at->second].add(sample.steps_per_s / sample.workers);
-    }
-    return speeds;
-  }
-  std::vector<Mean> stated_speeds(const Job& job) const {
-    std::vector<Mean> speeds(types_.size());
-    if (!job.request.model) return speeds;
-    for (const GpuTypeSpeed& stated : job.request.model->speed_by_gpu_type) {
-      const auto at = types_.find(stated.gpu_type);
-      const double speed = stated.on_one_gpu * stated.curve.speed_on(job.request.gpus) / job.request.gpus;
-      if (at != types_.end() && speed > 0) speeds[at->second].add(speed);
-    }
-    return speeds;
-  }
-
   FairClass make_class(const View& view, const Job& job, const std::vector<int>& speeds) const {
     FairClass made{0, static_cast<double>(job.request.gpus), std::max(1e-6, job.request.user_weight), {}};
     made.speed.assign(types_.size(), 0);
@@ -271,7 +213,7 @@ class MaxMin : public Policy {
 
   std::size_t class_of(const View& view, const Job& job) {
     const JobRequest& request = job.request;
-    std::vector<int> speeds = types_.size() > 1 ? speeds_of(job) : std::vector<int>(types_.size(), 100);
+    std::vector<int> speeds = types_.size() > 1 ? speeds_by_type(job, types_) : std::vector<int>(types_.size(), 100);
     if (classes_.size() >= classes_max) speeds.assign(types_.size(), 100);
     ClassKey key{request.gpus,
                  request.user_weight,
@@ -613,7 +555,7 @@ class MaxMin : public Policy {
 
   Duration round_;
   std::uint64_t generation_ = 0;  // of the free GPUs, so of the servers, as of the last reading
-  std::map<GpuTypeIndex, std::size_t> types_;
+  GpuTypeColumns types_;
   std::vector<GpuTypeIndex> type_at_;  // by column
   std::vector<double> gpus_by_type_;
   std::deque<Class> classes_;

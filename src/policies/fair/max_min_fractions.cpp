@@ -9,6 +9,36 @@ namespace sl {
 
 namespace {
 
+struct Mean {
+  double sum = 0, count = 0;
+  void add(double value) {
+    sum += value;
+    ++count;
+  }
+  double value() const { return count > 0 ? sum / count : 0; }
+};
+
+std::vector<Mean> reported_speeds(const Job& job, const GpuTypeColumns& types) {
+  std::vector<Mean> speeds(types.size());
+  if (!job.telemetry) return speeds;
+  for (const SpeedSample& sample : job.telemetry->speeds) {
+    const auto at = types.find(sample.gpu_type);
+    if (at != types.end() && !sample.neighbour.valid() && sample.steps_per_s > 0)
+      speeds[at->second].add(sample.steps_per_s / sample.workers);
+  }
+  return speeds;
+}
+std::vector<Mean> stated_speeds(const Job& job, const GpuTypeColumns& types) {
+  std::vector<Mean> speeds(types.size());
+  if (!job.request.model) return speeds;
+  for (const GpuTypeSpeed& stated : job.request.model->speed_by_gpu_type) {
+    const auto at = types.find(stated.gpu_type);
+    const double speed = stated.on_one_gpu * stated.curve.speed_on(job.request.gpus) / job.request.gpus;
+    if (at != types.end() && speed > 0) speeds[at->second].add(speed);
+  }
+  return speeds;
+}
+
 // What a job of a class gains on a type by all of its time there, relative to an equal share; 0: it cannot run there.
 double gain_of(const FairClass& of_class, std::size_t type, double equal_share) {
   return equal_share > 0 ? of_class.gpus * of_class.speed[type] / (of_class.weight * equal_share) : 0;
@@ -41,6 +71,32 @@ std::vector<TimeShare> shares_of(const std::vector<FairClass>& classes, const st
 }
 
 }  // namespace
+
+std::vector<int> speeds_by_type(const Job& job, const GpuTypeColumns& types) {
+  std::vector<Mean> speeds = reported_speeds(job, types);
+  const std::vector<Mean> stated = stated_speeds(job, types);
+  Mean scale;  // factor from the profile's relative speeds to steps per second
+  for (std::size_t j = 0; j < speeds.size(); ++j) {
+    if (speeds[j].count > 0 && stated[j].count > 0) scale.add(speeds[j].value() / stated[j].value());
+  }
+  const bool nothing_reported = std::all_of(speeds.begin(), speeds.end(), [](const Mean& m) { return m.count == 0; });
+  if (nothing_reported) scale.add(1);
+  Mean all;
+  double fastest = 0;
+  for (std::size_t j = 0; j < speeds.size(); ++j) {
+    if (speeds[j].count == 0 && stated[j].count > 0 && scale.count > 0)
+      speeds[j].add(stated[j].value() * scale.value());
+    if (speeds[j].count == 0) continue;
+    all.add(speeds[j].value());
+    fastest = std::max(fastest, speeds[j].value());
+  }
+  std::vector<int> hundredths(speeds.size(), 100);
+  for (std::size_t j = 0; j < speeds.size() && fastest > 0; ++j) {
+    const double speed = speeds[j].count > 0 ? speeds[j].value() : all.value();
+    hundredths[j] = std::max(1, static_cast<int>(speed / fastest * 100 + 0.5));
+  }
+  return hundredths;
+}
 
 std::vector<std::vector<double>> max_min_fractions(const std::vector<FairClass>& classes,
                                                    const std::vector<double>& gpus_by_type) {

@@ -1,9 +1,18 @@
 // What every job is due under max-min fairness over GPU types: step 2 of max_min.h.
 #pragma once
 
+#include <map>
 #include <vector>
 
+#include "model/job.h"
+
 namespace sl {
+
+using GpuTypeColumns = std::map<GpuTypeIndex, std::size_t>;  // where each type is in what goes by type
+
+// Speed by type, in hundredths of the fastest: as the job reported it, else from its profile; a type of unknown speed
+// counts as the mean of the others.
+std::vector<int> speeds_by_type(const Job& job, const GpuTypeColumns& types);
 
 struct FairClass {
   double jobs = 1;  // number of jobs that are alike
