@@ -80,7 +80,8 @@ class MaxMin : public Policy {
     std::size_t of_class, type;  // type: a column of fractions_, or any_type
     double x = 0, priority = 0, missed = 0;
   };
-  using ClassKey = std::tuple<int, double, int, std::vector<GpuTypeIndex>, std::int64_t, bool, std::vector<int>>;
+  using ClassKey =
+      std::tuple<int, double, int, std::vector<GpuTypeIndex>, std::int64_t, bool, ServerChoice, std::vector<int>>;
   static constexpr std::size_t any_type = std::numeric_limits<std::size_t>::max();  // for jobs wider than any one type
 
   std::int64_t index_of_round(Instant now) const {
@@ -174,6 +175,7 @@ class MaxMin : public Policy {
                  request.gpu_types,
                  request.gpu_memory_bytes.value_or(-1),
                  request.needs_containers,
+                 request.servers_chosen,
                  speeds};
     const auto [at, is_new] = known.try_emplace(std::move(key), classes.size());
     if (is_new) {
