@@ -222,6 +222,11 @@ class OneWorkerTest(PytorchTest):
 
 
 class CheckpointTest(PytorchTest):
+    def test_the_job_file_says_how_often_to_save(self):
+        with mock.patch.dict(os.environ, {"SCHEDULEARN_CHECKPOINT_EVERY_S": "12.5"}):
+            self.assertEqual(Run(self.folder).training._save_every_s, 12.5)
+        self.assertEqual(Run(self.folder.with_name("none")).training._save_every_s, 600)
+
     def test_a_damaged_newest_checkpoint_gives_way_to_the_one_before(self):
         whole = self.undisturbed()
         damages = {"one bit": self.damage, "cut off": lambda path: os.truncate(path, path.stat().st_size - 9),

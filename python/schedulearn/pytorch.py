@@ -85,7 +85,8 @@ class Training:
     folder: of the checkpoints; default: schedulearn.checkpoint_folder("checkpoints").
     fresh: true to start over; earlier checkpoints are moved to the subfolder `earlier`. By default a job's first attempt
         starts over if the folder is the default one.
-    save_every_s: time between checkpoints within an epoch.
+    save_every_s: time between checkpoints within an epoch; default: what the job file says ([checkpoint] every), else ten
+        minutes.
 
     Every worker makes one, with the same arguments, from its main thread. Stop signals only ask for a checkpoint from then on.
     If several workers were launched and the script has not connected them, they are connected here.
@@ -104,13 +105,15 @@ class Training:
     """The mean loss of the epoch whose steps are over, over all samples and workers; None without calls of loss()."""
 
     def __init__(self, model: torch.nn.Module, *states: Any, samples: int, batch: int, epochs: int, seed: int = 0,
-                 folder: str | os.PathLike[str] | None = None, fresh: bool | None = None, save_every_s: float = 600.0):
+                 folder: str | os.PathLike[str] | None = None, fresh: bool | None = None, save_every_s: float | None = None):
         if not schedulearn._caught:
             schedulearn.catch_stop()
         self._connect(model)
         if samples < 1 or batch < self.workers:
             raise ValueError(f"a batch of {batch} from {samples} samples does not suffice for {self.workers} workers")
         self.samples, self.batch, self._epochs, self._seed = samples, batch, epochs, seed
+        if save_every_s is None:
+            save_every_s = float(os.environ.get("SCHEDULEARN_CHECKPOINT_EVERY_S") or 600.0)
         self._save_every_s, self._saved_at = save_every_s, time.monotonic()
         net = model.module if isinstance(model, DistributedDataParallel) else model
         self._states = (net, *states)

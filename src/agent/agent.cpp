@@ -268,6 +268,9 @@ class LiveAgent : public Agent, private AgentPorts {
     launcher_.send({"signal", key, std::to_string(number)});
     if (number == SIGKILL) containers_.end(key);
   }
+  void pass_on(const std::string& key, int number) override {
+    launcher_.send({"pass_on", key, std::to_string(number)});
+  }
   void forget(const std::string& key) override {
     launcher_.send({"forget", key});
     containers_.forget(key);
@@ -341,7 +344,7 @@ class LiveAgent : public Agent, private AgentPorts {
 
 void LiveAgent::on_launcher_message(const Fields& message) {
   auto state = to_state(message);
-  if (state) state = containers_.explain(std::move(*state));
+  if (state) state = files_.explain(containers_.explain(std::move(*state)));
   if (state) look_at_resizes();  // before its end is explained by a GPU that it has left
   if (state) state->gpus = join_gpus(logic_.gpus_of(*state));
   if (state && !logic_.launcher_ready()) {
@@ -405,19 +408,16 @@ void LiveAgent::on_launcher_lost() {
 void LiveAgent::say_hello() {
   if (!controller_.is_open() || !logic_.launcher_ready()) return;
   wire::Hello hello;
-  hello.agent_version = settings_.version;
-  hello.server = settings_.server;
+  hello.agent_version = settings_.version, hello.server = settings_.server;
   hello.agent_id = agent_id(settings_.data_dir);
   hello.call = next_call(settings_.data_dir, wall_now().us);
   hello.simulated = gpus_->simulated();
   hello.cpus = static_cast<int>(std::thread::hardware_concurrency());
   hello.memory_total_bytes = memory_kib("MemTotal") * 1024;
-  hello.driver_version = gpus_->driver_version();
-  hello.gpus = gpus_->known_now();
-  hello.keep = settings_.keep;
-  hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = true;
-  hello.enforces = enforced_.names;
-  hello.cannot_enforce = enforced_.cannot;
+  hello.driver_version = gpus_->driver_version(), hello.gpus = gpus_->known_now();
+  hello.keep = settings_.keep, hello.labels = settings_.labels;
+  hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = hello.sends_signals = true;
+  hello.enforces = enforced_.names, hello.cannot_enforce = enforced_.cannot;
   hello.container_engine = containers_.engine();
   if (!gpus_->simulated() && hello.container_engine.starts_with("podman")) hello.container_engine.clear();
   logic_.on_session_opened(std::move(hello), boot_now());

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,11 +24,12 @@ struct ContainerSettings {
 struct AgentSettings {
   std::string controller_url = "http://127.0.0.1:5000";
   std::string data_dir;
-  std::string server;                     // empty: the host's name
-  int simulate = 0;                       // GPUs to simulate; 0: look for real ones
-  bool simulate_if_none = false;          // simulate 4 if no real one is found
-  std::string gpu_type;                   // serve only GPUs of this name; empty: all
-  std::int64_t output_limit = 1LL << 30;  // bytes kept of an attempt's output; beyond that the middle is dropped
+  std::string server;                         // empty: the host's name
+  int simulate = 0;                           // GPUs to simulate; 0: look for real ones
+  bool simulate_if_none = false;              // simulate 4 if no real one is found
+  std::string gpu_type;                       // serve only GPUs of this name; empty: all
+  std::map<std::string, std::string> labels;  // of the server
+  std::int64_t output_limit = 1LL << 30;      // bytes kept of an attempt's output; beyond that the middle is dropped
   std::string token;
   std::string version = "0.1.0";
   std::uint64_t job_open_files = 0;  // how many files a job may have open (RLIMIT_NOFILE); 0: as many as the agent

@@ -122,6 +122,8 @@ void AgentLogic::on_message(const wire::ControllerMessage& message, Instant now)
     if (is_next(launch_order->seq)) launch(*launch_order);
   } else if (const auto* stop_order = std::get_if<wire::StopAttempt>(&message)) {
     if (is_next(stop_order->seq)) stop(*stop_order, now);
+  } else if (const auto* signal_order = std::get_if<wire::SignalAttempt>(&message)) {
+    if (is_next(signal_order->seq)) pass_on(*signal_order);
   } else if (const auto* resize_order = std::get_if<wire::ResizeAttempt>(&message)) {
     if (is_next(resize_order->seq)) resize(*resize_order, now);
   } else if (const auto* freeze_order = std::get_if<wire::FreezeAttempt>(&message)) {
@@ -314,7 +316,7 @@ void AgentLogic::stop(const wire::StopAttempt& order, Instant now) {
     return launch_waiting();
   }
   if (attempt.report.state == "exited") return report(attempt.report);
-  if (!attempt.kill_at.is_never()) return;  // already being ended
+  if (!attempt.kill_at.is_never() && order.grace_s > 0) return;  // already being ended
   end(key, attempt, order.signal, now + Duration::seconds(order.grace_s));
 }
 
@@ -324,6 +326,12 @@ void AgentLogic::end(const std::string& key, HeldAttempt& attempt, const std::st
   attempt.resizing.reset();
   attempt.kill_at = kill_at;
   ports_.signal(key, signal_number(signal));
+}
+
+void AgentLogic::pass_on(const wire::SignalAttempt& order) {
+  const std::string key = key_of(order.incarnation);
+  const auto at = attempts_.find(key);
+  if (at != attempts_.end() && at->second.report.state == "running") ports_.pass_on(key, signal_number(order.signal));
 }
 
 void AgentLogic::report_lost(const Incarnation& incarnation) {

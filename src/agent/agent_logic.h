@@ -58,7 +58,8 @@ class AgentPorts {
   virtual void end_find_code(const std::string& key) = 0;  // as end_find_image()
   // An attempt on another server needs a checkpoint that was left here; then on_offered() is called.
   virtual void offer(const wire::OfferCheckpoint& order) = 0;
-  virtual void signal(const std::string& key, int number) = 0;
+  virtual void signal(const std::string& key, int number) = 0;   // that asks it to end
+  virtual void pass_on(const std::string& key, int number) = 0;  // of its user, who asks nothing of the kind
   virtual void freeze(const std::string& key, bool frozen) = 0;  // false: thaw
   // Asks a running attempt to go over to the GPUs of the order; once it has, on_resized() is called. Asked again, what it
   // has answered counts.
@@ -133,6 +134,7 @@ class AgentLogic {
   void fail_to_bring(const std::string& key, HeldAttempt& attempt, const Error& error);
   void fail(const std::string& key, const Error& error);
   void stop(const wire::StopAttempt& order, Instant now);
+  void pass_on(const wire::SignalAttempt& order);
   // `kill_at`: when it is killed if it has not ended by itself.
   void end(const std::string& key, HeldAttempt& attempt, const std::string& signal, Instant kill_at);
   void resize(const wire::ResizeAttempt& order, Instant now);

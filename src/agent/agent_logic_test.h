@@ -39,6 +39,7 @@ class Ports : public AgentPorts {
   }
   void offer(const wire::OfferCheckpoint& order) override { offers.push_back(order); }
   void signal(const std::string& key, int number) override { signals.emplace_back(key, number); }
+  void pass_on(const std::string& key, int number) override { passed_on.emplace_back(key, number); }
   void freeze(const std::string& key, bool frozen) override { freezes.push_back((frozen ? "freeze " : "thaw ") + key); }
   Status ask_to_resize(const std::string& key, const wire::ResizeAttempt& order) override {
     asked.push_back(key + " to " + join_gpus(order.placement.gpus));
@@ -59,7 +60,7 @@ class Ports : public AgentPorts {
   std::vector<std::string> images, code, launched, prepared, abandoned, forgotten, fetched, freezes, asked;
   std::map<std::string, ResizedGpus> kept;
   std::vector<wire::OfferCheckpoint> offers;
-  std::vector<std::pair<std::string, int>> signals;
+  std::vector<std::pair<std::string, int>> signals, passed_on;
   Instant lease_until;
   int disconnects = 0;
   KnownCluster cluster;

@@ -126,6 +126,36 @@ TEST_F(AgentLogicTest, stops_with_the_signal_then_kills_after_the_grace) {
   EXPECT_EQ(ports.signals.back(), (std::pair<std::string, int>{"5.1", SIGKILL}));
 }
 
+TEST_F(AgentLogicTest, an_order_without_grace_ends_at_once_what_another_order_gave_time) {
+  order_start();
+  logic.on_launcher_state({"5.1", "running", 100, 1});
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "TERM", 30});
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "INT", 20});
+  EXPECT_EQ(ports.signals.size(), 1u) << "it is being ended";
+  give(wire::StopAttempt{0, {"", 5, 1, 0}, "cancelled", "KILL", 0});
+  ASSERT_EQ(ports.signals.size(), 2u);
+  EXPECT_EQ(ports.signals.back(), std::pair(std::string("5.1"), SIGKILL));
+}
+
+TEST_F(AgentLogicTest, a_signal_of_its_user_is_passed_on_to_what_runs_and_asks_nothing_to_end) {
+  const auto signal = [this](std::int64_t job) {
+    wire::SignalAttempt order;
+    order.incarnation.job = job, order.incarnation.attempt = 1, order.signal = "USR1";
+    give(order);
+  };
+  order_start();
+  signal(5);
+  EXPECT_TRUE(ports.passed_on.empty()) << "it does not run yet";
+  logic.on_launcher_state({"5.1", "running", 100, 1});
+  signal(5);
+  signal(6);
+  EXPECT_EQ(ports.passed_on, (std::vector<std::pair<std::string, int>>{{"5.1", SIGUSR1}}));
+  now = now + Duration::whole_seconds(20);
+  logic.tick(now);
+  EXPECT_TRUE(ports.signals.empty());
+  EXPECT_EQ(logic.attempts().at("5.1").report.state, "running");
+}
+
 TEST_F(AgentLogicTest, what_is_frozen_gives_up_its_gpus_and_gets_them_back_when_they_are_free) {
   order_start();
   logic.on_launcher_state({.key = "5.1", .state = "running", .pid = 77, .started_us = 1, .gpus = "0"});
@@ -335,6 +365,35 @@ TEST(Metrics, of_200000_lines_a_report_a_second_goes_out_and_the_last_one_wins) 
   metrics.read(path, 5 * second_us, true);
   if (const auto progress = metrics.take(5 * second_us, true)) told.push_back(*progress->step);
   EXPECT_EQ(told.back(), 200'000);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(OutputProgressTest, what_the_output_says_counts_until_the_metrics_file_says_something) {
+  char folder[] = "/tmp/schedulearn-test-progress-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/output";
+  MetricsReader metrics;
+  OutputProgress progress({"epoch {done}/{total}", {}});
+  const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::app) << text; };
+  const auto look = [&](std::int64_t now_us) {
+    progress.read(path, now_us, metrics);
+    return metrics.take(now_us, true);
+  };
+  EXPECT_FALSE(look(1));
+  write("hello\nepoch 1/20\repoch 2/20\repo");
+  auto told = look(2);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->step, 2);
+  EXPECT_EQ(told->steps, 20);
+  EXPECT_FALSE(metrics.has_reported());
+  write("ch 3/20\n");
+  EXPECT_EQ(look(3)->step, 3) << "a line in two pieces";
+  write(std::string(100'000, 'x') + " epoch 9/20\n");
+  EXPECT_FALSE(look(4)) << "no line is that long";
+  write("epoch 10/20\n" + std::string(3 << 20, '\n') + "epoch 11/20\n");
+  EXPECT_EQ(look(5)->step, 11) << "of much output only the end";
+  metrics.add("{\"step\": 1}", 5);
+  EXPECT_TRUE(metrics.has_reported());
   std::filesystem::remove_all(folder);
 }
 

@@ -1,5 +1,6 @@
 #include "agent/attempt_files.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "agent/meeting.h"
 #include "agent/processes.h"
 #include "net/url.h"
+#include "wire/json.h"
 
 namespace sl::agent {
 
@@ -110,6 +112,13 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
     parts = as_seen_here(std::move(parts), order.placement.rank, controller.ok() ? controller->host : "");
     paths.interface = interface_towards_others(parts, order.placement.rank);
   }
+  if (order.spec.time_limit_s) {
+    const double left_s = *order.spec.time_limit_s - order.run_s;
+    paths.time_limit_at = wire::time_text((wall_now() + Duration::seconds(left_s)).us);
+  }
+  std::ofstream(paths.attempt_dir + "/hostfile") << host_lines(order, parts);
+  if (!order.spec.setup.empty()) std::ofstream(paths.attempt_dir + "/setup") << wire::write_json(order.spec.setup);
+  if (order.spec.progress) std::ofstream(paths.attempt_dir + "/progress") << wire::write_json(*order.spec.progress);
   if (order.spec.output_limit_bytes) std::ofstream(paths.attempt_dir + "/limit") << *order.spec.output_limit_bytes;
   if (order.spec.checkpoint.dir)
     std::ofstream(paths.attempt_dir + "/checkpoint_folder") << checkpoint_folder(order, paths);
@@ -204,11 +213,35 @@ void AttemptFiles::on_signal(const std::string& key, int number) {
   stops_.try_emplace(key, wall_now());
 }
 
+LauncherState AttemptFiles::explain(LauncherState state) const {
+  if (state.state != "exited" || !state.failure_kind.empty() || !state.stopped_by.empty() || state.exit_code == 0)
+    return state;
+  const std::string folder = folders_.of_attempt(state.key);
+  std::size_t line = 0;
+  int code = 0;
+  std::ifstream(failed_setup_file(folder)) >> line >> code;
+  const auto lines = wire::read_json<std::vector<std::string>>(read_text(folder + "/setup"));
+  if (!lines.ok() || line < 1 || line > lines->size()) return state;
+  state.failure_kind = "setup";
+  state.failure_message =
+      fmt::format("line {} of its set-up ended with exit code {}: {}", line, code, (*lines)[line - 1].substr(0, 200));
+  return state;
+}
+
 std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, const wire::AttemptReport& attempt,
                                                      bool at_end) {
   MetricsReader& metrics = metrics_[key];
   const std::int64_t now_us = wall_now().us;
-  metrics.read(folders_.of_attempt(key) + "/metrics.jsonl", now_us, at_end);
+  const std::string folder = folders_.of_attempt(key);
+  metrics.read(folder + "/metrics.jsonl", now_us, at_end);
+  if (!metrics.has_reported()) {
+    const auto [at, is_new] = output_progress_.try_emplace(key);
+    if (is_new) {
+      if (auto spec = wire::read_json<wire::ProgressSpec>(read_text(folder + "/progress")); spec.ok())
+        at->second.emplace(std::move(*spec));
+    }
+    if (at->second) at->second->read(folder + "/output", now_us, metrics);
+  }
   auto progress = metrics.take(now_us, at_end);
   if (progress) progress->incarnation = attempt.incarnation;
   return progress;
@@ -246,6 +279,7 @@ std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::stri
 void AttemptFiles::keep_only(const std::map<std::string, HeldAttempt>& held) {
   const auto is_gone = [&](const auto& item) { return held.count(item.first) == 0; };
   std::erase_if(metrics_, is_gone);
+  std::erase_if(output_progress_, is_gone);
   output_times_.forget(is_gone);
   std::erase_if(output_limits_, is_gone);
   std::erase_if(stops_, is_gone);

@@ -62,6 +62,8 @@ class AttemptFiles {
   void on_signal(const std::string& key, int number);
   // The report of its metrics file that is due; `at_end`: everything that is left.
   std::optional<wire::Progress> progress(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
+  // An end for which its set-up is to blame says so.
+  LauncherState explain(LauncherState state) const;
   // Notes when its output was written; `at_end`: all that is left of it.
   void note_output(const std::string& key, bool at_end);
   // Keeps its output within its limit.
@@ -85,6 +87,7 @@ class AttemptFiles {
   AttemptFilesSettings settings_;
   AttemptFolders folders_;
   std::map<std::string, MetricsReader> metrics_;
+  std::map<std::string, std::optional<OutputProgress>> output_progress_;  // empty: the job names no pattern
   OutputTimes output_times_;
   std::map<std::string, std::int64_t> output_limits_;
   std::map<std::string, Instant> stops_;  // when each attempt was first asked to stop

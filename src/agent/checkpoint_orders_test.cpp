@@ -24,6 +24,7 @@ class FetchPorts : public AgentPorts {
   void end_fetch(const std::string& key, bool discards) override { note((discards ? "discard " : "interrupt ") + key); }
   void offer(const wire::OfferCheckpoint& order) override { note("offer " + key_of(order.source)); }
   void signal(const std::string&, int) override {}
+  void pass_on(const std::string&, int) override {}
   void freeze(const std::string&, bool) override {}
   Status ask_to_resize(const std::string&, const wire::ResizeAttempt&) override { return {}; }
   Status keep_gpus(const std::string&, const ResizedGpus&) override { return {}; }

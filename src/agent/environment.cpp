@@ -53,6 +53,27 @@ std::vector<std::string> shell_for(const wire::JobSpec& spec, const std::string&
   return spec.image ? shell_of_image(line) : shell(line);
 }
 
+// The job's set-up in a shell, which then becomes the job's command: so what a line exports, the command has. The kernel's
+// name for a process's own program means the launcher's there, or that of the container's first process. Whoever is asked
+// to end during the set-up has not failed.
+std::vector<std::string> after_setup(const wire::JobSpec& spec, const AttemptPlace& place,
+                                     const std::vector<std::string>& command) {
+  std::string script =
+      "schedulearn_failed() { [ -e \"$SCHEDULEARN_NOTICE_FILE\" ] || echo \"$schedulearn_line $1\" > " +
+      shell_quoted(failed_setup_file(place.attempt_dir)) + "; }\ntrap 'schedulearn_failed $?' EXIT\n";
+  for (std::size_t i = 0; i < spec.setup.size(); ++i)
+    script += fmt::format("schedulearn_line={}\neval {} || exit $?\n", i + 1, shell_quoted(spec.setup[i]));
+  script +=
+      "unset schedulearn_line\nunset -f schedulearn_failed\ntrap - EXIT HUP INT QUIT TERM USR1 USR2\n"
+      "if [ \"$1\" = /proc/self/exe ]; then shift; set -- \"/proc/$PPID/exe\" \"$@\"; fi\n"
+      "if [ \"$1\" = /bin/bash ] && [ ! -x /bin/bash ]; then shift; set -- /bin/sh \"$@\"; fi\n"
+      "exec \"$@\"\n";
+  std::vector<std::string> arguments = shell_for(spec, script);
+  arguments.emplace_back("schedulearn");
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  return arguments;
+}
+
 // Where the processes of an attempt meet: on its first server.
 struct Meeting {
   std::string address;
@@ -212,6 +233,9 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
   }
   set("METRICS_FILE", place.attempt_dir + "/metrics.jsonl");
   set("ERROR_FILE", place.attempt_dir + "/error");
+  set("HOSTFILE", place.attempt_dir + "/hostfile");
+  if (!place.time_limit_at.empty()) set("TIME_LIMIT_AT", place.time_limit_at);
+  if (spec.checkpoint.every_s) set("CHECKPOINT_EVERY_S", fmt::format("{}", *spec.checkpoint.every_s));
   set("URL", place.controller_url);
   for (const auto& [name, port] : place.ports) {
     environment[wire::port_variable("PORT", name)] = std::to_string(port);
@@ -229,6 +253,15 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
 }
 
 }  // namespace
+
+std::string failed_setup_file(const std::string& attempt_dir) { return attempt_dir + "/tmp/.failed-setup"; }
+
+std::string host_lines(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
+  if (parts.empty()) return fmt::format("127.0.0.1 slots={}\n", order.placement.gpus.size());
+  std::string lines;
+  for (const wire::AttemptPart& part : parts) lines += fmt::format("{} slots={}\n", part.address, part.gpus);
+  return lines;
+}
 
 std::string visible_devices(const wire::Placement& placement) {
   std::string text;
@@ -323,6 +356,10 @@ Execution make_execution(const wire::StartAttempt& order, const std::vector<wire
     execution.required = first_program(*line);
   } else {
     execution.arguments = std::get<std::vector<std::string>>(command);
+  }
+  if (!order.spec.setup.empty()) {
+    execution.arguments = after_setup(order.spec, place, execution.arguments);
+    execution.required.clear();  // it may come with the set-up
   }
   Environment environment;
   if (order.spec.image) {

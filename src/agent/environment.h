@@ -28,8 +28,15 @@ struct AttemptPlace {
   std::string interface;    // the network interface by which the other servers reach this one; empty: unknown
   std::string secrets_dir;  // in memory; empty: it has none
   PublishedPorts ports;
-  std::string code_dir;  // in job_dir: its code as it was submitted; empty: it has no snapshot
+  std::string time_limit_at;  // RFC 3339; empty: it has no limit
+  std::string code_dir;       // in job_dir: its code as it was submitted; empty: it has no snapshot
 };
+
+// Where the job's shell says which line of the set-up has failed, and with which exit code: "2 1".
+std::string failed_setup_file(const std::string& attempt_dir);
+
+// The servers of an attempt and how many processes each is for, one a line: "10.0.0.4 slots=2".
+std::string host_lines(const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts);
 
 struct Execution {
   std::vector<std::string> arguments;

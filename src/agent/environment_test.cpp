@@ -49,6 +49,31 @@ TEST(Environment, real_gpus_are_named_by_uuid_and_simulated_ones_by_index) {
   EXPECT_TRUE(has(make_execution(order, {}, {}, {}).environment, "CUDA_VISIBLE_DEVICES=1,3"));
 }
 
+TEST(Environment, a_set_up_runs_in_the_shell_that_becomes_the_command) {
+  wire::StartAttempt order = order_of(std::vector<std::string>{"python", "a b.py"});
+  order.spec.setup = {"export A='x y'", "make"};
+  const Execution e = make_execution(order, {}, {"/d/attempts/5.2"}, {});
+  EXPECT_EQ(e.required, "") << "it may come with the set-up";
+  ASSERT_EQ(e.arguments.size(), 6u);
+  EXPECT_EQ(std::vector(e.arguments.begin() + 3, e.arguments.end()),
+            (std::vector<std::string>{"schedulearn", "python", "a b.py"}));
+  EXPECT_NE(e.arguments[2].find("schedulearn_line=2\neval 'make' || exit"), std::string::npos) << e.arguments[2];
+}
+
+TEST(Environment, a_job_knows_its_hosts_its_end_and_how_often_to_save) {
+  wire::StartAttempt order = order_of("true");
+  EXPECT_EQ(host_lines(order, {}), "127.0.0.1 slots=2\n");
+  EXPECT_EQ(host_lines(order, {{"a", "10.0.0.1", 1, 2, ""}, {"b", "10.0.0.2", 1, 1, ""}}),
+            "10.0.0.1 slots=2\n10.0.0.2 slots=1\n");
+  order.spec.checkpoint.every_s = 90;
+  AttemptPlace place;
+  place.attempt_dir = "/d/attempts/5.2", place.time_limit_at = "2026-11-23T21:00:00.000Z";
+  const Execution e = make_execution(order, {}, place, {});
+  for (const char* entry : {"SCHEDULEARN_HOSTFILE=/d/attempts/5.2/hostfile",
+                            "SCHEDULEARN_TIME_LIMIT_AT=2026-11-23T21:00:00.000Z", "SCHEDULEARN_CHECKPOINT_EVERY_S=90"})
+    EXPECT_TRUE(has(e.environment, entry)) << entry;
+}
+
 TEST(Environment, a_vector_is_executed_as_it_is) {
   EXPECT_EQ(make_execution(order_of(std::vector<std::string>{"ls", "$HOME"}), {}, {}, {}).arguments,
             (std::vector<std::string>{"ls", "$HOME"}));

@@ -44,6 +44,7 @@ void LauncherLogic::obey(const Fields& order, Instant now) {
   const std::string& verb = order[0];
   if (verb == "start") return start(order, now);
   if (verb == "signal" && order.size() == 3) return send_signal(order[1], std::atoi(order[2].c_str()));
+  if (verb == "pass_on" && order.size() == 3) return pass_on(order[1], std::atoi(order[2].c_str()));
   if ((verb == "freeze" || verb == "thaw") && order.size() == 2) return freeze(order[1], verb == "freeze");
   if (verb == "forget" && order.size() == 2) return forget(order[1]);
   if (verb == "join") return join(order);
@@ -94,6 +95,13 @@ void LauncherLogic::send_signal(const std::string& key, int number) {
   const auto at = attempts_.find(key);
   if (at == attempts_.end() || at->second.state.state != "running" || number <= 0 || number > 64) return;
   deliver(at->second, number, by_order);
+}
+
+// A user's own signal: should the attempt end by it, nobody has stopped it.
+void LauncherLogic::pass_on(const std::string& key, int number) {
+  const auto at = attempts_.find(key);
+  if (at == attempts_.end() || at->second.state.state != "running" || number <= 0 || number > 64) return;
+  number == SIGKILL ? runtime_.kill(key) : runtime_.signal(key, number);
 }
 
 // Told also if nothing changes: the order may have been repeated.

@@ -75,6 +75,7 @@ class LauncherLogic {
   void recover(const Started& started, const std::string& boot);
   void start(const Fields& order, Instant now);
   void send_signal(const std::string& key, int number);
+  void pass_on(const std::string& key, int number);
   void freeze(const std::string& key, bool frozen);
   void join(const Fields& order);
   void limit(const Fields& order);
@@ -90,7 +91,7 @@ class LauncherLogic {
   LauncherPorts& ports_;
   std::map<std::string, Attempt> attempts_;
   std::map<std::string, Ending> ending_;
-  std::map<std::string, Limits> limits_;  // of attempts that are about to start
+  std::map<std::string, Limits> limits_;    // of attempts that are about to start
   Instant lease_until_ = Instant::never();  // no lease yet: no fenced attempt has been ordered
   enum class Fence { open, asked, shut } fence_ = Fence::open;
   bool shutting_down_ = false;

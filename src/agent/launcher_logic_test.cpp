@@ -75,6 +75,20 @@ class LauncherLogicTest : public testing::Test {
   Instant now = Instant::at_seconds(100);
 };
 
+TEST_F(LauncherLogicTest, an_attempt_that_ends_by_a_signal_of_its_user_was_stopped_by_nobody) {
+  start("5.1");
+  world.take();
+  logic.obey({"pass_on", "5.1", "10"}, now);
+  logic.obey({"pass_on", "5.1", "9"}, now);
+  logic.obey({"pass_on", "5.1", "65"}, now);
+  logic.obey({"pass_on", "6.1", "10"}, now);
+  EXPECT_EQ(world.take(), (Log{"signal 5.1 10", "kill 5.1"}));
+  logic.on_ended("5.1", 9);
+  settle();
+  EXPECT_EQ(logic.attempts().at("5.1").state.signal, 9);
+  EXPECT_EQ(logic.attempts().at("5.1").state.stopped_by, "");
+}
+
 TEST_F(LauncherLogicTest, limits_that_came_before_a_start_are_its_own_and_later_ones_are_passed_on) {
   const auto limit = [&](const std::string& key, std::int64_t bytes) {
     logic.obey(to_fields(LimitOrder{key, {.memory_bytes = bytes}}), now);

@@ -5,6 +5,7 @@
 
 #include "agent/files.h"
 #include "wire/json.h"
+#include "wire/progress.h"
 
 namespace sl::agent {
 namespace {
@@ -47,8 +48,14 @@ bool MetricsReader::add(std::string_view line, std::int64_t now_us) {
   if (loss) latest_.loss = loss;
   if (accuracy) latest_.accuracy = accuracy;
   latest_.at_us = now_us;
-  is_new_ = true;
+  is_new_ = has_reported_ = true;
   return true;
+}
+
+void MetricsReader::add_progress(double done, std::optional<double> total, std::int64_t now_us) {
+  latest_.step = done, latest_.step_at_us = latest_.at_us = now_us;
+  if (total) latest_.steps = total;
+  is_new_ = true;
 }
 
 void MetricsReader::read(const std::string& path, std::int64_t now_us, bool to_the_end) {
@@ -66,6 +73,29 @@ void MetricsReader::read(const std::string& path, std::int64_t now_us, bool to_t
     offset_ += static_cast<std::int64_t>(end) + 1;
     if (!is_full || !to_the_end) return;
   }
+}
+
+// A progress bar ends its lines with a carriage return. What is longer than that says nothing of progress.
+void OutputProgress::read(const std::string& path, std::int64_t now_us, MetricsReader& into) {
+  constexpr std::size_t longest = 4'096;
+  auto piece = read_piece(path, offset_, piece_bytes);
+  if (piece && piece->size > offset_ + piece_bytes) {
+    offset_ = piece->size - piece_bytes;
+    begun_.assign(longest, ' ');  // of the line that it begins in, only the end would be seen
+    piece = read_piece(path, offset_, piece_bytes);
+  }
+  if (!piece) return;
+  offset_ += static_cast<std::int64_t>(piece->bytes.size());
+  std::optional<wire::FoundProgress> last;
+  for (const char c : piece->bytes) {
+    if (c != '\n' && c != '\r') {
+      if (begun_.size() < longest) begun_ += c;
+      continue;
+    }
+    if (const auto found = wire::find_progress(spec_, begun_)) last = found;
+    begun_.clear();
+  }
+  if (last) into.add_progress(last->done, last->total, now_us);
 }
 
 std::optional<wire::Progress> MetricsReader::take(std::int64_t now_us, bool at_end) {

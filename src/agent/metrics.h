@@ -18,14 +18,31 @@ class MetricsReader {
   // with "step" (and "steps") says how far the training has come within; "time" is when, in seconds since 1970 (UTC).
   // Anything else is ignored. Returns whether the line was used.
   bool add(std::string_view line, std::int64_t now_us);
+  // So much of the total, in steps, is done.
+  void add_progress(double done, std::optional<double> total, std::int64_t now_us);
+  // Whether the file has said anything.
+  bool has_reported() const { return has_reported_; }
   // The report that is due now; `at_end`: everything not reported yet.
   std::optional<wire::Progress> take(std::int64_t now_us, bool at_end);
 
  private:
   std::int64_t offset_ = 0;
   wire::Progress latest_;
-  bool is_new_ = false;
+  bool is_new_ = false, has_reported_ = false;
   std::int64_t next_us_ = 0;
+};
+
+// Progress that a job's output tells, by a pattern (wire/progress.h).
+class OutputProgress {
+ public:
+  explicit OutputProgress(wire::ProgressSpec spec) : spec_(std::move(spec)) {}
+  // Reads what has been written since the last call, of more than 1 MiB only the end, and adds the last place that fits.
+  void read(const std::string& path, std::int64_t now_us, MetricsReader& into);
+
+ private:
+  wire::ProgressSpec spec_;
+  std::int64_t offset_ = 0;
+  std::string begun_;  // the beginning of a line
 };
 
 }  // namespace sl::agent

@@ -9,6 +9,7 @@
 #include "controller/controller.h"
 #include "controller/recording.h"
 #include "python_policy/loader.h"
+#include "wire/job_spec.h"
 
 namespace {
 
@@ -31,6 +32,17 @@ int controller_role(const cli::ControllerOptions& options) {
   return 0;
 }
 
+Result<std::map<std::string, std::string>> read_labels(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> labels;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || !wire::names_servers(text))
+      return invalid("bad-label", "a label is KEY=VALUE: " + text).hint("--label rack=a");
+    labels[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return labels;
+}
+
 int agent_role(const cli::AgentOptions& options) {
   agent::AgentSettings settings = agent_settings();
   const auto token = options.token_file.empty() ? Result<std::string>("") : read_token(options.token_file);
@@ -42,6 +54,9 @@ int agent_role(const cli::AgentOptions& options) {
   settings.server = options.name;
   settings.simulate = options.simulate;
   settings.gpu_type = options.gpu_type;
+  const auto labels = read_labels(options.labels);
+  if (!labels.ok()) return fail(labels.error());
+  settings.labels = *labels;
   settings.token = *token;
   settings.keep = options.keep;
   settings.shell_keep_s = options.shell_keep_s;

@@ -1,3 +1,5 @@
+#include "cli/cancel.h"
+
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -5,15 +7,19 @@
 
 namespace sl::cli {
 
-int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const std::string& reason) {
+int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const wire::Cancellation& wanted) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
   if (const auto sure = confirm(context, "cancel " + plural(ids->size(), "job"), ids->size() > 1); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
-  const std::string body = reason.empty() ? "{}" : json::serialize(json::object{{"reason", reason}});
+  json::object body;
+  if (!wanted.reason.empty()) body["reason"] = wanted.reason;
+  if (!wanted.signal.empty()) body["signal"] = wanted.signal;
+  if (wanted.now) body["now"] = true;
   int status = 0;
   for (const std::int64_t id : *ids) {
-    const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", body);
+    const Result<json::value> job =
+        context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/cancel", json::serialize(body));
     if (!job.ok()) {
       status = fail(job.error());
       continue;
@@ -25,6 +31,28 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
       std::printf("%s job %lld %s %s\n", context.unicode ? "⊘" : "-", static_cast<long long>(id),
                   text_at(*job, "name").c_str(), over ? "is cancelled" : "is being stopped");
     }
+  }
+  return status;
+}
+
+namespace {
+
+int signal_jobs(const Context& context, const std::vector<std::string>& selectors, const std::string& signal) {
+  const auto ids = select_jobs(context, selectors);
+  if (!ids.ok()) return fail(ids.error());
+  int status = 0;
+  for (const std::int64_t id : *ids) {
+    const Result<json::value> job = context.call("POST", "/api/v1/jobs/" + std::to_string(id) + "/signal",
+                                                 json::serialize(json::object{{"signal", signal}}));
+    if (!job.ok()) {
+      status = fail(job.error());
+      continue;
+    }
+    if (context.as_json)
+      context.print_json(*job);
+    else if (!context.quiet)
+      std::printf("job %lld %s gets the signal %s\n", static_cast<long long>(id), text_at(*job, "name").c_str(),
+                  wire::plain_signal(signal).c_str());
   }
   return status;
 }
@@ -51,6 +79,29 @@ int remove_jobs(const Context& context, const std::vector<std::string>& selector
     }
   }
   return status;
+}
+
+}  // namespace
+
+void EndCommands::add_to(CLI::App& app) {
+  CLI::App* cancel =
+      command_(app, "cancel", "Stop jobs, or take them out of the queue.",
+               "  schedulearn cancel 5\n  schedulearn cancel 5 --reason 'wrong data'\n  schedulearn cancel 5 --now\n"
+               "  schedulearn cancel all --yes\n",
+               [this] { return cancel_jobs(context_(), selectors_, wanted_); });
+  cancel->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
+  cancel->add_option("--reason", wanted_.reason, "why, for those who look at the job later");
+  auto* now = cancel->add_flag("--now", wanted_.now, "kill it at once, without the 30 s that it has to end");
+  cancel->add_option("--signal", wanted_.signal, "what asks it to end: INT, HUP, USR1 … (TERM)")->excludes(now);
+  CLI::App* signal = command_(app, "signal", "Send jobs that run a signal; what they do then is up to them.",
+                              "  schedulearn signal 5 USR1\n  schedulearn signal 5,7-9 HUP\n",
+                              [this] { return signal_jobs(context_(), {job_}, signal_); });
+  signal->add_option("job", job_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
+  signal->add_option("signal", signal_, "TERM, INT, HUP, QUIT, USR1, USR2 or KILL")->required();
+  command_(app, "rm", "Remove jobs that have ended, with their events and their output, for good.",
+           "  schedulearn rm 5\n  schedulearn rm 5,7-9 --yes\n", [this] { return remove_jobs(context_(), selectors_); })
+      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last or a name")
+      ->required();
 }
 
 }  // namespace sl::cli

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "base/whole_number.h"
+#include "cli/cancel.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/config_commands.h"
@@ -97,7 +98,8 @@ class CommandLine {
   std::shared_ptr<bool> json_failed_ = std::make_shared<bool>(false);
   FlagValues flags_of_all_{.url = default_url, .color = "auto"};
   std::string json_;
-  bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false;
+  bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false,
+       verbose_ = false, debug_ = false;
   SubmitOptions submit_;
   std::map<std::string, std::string> flags_;  // of submit
   ListOptions list_;
@@ -105,12 +107,13 @@ class CommandLine {
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
   bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false;
-  std::string name_, at_, reason_, wait_timeout_, data_, typed_;  // typed_: the command as typed
+  std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
   ControllerOptions controller_;
   AgentOptions agent_;
   const CommandFrame frame_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  EndCommands ends_{frame_};
   SetCommand set_{frame_};
   Interventions interventions_{frame_};
   FilesCommand files_{frame_};
@@ -145,6 +148,8 @@ void CommandLine::add_global_flags() {
       ->group("Everywhere");
   app_.add_flag("--plain", plain_, "tab-separated, one record per line")->group("Everywhere");
   app_.add_flag("-q,--quiet", quiet_, "ids only")->group("Everywhere");
+  app_.add_flag("-v,--verbose", verbose_, "say which requests are sent and answered")->group("Everywhere");
+  app_.add_flag("--debug", debug_, "say also what is sent and received, without secrets")->group("Everywhere");
   app_.add_flag("-w,--watch", watch_, "show it anew every 2 seconds, until Ctrl-C (commands that only read)")
       ->group("Everywhere");
   app_.add_option("--color", flags_of_all_.color, "auto, always or never")
@@ -326,16 +331,7 @@ void CommandLine::add_job_commands() {
                            });
   wait->add_option("job", wait_.selectors, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   wait->add_option("--for", wait_timeout_, "give up after this long: 10m (exit status 124)");
-  CLI::App* cancel =
-      command(app_, "cancel", "Stop jobs, or take them out of the queue.",
-              "  schedulearn cancel 5\n  schedulearn cancel 5 --reason 'wrong data'\n  schedulearn cancel all --yes\n",
-              [this] { return cancel_jobs(context(), selectors_, reason_); });
-  cancel->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
-  cancel->add_option("--reason", reason_, "why, for those who look at the job later");
-  command(app_, "rm", "Remove jobs that have ended, with their events and their output, for good.",
-          "  schedulearn rm 5\n  schedulearn rm 5,7-9 --yes\n", [this] { return remove_jobs(context(), selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last or a name")
-      ->required();
+  ends_.add_to(app_);
   set_.add_to(app_);
   interventions_.add_to(app_);
   files_.add_to(app_);
@@ -392,9 +388,10 @@ void CommandLine::add_cluster_commands() {
   CLI::App* tried =
       command(*policy, "try", "What other policies would do with the jobs that wait and run now; changes nothing.",
               "  schedulearn policy try srtf fifo_easy\n  schedulearn policy try ./mine.py\n",
-              [this] { return try_policies(context(), selectors_, with_arrivals_); });
+              [this] { return try_policies(context(), selectors_, with_arrivals_, horizon_); });
   tried->add_option("name", selectors_, "up to four policies, or files with policies of your own")->required();
   tried->add_flag("--with-arrivals", with_arrivals_, "jobs come as they came in the last day");
+  tried->add_option("--horizon", horizon_, "look only so far ahead: 12h");
   CLI::App* shadow = command(
       *policy, "shadow", "Have a policy follow the live events without deciding; what it would have changed.",
       "  schedulearn policy shadow srsf\n  schedulearn policy shadow\n  schedulearn policy shadow --off\n", [this] {
@@ -458,12 +455,13 @@ void CommandLine::add_system_commands() {
           [this] { return roles_.replay(name_, context().as_json); })
       ->add_option("file", name_, "a file written by controller run --record FOLDER")
       ->required();
-  CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run.");
+  CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run, leave.");
   agent->require_subcommand(1);
   agent->fallthrough();
   CLI::App* serve = command(*agent, "run", "Run the agent of this server in the foreground.",
                             "  schedulearn agent run --join http://lab:5000 --data /var/lib/schedulearn-agent\n",
                             [this] { return roles_.agent(agent_); });
+  servers_.add_leave(*agent);
   serve->add_option("--join", agent_.join, "address of the controller")->required();
   serve->add_option("--data", agent_.data, "data directory")->required();
   serve->add_option("--name", agent_.name, "the server's name (default: the host's)");
@@ -471,6 +469,7 @@ void CommandLine::add_system_commands() {
   serve->add_option("--gpu-type", agent_.gpu_type,
                     "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
                     "own --name and --data");
+  add_labels(*serve, agent_.labels);
   serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
   add_shells(*serve, agent_.shell_keep_s);
   add_containers(*serve, agent_.containers);
@@ -531,6 +530,7 @@ Context CommandLine::context() const {
   if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) c.columns = size.ws_col;
   c.interactive = !no_input_ && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   c.assume_yes = yes_;
+  c.verbosity = debug_ ? 2 : verbose_ ? 1 : 0;
   return c;
 }
 

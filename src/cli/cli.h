@@ -47,6 +47,7 @@ struct AgentOptions {
   std::string name;
   int simulate = 0;
   std::string gpu_type;
+  std::vector<std::string> labels;  // KEY=VALUE
   std::string token_file;
   wire::RetentionRule keep = {};
   double shell_keep_s = 3600;  // how long a shell waits for somebody to come back to it

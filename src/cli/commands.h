@@ -5,6 +5,7 @@
 
 #include "cli/context.h"
 #include "cli/output_filter.h"
+#include "wire/intervention.h"
 #include "wire/job_spec.h"
 
 namespace sl::cli {
@@ -71,9 +72,8 @@ int status_of_job(const json::value& job);
 // One line about how a job ended.
 std::string ending_text(const Context& context, const json::value& job);
 
-// `reason`: shown as why they were cancelled; empty: none.
-int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const std::string& reason = "");
-int remove_jobs(const Context& context, const std::vector<std::string>& selectors);  // that have ended, for good
+int cancel_jobs(const Context& context, const std::vector<std::string>& selectors,
+                const wire::Cancellation& wanted = {});
 // `at`: a moment of the past (time_meant()); empty: now.
 int why(const Context& context, const std::string& selector, const std::string& at);
 int show_estimates(const Context& context);  // how often the ranges held that were shown
@@ -103,7 +103,8 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
 int call_off_policy(const Context& context);  // what was to happen later
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 // Continues up to four policies from the present, to compare.
-int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals);
+int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals,
+                 const std::string& horizon);
 // The policy that follows without deciding.
 int show_shadow(const Context& context);
 int follow_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);

@@ -1,6 +1,7 @@
 #include "cli/context.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 
@@ -27,11 +28,56 @@ net::ClientRequest Context::request(const std::string& method, const std::string
   return request;
 }
 
+namespace {
+
+// Says what is asked and answered, for --verbose and --debug. Secrets are in headers, and in what is sent to or received
+// from these paths.
+class ToldRequest {
+ public:
+  ToldRequest(const Context& context, const net::ClientRequest& request) : verbosity_(context.verbosity) {
+    if (verbosity_ == 0) return;
+    for (const char* secret : {"/secrets", "/tokens", "/sessions", "/channels"})
+      is_secret_ = is_secret_ || request.url.find(secret) != std::string::npos;
+    std::fprintf(stderr, "> %s %s%s\n", request.method.c_str(), request.url.c_str(),
+                 context.past             ? "  (no controller: the data folder is read)"
+                 : request.socket.empty() ? ""
+                                          : ("  (" + request.socket + ")").c_str());
+    tell_body("> ", request.body);
+  }
+  void tell(const Result<net::ClientResponse>& response) const {
+    if (verbosity_ == 0) return;
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin_).count();
+    if (!response.ok()) return void(std::fprintf(stderr, "< %s, %.1f ms\n", response.error().message.c_str(), ms));
+    std::string id;
+    for (const auto& [name, value] : response->headers) {
+      if (name == "X-Request-Id") id = ", request " + value;
+    }
+    std::fprintf(stderr, "< %d, %.1f ms%s\n", response->status, ms, id.c_str());
+    tell_body("< ", response->body);
+  }
+
+ private:
+  void tell_body(const char* mark, const std::string& body) const {
+    constexpr std::size_t shown = 4'096;
+    if (verbosity_ < 2 || body.empty()) return;
+    if (is_secret_) return void(std::fprintf(stderr, "%s(%zu bytes that may hold a secret)\n", mark, body.size()));
+    std::fprintf(stderr, "%s%.*s%s\n", mark, static_cast<int>(std::min(shown, body.size())), body.c_str(),
+                 body.size() > shown ? " …" : "");
+  }
+  int verbosity_;
+  bool is_secret_ = false;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
 Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body,
                                   const net::Headers& extra) const {
   net::ClientRequest message = request(method, path, body);
   message.headers.insert(message.headers.end(), extra.begin(), extra.end());
+  const ToldRequest told(*this, message);
   const auto response = past ? past(message, nullptr) : net::fetch(message);
+  told.tell(response);
   if (!response.ok()) {
     Error error = response.error();
     if (error.code == "controller-unreachable" && !recorded.empty())
@@ -44,7 +90,10 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
 
 Result<net::ClientResponse> Context::stream(const net::ClientRequest& request,
                                             const std::function<bool(std::string_view)>& on_data) const {
-  return past ? past(request, on_data) : net::fetch_stream(request, on_data);
+  const ToldRequest told(*this, request);
+  auto response = past ? past(request, on_data) : net::fetch_stream(request, on_data);
+  told.tell(response);
+  return response;
 }
 
 void Context::use_token(std::string secret) {

@@ -36,6 +36,8 @@ struct Context {
   std::size_t columns = 0;   // of the terminal that stdout is; 0: it is none
   bool interactive = false;  // stdin and stderr are terminals
   bool assume_yes = false;
+  // Requests and their answers are told to stderr: 1 that they were made, 2 also what was sent and received.
+  int verbosity = 0;
 
   Result<json::value> get(const std::string& path) const { return call("GET", path, ""); }
   Result<json::value> call(const std::string& method, const std::string& path, const std::string& body,

@@ -63,6 +63,11 @@ void add_shells(CLI::App& command, double& keep_s) {
                                            "how long a shell that nobody is connected to waits for them (1h)");
 }
 
+void add_labels(CLI::App& command, std::vector<std::string>& labels) {
+  command.add_option("--label", labels, "KEY=VALUE, for jobs that choose their servers: --label rack=a")
+      ->allow_extra_args(false);
+}
+
 void add_containers(CLI::App& command, ContainerOptions& options) {
   command
       .add_option("--container-socket", options.socket,

@@ -16,6 +16,7 @@ void add_free_limit(CLI::App& command, wire::RetentionRule& rule);
 void add_snapshot_limit(CLI::App& command, std::int64_t& bytes_max);
 void add_notify_allow(CLI::App& command, std::vector<std::string>& hosts);
 void add_shells(CLI::App& command, double& keep_s);
+void add_labels(CLI::App& command, std::vector<std::string>& labels);
 void add_containers(CLI::App& command, ContainerOptions& options);
 
 }  // namespace sl::cli

@@ -54,6 +54,7 @@ struct Following {
   OutputFilter& filter;
   int attempt = 0;
   std::int64_t offset = 0;
+  bool has_begun = false;  // at `offset`; else with the lines that were asked for
   bool ended = false;
   bool begins_line = true;  // what comes next
 
@@ -88,7 +89,10 @@ void use_line(Following& following, const json::value& event, std::int64_t end) 
 bool use_event(Following& following, const std::string& event, const std::string& id, const std::string& data) {
   const auto parsed = wire::parse_json(data);
   if (!parsed.ok()) return true;
-  if (event == "line") {
+  if (event != "closed") following.has_begun = true;
+  if (event == "from") {
+    following.offset = std::atoll(id.c_str());
+  } else if (event == "line") {
     use_line(following, *parsed, std::atoll(id.c_str()));
     following.offset = std::atoll(id.c_str());
   } else if (event == "skip") {
@@ -160,8 +164,10 @@ Result<bool> follow_on(Following& following) {
   for (int failures = 0; interrupts() == 0;) {
     std::string path = following.logs().insert(following.logs().find('?'), "/stream");
     if (following.options.lines.has_times()) path += "&timestamps=true";
+    const bool begins_at_tail = following.options.tail >= 0 && !following.has_begun;
+    if (begins_at_tail) path += "&tail=" + std::to_string(following.options.tail);
     net::ClientRequest request = following.context.request("GET", path, "");
-    request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
+    if (!begins_at_tail) request.headers.emplace_back("Last-Event-ID", std::to_string(following.offset));
     request.is_given_up = [] { return interrupts() > 0; };
     EventReader reader;
     const auto response = net::fetch_stream(request, [&](std::string_view bytes) {

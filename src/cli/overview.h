@@ -9,14 +9,14 @@ inline constexpr const char* usage = R"(Schedulearn schedules deep-learning jobs
   schedulearn submit --gpus 1 -- python train.py submit a training
   schedulearn ls                                 see what runs and what waits
 
-Jobs      submit run ls show logs files shell why wait set cancel rm suspend resume migrate scale retry
+Jobs      submit run ls show logs files shell why wait set cancel signal rm suspend resume migrate scale retry
 Cluster   status top gpus events web announce  secret (set ls rm)  notify (add ls test log rm)
           servers (ls show add drain undrain lost release rm)  profile (run ls show costs import rm)
           policy (ls show set try shadow check history undo)
 Research  sim (run compare ls show rm)  plot (cdf gantt util queue lines bars regret ahead)
           trace (info import export gen ls)  estimates (losses run-times ranges speeds)  reproduce
 People    login logout whoami  token (ls add rm)  user (ls add set rm)
-System    up  controller (run replay)  agent (run)  db (backup check restore)  config (show path get set)
+System    up  controller (run replay)  agent (run leave)  db (backup check restore)  config (show path get set)
           init demo doctor completion man version help
 
 schedulearn COMMAND --help shows examples and every option.

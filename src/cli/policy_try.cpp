@@ -66,11 +66,17 @@ void print_jobs(const Context& context, const json::value& tried) {
 
 }  // namespace
 
-int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals) {
+int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals,
+                 const std::string& horizon) {
   auto policies = policies_named(names);
   if (!policies.ok()) return fail(policies.error());
   json::object body = {{"policies", std::move(*policies)}};
   if (with_arrivals) body["with_arrivals"] = true;
+  if (!horizon.empty()) {
+    const auto seconds = wire::parse_duration_s(horizon);
+    if (!seconds.ok()) return fail(seconds.error());
+    body["horizon_s"] = *seconds;
+  }
   const Result<json::value> tried = context.call("POST", "/api/v1/policy/try", json::serialize(body));
   if (!tried.ok()) return fail(tried.error());
   if (context.as_json) {
@@ -87,6 +93,8 @@ int try_policies(const Context& context, const std::vector<std::string>& names, 
                     : "without jobs that are yet to come";
   std::printf("\nMeans over %.0f possible futures of %.0f jobs, %s (%.1f s).\n", number_at(rows.front(), "draws"),
               number_at(rows.front(), "jobs"), coming.c_str(), number_at(*tried, "took_s"));
+  if (!horizon.empty())
+    std::printf("They look %s ahead: what has not started or ended by then counts up to then.\n", horizon.c_str());
   if (left_out > 0)
     std::printf("Left out as running for ever: %s of which nothing is known.\n", plural(left_out, "job").c_str());
   return 0;

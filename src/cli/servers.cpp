@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "cli/render.h"
+#include "cli/surroundings.h"
 #include "net/http.h"
 #include "net/url.h"
 
@@ -30,6 +31,10 @@ int show_server(const Context& context, const std::string& name) {
   const std::string state = text_at(*server, "state"), reason = text_at(*server, "state_reason");
   if (!context.plain) std::printf("Server %s\n\n", name.c_str());
   server_fact(context, "State", reason.empty() ? state : state + ": " + reason);
+  std::string labels;
+  for (const auto& [label, value] : value_at(*server, "labels").as_object())
+    labels += (labels.empty() ? "" : ", ") + std::string(label) + "=" + std::string(value.as_string());
+  server_fact(context, "Labels", labels);
   server_fact(context, "Agent", text_at(*server, "agent_version"));
   server_fact(context, "Last heard", clock_text(text_at(*server, "last_contact_at")));
   server_fact(context, "Runs", server_words(value_at(*server, "runtimes")));
@@ -107,6 +112,13 @@ void ServerCommands::add_to(CLI::App& app) {
            "  schedulearn servers rm gpu4\n", [this] { return remove_server(context_(), name_); })
       ->add_option("name", name_, "a server that is down and has no jobs")
       ->required();
+}
+
+void ServerCommands::add_leave(CLI::App& agent) {
+  command_(agent, "leave", "Take this server out of the cluster, once its agent has been stopped.",
+           "  schedulearn agent leave\n  schedulearn agent leave --name gpu4 --url http://lab:5000\n",
+           [this] { return remove_server(context_(), name_.empty() ? own_host_name() : name_); })
+      ->add_option("--name", name_, "the server's name (default: the host's)");
 }
 
 }  // namespace sl::cli

@@ -12,6 +12,7 @@ class ServerCommands : CommandGroup {
  public:
   using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
+  void add_leave(CLI::App& agent);  // to the commands of agents
 
  private:
   std::string name_;

@@ -288,6 +288,7 @@ void show(const Context& context, const json::value& job) {
   line("After", ids_text(value_at(spec, "after")));
   line("After any", ids_text(value_at(spec, "after_any")));
   if (value_at(spec, "not_before").is_string()) line("Not before", clock_text(text_at(spec, "not_before")));
+  line("Set-up", words_text(value_at(spec, "setup")));
   line("Command", command_text(value_at(spec, "command")));
   line("Image", image_text(job));
   line("Directory", text_at(spec, "workdir"));
@@ -297,6 +298,8 @@ void show(const Context& context, const json::value& job) {
   line("Tells", notify_text(value_at(spec, "notify")));
   show_ports(context, job);
   line("GPUs", gpus_text(job) + (where_text(job) == "–" ? "" : "  on " + where_text(job)));
+  line("Only on", words_text(value_at(value_at(spec, "resources"), "on")));
+  line("Not on", words_text(value_at(value_at(spec, "resources"), "not_on")));
   if (text_at(spec, "launch") != "none") line("Launch", text_at(spec, "launch"));
   if (value_at(value_at(spec, "resources"), "share") == json::value(true)) line("Sharing", "allowed");
   line("Limits", limits_text(context, job));

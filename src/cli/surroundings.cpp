@@ -13,6 +13,12 @@ std::string user_name() {
   return entry && entry->pw_name ? entry->pw_name : std::to_string(::getuid());
 }
 
+std::string own_host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 std::string read_secret(const std::string& path) {
   std::ifstream file(path);
   std::string secret;

@@ -7,6 +7,7 @@ namespace sl::cli {
 
 std::string variable(const char* name);  // of the environment; empty: it is not set
 std::string user_name();
+std::string own_host_name();
 std::string own_data_directory();                  // where `up` keeps its data unless told otherwise
 std::string read_secret(const std::string& path);  // the first line of a file; empty: it cannot be read
 

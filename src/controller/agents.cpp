@@ -66,6 +66,7 @@ ServerDescription describe(const wire::Hello& hello, Core& core) {
   server.gpus = static_cast<int>(std::min<std::size_t>(hello.gpus.size(), GpuSet::capacity));
   server.simulated = hello.simulated;
   server.runs_containers = !hello.container_engine.empty();
+  for (const auto& [name, value] : hello.labels) server.labels.push_back(name + "=" + value);
   server.capacity[Resource::cpu] = hello.cpus;
   server.capacity[Resource::memory] = static_cast<double>(hello.memory_total_bytes);
   if (hello.gpus.empty()) return server;

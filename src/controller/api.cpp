@@ -266,6 +266,14 @@ Logic::Done Api::answer_with_job(const Call& call) {
   };
 }
 
+void Api::job_attempts(Call call) {
+  with_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    const auto attempts = job_details_view(logic_, entry, asked.now, asked.may_see(entry)).attempts;
+    send_list(asked, {.count = attempts.size(),
+                      .text_of = [attempts](std::size_t i) { return wire::json_text(wire::to_value(attempts[i])); }});
+  });
+}
+
 void Api::edit_job(Call call) {
   if (const Status json = expect_json(call, "a change of a job"); !json.ok()) return call.fail(json.error());
   Result<wire::JobChange> change = wire::parse_job_change(call.request.body);
@@ -300,7 +308,17 @@ void Api::cancel_job(Call call) {
   if (!wanted.ok()) return call.fail(wanted.error());
   with_own_job(std::move(call), [this, wanted = *wanted](const Call& asked, const JobEntry& entry) {
     if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
-    logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked), wanted.reason);
+    logic_.cancel(JobId(entry.row.id), asked.user(), asked.now, answer_with_job(asked), wanted);
+  });
+}
+
+void Api::signal_job(Call call) {
+  if (const Status json = expect_json(call, "a signal"); !json.ok()) return call.fail(json.error());
+  const auto wanted = wire::parse_signal_request(call.request.body);
+  if (!wanted.ok()) return call.fail(wanted.error());
+  with_own_job(std::move(call), [this, signal = wanted->signal](const Call& asked, const JobEntry& entry) {
+    if (entry.row.finished_us) return asked.fail(already_ended(entry.row));
+    logic_.signal(JobId(entry.row.id), signal, asked.user(), asked.now, answer_with_job(asked));
   });
 }
 
@@ -522,18 +540,38 @@ void Api::job_events(Call call) {
            [this](const Call& asked, const JobEntry& entry) { send_events(asked, JobId(entry.row.id)); });
 }
 
+namespace {
+
+// `since` is the number of an event or a time, `until` a time.
+Status read_bounds(const net::Request& request, store::EventQuery& query) {
+  const auto since = request.parameter("since"), until = request.parameter("until");
+  if (since) {
+    query.after = parse_whole_number(*since).value_or(-1);
+    const auto us = *query.after < 0 ? wire::parse_time_us(*since) : Result<std::int64_t>(0);
+    if (!us.ok())
+      return invalid("bad-parameter",
+                     "since is the number of an event, or a time, 2026-11-23T21:00:00Z; not " + *since);
+    query.after = std::max<std::int64_t>(0, *query.after);
+    query.since_us = *us;
+  }
+  const auto us = until ? wire::parse_time_us(*until) : Result<std::int64_t>(query.until_us);
+  if (!us.ok()) return invalid("bad-parameter", "until is a time, 2026-11-23T21:00:00Z; not " + *until);
+  query.until_us = *us;
+  return {};
+}
+
+}  // namespace
+
 // Without `since`: the latest.
 void Api::send_events(const Call& call, std::optional<JobId> job) {
-  constexpr std::int64_t latest = -1;
-  const auto since = call.number("since", latest, 0, std::numeric_limits<std::int64_t>::max());
+  store::EventQuery query;
   const auto limit = call.number("limit", 100, 1, 10'000);
   const auto cursor = call.cursor();
-  if (!since.ok()) return call.fail(since.error());
   if (!limit.ok()) return call.fail(limit.error());
   if (!cursor.ok()) return call.fail(cursor.error());
-  store::EventQuery query;
+  if (const Status within = read_bounds(call.request, query); !within.ok()) return call.fail(within.error());
   if (job) query.job = job->value;
-  if (*since != latest) query.after = *since;
+  if (!job) query.server = call.request.parameter("server").value_or("");
   if (*cursor) query.after = **cursor;
   query.limit = static_cast<std::size_t>(*limit);
   history_.ask<std::string>(

@@ -36,6 +36,7 @@
 #include "controller/hidden_jobs.h"
 #include "controller/history.h"
 #include "controller/logic.h"
+#include "controller/rate_limits.h"
 #include "controller/request_log.h"
 #include "controller/retention.h"
 #include "controller/route_info.h"
@@ -173,13 +174,16 @@ class Api {
   void get_docs(Call call);
   void get_docs_style(Call call);
   void metrics(Call call);
+  static void refuse_for_now(const Call& call, Duration wait);
   void list_routes(Call call);
   void list_jobs(Call call);
   void create_job(Call call);
   void create_jobs(Call call);
   void get_job(Call call);
+  void job_attempts(Call call);
   void edit_job(Call call);
   void cancel_job(Call call);
+  void signal_job(Call call);
   void remove_job(Call call);
   void intervene(Call call);
   void retry_job(Call call);
@@ -311,11 +315,13 @@ class Api {
   void open_port(Call call);
   Result<ChannelPlace> place_of_channel(const Call& call, const JobEntry& entry) const;
   void send_files(const Call& call, const JobEntry& entry);
-  void read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end);
+  void find_tail(const Output& output, std::int64_t lines, std::int64_t end,
+                 std::function<void(Result<std::int64_t>)> then);
   void read_whole(Call call, const Output& output, std::int64_t from, std::int64_t to,
                   std::shared_ptr<net::Stream> stream, bool begins_line = true);
   void begin_follow(const Call& call, const JobEntry& entry, bool is_text);
   void follow_on(const std::shared_ptr<Follow>& follow);
+  void begin_at_tail(const std::shared_ptr<Follow>& follow, const Output& output);
   void wait_for_reader(const std::shared_ptr<Follow>& follow);
   void give_up_stalled(Instant now);
   static void skip(Follow& follow, std::int64_t to);
@@ -347,6 +353,7 @@ class Api {
   std::shared_ptr<HttpTimes> http_times_ = std::make_shared<HttpTimes>();  // with requests that outlive this object
   std::shared_ptr<RequestLog> log_ = std::make_shared<RequestLog>(Instant(), false);
   std::vector<Route> routes_;
+  RateLimits rate_limits_;
   std::vector<std::shared_ptr<Follow>> idle_follows_;     // wait for an attempt or a state
   std::vector<std::shared_ptr<Follow>> stalled_follows_;  // wait for their reader
   Watchers watchers_;

@@ -67,13 +67,19 @@ void Api::try_policies(Call call) {
   if (!body.ok()) return call.fail(body.error());
   auto changes = changes_in(*body);
   if (!changes.ok()) return call.fail(changes.error());
+  const double horizon_s = body->horizon_s.value_or(0);
+  if (body->horizon_s && !(horizon_s >= 1 && horizon_s <= 1e8))
+    return call.fail(
+        invalid("bad-horizon", "a horizon is 1 second to 3 years").hint("\"horizon_s\": 43200").at("/horizon_s"));
   const Duration arrivals = body->with_arrivals.value_or(false) ? arrivals_time : Duration();
-  try_on_present(
-      forecasts_,
-      {.policies = std::move(*changes), .arrivals = arrivals, .with_schedule = body->with_schedule.value_or(false)},
-      call.now, [call](const Result<TriedPolicies>& tried) {
-        tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
-      });
+  try_on_present(forecasts_,
+                 {.policies = std::move(*changes),
+                  .arrivals = arrivals,
+                  .with_schedule = body->with_schedule.value_or(false),
+                  .until = Duration::seconds(horizon_s)},
+                 call.now, [call](const Result<TriedPolicies>& tried) {
+                   tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
+                 });
 }
 
 // ---- a policy that follows ----

@@ -3,6 +3,8 @@
 //
 // A list of jobs joins those in memory with those only in the database, newest first. The threads of the History read
 // the older jobs and render them.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -15,20 +17,35 @@
 #include "controller/estimate_views.h"
 #include "controller/explain.h"
 #include "controller/views.h"
+#include "wire/job_spec.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
 
 namespace sl::controller {
 
 struct JobFilter {
-  std::vector<std::string> states;  // none: all
-  std::string user, word;           // empty: any
-  std::int64_t group = 0;           // only its members; 0: any job
-  bool grouped = false;             // without members of groups
+  std::vector<std::string> states;                  // none: all
+  std::string user, word;                           // empty: any
+  std::int64_t group = 0;                           // only its members; 0: any job
+  bool grouped = false;                             // without members of groups
+  std::string server, label, label_value;           // as in store::JobQuery
+  std::int64_t since_us = 0, until_us = INT64_MAX;  // likewise
+  bool has_label(const JobEntry& entry) const {
+    if (label.empty()) return true;
+    const auto& labels = spec_of(entry).labels;
+    const auto at = labels.find(label);
+    return at != labels.end() && (label_value.empty() || label_value == at->second);
+  }
+  bool is_of_all() const {
+    return user.empty() && word.empty() && group == 0 && !grouped && server.empty() && label.empty() && since_us == 0 &&
+           until_us == INT64_MAX;
+  }
   bool wants(const JobEntry& entry) const {
     return wants_state(entry.row.state) && (user.empty() || user == entry.row.user) &&
            (word.empty() || entry.row.name.find(word) != std::string::npos) &&
-           (group == 0 || group == entry.row.group_id) && (!grouped || entry.row.group_id == 0);
+           (group == 0 || group == entry.row.group_id) && (!grouped || entry.row.group_id == 0) &&
+           (server.empty() || server == entry.row.server) && since_us <= entry.row.submitted_us &&
+           entry.row.submitted_us < until_us && has_label(entry);
   }
   bool wants_state(std::string_view state) const {
     return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
@@ -62,12 +79,27 @@ Result<JobFilter> parse_filter(const net::Request& request) {
   if (!states.ok()) return states.error();
   const auto group = parse_whole_number(request.parameter("group").value_or("0"));
   if (!group || *group < 0) return invalid("bad-parameter", "group is the number of a job that stands for several");
-  return JobFilter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or(""),
+  JobFilter filter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or(""),
                    *group, request.parameter("grouped") == "true"};
+  filter.server = request.parameter("server").value_or("");
+  const std::string label = request.parameter("label").value_or("");
+  filter.label = label.substr(0, label.find('='));
+  if (filter.label.size() < label.size()) filter.label_value = label.substr(filter.label.size() + 1);
+  if (filter.label.find_first_of("\"\\") != std::string::npos || (filter.label.empty() && !label.empty()))
+    return invalid("bad-parameter", "label is KEY=VALUE, or KEY for any value; not " + label);
+  for (const auto& [name, into] : {std::pair("since", &filter.since_us), {"until", &filter.until_us}}) {
+    const auto text = request.parameter(name);
+    const auto us = text ? wire::parse_time_us(*text) : Result<std::int64_t>(*into);
+    if (!us.ok())
+      return invalid("bad-parameter", fmt::format("{} is a time, 2026-11-23T21:00:00Z; not {}", name, *text));
+    *into = *us;
+  }
+  return filter;
 }
 
 store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
-  return {before.value, filter.states, filter.user, filter.word, filter.group, filter.grouped, items_per_piece};
+  return {before.value,    filter.states, filter.user,  filter.word,        filter.group,    filter.grouped,
+          items_per_piece, filter.server, filter.label, filter.label_value, filter.since_us, filter.until_us};
 }
 
 std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
@@ -82,8 +114,7 @@ std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
 // The number of jobs that pass the filter.
 void count_jobs(const JobBook& book, History& history, const JobFilter& filter,
                 std::function<void(Result<std::int64_t>)> then) {
-  if (filter.user.empty() && filter.word.empty() && filter.group == 0 && !filter.grouped)
-    return then(count_by_state(book, filter));
+  if (filter.is_of_all()) return then(count_by_state(book, filter));
   std::int64_t here = 0;
   book.for_each([&](const JobEntry& entry) { here += !entry.is_retired && filter.wants(entry); });
   if (!filter.wants_finished()) return then(here);

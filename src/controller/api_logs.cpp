@@ -74,6 +74,7 @@ struct Api::Follow {
   int attempt = 0;          // 0: the first one there will be
   int rank = 0;             // of the server, among those of the attempt
   std::int64_t offset = 0;  // of the next byte to send
+  std::int64_t tail = -1;   // it begins with so many of the lines that are there; -1: at `offset`
   std::string held;         // bytes of an incomplete line
   std::shared_ptr<net::Stream> stream;
   Instant stalled;               // when it began to wait for its reader; not set while it does not wait
@@ -150,7 +151,10 @@ void Api::send_logs(const Call& call, const JobEntry& entry) {
   if (output.server.empty() && *rank > 0) return call.fail(no_such_rank(entry, static_cast<int>(*attempt)));
   if (output.server.empty() || *attempt < 1 || *tail == 0)
     return call.reply->send({200, "text/plain; charset=utf-8", {}, ""});
-  if (*tail > 0) return read_tail(call, output, *tail, -1);
+  if (*tail > 0)
+    return find_tail(output, *tail, -1, [this, call, output](const Result<std::int64_t>& begin) {
+      begin.ok() ? read_whole(call, output, *begin, -1, nullptr) : call.fail(begin.error());
+    });
   const std::int64_t from = *tail_bytes > 0 ? -*tail_bytes : *offset;
   send_range(call, output, from, *limit < 0 || *limit > no_limit - *offset ? -1 : *offset + *limit);
 }
@@ -165,13 +169,14 @@ void Api::send_range(const Call& call, const Output& output, std::int64_t from, 
   read_whole(call, output, from, to, nullptr);
 }
 
-// Searches for the beginning of the last `lines` lines, piece by piece backwards from `end` (-1: of the output), and
-// continues reading from there.
-void Api::read_tail(Call call, const Output& output, std::int64_t lines, std::int64_t end) {
+// Searches for the beginning of the last `lines` lines, at least one, piece by piece backwards from `end` (-1: of the
+// output).
+void Api::find_tail(const Output& output, std::int64_t lines, std::int64_t end,
+                    std::function<void(Result<std::int64_t>)> then) {
   const std::int64_t from = end < 0 ? -piece_bytes : std::max<std::int64_t>(0, end - piece_bytes);
   read_output(output, from, end < 0 ? piece_bytes : end - from, 0,
-              [this, call, output, lines, from, end](Result<LogPiece> piece) mutable {
-                if (!piece.ok()) return call.fail(piece.error());
+              [this, output, lines, from, end, then = std::move(then)](Result<LogPiece> piece) mutable {
+                if (!piece.ok()) return then(piece.error());
                 const std::string_view bytes = piece->bytes;
                 std::int64_t begin = piece->offset;
                 // The line break at the end of the output does not begin a line.
@@ -181,8 +186,8 @@ void Api::read_tail(Call call, const Output& output, std::int64_t lines, std::in
                 const std::int64_t asked = from < 0 ? std::max<std::int64_t>(0, piece->size + from) : from;
                 // If the piece begins later than requested, what came before it was dropped for its size.
                 if (lines > 0 && piece->offset > 0 && piece->offset == asked)
-                  return read_tail(std::move(call), output, lines, piece->offset);
-                read_whole(std::move(call), output, begin, -1, nullptr);
+                  return find_tail(output, lines, piece->offset, std::move(then));
+                then(begin);
               });
 }
 
@@ -266,6 +271,9 @@ void Api::begin_follow(const Call& call, const JobEntry& entry, bool is_text) {
   const int known = *attempt > 0 ? static_cast<int>(*attempt) : entry.row.attempt;
   if (*rank > 0 && known > 0 && output_of(entry, known, static_cast<int>(*rank)).server.empty())
     return call.fail(no_such_rank(entry, known));
+  const auto tail = call.number("tail", -1, 0, no_limit);
+  if (!tail.ok()) return call.fail(tail.error());
+  if (!call.request.header("last-event-id")) follow->tail = *tail;
   follow->rank = static_cast<int>(*rank);
   follow->attempt = static_cast<int>(*attempt);
   follow->offset = parse_whole_number(call.request.header("last-event-id").value_or("")).value_or(*offset);
@@ -300,8 +308,24 @@ void Api::follow_on(const std::shared_ptr<Follow>& follow) {
     follow->send("end", follow->offset, json::object{{"state", entry->row.state}});
     return follow->stream->close();
   }
+  if (follow->tail >= 0) return begin_at_tail(follow, output);
   read_output(output, follow->offset + static_cast<std::int64_t>(follow->held.size()), followed_piece_bytes, wait_s,
               [this, follow](Result<LogPiece> piece) { follow_piece(follow, std::move(piece)); });
+}
+
+// An output that cannot be read now is asked for again, from its beginning then.
+void Api::begin_at_tail(const std::shared_ptr<Follow>& follow, const Output& output) {
+  const auto begin_at = [this, follow](Result<std::int64_t> begin) {
+    if (follow->stream->closed()) return;
+    follow->offset = begin.ok() ? *begin : 0;
+    follow->send("from", follow->offset, json::object{});
+    follow_on(follow);
+  };
+  const std::int64_t lines = std::exchange(follow->tail, -1);
+  if (lines > 0) return find_tail(output, lines, -1, begin_at);
+  read_output(output, -1, 1, 0, [begin_at](const Result<LogPiece>& piece) {
+    piece.ok() ? begin_at(piece->size) : begin_at(piece.error());
+  });
 }
 
 // What lies between was dropped for its size; the incomplete line before it is sent as it is.

@@ -141,7 +141,7 @@ void Api::create_token(Call call) {
       return call.fail(invalid("bad-expiry", "a token expires within 1 second to 10 years").at("/expires_in_s"));
     wanted.expires = call.now + Duration::whole_seconds(*seconds);
   }
-  people_->add_token(wanted, call.user(), call.identity.role, [this, call](const Result<People::Made>& made) {
+  people_->add_token(wanted, call.identity, [this, call](const Result<People::Made>& made) {
     if (!made.ok()) return call.fail(made.error());
     const store::TokenRow& row = made->row;
     net::Response response =

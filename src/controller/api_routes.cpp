@@ -1,12 +1,14 @@
 // The table of routes: requests and the functions that answer them. Every request passes through here once.
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <chrono>
 #include <limits>
 
 #include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
 #include "controller/edit_preview.h"
+#include "controller/noted_reply.h"
 #include "controller/original_answers.h"
 #include "controller/people_answers.h"
 #include "controller/policy_answers.h"
@@ -50,48 +52,6 @@ bool matches(const std::vector<std::string>& pattern, const std::vector<std::str
   }
   return true;
 }
-
-// Notes how long it took until the answer began, gives the answer the request's id, and logs both.
-class NotedReply : public net::Reply {
- public:
-  struct Notes {
-    std::shared_ptr<HttpTimes> times;
-    std::shared_ptr<RequestLog> log;
-    std::string id, user, method, path;
-    Instant at;
-    std::string successor = {};  // of the route, if it is the original API's
-  };
-  NotedReply(std::shared_ptr<net::Reply> reply, Notes notes) : reply_(std::move(reply)), notes_(std::move(notes)) {}
-  // From now on answers say that this route is replaced by another.
-  void deprecate(const std::string& successor) { notes_.successor = successor; }
-  void send(net::Response response) override {
-    note(response);
-    reply_->send(std::move(response));
-  }
-  std::shared_ptr<net::Stream> stream(net::Response head) override {
-    note(head);
-    return reply_->stream(std::move(head));
-  }
-
- private:
-  void note(net::Response& response) {
-    const auto passed = std::chrono::steady_clock::now() - begin_;
-    const Duration took{std::chrono::duration_cast<std::chrono::microseconds>(passed).count()};
-    notes_.times->observe(notes_.method, response.status, took);
-    notes_.log->write({notes_.at, notes_.id, notes_.user, notes_.method, notes_.path, response, took});
-    if (!notes_.id.empty()) response.headers.emplace_back("X-Request-Id", notes_.id);
-    if (notes_.successor.empty()) return;
-    response.headers.emplace_back("Deprecation", "true");
-    response.headers.emplace_back("Link", "<" + notes_.successor + ">; rel=\"successor-version\"");
-  }
-  std::shared_ptr<net::Reply> reply_;
-  Notes notes_;
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-}  // namespace
-
-namespace {
 
 RouteInfo get(const char* path, const char* summary, DocumentInfo answer, std::vector<std::string> parameters = {}) {
   return {.method = "GET",
@@ -189,7 +149,8 @@ void Api::add_routes() {
 
   add(Role::viewer, &Api::list_jobs,
       get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-          {"state", "user", "q", "group", "grouped", "fields", "before", "limit", "cursor"}));
+          {"state", "user", "server", "label", "q", "since", "until", "group", "grouped", "fields", "before", "limit",
+           "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
@@ -214,6 +175,13 @@ void Api::add_routes() {
        .summary = "stop it, or take it out of the queue",
        .body = {"Cancellation", wire::cancellation_schema},
        .body_may_be_empty = true,
+       .status = 202,
+       .answer = job});
+  add(Role::user, &Api::signal_job,
+      {.method = "POST",
+       .path = "/api/v1/jobs/{id}/signal",
+       .summary = "send its processes a signal; what they do then is up to them",
+       .body = {"Signal", wire::signal_schema},
        .status = 202,
        .answer = job});
   add(Role::user, &Api::remove_job,
@@ -241,7 +209,11 @@ void Api::add_routes() {
       get("/api/v1/jobs/{id}/explain", "why it waits or runs where it does, now or at a moment of the past",
           answer<Explanation>("Explanation"), {"at"}));
   add(Role::viewer, &Api::job_events,
-      get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"), {"since", "limit", "cursor"}));
+      get("/api/v1/jobs/{id}/events", "what happened to it", list_of<Event>("Event"),
+          {"since", "until", "limit", "cursor"}));
+  add(Role::viewer, &Api::job_attempts,
+      get("/api/v1/jobs/{id}/attempts", "where each of its attempts ran", list_of<Attempt>("Attempt"),
+          {"limit", "cursor"}));
   add(Role::viewer, &Api::get_logs,
       heeding(stream(get("/api/v1/jobs/{id}/logs", "its output", {},
                          {"attempt", "rank", "offset", "limit", "tail", "tail_bytes", "timestamps"}),
@@ -249,7 +221,7 @@ void Api::add_routes() {
               {"Range"}));
   add(Role::viewer, &Api::stream_logs,
       heeding(stream(get("/api/v1/jobs/{id}/logs/stream", "its output as it is written", {},
-                         {"attempt", "rank", "offset", "timestamps"}),
+                         {"attempt", "rank", "offset", "tail", "timestamps"}),
                      "text/event-stream"),
               {"Last-Event-ID"}));
   add(Role::viewer, &Api::job_series,
@@ -319,6 +291,12 @@ void Api::add_routes() {
       {.method = "POST",
        .path = "/api/v1/policy/try",
        .summary = "continue other policies from the present, to compare",
+       .body = request<TryBody>("PoliciesToTry"),
+       .answer = answer<Tried>("TriedPolicies")});
+  add(Role::user, &Api::try_policies,
+      {.method = "POST",
+       .path = "/api/v1/policy/preview",
+       .summary = "try, by another name",
        .body = request<TryBody>("PoliciesToTry"),
        .answer = answer<Tried>("TriedPolicies")});
   add(Role::viewer, &Api::get_shadow,
@@ -491,7 +469,7 @@ void Api::add_routes() {
        .parameters = {"offset", "size"},
        .answer = answer<StoredSnapshot>("StoredSnapshot")});
   add(Role::viewer, &Api::list_events,
-      get("/api/v1/events", "what happened", list_of<Event>("Event"), {"since", "limit", "cursor"}));
+      get("/api/v1/events", "what happened", list_of<Event>("Event"), {"since", "until", "server", "limit", "cursor"}));
   add(Role::viewer, &Api::stream_events,
       heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
               {"Last-Event-ID"}));
@@ -531,6 +509,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
   NotedReply& noted_reply = *noted;
   Call call{std::move(request), std::move(identity), std::move(noted), {}, now, std::move(request_id)};
+  if (const auto wait = rate_limits_.refuse(call.identity, now)) return refuse_for_now(call, *wait);
   const std::vector<std::string> path = parts_of(call.request.path);
   // "/api/v1/jobs/batch" is no job.
   const bool is_literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.parts == path; });
@@ -555,6 +534,15 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       not_found("method-not-allowed", call.request.method + " is not possible here").note("possible: " + allowed),
       call.request.path, call.request_id);
   response.headers.emplace_back("Allow", allowed);
+  call.reply->send(std::move(response));
+}
+
+void Api::refuse_for_now(const Call& call, Duration wait) {
+  net::Response response = error_response(
+      unavailable("too-many-requests", fmt::format("more than {:.0f} requests a second", RateLimits::per_second))
+          .hint("ask again a moment later, for lists instead of single jobs, or follow GET /api/v1/events/stream"),
+      call.request.path, call.request_id);
+  response.headers.emplace_back("Retry-After", std::to_string((wait.us + 999'999) / 1'000'000));
   call.reply->send(std::move(response));
 }
 

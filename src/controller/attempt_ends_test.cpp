@@ -90,6 +90,98 @@ TEST_F(AttemptEndsTest, an_attempt_that_an_agent_has_lost_does_not_count_against
   EXPECT_EQ(world.jobs[1].failures, 0);
 }
 
+TEST_F(AttemptEndsTest, a_job_that_is_cancelled_now_gets_no_time_also_after_a_restart) {
+  run_with_limit();
+  wire::Cancellation at_once;
+  at_once.now = true;
+  logic->cancel(
+      JobId(1), "mei", now, [](const Result<JobId>&) {}, at_once);
+  logic->turn(now);
+  EXPECT_TRUE(world.all<wire::StopAttempt>().empty()) << "before it is durable";
+  settle();
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  const wire::StopAttempt order = world.all<wire::StopAttempt>().back();
+  EXPECT_EQ(std::tuple(order.signal, order.grace_s, order.reason), std::tuple("KILL", 0.0, "cancelled"));
+  EXPECT_EQ(world.jobs[1].extra_json, "cancelled:KILL");
+  restart();
+  hello({report(1, 1, "running")});
+  EXPECT_EQ(world.all<wire::StopAttempt>().size(), 2u);
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "KILL");
+  tell(ended({}, "order"));
+  EXPECT_EQ(state(1), "cancelled");
+  EXPECT_EQ(world.jobs[1].extra_json, "");
+}
+
+TEST_F(AttemptEndsTest, a_job_that_is_being_stopped_can_be_hurried) {
+  run_with_limit();
+  wire::Cancellation politely;
+  politely.signal = "SIGINT";
+  logic->cancel(
+      JobId(1), "mei", now, [](const Result<JobId>&) {}, politely);
+  settle();
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "INT");
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().grace_s, 30);
+  wire::Cancellation at_once;
+  at_once.now = true;
+  logic->cancel(
+      JobId(1), "mei", now, [](const Result<JobId>&) {}, at_once);
+  settle();
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 2u);
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "KILL");
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().grace_s, 0);
+}
+
+TEST_F(AttemptEndsTest, a_signal_goes_to_a_job_that_runs_once_it_is_durable) {
+  std::vector<std::string> said;
+  const auto note = [&](const Result<JobId>& job) { said.push_back(job.ok() ? "ok" : job.error().code); };
+  hello();
+  submit(1);
+  settle();
+  logic->signal(JobId(1), "USR1", "mei", now, note);
+  settle();
+  tell(report(1, 1, "running"));
+  logic->signal(JobId(1), "USR1", "mei", now, note);
+  settle();
+  EXPECT_EQ(said, (std::vector<std::string>{"job-not-running", "agent-too-old"}));
+  auto known = world.servers["s"];
+  wire::Hello again = *wire::read_json<wire::Hello>(known.description_json, wire::Unknown::ignore);
+  again.attempts = {report(1, 1, "running")}, again.call = ++calls, again.sends_signals = true;
+  logic->on_agent_message(2, again, now);
+  settle();
+  logic->signal(JobId(1), "USR1", "mei", now, note);
+  logic->turn(now);
+  EXPECT_TRUE(world.all<wire::SignalAttempt>().empty());
+  settle();
+  ASSERT_EQ(world.all<wire::SignalAttempt>().size(), 1u);
+  EXPECT_EQ(world.all<wire::SignalAttempt>().back().signal, "USR1");
+  EXPECT_EQ(said.back(), "ok");
+  EXPECT_EQ(state(1), "running");
+}
+
+TEST_F(AttemptEndsTest, a_retry_waits_twice_as_long_each_time_also_through_a_restart) {
+  hello();
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/", submission.spec.gpus = {1, 1};
+  submission.spec.retry.max = 3, submission.spec.retry.on = {"exit"}, submission.spec.retry.backoff_s = 60;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  tell(report(1, 1, "running"));
+  tell(report(1, 1, "exited", 1));
+  EXPECT_EQ(state(1), "held");
+  pass(59);
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 1u);
+  restart();
+  hello();
+  pass(2);
+  ASSERT_EQ(world.all<wire::StartAttempt>().size(), 2u);
+  tell(report(1, 2, "running"));
+  tell(report(1, 2, "exited", 1));
+  pass(119);
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 2u);
+  pass(2);
+  EXPECT_EQ(world.all<wire::StartAttempt>().size(), 3u);
+}
+
 TEST_F(AttemptEndsTest, a_refusal_that_tells_how_a_job_stands_waits_until_that_is_durable) {
   submit(1);  // no server: it waits
   settle();

@@ -109,11 +109,12 @@ answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, 
           needed,
           fits,
           frees_view(logic, index, now),
-          fits             ? "has room"
-          : is_quarantined ? quarantine_text(*quarantine, now)
-          : !up            ? to_string(server.state)
-          : free < needed  ? fmt::format("{} short", needed - free)
-                           : "not what it asks for"};
+          fits                                                 ? "has room"
+          : is_quarantined                                     ? quarantine_text(*quarantine, now)
+          : !up                                                ? to_string(server.state)
+          : !request.servers_chosen.allows(server.description) ? "the job may run " + request.servers_chosen.text()
+          : free < needed                                      ? fmt::format("{} short", needed - free)
+                                                               : "not what it asks for"};
 }
 
 answers::Kept reservation_view(const Core& core, const Reservation& reservation) {
@@ -405,6 +406,9 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     return line + "it was frozen, and goes on when the GPUs that it had are free again";
   switch (reason) {
     case ReasonCode::retry_backoff:
+      if (logic.requeues().quick_ends(job.request.id) == 0)
+        return fmt::format("has failed {} and waits before it is tried again ([retry] backoff)",
+                           job.failures == 1 ? "once" : fmt::format("{} times", job.failures));
       return fmt::format(
           "asked to be started again (exit code 75), or was lost by its server, soon after its start; {} of at most {} "
           "times in a row",

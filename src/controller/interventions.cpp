@@ -50,21 +50,52 @@ Result<Effect> Interventions::preview(JobId job, const wire::Intervention& wante
   return std::move(planned->effect);
 }
 
+// A refusal that tells how a job stands promises that too.
+void Interventions::refuse(const Error& error, Done done) {
+  recorder_.when_durable(
+      [error, done = std::move(done)](const Status& status) { done(status.ok() ? error : status.error()); });
+}
+
+void Interventions::note_request(const std::string& verb, JobId job, const std::string& by, Instant now,
+                                 std::string text) {
+  recorder_.write_event({.at_us = now.us,
+                         .kind = "job." + verb + "_requested",
+                         .job_id = job.value,
+                         .actor_type = "user",
+                         .actor_name = by,
+                         .text = std::move(text)});
+}
+
+Status Interventions::may_signal(JobId id) const {
+  const JobEntry* entry = book_.find(id);
+  if (!entry) return submissions_.no_job(id);
+  const JobIndex index = core_.find(id);
+  if (!index.valid() || is_finished(core_.job(index).state)) return already_ended(entry->row);
+  const Job& job = core_.job(index);
+  if (job.state != JobState::running) return not_running(job, id_of(job), "only a running job gets signals");
+  for (const ServerGpus& part : job.allocation.parts()) {
+    const std::string& server = core_.servers()[part.server].description.name;
+    const Agent* agent = agents_.by_server(server);
+    if (agent && !agent->hello.sends_signals)
+      return unavailable("agent-too-old", "the agent of " + server + " is of a version that passes on no signals");
+  }
+  return {};
+}
+
+void Interventions::signal(JobId id, const std::string& signal, const std::string& by, Instant now, Done done) {
+  if (const Status may = may_signal(id); !may.ok()) return refuse(may.error(), std::move(done));
+  note_request("signal", id, by, now, signal);
+  orders_.signal(id, core_.job(core_.find(id)).attempt, signal);
+  recorder_.when_durable(
+      [id, done = std::move(done)](const Status& status) { status.ok() ? done(id) : done(status.error()); });
+}
+
 void Interventions::intervene(JobId id, const wire::Intervention& wanted, const std::string& by, Instant now,
                               Done done) {
   Result<Planned> planned = plan(id, wanted);
-  if (!planned.ok()) {  // a refusal that tells how a job stands promises that too
-    return recorder_.when_durable([error = planned.error(), done = std::move(done)](const Status& status) {
-      done(status.ok() ? error : status.error());
-    });
-  }
+  if (!planned.ok()) return refuse(planned.error(), std::move(done));
   JobEntry& entry = *book_.find(id);
-  recorder_.write_event({.at_us = now.us,
-                         .kind = "job." + wanted.verb + "_requested",
-                         .job_id = id.value,
-                         .actor_type = "user",
-                         .actor_name = by,
-                         .text = planned->details});
+  note_request(wanted.verb, id, by, now, planned->details);
   if (planned->spec) {
     entry.row.spec_json = wire::spec_text(*planned->spec);
     entry.spec.reset();

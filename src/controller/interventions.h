@@ -1,5 +1,5 @@
 // What users do to jobs that have been submitted and have not ended, besides cancelling and changing them: suspend,
-// resume, migrate, scale. Each is first planned: what would happen, or why it cannot. Asking for the plan changes nothing.
+// resume, migrate, scale; and signals, which are only passed on. Each is first planned: what would happen, or why it cannot. Asking for the plan changes nothing.
 #pragma once
 
 #include <functional>
@@ -21,14 +21,24 @@ struct Effect {
 class Interventions {
  public:
   using Done = std::function<void(Result<JobId>)>;
-  Interventions(Core& core, JobBook& book, const InterruptionCosts& costs, const Submissions& submissions,
-                Recorder& recorder, Engine& engine)
-      : core_(core), book_(book), costs_(costs), submissions_(submissions), recorder_(recorder), engine_(engine) {}
+  Interventions(Core& core, JobBook& book, Agents& agents, const InterruptionCosts& costs,
+                const Submissions& submissions, Recorder& recorder, Orders& orders, Engine& engine)
+      : core_(core),
+        book_(book),
+        agents_(agents),
+        costs_(costs),
+        submissions_(submissions),
+        recorder_(recorder),
+        orders_(orders),
+        engine_(engine) {}
 
   // Errors: "job-not-found", "job-finished", "job-cancelled", and those of each verb: interventions.cpp.
   Result<Effect> preview(JobId job, const wire::Intervention& wanted);
   // `done` is called once the request is durable, or with the refusal.
   void intervene(JobId job, const wire::Intervention& wanted, const std::string& by, Instant now, Done done);
+  // Once it is durable, all processes of the job get the signal; what they do then is up to them. Errors:
+  // "job-not-found", "job-finished", "job-not-running", "agent-too-old".
+  void signal(JobId job, const std::string& signal, const std::string& by, Instant now, Done done);
 
  private:
   // What is to be fed to the core, and what it would do.
@@ -42,6 +52,9 @@ class Interventions {
     JobEntry& entry;
     const Job& job;
   };
+  Status may_signal(JobId job) const;
+  void note_request(const std::string& verb, JobId job, const std::string& by, Instant now, std::string text);
+  void refuse(const Error& error, Done done);
   Result<Planned> plan(JobId job, const wire::Intervention& wanted);
   Result<Planned> suspend(const Subject& subject) const;
   Result<Planned> resume(const Subject& subject) const;
@@ -57,9 +70,11 @@ class Interventions {
 
   Core& core_;
   JobBook& book_;
+  Agents& agents_;
   const InterruptionCosts& costs_;
   const Submissions& submissions_;
   Recorder& recorder_;
+  Orders& orders_;
   Engine& engine_;
 };
 

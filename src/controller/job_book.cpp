@@ -117,8 +117,12 @@ constexpr const char* stop_reasons[] = {"none", "cancelled", "preempted", "time_
 const char* stop_reason_text(StopReason reason) { return stop_reasons[static_cast<std::size_t>(reason)]; }
 
 StopReason parse_stop_reason(std::string_view text) {
-  const auto* at = std::find(std::begin(stop_reasons), std::end(stop_reasons), text);
+  const auto* at = std::find(std::begin(stop_reasons), std::end(stop_reasons), text.substr(0, text.find(':')));
   return at == std::end(stop_reasons) ? StopReason::none : static_cast<StopReason>(at - stop_reasons);
+}
+
+std::string stop_text(const JobEntry& entry) {
+  return stop_reason_text(entry.stopping) + (entry.stop_with.empty() ? "" : ":" + entry.stop_with);
 }
 
 std::string gpu_list(GpuSet gpus) {
@@ -197,6 +201,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.gpu_memory_bytes = spec.resources.gpu_memory_bytes;
   for (const std::string& type : spec.resources.gpu_type) request.gpu_types.push_back(core.gpu_types().intern(type));
   request.needs_containers = spec.image.has_value();
+  request.servers_chosen = ServerChoice(spec.resources.on, spec.resources.not_on);
   request.shareable = spec.resources.share;
   request.user_weight = spec.weight;
   request.prerequisites = make_prerequisites(spec);

@@ -53,8 +53,9 @@ struct JobEntry {
   std::int64_t pid = 0;                         // of the current attempt, on its server
   std::string image;                            // digest or id of that which its current attempt runs, once known
   StopReason stopping = StopReason::none;       // why it is being stopped; durable together with that state
-  Refusal refused = Refusal::none;              // the last decision about it that was refused, in its current state
-  std::unique_ptr<Measurements> measured;       // null until it runs: most jobs of a long queue have none
+  std::string stop_with;            // what its user wants it stopped with: "KILL", at once; "INT"; empty: as usual
+  Refusal refused = Refusal::none;  // the last decision about it that was refused, in its current state
+  std::unique_ptr<Measurements> measured;             // null until it runs: most jobs of a long queue have none
   mutable std::unique_ptr<const wire::JobSpec> spec;  // row.spec_json as it was last read, while the job is not over
   std::unique_ptr<Gang> gang;                         // of the latest incarnation; null: it has one server
   bool is_retired = false;                            // its end is durable
@@ -121,6 +122,7 @@ const wire::JobSpec& spec_of(const JobEntry& entry);
 // Why an attempt is being stopped, as orders and rows write it. Unknown text means `none`.
 const char* stop_reason_text(StopReason reason);
 StopReason parse_stop_reason(std::string_view text);
+std::string stop_text(const JobEntry& entry);  // "cancelled", "cancelled:INT"
 
 // In a row, of a job that is starting: its processes were frozen and go on.
 inline constexpr const char* resumes_text = "resumes";

@@ -62,8 +62,8 @@ Logic::Logic(LogicSettings settings, Outside& outside, const store::Loaded& load
       sessions_({settings_.version, Duration::seconds(settings_.lease_s)}, core_, agents_, incarnations_, numbers_,
                 recorder_, engine_, outside, logs_, reconciler_, progress_reports_, checkpoints_, images_, health_,
                 drains_),
-      submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, engine_),
-      interventions_(core_, book_, profiles_.costs(), submissions_, recorder_, engine_),
+      submissions_(settings_.queue_max, core_, book_, profiles_, numbers_, recorder_, orders_, engine_),
+      interventions_(core_, book_, agents_, profiles_.costs(), submissions_, recorder_, orders_, engine_),
       policies_(settings_.policy, core_, recorder_, engine_, outside),
       stopping_(core_, book_, recorder_, engine_),
       started_(now) {
@@ -158,13 +158,14 @@ void Logic::submit(Submission submission, Instant now, Done done) {
   submissions_.submit(std::move(submission), now, std::move(done));
 }
 
-void Logic::cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason) {
-  if (tape_) {
-    boost::json::object input{{"job", job.value}, {"by", by}};
-    if (!reason.empty()) input["reason"] = reason;
-    tape_->input(now, "cancel", std::move(input));
-  }
-  submissions_.cancel(job, by, now, std::move(done), reason);
+void Logic::cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted) {
+  if (tape_) tape_->input(now, "cancel", {{"job", job.value}, {"by", by}, {"wanted", wire::to_value(wanted)}});
+  submissions_.cancel(job, by, now, std::move(done), wanted);
+}
+
+void Logic::signal(JobId job, const std::string& signal, const std::string& by, Instant now, Done done) {
+  if (tape_) tape_->input(now, "signal", {{"job", job.value}, {"by", by}, {"signal", signal}});
+  interventions_.signal(job, signal, by, now, std::move(done));
 }
 
 void Logic::edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done) {

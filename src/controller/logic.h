@@ -79,10 +79,12 @@ class Logic {
   void submit(Submission submission, Instant now, Done done);
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const { return submissions_.check(spec, past); }
   Status check(const Submission& submission, std::size_t others) { return submissions_.check(submission, others); }
-  void cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason = "");
+  void cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted = {});
   Result<Submissions::Edit> plan_edit(JobId job, const wire::JobChange& change, Instant now) const {
     return submissions_.plan_edit(job, change, now);
   }
+  // See interventions.h.
+  void signal(JobId job, const std::string& signal, const std::string& by, Instant now, Done done);
   void edit(JobId job, const wire::JobChange& change, const std::string& by, Instant now, Done done);
   // See interventions.h.
   void intervene(JobId job, const wire::Intervention& wanted, const std::string& by, Instant now, Done done);

@@ -30,6 +30,8 @@ wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason) {
     order.signal = spec.checkpoint.signal;
     order.grace_s = spec.checkpoint.grace_s;
   }
+  if (reason == StopReason::cancelled && !entry.stop_with.empty()) order.signal = entry.stop_with;
+  if (order.signal == "KILL") order.grace_s = 0;
   return order;
 }
 
@@ -90,6 +92,15 @@ void Orders::freeze(const JobEntry& entry) {
   if (Agent* agent = agent_of(placement.server)) send(*agent, wire::FreezeAttempt{0, incarnation_of(placement)});
 }
 
+template <typename Order>
+void Orders::send_parts(const JobEntry& entry, const Order& order) {
+  for (const store::PlacementRow& placement : latest_placements(entry)) {
+    Agent* agent = agent_of(placement.server);
+    const bool is_over = entry.gang && entry.gang->has_told_end(placement.rank);
+    if (agent && !is_over) send(*agent, order);
+  }
+}
+
 // One that resizes in place is told its GPUs. Any other is stopped like one that is preempted, and its next attempt
 // starts when it has ended (reconciler.h).
 void Orders::move(JobEntry& entry, const Job& job) {
@@ -130,6 +141,7 @@ void Orders::start(JobEntry& entry, const Job& job) {
     order.placement.gpus = indexes_of(part.gpus);
     order.neighbours = neighbours_of(entry, part);
     order.spec = spec_of(entry);
+    order.run_s = job.run.to_seconds();
     if (placement.rank == 0 && checkpoints_.holds_back(entry, job, order, recorder_.committed_at())) continue;
     send(*agent, std::move(order));
   }
@@ -138,18 +150,13 @@ void Orders::start(JobEntry& entry, const Job& job) {
 void Orders::stop(JobEntry& entry, const Job& job) {
   const bool moves = is_moving(job.state);
   const bool was_freezing = entry.stopping == StopReason::none && job.cancel_requested;
-  const StopReason why = moves ? StopReason::preempted : was_freezing ? StopReason::cancelled : entry.stopping;
+  const bool is_hurried = job.cancel_requested && !entry.stop_with.empty();
+  const StopReason why = moves                        ? StopReason::preempted
+                         : was_freezing || is_hurried ? StopReason::cancelled
+                                                      : entry.stopping;
   wire::StopAttempt order = stop_order_for(entry, why);
   if (moves) order.reason = to_string(job.state);
-  stop_parts(entry, order);
-}
-
-void Orders::stop_parts(const JobEntry& entry, const wire::StopAttempt& order) {
-  for (const store::PlacementRow& placement : latest_placements(entry)) {
-    Agent* agent = agent_of(placement.server);
-    const bool is_over = entry.gang && entry.gang->has_told_end(placement.rank);
-    if (agent && !is_over) send(*agent, order);
-  }
+  send_parts(entry, order);
 }
 
 void Orders::when_durable(JobId id, int attempt, std::function<void(JobEntry&, const Job&)> act) {
@@ -158,6 +165,13 @@ void Orders::when_durable(JobId id, int attempt, std::function<void(JobEntry&, c
     JobEntry* entry = book_.find(id);
     if (!entry || !index.valid() || core_.job(index).attempt != attempt) return;
     status.ok() ? act(*entry, core_.job(index)) : when_durable(id, attempt, act);
+  });
+}
+
+void Orders::signal(JobId id, int attempt, const std::string& signal) {
+  when_durable(id, attempt, [this, signal](JobEntry& entry, const Job& job) {
+    if (job.state == JobState::running)
+      send_parts(entry, wire::SignalAttempt{0, incarnation_of(*latest_placement(entry)), signal});
   });
 }
 
@@ -184,7 +198,7 @@ void Orders::stop_rest(JobId id, int attempt) {
   when_durable(id, attempt, [this](JobEntry& entry, const Job& job) {
     constexpr double grace_s = 10;  // without the others it can only end
     if (job.state != JobState::starting && job.state != JobState::running) return;  // it is told so anyway
-    stop_parts(entry, {0, incarnation_of(*latest_placement(entry)), "part_ended", "TERM", grace_s});
+    send_parts(entry, wire::StopAttempt{0, incarnation_of(*latest_placement(entry)), "part_ended", "TERM", grace_s});
   });
 }
 

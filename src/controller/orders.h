@@ -13,7 +13,8 @@ namespace sl::controller {
 
 std::vector<int> indexes_of(GpuSet gpus);
 
-// The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end.
+// The order that stops the job's current attempt. Preempted, it may save its state; otherwise it has 30 s to end, unless
+// its user wants it ended at once.
 wire::StopAttempt stop_order_for(JobEntry& entry, StopReason reason);
 
 // Whether the job would go over from some GPUs to others by its own means, without being stopped, and whether it does.
@@ -42,6 +43,8 @@ class Orders : public Fleet {
   //
   // Repeats the order that `state` calls for, if the attempt is still in that state then.
   void repeat(JobId job, int attempt, JobState state);
+  // Sends all parts of the job's attempt a signal, if it is still running then.
+  void signal(JobId job, int attempt, const std::string& signal);
   // All parts of the job's attempt are prepared: they start.
   void launch(JobId job, int attempt);
   // A part of the job's attempt has ended, and not well: so do the others.
@@ -56,7 +59,9 @@ class Orders : public Fleet {
   void stop(JobEntry& entry, const Job& job);
   void move(JobEntry& entry, const Job& job);
   void freeze(const JobEntry& entry);
-  void stop_parts(const JobEntry& entry, const wire::StopAttempt& order);
+  // To the agents of all its parts that have not ended.
+  template <typename Order>
+  void send_parts(const JobEntry& entry, const Order& order);
   // Null if it is not connected.
   Agent* agent_of(const std::string& server);
   std::vector<Incarnation> neighbours_of(const JobEntry& entry, const ServerGpus& part) const;

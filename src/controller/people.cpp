@@ -178,22 +178,37 @@ void People::remove_user(const std::string& name, Told done) {
       std::move(done));
 }
 
-void People::add_token(const NewToken& wanted, const std::string& by, Role most,
-                       std::function<void(Result<Made>)> done) {
+// Of the token that it rests on.
+Instant People::expiry_of(const Identity& identity) const {
+  constexpr std::string_view kind = "token:";
+  if (!identity.basis.starts_with(kind)) return Instant::never();
+  const auto token = find_token(identity.basis.substr(kind.size()));
+  if (!token) return clock_();  // revoked meanwhile
+  return token->expires_us == 0 ? Instant::never() : Instant{token->expires_us};
+}
+
+void People::add_token(const NewToken& wanted, const Identity& by, std::function<void(Result<Made>)> done) {
+  const Role most = by.role;
+  const Instant latest = expiry_of(by);
   if (!is_name(wanted.name, "._-"))
     return done(invalid("bad-token-name", "a token's name has up to 64 letters, digits and . _ -").at("/name"));
+  if (!wanted.expires.is_never() && wanted.expires > latest)
+    return done(denied("expiry-beyond", "a token made with a token expires no later than that one does")
+                    .hint("leave the expiry out: it then ends at the same time")
+                    .at("/expires_in_s"));
+  const Instant expires = std::min(wanted.expires, latest);
   const std::string id = random_text(id_bytes);
   // Who may do less than an admin, perhaps by a token that allows less than its user may, hands on no more than that.
   const bool is_limited = wanted.role || most != Role::admin;
   Made made{.secret = fmt::format("{}{}_{}", secret_prefix, id, random_text(secret_bytes))};
   made.row = {.made_us = clock_().us,
-              .expires_us = wanted.expires.is_never() ? 0 : wanted.expires.us,
+              .expires_us = expires.is_never() ? 0 : expires.us,
               .id = id,
               .hash = digest_of(made.secret),
               .user = wanted.user,
               .name = wanted.name,
               .role = is_limited ? std::string(name_of(wanted.role.value_or(most))) : "",
-              .by = by};
+              .by = by.user};
   change(
       [this, row = made.row, most]() -> Result<store::People> {
         const auto others = tokens(row.user);

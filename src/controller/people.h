@@ -54,12 +54,13 @@ class People {
   void set_user(const std::string& name, Role role, bool is_new, const std::string& by, Told done);
   void remove_user(const std::string& name, Told done);  // with his tokens. Error "user-not-found"
   // `done` gets the row and the secret. Errors: "bad-token-name", "token-exists", "user-not-found" unless `by` makes it
-  // for himself, "role-above" if it is to allow more than its user or `most` may do, "too-many-tokens".
+  // for himself, "role-above" if it is to allow more than its user or `by` may do, "expiry-beyond" if it is to hold longer
+  // than the token that `by` rests on (without an expiry of its own it ends with that one), "too-many-tokens".
   struct Made {
     store::TokenRow row;
     std::string secret;
   };
-  void add_token(const NewToken& wanted, const std::string& by, Role most, std::function<void(Result<Made>)> done);
+  void add_token(const NewToken& wanted, const Identity& by, std::function<void(Result<Made>)> done);
   void remove_token(const std::string& id, Told done);  // error "token-not-found"
   // Writes when tokens were last used, at most once a minute.
   void on_turn(Instant now);
@@ -77,6 +78,7 @@ class People {
   void take_over(const store::People& rows);
   Role role_locked(const std::string& user) const;
   Role role_locked(const store::TokenRow& token) const;
+  Instant expiry_of(const Identity& identity) const;
   bool has_expired(const store::TokenRow& token) const {
     return token.expires_us != 0 && token.expires_us <= clock_().us;
   }

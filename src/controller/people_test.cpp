@@ -30,13 +30,15 @@ struct Registry {
     people.set_user(name, role, is_new, "root", [&](const Status& s) { code = s.ok() ? "" : s.error().code; });
     return code;
   }
-  Result<People::Made> add(NewToken wanted, const std::string& by = "root", Role most = Role::admin) {
+  Result<People::Made> add(NewToken wanted, const std::string& by = "root", Role most = Role::admin,
+                           const std::string& basis = "controller") {
     Result<People::Made> made = invalid("unanswered", "");
-    people.add_token(wanted, by, most, [&](Result<People::Made> result) { made = std::move(result); });
+    people.add_token(wanted, {by, most, basis}, [&](Result<People::Made> result) { made = std::move(result); });
     return made;
   }
-  std::string add_code(NewToken wanted, const std::string& by = "root", Role most = Role::admin) {
-    const auto made = add(std::move(wanted), by, most);
+  std::string add_code(NewToken wanted, const std::string& by = "root", Role most = Role::admin,
+                       const std::string& basis = "controller") {
+    const auto made = add(std::move(wanted), by, most, basis);
     return made.ok() ? "" : made.error().code;
   }
   std::string revoke(const std::string& id) {
@@ -76,6 +78,27 @@ TEST(People, a_token_may_be_limited_to_less_than_its_user_and_never_to_more) {
   const auto high = all.add({.user = "mei", .name = "high", .role = Role::user});
   all.set("mei", Role::viewer, false);
   EXPECT_EQ(all.who(high->secret), "mei viewer");
+}
+
+TEST(People, a_token_made_with_a_token_ends_no_later_than_that_one) {
+  Registry all;
+  all.set("mei", Role::user);
+  const auto after = [&](int seconds) { return all.now + Duration::whole_seconds(seconds); };
+  const auto day = all.add({.user = "mei", .name = "day", .expires = after(100)});
+  const std::string by_day = day->row.id, basis = "token:" + by_day;
+  EXPECT_EQ(all.add_code({.user = "mei", .name = "later", .expires = after(101)}, "mei", Role::user, basis),
+            "expiry-beyond");
+  EXPECT_EQ(all.add({.user = "mei", .name = "same", .expires = after(100)}, "mei", Role::user, basis)->row.expires_us,
+            after(100).us);
+  EXPECT_EQ(all.add({.user = "mei", .name = "unsaid"}, "mei", Role::user, basis)->row.expires_us, after(100).us);
+  EXPECT_EQ(all.add({.user = "mei", .name = "soon", .expires = after(5)}, "mei", Role::user, basis)->row.expires_us,
+            after(5).us);
+  const auto endless = all.add({.user = "mei", .name = "endless"});
+  EXPECT_EQ(all.add({.user = "mei", .name = "more"}, "mei", Role::user, "token:" + endless->row.id)->row.expires_us, 0);
+  all.revoke(by_day);
+  EXPECT_EQ(all.add_code({.user = "mei", .name = "late", .expires = after(5)}, "mei", Role::user, basis),
+            "expiry-beyond")
+      << "it was revoked while the request was on its way";
 }
 
 TEST(People, only_the_whole_secret_is_a_token) {

@@ -342,8 +342,17 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
     }
   }
   engine_.feed(AttemptExited{id, job.attempt, exit, retry}, now);
-  if (retry) return;
+  if (retry) return wait_before_retry(entry, spec, now);
   requeues_.forget(id);
+}
+
+// It may have asked to start again before, in vain: a failure is another matter.
+void Reconciler::wait_before_retry(JobEntry& entry, const wire::JobSpec& spec, Instant now) {
+  const JobId id(entry.row.id);
+  requeues_.forget(id);
+  entry.row.quick_requeues = 0;
+  const Duration wait = Requeues::wait_before_retry(spec.retry, core_.job(core_.find(id)).failures);
+  if (wait.us > 0) hold_until(id, now + wait, now);
 }
 
 void Reconciler::hold_until(JobId job, Instant until, Instant now) {

@@ -64,6 +64,7 @@ class Reconciler {
   bool is_of_same_job(const Incarnation& incarnation) const;
   void settle_missing(const Agent& agent, bool is_restored, Instant now);
   void note_foreign(const std::string& server, const Incarnation& incarnation, Instant now);
+  void wait_before_retry(JobEntry& entry, const wire::JobSpec& spec, Instant now);
   void hold_until(JobId job, Instant until, Instant now);
 
   Core& core_;

@@ -125,9 +125,8 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       entry->refused = Refusal::none;
       entry->stopping = record.why;
       const bool resumes = record.from == JobState::suspended && record.to == JobState::starting;
-      entry->row.extra_json = resumes                          ? resumes_text
-                              : record.why == StopReason::none ? ""
-                                                               : stop_reason_text(record.why);
+      if (record.why == StopReason::none) entry->stop_with.clear();
+      entry->row.extra_json = resumes ? resumes_text : record.why == StopReason::none ? "" : stop_text(*entry);
     }
     if (entry) {
       // If several steps share this batch, the slot may already belong to another job: compare ids.

@@ -114,9 +114,17 @@ class Player {
       logic_->submit({std::move(*spec), text("key"), text("hash"), std::move(past)}, at,
                      [this](const Result<JobId>& job) { replay_.jobs += job.ok(); });
     } else if (kind == "cancel") {
-      const std::string reason = line.contains("reason") ? text("reason") : "";  // of an earlier version: without
+      wire::Cancellation wanted;
+      if (line.contains("reason")) wanted.reason = text("reason");  // of an earlier version
+      if (const json::value* said = line.if_contains("wanted")) {
+        const auto read = wire::parse_cancellation(wire::json_text(*said));
+        if (!read.ok()) return fault("has a cancellation this program cannot read: " + read.error().message);
+        wanted = *read;
+      }
       logic_->cancel(
-          JobId(number("job")), text("by"), at, [](const Result<JobId>&) {}, reason);
+          JobId(number("job")), text("by"), at, [](const Result<JobId>&) {}, wanted);
+    } else if (kind == "signal") {
+      logic_->signal(JobId(number("job")), text("signal"), text("by"), at, [](const Result<JobId>&) {});
     } else if (kind == "edit") {
       const auto change = wire::parse_job_change(wire::json_text(line.at("change")));
       if (!change.ok()) return fault("has a change this program cannot read: " + change.error().message);
@@ -227,9 +235,9 @@ class Player {
 std::optional<json::object> order_line(SessionId session, const wire::ControllerMessage& message) {
   const bool decides =
       std::holds_alternative<wire::StartAttempt>(message) || std::holds_alternative<wire::LaunchAttempt>(message) ||
-      std::holds_alternative<wire::StopAttempt>(message) || std::holds_alternative<wire::ResizeAttempt>(message) ||
-      std::holds_alternative<wire::FreezeAttempt>(message) || std::holds_alternative<wire::ThawAttempt>(message) ||
-      std::holds_alternative<wire::ForgetAttempt>(message);
+      std::holds_alternative<wire::StopAttempt>(message) || std::holds_alternative<wire::SignalAttempt>(message) ||
+      std::holds_alternative<wire::ResizeAttempt>(message) || std::holds_alternative<wire::FreezeAttempt>(message) ||
+      std::holds_alternative<wire::ThawAttempt>(message) || std::holds_alternative<wire::ForgetAttempt>(message);
   if (!decides) return std::nullopt;
   return json::object{{"order", json::parse(wire::encode(message))}, {"session", session}};
 }

@@ -62,8 +62,9 @@ struct TryBody {
   std::vector<PolicyBody> policies;
   std::optional<bool> with_arrivals;  // jobs come as they came in the last day
   std::optional<bool> with_schedule;  // who would hold which GPU when, in one of the futures
+  std::optional<double> horizon_s;    // look only so far ahead: times are counted up to then
 };
-BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals, with_schedule))
+BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals, with_schedule, horizon_s))
 
 // Exactly one of workload, csv and history_days.
 struct TraceBody {

@@ -17,9 +17,17 @@ Duration Requeues::wait_after(int quick_ends) {
   return wait;
 }
 
-void Requeues::restore(JobId job, int quick_ends, std::optional<Instant> held_since) {
+Duration Requeues::wait_before_retry(const wire::RetrySpec& retry, int failures) {
+  constexpr Duration longest = Duration::whole_seconds(86'400);
+  Duration wait = Duration::seconds(retry.backoff_s);
+  for (int i = 1; i < failures && wait < longest; ++i) wait = wait * 2;
+  return std::min(wait, longest);
+}
+
+void Requeues::restore(JobId job, int quick_ends, std::optional<Instant> held_since, Duration before_retry) {
   if (quick_ends == 0 && !held_since) return;
-  jobs_[job] = {quick_ends, held_since ? *held_since + wait_after(quick_ends) : Instant::never()};
+  const Duration wait = quick_ends > 0 ? wait_after(quick_ends) : before_retry;
+  jobs_[job] = {quick_ends, held_since ? *held_since + wait : Instant::never()};
 }
 
 Instant Requeues::next_due() const {

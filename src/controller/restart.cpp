@@ -46,8 +46,11 @@ void Restart::restore(const store::Loaded& loaded, Instant now) {
     const JobIndex index = core_.find(JobId(row.id));
     if (index.valid()) book_.add_to_count(core_.job(index).state, 1);
     const bool waits = row.state == to_string(JobState::held) && !row.held;  // to be started again
+    const Duration before_retry =
+        waits && index.valid() ? Requeues::wait_before_retry(spec_of(*book_.find(JobId(row.id))).retry, row.failures)
+                               : Duration{};
     requeues_.restore(JobId(row.id), row.quick_requeues,
-                      waits ? std::optional(std::min(Instant{row.state_since_us}, now)) : std::nullopt);
+                      waits ? std::optional(std::min(Instant{row.state_since_us}, now)) : std::nullopt, before_retry);
     const JobId group = row.group_id > 0 ? JobId(row.group_id) : JobId::none();
     if (!index.valid()) engine_.feed(JobForgotten{JobId(row.id), group}, now);
   }
@@ -92,6 +95,9 @@ void Restart::restore_unfinished(const store::JobRow& row, std::vector<store::Pl
   Result<Job> restored = restore_job(entry, profiles_, core_);
   if (!restored.ok()) return set_aside(entry, restored.error().message, now);
   entry.stopping = parse_stop_reason(row.extra_json);
+  const std::size_t colon = row.extra_json.find(':');
+  if (entry.stopping != StopReason::none && colon != std::string::npos)
+    entry.stop_with = row.extra_json.substr(colon + 1);
   const Status first = core_.restore(std::move(*restored), now);
   if (first.ok()) return note_interrupted_move(entry, now);
   if (restored->state != JobState::starting) return set_aside(entry, first.error().message, now);

@@ -134,8 +134,9 @@ Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) con
   const Verdict verdict = could_ever_run(core_.servers(), request, request.gpus_min);
   if (verdict.possible()) return {};
   const std::string lack = "no server can ever run this job: " + lack_text(verdict);
-  if (verdict.lack != Lack::gpus || !request.gpu_types.empty())
-    return invalid("resources-unsatisfiable", lack).hint("schedulearn gpus");
+  if (verdict.lack != Lack::gpus || !request.gpu_types.empty() || !request.servers_chosen.is_any())
+    return invalid("resources-unsatisfiable", lack)
+        .hint(verdict.lack == Lack::server ? "schedulearn servers ls" : "schedulearn gpus");
   return invalid("gpus-unsatisfiable", lack).hint("ask for fewer: schedulearn submit --gpus N …").at("/gpus");
 }
 
@@ -221,7 +222,8 @@ Error Submissions::no_job(JobId job) const {
       .hint(fmt::format("change the whole group, by its number: {}", id));
 }
 
-void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason) {
+void Submissions::cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted) {
+  const std::string& reason = wanted.reason;
   JobEntry* entry = book_.find(job);
   if (const JobIndex group = core_.group_of_member_to_come(job); !entry && group.valid()) {
     // Its own history has not begun.
@@ -234,14 +236,29 @@ void Submissions::cancel(JobId job, const std::string& by, Instant now, Done don
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) {
     return refuse_when_durable(already_ended(entry->row), std::move(done));
   }
-  note_request("job.cancel_requested", job, by, now, reason);
+  const std::string signal = wanted.now ? "KILL" : wire::plain_signal(wanted.signal);
+  const std::string how = wanted.now ? "at once" : signal.empty() ? "" : "by " + signal;
+  note_request("job.cancel_requested", job, by, now, how + (how.empty() || reason.empty() ? "" : ": ") + reason);
   std::vector<JobId> cancelled = is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>();
   cancelled.push_back(job);
   for (const JobId each : cancelled) {
     if (JobEntry* ended = book_.find(each); ended && !reason.empty()) ended->row.failure_message = reason;
+    if (!signal.empty()) stop_with(each, signal);
   }
   engine_.feed(JobCancelled{job}, now);
   answer_when_durable(*entry, std::move(done));
+}
+
+// The orders that the cancellation leads to say so; one that is being stopped already needs another order.
+void Submissions::stop_with(JobId job, const std::string& signal) {
+  JobEntry* entry = book_.find(job);
+  const JobIndex index = core_.find(job);
+  if (!entry || !index.valid()) return;
+  entry->stop_with = signal;
+  if (core_.job(index).state != JobState::stopping) return;
+  entry->row.extra_json = stop_text(*entry);
+  recorder_.write_job(entry->row);
+  orders_.repeat(job, core_.job(index).attempt, JobState::stopping);
 }
 
 Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {

@@ -9,8 +9,10 @@
 
 #include "controller/idempotency_keys.h"
 #include "controller/job_numbers.h"
+#include "controller/orders.h"
 #include "controller/queue_moves.h"
 #include "controller/recorder.h"
+#include "wire/intervention.h"
 
 namespace sl::controller {
 
@@ -32,13 +34,14 @@ class Submissions {
   using Done = std::function<void(Result<JobId>)>;
   // At most `queue_max` unfinished jobs are accepted.
   Submissions(std::size_t queue_max, Core& core, JobBook& book, const ProfileBook& profiles, JobNumbers& numbers,
-              Recorder& recorder, Engine& engine)
+              Recorder& recorder, Orders& orders, Engine& engine)
       : queue_max_(queue_max),
         core_(core),
         book_(book),
         profiles_(profiles),
         numbers_(numbers),
         recorder_(recorder),
+        orders_(orders),
         engine_(engine) {}
 
   // Before anything is submitted: the keys still in force.
@@ -54,8 +57,9 @@ class Submissions {
   Error no_job(JobId job) const;
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.
   Status may_have(const JobEntry& entry, const wire::JobSpec& next) const;
-  // `reason`: what its user gives as one, shown as why it was cancelled; empty: none. What was said last counts.
-  void cancel(JobId job, const std::string& by, Instant now, Done done, const std::string& reason);
+  // `wanted.reason` is shown as why it was cancelled; what was said last counts. One that is being stopped already can
+  // still be hurried.
+  void cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted);
   // What a change would make of a job, and of others.
   struct Edit {
     wire::JobSpec next;
@@ -71,6 +75,7 @@ class Submissions {
 
  private:
   std::optional<Result<JobId>> answer_known(const Submission& submission);
+  void stop_with(JobId job, const std::string& signal);
   std::string state_of(JobId job, const PastStates& past) const;
   Status check_prerequisites(const wire::JobSpec& spec, const PastStates& past) const;
   void refuse_unwritten(JobId job, Instant now);
@@ -89,6 +94,7 @@ class Submissions {
   const ProfileBook& profiles_;
   JobNumbers& numbers_;
   Recorder& recorder_;
+  Orders& orders_;
   Engine& engine_;
   IdempotencyKeys keys_;
 };

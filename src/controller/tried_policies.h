@@ -27,7 +27,7 @@ struct TrialWishes {
   std::vector<PolicyChange> policies;
   Duration arrivals = {};  // shorter if no job is known that came so long ago
   bool with_schedule = false;
-  Duration until = {};  // futures end so much later, and only Costs::jct_s is known; 0: they have no end
+  Duration until = {};  // futures end so much later (WhatIfSettings::until); 0: they have no end
 };
 void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done);

@@ -302,6 +302,7 @@ void show_agent(const Agent& agent, answers::Server& view) {
   view.agent_version = agent.hello.agent_version;
   view.driver_version = text_view(agent.hello.driver_version);
   view.container_engine = text_view(agent.hello.container_engine);
+  view.labels = agent.hello.labels;
   view.enforces = agent.hello.enforces;
   view.cannot_enforce = text_view(agent.hello.cannot_enforce);
   if (view.container_engine) view.runtimes.push_back("container");

@@ -22,8 +22,7 @@ void LineGate::refresh() {
 
 bool LineGate::is_possible(const JobRequest& request, int gpus) {
   const bool any_or_one = request.single_server() || request.servers_max == any_number_of_servers;
-  if (any_or_one && request.gpu_types.empty() && !request.gpu_memory_bytes && !request.needs_containers &&
-      request.demand.is_zero())
+  if (any_or_one && request.takes_any_server() && request.demand.is_zero())
     return gpus <= (request.single_server() ? most_ : total_);
   const std::uint32_t shape = shapes_.intern(request, gpus, Spread::few);
   if (shape >= possible_.size()) possible_.resize(shape + 1, -1);

@@ -86,9 +86,8 @@ Refusal PlanCheck::check_place(const Job& job, const Allocation& gpus) const {
   if (is_frozen(job)) return Refusal::none;  // its processes are there, whatever has changed since
   if (!may_run_on(job.request, gpus.count())) return Refusal::wrong_gpu_count;
   if (!job.request.may_spread_over(gpus)) return Refusal::spans_servers;
-  const bool any_gpu_will_do =
-      job.request.gpu_types.empty() && !job.request.gpu_memory_bytes && !job.request.needs_containers;
-  if (any_gpu_will_do && ledger_.all_free(gpus)) return Refusal::none;  // the usual case, without reading the servers
+  // The usual case, without reading the servers.
+  if (job.request.takes_any_server() && ledger_.all_free(gpus)) return Refusal::none;
   for (const ServerGpus& part : gpus.parts()) {
     if (!ledger_.servers().contains(part.server) || ledger_.servers()[part.server].state != ServerState::up)
       return Refusal::server_not_up;

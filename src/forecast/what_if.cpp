@@ -54,32 +54,32 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
       ++counted;
     }
     if (from < until) count_deadline(job.request, of.finish, until, costs, used);
-    if (of.finish.is_never()) continue;
-    jct_s.push_back((of.finish - job.request.submitted).to_seconds());
+    const Instant end = std::min(of.finish, until);
+    if (of.finish.is_never() && (until.is_never() || from >= until || !takes_part(job))) continue;
+    jct_s.push_back((end - job.request.submitted).to_seconds());
     jct_sum_s += jct_s.back();
     if (until.is_never()) costs.jct_s += (of.finish - from).to_seconds(), ++counted;
     if (!job.group && jct_s.back() > 0) shares.push_back((prospects[at].passed_s + left_s[at]) / jct_s.back());
-    last = std::max(last, of.finish);
-    if (of.start.is_never() || !job.allocation.empty()) continue;
-    wait_s += (of.start - job.request.submitted).to_seconds();
+    last = std::max(last, end);
+    const Instant start = std::min(of.start, until);
+    if (start.is_never() || !job.allocation.empty()) continue;
+    wait_s += (start - job.request.submitted).to_seconds();
     ++waited;
   }
   trial.jobs = std::max(trial.jobs, counted);
   if (counted == 0) return;
   costs.jct_s /= static_cast<double>(counted);
   costs.late += used / static_cast<double>(counted);
-  if (!until.is_never()) return trial.costs.push_back(costs);
-  const auto n = static_cast<double>(jct_s.size());
+  const auto n = static_cast<double>(std::max<std::size_t>(1, jct_s.size()));
   std::sort(jct_s.begin(), jct_s.end());
   trial.wait_s += waited > 0 ? wait_s / static_cast<double>(waited) : 0;
   trial.jct_s += jct_sum_s / n;
-  trial.jct_p95_s += percentile(jct_s, 0.95);
+  if (!jct_s.empty()) trial.jct_p95_s += percentile(jct_s, 0.95);
   const double makespan_s = (last - present.now).to_seconds();
   trial.makespan_s += makespan_s;
   const double available = makespan_s * gpus_up(present);
   trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
-  costs.makespan_s = makespan_s;
-  costs.unfair = unfairness(shares);
+  if (until.is_never()) costs.makespan_s = makespan_s, costs.unfair = unfairness(shares);
   trial.costs.push_back(costs);
 }
 

@@ -32,8 +32,8 @@ struct Trial {
 
 struct WhatIfSettings {
   Continue continue_present;
-  // Futures end then; Costs::jct_s counts the time up to then, also of jobs that have not ended, and Costs::late the deadlines
-  // up to then. The other figures need futures to their end.
+  // Futures end then: times are counted up to then, also those of jobs that have not started or ended, and Costs::late has
+  // the deadlines up to then. The other costs need futures to their end.
   Instant until = Instant::never();
   // One future is shown as a schedule: the one in which the mean completion under the first contender is the median.
   bool with_schedule = false;

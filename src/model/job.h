@@ -20,6 +20,7 @@
 #include "model/ids.h"
 #include "model/reason.h"
 #include "model/resources.h"
+#include "model/server_choice.h"
 #include "model/speed_curve.h"
 
 namespace sl {
@@ -135,6 +136,7 @@ struct JobRequest {
   std::optional<std::int64_t> gpu_memory_bytes;        // needed on each GPU
   std::vector<GpuTypeIndex> gpu_types;                 // any of; empty: any
   bool needs_containers = false;                       // it runs in a container: only where there is an engine for them
+  ServerChoice servers_chosen;                         // where it may run
   std::shared_ptr<const JobModel> model;               // null: nothing is known
   std::shared_ptr<const Prerequisites> prerequisites;  // null: none
   JobId member_of;                                     // its group (struct Group); none: it is no member
@@ -142,6 +144,10 @@ struct JobRequest {
 
   bool is_elastic() const { return gpus_min < gpus_max; }
   bool single_server() const { return servers_max == 1; }
+  // Whether it asks nothing of a server but GPUs and `demand`.
+  bool takes_any_server() const {
+    return gpu_types.empty() && !gpu_memory_bytes && !needs_containers && servers_chosen.is_any();
+  }
   // Whether its GPUs may be divided over the servers of this allocation, as far as their number goes.
   bool may_spread_over(const Allocation& on) const { return std::cmp_less_equal(on.parts().size(), servers_max); }
   const SpeedCurve& speed_curve() const { return model ? model->speed_curve : unmeasured_speed_curve; }

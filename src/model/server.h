@@ -39,6 +39,7 @@ struct ServerDescription {
   bool in_pool = false;
   std::optional<double> bandwidth_inside_bytes_per_s;   // between its GPUs
   std::optional<double> bandwidth_network_bytes_per_s;  // of its network card
+  std::vector<std::string> labels = {};                 // "rack=a"
 
   // What jobs may use of it: without limit where the capacity is unknown.
   ResourceVector limits() const {

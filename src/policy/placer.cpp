@@ -9,10 +9,7 @@
 namespace sl {
 namespace {
 
-bool is_constrained(const JobRequest& request) {
-  return !request.gpu_types.empty() || request.gpu_memory_bytes.has_value() || request.needs_containers ||
-         !request.demand.is_zero();
-}
+bool is_constrained(const JobRequest& request) { return !request.takes_any_server() || !request.demand.is_zero(); }
 
 // Whether `count` GPUs of the job could be on this server, which has as many free ones.
 bool accepts(const FreeGpus& free, const ServerTable& servers, const JobRequest& request, const ResourceVector& demand,
@@ -101,15 +98,17 @@ std::optional<Allocation> within_limit(const JobRequest& request, std::optional<
 }  // namespace
 
 bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory,
-                 bool needs_containers) {
+                 bool needs_containers, const ServerChoice& chosen) {
   const ServerDescription& has = server.description;
+  if (!chosen.allows(has)) return false;
   if (needs_containers && !has.runs_containers) return false;
   if (!types.empty() && std::find(types.begin(), types.end(), has.gpu_type) == types.end()) return false;
   return !gpu_memory || (has.gpu_memory_bytes && *has.gpu_memory_bytes >= *gpu_memory);
 }
 
 bool is_eligible(const Server& server, const JobRequest& request) {
-  return is_eligible(server, request.gpu_types, request.gpu_memory_bytes, request.needs_containers);
+  return is_eligible(server, request.gpu_types, request.gpu_memory_bytes, request.needs_containers,
+                     request.servers_chosen);
 }
 
 GpuSet lowest(const Server& server, GpuSet among, int count) {

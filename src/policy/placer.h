@@ -12,10 +12,11 @@ namespace sl {
 
 enum class Fit : std::uint8_t { best, first, worst };
 
-// Whether this job may run on that server at all, whatever is free there: GPU type, memory of each GPU.
+// Whether this job may run on that server at all, whatever is free there: its name and labels, GPU type, memory of
+// each GPU.
 bool is_eligible(const Server& server, const JobRequest& request);
 bool is_eligible(const Server& server, const std::vector<GpuTypeIndex>& types, std::optional<std::int64_t> gpu_memory,
-                 bool needs_containers);
+                 bool needs_containers, const ServerChoice& chosen);
 
 // Those of these GPUs of a server in whose memory frozen jobs leave enough for a job that says how much it needs.
 inline GpuSet roomy(const Server& server, GpuSet gpus, std::optional<std::int64_t> gpu_memory) {

@@ -38,8 +38,8 @@ Duration run_of_attempt(const View& view, const Job& job, Instant since) {
 
 bool any_gpus_will_do(const Job& job) {
   const JobRequest& request = job.request;
-  return request.servers_max == any_number_of_servers && !is_frozen(job) && request.gpu_types.empty() &&
-         !request.gpu_memory_bytes && !request.needs_containers && request.demand.is_zero();
+  return request.servers_max == any_number_of_servers && !is_frozen(job) && request.takes_any_server() &&
+         request.demand.is_zero();
 }
 
 }  // namespace

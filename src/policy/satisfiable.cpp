@@ -106,10 +106,14 @@ Verdict judge(Capacities capacities, const ServerTable& servers, const JobReques
   if (!has_all_members(request)) return {Lack::member};
   const bool any = !capacities.empty();
   std::erase_if(capacities,
-                [&](const Capacity& o) { return !is_eligible(servers[o.server], {}, {}, request.needs_containers); });
+                [&](const Capacity& o) { return !request.servers_chosen.allows(servers[o.server].description); });
+  if (any && capacities.empty()) return {Lack::server};
+  std::erase_if(capacities, [&](const Capacity& o) {
+    return !is_eligible(servers[o.server], {}, {}, request.needs_containers, {});
+  });
   if (any && capacities.empty()) return {Lack::containers};
   const auto is_of_type = [&](const Capacity& o) {
-    return is_eligible(servers[o.server], request.gpu_types, {}, false);
+    return is_eligible(servers[o.server], request.gpu_types, {}, false, {});
   };
   std::erase_if(capacities, [&](const Capacity& capacity) { return !is_of_type(capacity); });
   if (capacities.empty() && !request.gpu_types.empty()) return {Lack::gpu_type};
@@ -170,6 +174,8 @@ std::string lack_text(const Verdict& verdict) {
       return "needs GPUs with " + figure(verdict.lack, verdict.needs) +
              (verdict.most > 0 ? ", the largest have " + figure(verdict.lack, verdict.most)
                                : ", and no server is known to have them");
+    case Lack::server:
+      return "no server has a name or a label that it asks for";
     case Lack::containers:
       return "it runs in a container, and no server has a container engine";
     case Lack::together:
@@ -189,9 +195,18 @@ std::string lack_text(const Verdict& verdict) {
 }
 
 const char* lack_name(Lack lack) {
-  constexpr const char* names[lack_count] = {
-      "nothing", "members of a role", "the GPU type",         "memory of a GPU",   "GPUs", "CPUs", "memory",
-      "disk",    "network",           "room for all members", "a container engine"};
+  constexpr const char* names[lack_count] = {"nothing",
+                                             "members of a role",
+                                             "the GPU type",
+                                             "memory of a GPU",
+                                             "GPUs",
+                                             "CPUs",
+                                             "memory",
+                                             "disk",
+                                             "network",
+                                             "room for all members",
+                                             "a container engine",
+                                             "a server it may run on"};
   return names[static_cast<std::size_t>(lack)];
 }
 

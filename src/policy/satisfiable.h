@@ -1,4 +1,4 @@
-// Whether a job can ever run on some servers, and if not, what it lacks: the one rule about GPU types, memory of GPUs,
+// Whether a job can ever run on some servers, and if not, what it lacks: the one rule about names and labels of servers, GPU types, memory of GPUs,
 // CPUs, memory, disk, network, containers, several servers and roles. It is used where jobs are submitted, by the simulator, by the
 // core (which keeps jobs that cannot run now out of the line that policies see) and where a job's user asks why.
 //
@@ -23,9 +23,10 @@ enum class Lack : std::uint8_t {
   disk,
   network,
   together,
-  containers
+  containers,
+  server
 };
-inline constexpr std::size_t lack_count = 11;
+inline constexpr std::size_t lack_count = 12;
 
 struct Verdict {
   Lack lack = Lack::nothing;

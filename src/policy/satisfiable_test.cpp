@@ -43,6 +43,38 @@ TEST_F(Satisfiable, a_job_in_a_container_runs_only_where_there_is_an_engine) {
   EXPECT_EQ(lack(), "");
 }
 
+TEST_F(Satisfiable, a_job_runs_only_on_servers_that_it_names_or_on_all_but_those) {
+  add(2).description.labels = {"rack=a"};
+  add(4).description.labels = {"rack=b", "gpu=fast"};
+  add(8).description.labels = {"rack=b"};
+  asks(3).servers_chosen = {{"s0", "rack=b"}, {}};
+  EXPECT_EQ(lack(), "");
+  request.servers_chosen = {{"rack=b"}, {"s2"}};
+  asks(5);
+  EXPECT_EQ(lack(), "needs 5 GPUs on one server, the largest server has 4");
+  asks(1).servers_chosen = {{"rack=c"}, {}};
+  EXPECT_EQ(lack(), "no server has a name or a label that it asks for");
+  request.servers_chosen = {{}, {"s0", "rack=b"}};
+  EXPECT_EQ(lack(), "no server has a name or a label that it asks for");
+  request.servers_chosen = {{}, {"s0", "gpu=fast"}};
+  EXPECT_EQ(lack(), "");
+  EXPECT_EQ(awaited_servers(servers, asks(8), 8).size(), 0u);
+  servers[ServerIndex(2)].state = ServerState::down;
+  EXPECT_EQ(awaited_servers(servers, request, 8), std::vector{ServerIndex(2)});
+}
+
+TEST_F(Satisfiable, who_may_run_where_is_compared_by_what_it_says) {
+  const ServerChoice any, one({"a"}, {}), same({"a"}, {}), other({}, {"a"});
+  EXPECT_EQ(one, same);
+  EXPECT_EQ(one.hash(), same.hash());
+  EXPECT_FALSE(one == other);
+  EXPECT_FALSE(one == any);
+  EXPECT_TRUE(any == ServerChoice({}, {}));
+  EXPECT_NE(one < other, other < one);
+  EXPECT_TRUE(any < one && !(one < any) && !(any < any));
+  EXPECT_EQ(ServerChoice({"a", "rack=b"}, {"c"}).text(), "on a or rack=b, not on c");
+}
+
 TEST_F(Satisfiable, each_thing_a_job_lacks_is_named_with_what_there_is) {
   add(8, 96, 384).description.gpu_memory_bytes = 24 * (std::int64_t{1} << 30);
   add(2, 128, 64);

@@ -106,7 +106,7 @@ Rank Victims::work_out(const Context& context, const Shape& shape, ServerIndex s
                        const Candidates& candidates) const {
   const Server& at = context.snapshot.servers[server];
   if (!context.free.is_open(server) || at.description.gpus < shape.gpus ||
-      !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers))
+      !is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers, shape.servers_chosen))
     return Rank::most_urgent();
   Room room(context, shape, server);
   for (const Candidate& candidate : candidates) {

@@ -24,6 +24,7 @@ std::size_t hash_of(const JobRequest& request, int gpus, Spread spread, const Al
   }
   for (const GpuTypeIndex type : request.gpu_types) mix(type.value);
   if (request.needs_containers) mix(1);
+  if (!request.servers_chosen.is_any()) mix(request.servers_chosen.hash());
   if (spread != Spread::few) mix(static_cast<std::uint64_t>(spread));
   for (const ServerGpus& part : frozen_on.parts()) mix(part.server.value), mix(part.gpus.bits);
   return static_cast<std::size_t>(hash);
@@ -33,7 +34,7 @@ bool matches(const Shape& shape, const JobRequest& request, int gpus, Spread spr
   return shape.gpus == gpus && shape.spread == spread && shape.servers_max == request.servers_max &&
          shape.gpu_memory_bytes == request.gpu_memory_bytes && demands_match(shape, request, gpus) &&
          shape.gpu_types == request.gpu_types && shape.needs_containers == request.needs_containers &&
-         shape.frozen_on == frozen_on;
+         shape.servers_chosen == request.servers_chosen && shape.frozen_on == frozen_on;
 }
 
 }  // namespace
@@ -47,6 +48,7 @@ Shape Shape::of(const JobRequest& request, int gpus, Spread spread) {
           Demand(request).on(gpus),
           request.gpu_types,
           request.needs_containers,
+          request.servers_chosen,
           std::vector<Role>(roles.begin(), roles.end())};
 }
 

@@ -1,5 +1,5 @@
 // Waiting jobs in the order of a key, one line for each shape of job. A shape is everything that decides where a job
-// fits: how many GPUs, on one server or several, of which type and memory, with which CPUs and memory. While free GPUs
+// fits: how many GPUs, on one server or several, of which type and memory, with which CPUs and memory, on which servers. While free GPUs
 // only become fewer, the first job of a line that does not fit closes the line: those behind it would not fit either.
 // So a pass over thousands of waiting jobs costs only the starts, plus one attempt for each shape.
 #pragma once
@@ -24,13 +24,15 @@ struct Shape {
   ResourceVector demand;
   std::vector<GpuTypeIndex> gpu_types;
   bool needs_containers = false;
+  ServerChoice servers_chosen;
   std::vector<Role> roles;    // where members may be apart; on one server they need `demand`
   Allocation frozen_on = {};  // of frozen jobs: other GPUs are of no use to them
 
   static Shape of(const JobRequest& request, int gpus, Spread spread);
   // Any GPUs will do, and nothing else is asked for.
   bool is_plain() const {
-    return gpu_types.empty() && !gpu_memory_bytes && !needs_containers && demand.is_zero() && frozen_on.empty();
+    return gpu_types.empty() && !gpu_memory_bytes && !needs_containers && servers_chosen.is_any() && demand.is_zero() &&
+           frozen_on.empty();
   }
   friend bool operator==(const Shape&, const Shape&) = default;
 };

@@ -38,6 +38,7 @@ class Continuation {
     if (!wait_for_the_first()) turn();
     while (open_ > 0 && !is_over()) {
       const Instant next = next_event();
+      if (next > settings_.until) future_.gpu_s += core_.ledger().gpus_in_use() * (settings_.until - now_).to_seconds();
       if (next.is_never() || next > settings_.until || next > present_.now + Duration::seconds(longest_s)) break;
       pass_to(next);
     }

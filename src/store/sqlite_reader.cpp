@@ -10,7 +10,7 @@ namespace {
 // in the order of the ids when its columns before the id are given; only the one by name holds everything that a query
 // may ask about a job.
 std::string index_for(const JobQuery& query) {
-  if (query.group > 0) return "NOT INDEXED ";
+  if (query.is_of_some()) return "NOT INDEXED ";
   if (query.states.size() == 1) return "INDEXED BY finished_jobs_in_state ";
   return query.user.empty() ? "NOT INDEXED " : "INDEXED BY finished_jobs_of_user ";
 }
@@ -26,6 +26,13 @@ std::string conditions(const JobQuery& query) {
   if (query.states.size() == 1) sql += " AND state = " + states;
   if (query.states.size() > 1) sql += " AND state IN (" + states + ")";
   if (!query.user.empty()) sql += " AND user_name = " + sql_literal(query.user);
+  if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
+  if (!query.label.empty()) {
+    const std::string value = "json_extract(spec_json, " + sql_literal("$.labels.\"" + query.label + "\"") + ")";
+    sql += " AND " + value + (query.label_value.empty() ? " IS NOT NULL" : " = " + sql_literal(query.label_value));
+  }
+  if (query.since_us > 0) sql += " AND submitted_us >= " + std::to_string(query.since_us);
+  if (query.until_us < INT64_MAX) sql += " AND submitted_us < " + std::to_string(query.until_us);
   if (!query.word.empty()) sql += " AND instr(name, " + sql_literal(query.word) + ") > 0";
   return sql;
 }
@@ -53,7 +60,7 @@ class SqliteReader : public Reader {
   Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
     return guarded<std::vector<JobRow>>([&] {
       const std::string newest = " ORDER BY id DESC LIMIT " + std::to_string(query.limit);
-      if (query.word.empty() || query.group > 0 || query.grouped)
+      if (query.word.empty() || query.is_of_some())
         return select_jobs(sql_, index_for(query) + conditions(query) + newest);
       const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + newest;
       return select_jobs(sql_, "WHERE id IN (" + ids + ") ORDER BY id DESC");
@@ -62,8 +69,7 @@ class SqliteReader : public Reader {
 
   Result<std::int64_t> count_finished(const JobQuery& query) override {
     return guarded<std::int64_t>([&] {
-      if (query.group > 0 || query.grouped)
-        return select_number(sql_, "SELECT count(*) FROM jobs NOT INDEXED " + conditions(query));
+      if (query.is_of_some()) return select_number(sql_, "SELECT count(*) FROM jobs NOT INDEXED " + conditions(query));
       const bool is_of_one_user = query.word.empty() && query.states.empty() && !query.user.empty();
       const std::string index = is_of_one_user ? index_for(query) : by_name;
       return select_number(sql_, "SELECT count(*) FROM jobs " + index + conditions(query));
@@ -75,6 +81,9 @@ class SqliteReader : public Reader {
       std::string sql =
           "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
+      if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
+      if (query.since_us > 0) sql += " AND at_us >= " + std::to_string(query.since_us);
+      if (query.until_us < INT64_MAX) sql += " AND at_us < " + std::to_string(query.until_us);
       sql += query.after ? " ORDER BY seq" : " ORDER BY seq DESC";
       Select select(sql_, sql + " LIMIT " + std::to_string(query.limit), event_number_count, event_text_count);
       std::vector<EventRow> rows;

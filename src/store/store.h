@@ -42,7 +42,8 @@ struct JobRow {
   std::string progress_json;   // the last report of its metrics file
   std::string telemetry_json;  // controller/telemetry.h
   double annotation = 0;       // kept to a millionth
-  std::string extra_json;  // why it is being stopped: "cancelled", "preempted", "time_limit"; of a group: its members
+  std::string
+      extra_json;  // why it is being stopped: "cancelled", "preempted", "time_limit", "cancelled:KILL"; of a group: its members
   friend bool operator==(const JobRow&, const JobRow&) = default;
 };
 
@@ -202,12 +203,20 @@ struct JobQuery {
   std::int64_t group = 0;  // only the members of this group; 0: any job
   bool grouped = false;    // without the members of groups
   std::size_t limit = 100;
+  std::string server = {};                          // where it is, or was last; empty: anywhere
+  std::string label = {}, label_value = {};         // empty: any; `label_value` empty: it has the label
+  std::int64_t since_us = 0, until_us = INT64_MAX;  // submitted then: [since, until)
+  bool is_of_some() const {
+    return group > 0 || grouped || !server.empty() || !label.empty() || since_us > 0 || until_us < INT64_MAX;
+  }
 };
 
 struct EventQuery {
   std::optional<std::int64_t> job;    // only events of this job
   std::optional<std::int64_t> after;  // events after this sequence number; none: the latest
   std::size_t limit = 100;
+  std::string server = {};                          // only events of this server; empty: of any
+  std::int64_t since_us = 0, until_us = INT64_MAX;  // only what happened then: [since, until)
 };
 
 // A job that had been submitted and had not ended at some moment.

@@ -31,6 +31,8 @@ constexpr const char* type_name<LaunchAttempt> = "launch_attempt";
 template <>
 constexpr const char* type_name<StopAttempt> = "stop_attempt";
 template <>
+constexpr const char* type_name<SignalAttempt> = "signal_attempt";
+template <>
 constexpr const char* type_name<ResizeAttempt> = "resize_attempt";
 template <>
 constexpr const char* type_name<FreezeAttempt> = "freeze_attempt";

@@ -13,6 +13,7 @@
 
 #include <boost/describe.hpp>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -82,7 +83,7 @@ struct AttemptReport {
   std::optional<std::int64_t> ended_us;
   std::optional<int> exit_code;  // set if it exited by itself
   std::optional<int> signal;     // set if a signal ended it
-  // "setup" if it never ran, "image" if its image could not be had, "out_of_memory" if it wanted more than it
+  // "setup" if it never ran, or its set-up failed, "image" if its image could not be had, "out_of_memory" if it wanted more than it
   // may have, "server_setup" if it never ran and the server is to blame, "gpu_error" if it failed and
   // one of its GPUs is gone, "lost" if the exit status cannot be known.
   std::optional<std::string> failure_kind;
@@ -119,12 +120,14 @@ struct Hello {  // first frame of a session
   std::string container_engine;         // "podman 4.3.1"; empty: it runs no containers
   std::vector<std::string> enforces;    // of plain processes: "cpu_set", "cpus", "devices", "memory", "processes"
   std::string cannot_enforce;           // why not the others, in words
-  std::string address;                  // of this server as others may reach it; entered by the controller
+  bool sends_signals = false;           // false: an older agent
+  std::map<std::string, std::string> labels;  // of the server, for jobs that choose theirs
+  std::string address;                        // of this server as others may reach it; entered by the controller
 };
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (protocol, agent_version, server, agent_id, call, simulated, cpus, memory_total_bytes,
                        driver_version, gpus, attempts, cluster, last_job, keep, copies_checkpoints, resizes_in_place,
-                       opens_channels, container_engine, enforces, cannot_enforce, address))
+                       opens_channels, container_engine, enforces, cannot_enforce, sends_signals, labels, address))
 
 struct AttemptChanged {
   std::int64_t seq = 0;
@@ -298,9 +301,10 @@ struct StartAttempt {
   std::optional<CheckpointSource> checkpoint;
   // Those that spec.secrets names, in base64; entered as the order leaves the controller, and never logged.
   std::map<std::string, std::string> secrets;
+  double run_s = 0;  // that it has run in earlier attempts, which counts against its time limit
 };
 BOOST_DESCRIBE_STRUCT(StartAttempt, (),
-                      (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint, secrets))
+                      (seq, incarnation, first, resume, placement, neighbours, spec, checkpoint, secrets, run_s))
 
 // The part of an incarnation on one of its servers.
 struct AttemptPart {
@@ -329,6 +333,7 @@ struct OfferCheckpoint {
 };
 BOOST_DESCRIBE_STRUCT(OfferCheckpoint, (), (seq, incarnation, source, secret))
 
+// Of two orders the earlier end counts: one may shorten the grace of another.
 struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | migrating | resizing | time_limit |
                       // stranger | part_ended
   std::int64_t seq = 0;
@@ -338,6 +343,14 @@ struct StopAttempt {  // signal, grace, KILL. reason: cancelled | preempted | mi
   double grace_s = 30;
 };
 BOOST_DESCRIBE_STRUCT(StopAttempt, (), (seq, incarnation, reason, signal, grace_s))
+
+// Its processes get this signal, and go on otherwise. One that is not running gets none.
+struct SignalAttempt {
+  std::int64_t seq = 0;
+  Incarnation incarnation;
+  std::string signal;
+};
+BOOST_DESCRIBE_STRUCT(SignalAttempt, (), (seq, incarnation, signal))
 
 // A running attempt is to go over to these GPUs of its server, by its own means. Answered by a report that it runs on
 // them. If its training has not acknowledged within `grace_s`, the agent stops it as by a StopAttempt.
@@ -466,9 +479,9 @@ using AgentMessage = std::variant<Hello, AttemptChanged, Progress, Telemetry, Lo
                                   CheckpointOffered, CheckpointProgress, ImageProgress, CheckpointRead, CheckpointPiece,
                                   SnapshotRead, ForeignGpuUse, ChannelRefused, Ping>;
 using ControllerMessage =
-    std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, ResizeAttempt, FreezeAttempt, ThawAttempt,
-                 ForgetAttempt, LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead, CheckpointPiece,
-                 SnapshotPiece, OpenChannel, Ping>;
+    std::variant<Welcome, Refused, StartAttempt, LaunchAttempt, StopAttempt, SignalAttempt, ResizeAttempt,
+                 FreezeAttempt, ThawAttempt, ForgetAttempt, LogRead, JobFilesAnswer, OfferCheckpoint, CheckpointRead,
+                 CheckpointPiece, SnapshotPiece, OpenChannel, Ping>;
 
 // The type name in JSON is the struct's name in snake_case: "attempt_changed". Unknown keys are tolerated (a newer
 // peer).

@@ -24,7 +24,7 @@ int http_status(const Error& error) {
     case ErrorKind::conflict:
       return error.code == "stale-etag" ? 412 : 409;
     case ErrorKind::unavailable:
-      return 503;
+      return error.code == "too-many-requests" ? 429 : 503;
     case ErrorKind::too_large:
       return 413;
     case ErrorKind::internal:

@@ -72,6 +72,18 @@ Status read_weight(const json::value& value, const std::string& at, double& into
   return text.empty() || *end != '\0' ? Status(detail::wrong_type(at, "a number")) : Status();
 }
 
+// One word, or a list; with a separator, one text may hold several (flags do).
+Status read_words(const json::value& value, const std::string& at, char separator, std::vector<std::string>& into) {
+  if (!value.is_string()) return detail::read(value, into, Unknown::reject, at);
+  std::string_view rest = value.get_string();
+  while (!rest.empty()) {
+    const std::size_t end = separator == '\0' ? rest.size() : std::min(rest.find(separator), rest.size());
+    into.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return {};
+}
+
 void read_resources(Keys& keys, ResourceSpec& into) {
   keys.take("cpus", into.cpus)
       .take("memory", into.memory_bytes, parse_bytes)
@@ -87,6 +99,8 @@ void read_resources(Keys& keys, ResourceSpec& into) {
     if (type.is_string()) return detail::read(type, into.gpu_type.emplace_back(), Unknown::reject, at);
     return detail::read(type, into.gpu_type, Unknown::reject, at);
   });
+  keys.with("on", [&](const json::value& v, const std::string& at) { return read_words(v, at, ',', into.on); });
+  keys.with("not_on", [&](const json::value& v, const std::string& at) { return read_words(v, at, ',', into.not_on); });
 }
 
 void read_times(Keys& keys, JobSpec& into) {
@@ -121,9 +135,21 @@ void read_interruptions(Keys& keys, JobSpec& into) {
     k.take("dir", into.checkpoint.dir)
         .take("signal", into.checkpoint.signal)
         .take("grace", into.checkpoint.grace_s, parse_duration_s)
-        .take("grace_s", into.checkpoint.grace_s, parse_duration_s);
+        .take("grace_s", into.checkpoint.grace_s, parse_duration_s)
+        .take("every", into.checkpoint.every_s, parse_duration_s)
+        .take("every_s", into.checkpoint.every_s, parse_duration_s);
   });
-  keys.section("retry", [&](Keys& k) { k.take("max", into.retry.max).take("on", into.retry.on); });
+  keys.section("retry", [&](Keys& k) {
+    k.take("max", into.retry.max)
+        .take("on", into.retry.on)
+        .take("backoff", into.retry.backoff_s, parse_duration_s)
+        .take("backoff_s", into.retry.backoff_s, parse_duration_s);
+  });
+  keys.section("progress", [&](Keys& k) {
+    ProgressSpec& progress = into.progress ? *into.progress : into.progress.emplace();
+    k.take("pattern", progress.pattern).take("total", progress.total);
+  });
+  keys.with("setup", [&](const json::value& v, const std::string& at) { return read_words(v, at, '\0', into.setup); });
 }
 
 // "git" asks for a snapshot; the object says what is in one that has been taken.
@@ -259,7 +285,23 @@ void read_intervention(Keys& keys, Intervention& wanted) {
   }
 }
 
-void read_cancellation(Keys& keys, Cancellation& wanted) { keys.take("reason", wanted.reason); }
+void read_cancellation(Keys& keys, Cancellation& wanted) {
+  keys.take("reason", wanted.reason).take("now", wanted.now).take("signal", wanted.signal);
+}
+
+void read_signal_request(Keys& keys, SignalRequest& wanted) { keys.take("signal", wanted.signal); }
+
+template <typename T>
+Result<T> parse_body(std::string_view body, void (*read)(Keys&, T&)) {
+  Result<json::value> value = parse_json(body.empty() ? "{}" : body);
+  if (!value.ok()) return value.error();
+  if (!value->is_object()) return detail::wrong_type("", "an object");
+  T wanted;
+  Keys keys(std::move(value->get_object()), "");
+  read(keys, wanted);
+  if (Status status = keys.finish(); !status.ok()) return status.error();
+  return wanted;
+}
 
 // Of the keys that `read` reads into `into`.
 template <typename T>
@@ -286,6 +328,7 @@ json::object intervention_schema(const std::string& verb) {
 }
 
 json::object cancellation_schema() { return schema_of_keys(read_cancellation, Cancellation()); }
+json::object signal_schema() { return schema_of_keys(read_signal_request, SignalRequest()); }
 
 Result<JobChange> parse_job_change(std::string_view text) {
   Result<json::value> value = parse_json(text);
@@ -316,14 +359,21 @@ Result<Intervention> parse_intervention(const std::string& verb, std::string_vie
 }
 
 Result<Cancellation> parse_cancellation(std::string_view body) {
-  Result<json::value> value = parse_json(body.empty() ? "{}" : body);
-  if (!value.ok()) return value.error();
-  if (!value->is_object()) return detail::wrong_type("", "an object");
-  Cancellation wanted;
-  Keys keys(std::move(value->get_object()), "");
-  read_cancellation(keys, wanted);
-  if (Status status = keys.finish(); !status.ok()) return status.error();
-  if (Status plain = check_reason(wanted.reason); !plain.ok()) return plain.error();
+  Result<Cancellation> wanted = parse_body(body, read_cancellation);
+  if (!wanted.ok()) return wanted;
+  if (Status plain = check_reason(wanted->reason); !plain.ok()) return plain.error();
+  if (wanted->signal.empty()) return wanted;
+  if (Status known = check_signal(wanted->signal); !known.ok()) return known.error();
+  return wanted;
+}
+
+Result<SignalRequest> parse_signal_request(std::string_view body) {
+  Result<SignalRequest> wanted = parse_body(body, read_signal_request);
+  if (!wanted.ok()) return wanted;
+  if (wanted->signal.empty())
+    return invalid("bad-signal", "say which signal").hint("schedulearn signal 5 USR1").at("/signal");
+  if (Status known = check_signal(wanted->signal); !known.ok()) return known.error();
+  wanted->signal = plain_signal(wanted->signal);
   return wanted;
 }
 

@@ -38,23 +38,35 @@ struct ResourceSpec {
   std::optional<int> processes;  // and threads, at most, on each server; empty: processes_default
   bool pin_cpus = false;         // its processes run on as many processors as `cpus` says, and on no others
   bool share = false;            // it may share its GPUs with other jobs that allow it
+  // Names and labels of servers, "gpu4", "rack=a": it runs on these only (empty: on any), and on none of those.
+  std::vector<std::string> on, not_on;
 };
 BOOST_DESCRIBE_STRUCT(ResourceSpec, (),
-                      (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes, processes, pin_cpus, share))
+                      (cpus, memory_bytes, gpu_memory_bytes, gpu_type, shm_bytes, processes, pin_cpus, share, on,
+                       not_on))
 inline constexpr int processes_default = 16'384;
 
 struct CheckpointSpec {
   std::optional<std::string> dir;  // set: the job can be stopped, moved and resized
   std::string signal = "TERM";
   double grace_s = 120;
+  std::optional<double> every_s;  // how often the training is to save by itself; it is told
 };
-BOOST_DESCRIBE_STRUCT(CheckpointSpec, (), (dir, signal, grace_s))
+BOOST_DESCRIBE_STRUCT(CheckpointSpec, (), (dir, signal, grace_s, every_s))
 
 struct RetrySpec {
   int max = 0;
   std::vector<std::string> on = {"server_lost"};
+  double backoff_s = 0;  // how long the first retry waits; each further one twice as long, up to a day
 };
-BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on))
+BOOST_DESCRIBE_STRUCT(RetrySpec, (), (max, on, backoff_s))
+
+// How its output tells how far it is (wire/progress.h).
+struct ProgressSpec {
+  std::string pattern;          // "epoch {done}/{total}"
+  std::optional<double> total;  // where the pattern has none
+};
+BOOST_DESCRIBE_STRUCT(ProgressSpec, (), (pattern, total))
 
 // The code of a job, kept as it was when it was submitted (src/archive). The archive is sent to the controller before the
 // job, under its digest.
@@ -123,13 +135,16 @@ struct JobSpec {
   std::vector<NotifySpec> notify;
   std::map<std::string, PortSpec> ports;  // by name
   std::optional<SnapshotSpec> snapshot;   // absent: it runs in workdir as that is when it starts
+  std::vector<std::string> setup;         // lines for the shell, run before the command in the same place
+  std::optional<ProgressSpec> progress;   // absent: it reports by itself, if at all
   bool pty = false;                       // its command runs at a terminal, to which its user connects (src/terminal)
 };
 BOOST_DESCRIBE_STRUCT(JobSpec, (),
                       (name, user, command, image, framework, launch, gpus, servers, resources, workdir, env, labels,
                        priority, weight, hold, time_limit_s, estimate_s, deadline_s, checkpoint, retry, preemptible,
                        migratable, freeze, resize, on_partition, output_limit_bytes, training, after, after_any,
-                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot, pty))
+                       not_before, array, matrix, max_running, roles, mounts, secrets, notify, ports, snapshot, setup,
+                       progress, pty))
 
 // What a user changes of a job that has been submitted. Absent: it stays as it is.
 struct JobChange {
@@ -164,6 +179,9 @@ Result<JobSpec> parse_job_json(std::string_view text, const std::string& base_di
 // Checks the values independently of the cluster: names with control characters, counts below 0 or absurdly large,
 // empty command, unsupported image or launch.
 Status validate(const JobSpec& spec);
+
+// Whether a word can be the name of a server or a label, KEY=VALUE.
+bool names_servers(const std::string& word);
 
 // One of JobSpec::mounts. Nothing if it is malformed.
 struct Mount {

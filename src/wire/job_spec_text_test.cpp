@@ -54,18 +54,18 @@ TEST(JobSpecText, defaults_stay_as_they_are) {
       json_text(full_spec("{}")),
       R"({"name":"","user":"","command":"","image":null,"framework":null,"launch":"none","gpus":{"min":1,"max":1},)"
       R"("servers":1,"resources":{"cpus":null,"memory_bytes":null,"gpu_memory_bytes":null,"gpu_type":[],)"
-      R"("shm_bytes":null,"processes":null,"pin_cpus":false,"share":false},"workdir":"","env":{},"labels":{},"priority":0,"weight":1,"hold":false,)"
+      R"("shm_bytes":null,"processes":null,"pin_cpus":false,"share":false,"on":[],"not_on":[]},"workdir":"","env":{},"labels":{},"priority":0,"weight":1,"hold":false,)"
       R"("time_limit_s":null,"estimate_s":null,"deadline_s":null,"checkpoint":{"dir":null,"signal":"TERM",)"
-      R"("grace_s":120},"retry":{"max":0,"on":["server_lost"]},"preemptible":true,"migratable":true,"freeze":false,)"
+      R"("grace_s":120,"every_s":null},"retry":{"max":0,"on":["server_lost"],"backoff_s":0},"preemptible":true,"migratable":true,"freeze":false,)"
       R"("resize":"restart","on_partition":"continue","output_limit_bytes":null,"training":{},)"
       R"("after":[],"after_any":[],"not_before":null,"array":null,"matrix":{},"max_running":0,"pty":false,)"
-      R"("mounts":[],"secrets":[],"notify":[],"snapshot":null})");
+      R"("mounts":[],"secrets":[],"notify":[],"progress":null,"snapshot":null,"setup":[]})");
 }
 
 TEST(JobSpecText, is_shown_with_its_defaults) {
   const json::value whole = full_spec(spec_text(unusual()));
   EXPECT_EQ(whole.at("gpus"), json::parse(R"({"min":2,"max":4,"allowed":[2,4]})"));
-  EXPECT_EQ(whole.at("retry"), json::parse(R"({"max":3,"on":[]})"));
+  EXPECT_EQ(whole.at("retry"), json::parse(R"({"max":3,"on":[],"backoff_s":0E0})"));
   EXPECT_EQ(whole.at("training"), json::parse(R"({"family":"resnet"})"));
   EXPECT_EQ(whole.at("servers"), 1);
   EXPECT_EQ(full_spec("{broken"), nullptr);

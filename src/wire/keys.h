@@ -13,9 +13,10 @@
 
 namespace sl::wire {
 
-// Keys of the design that are not carried out yet: refused plainly, never ignored, unless they ask for nothing.
-bool is_not_supported_yet(const std::string& pointer);
-Status refuse_unsupported(const std::string& pointer, const boost::json::value& value);
+// Keys that one may expect of a job, and whose purpose is served in another way: refused with that way, unless they ask
+// for nothing.
+bool is_done_elsewhere(const std::string& pointer);
+Status refuse_elsewhere(const std::string& pointer, const boost::json::value& value);
 
 // Moves the value at `key` out of an object and converts it; what is left over at the end are unknown keys. The first
 // error stays.
@@ -72,8 +73,8 @@ class Keys {
     if (!status_.ok()) return status_;
     for (const auto& [key, value] : object_) {
       const std::string at = detail::pointer_to(at_, key);
-      if (!is_not_supported_yet(at)) return detail::unknown_key(at_, key, known_);
-      if (Status refused = refuse_unsupported(at, value); !refused.ok()) return refused;
+      if (!is_done_elsewhere(at)) return detail::unknown_key(at_, key, known_);
+      if (Status refused = refuse_elsewhere(at, value); !refused.ok()) return refused;
     }
     return {};
   }

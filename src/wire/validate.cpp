@@ -2,13 +2,16 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 #include <functional>
 #include <set>
 
 #include "base/suggest.h"
+#include "wire/intervention.h"
 #include "wire/job_spec.h"
 #include "wire/members.h"
 #include "wire/ports.h"
+#include "wire/progress.h"
 #include "wire/secrets.h"
 #include "wire/torchrun_command.h"
 #include "wire/utf8.h"
@@ -271,18 +274,18 @@ Status validate_resize(const JobSpec& spec) {
 }
 
 Status validate_interruptions(const JobSpec& spec) {
-  std::string_view signal = spec.checkpoint.signal;
-  if (signal.starts_with("SIG")) signal.remove_prefix(3);
-  const std::vector<std::string_view> signals = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
-  if (std::find(signals.begin(), signals.end(), signal) == signals.end())
-    return with_suggestion(invalid("bad-signal", "unknown signal " + spec.checkpoint.signal).at("/checkpoint/signal"),
-                           signal, signals);
+  if (const Status signal = check_signal(spec.checkpoint.signal); !signal.ok())
+    return Error(signal.error()).at("/checkpoint/signal");
   if (spec.output_limit_bytes && *spec.output_limit_bytes < 65'536)
     return invalid("bad-output-limit", "the output limit must be at least 64 KiB").at("/output_limit");
   if (spec.on_partition != "continue" && spec.on_partition != "stop")
     return with_suggestion(invalid("bad-on-partition", "unknown on_partition " + spec.on_partition).at("/on_partition"),
                            spec.on_partition, {"continue", "stop"});
   if (Status resize = validate_resize(spec); !resize.ok()) return resize;
+  if (!(spec.retry.backoff_s >= 0 && spec.retry.backoff_s <= 86'400))
+    return invalid("bad-time", "a retry waits 0 s to 1 day").at("/retry/backoff");
+  if (spec.checkpoint.every_s && !(*spec.checkpoint.every_s > 0 && *spec.checkpoint.every_s < 1e10))
+    return invalid("bad-time", "the time between checkpoints must be above zero").at("/checkpoint/every");
   if (spec.retry.max < 0 || spec.retry.max > 1000)
     return invalid("bad-retry", "retry.max must be 0 to 1000").at("/retry/max");
   const std::vector<std::string_view> ends = {"any",       "exit",        "signal", "time_limit", "out_of_memory",
@@ -307,6 +310,44 @@ Status validate_resources(const ResourceSpec& r) {
   return {};
 }
 
+Status validate_servers_chosen(const JobSpec& spec) {
+  constexpr std::size_t most = 1'000;
+  for (const auto& [words, at] :
+       {std::pair(&spec.resources.on, "/resources/on"), {&spec.resources.not_on, "/resources/not_on"}}) {
+    if (words->size() > most)
+      return invalid("bad-servers", "more than " + std::to_string(most) + " servers are named").at(at);
+    for (const std::string& word : *words) {
+      if (!names_servers(word))
+        return invalid("bad-servers", "neither the name of a server nor a label: " + word)
+            .hint("schedulearn servers ls")
+            .at(at);
+    }
+  }
+  return {};
+}
+
+Status validate_setup(const JobSpec& spec) {
+  constexpr std::size_t most = 100, longest = 10'000;
+  if (spec.setup.size() > most)
+    return invalid("bad-setup", "more than " + std::to_string(most) + " lines").at("/setup");
+  for (const std::string& line : spec.setup) {
+    if (line.find_first_not_of(" \t\n") == std::string::npos || line.size() > longest)
+      return invalid("bad-setup", line.size() > longest ? "a line is longer than 10,000 bytes" : "a line is empty")
+          .at("/setup");
+    if (line.find('\0') != std::string::npos) return invalid("bad-setup", "a line has a zero byte").at("/setup");
+  }
+  return {};
+}
+
+Status validate_progress(const JobSpec& spec) {
+  if (!spec.progress) return {};
+  if (spec.progress->total && !(*spec.progress->total > 0 && *spec.progress->total < 1e15))
+    return invalid("bad-progress", "the total must be above zero").at("/progress/total");
+  if (const Status pattern = check_progress_pattern(spec.progress->pattern); !pattern.ok())
+    return Error(pattern.error()).at("/progress/pattern");
+  return {};
+}
+
 Status validate_pty(const JobSpec& spec) {
   if (!spec.pty) return {};
   const char* other = spec.launch != "none" || !spec.roles.empty() ? "several processes"
@@ -320,6 +361,11 @@ Status validate_pty(const JobSpec& spec) {
 }
 
 }  // namespace
+
+bool names_servers(const std::string& word) {
+  const auto fits = [](unsigned char c) { return c != 0 && (std::isalnum(c) || std::strchr("._-=/:@", c)); };
+  return !word.empty() && word.size() <= 128 && std::ranges::all_of(word, fits);
+}
 
 std::optional<Mount> parse_mount(std::string_view text) {
   // Where the container has what is its own, or ours.
@@ -347,10 +393,20 @@ std::optional<Mount> parse_mount(std::string_view text) {
   return mount;
 }
 
+std::string plain_signal(const std::string& signal) { return signal.starts_with("SIG") ? signal.substr(3) : signal; }
+
+Status check_signal(const std::string& signal) {
+  const std::vector<std::string_view> signals = {"TERM", "INT", "HUP", "QUIT", "USR1", "USR2", "KILL"};
+  const std::string plain = plain_signal(signal);
+  if (std::ranges::find(signals, plain) != signals.end()) return {};
+  return with_suggestion(invalid("bad-signal", "unknown signal " + signal).at("/signal"), plain, signals);
+}
+
 Status validate(const JobSpec& spec) {
-  for (const auto check : {validate_name, validate_texts, validate_start, validate_container, validate_snapshot,
-                           validate_secrets, validate_ports, validate_gpus, validate_times, validate_interruptions,
-                           validate_prerequisites, validate_members, validate_pty}) {
+  for (const auto check :
+       {validate_name, validate_texts, validate_start, validate_container, validate_snapshot, validate_secrets,
+        validate_ports, validate_gpus, validate_times, validate_interruptions, validate_prerequisites, validate_members,
+        validate_pty, validate_servers_chosen, validate_setup, validate_progress}) {
     if (Status status = check(spec); !status.ok()) return status;
   }
   if (Status status = validate(spec.training); !status.ok()) return status;

@@ -286,9 +286,10 @@ void ControllerNode::cancel(std::int64_t job) {
   ask([this, job] {
     context_.note("client", "cancels job {}", job);
     context_.judge.asks_to_cancel(job);
-    logic_->cancel(JobId(job), "client", context_.heap.now(), answer_to<Result<JobId>>([this, job](const auto& answer) {
-                     context_.judge.cancel_answered(job, answer);
-                   }));
+    wire::Cancellation wanted;
+    wanted.now = context_.random.chance(0.3);
+    const auto answered = [this, job](const auto& answer) { context_.judge.cancel_answered(job, answer); };
+    logic_->cancel(JobId(job), "client", context_.heap.now(), answer_to<Result<JobId>>(answered), wanted);
   });
 }
 

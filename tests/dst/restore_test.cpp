@@ -40,6 +40,7 @@ class Server : public agent::AgentPorts {
   void end_find_code(const std::string&) override {}
   void offer(const wire::OfferCheckpoint&) override {}
   void signal(const std::string& key, int number) override { asked_to_stop_[key] = number; }
+  void pass_on(const std::string&, int) override {}
   void freeze(const std::string&, bool) override {}
   Status ask_to_resize(const std::string&, const wire::ResizeAttempt&) override { return {}; }
   Status keep_gpus(const std::string&, const agent::ResizedGpus&) override { return {}; }

@@ -165,6 +165,9 @@ class ServerNode::AgentWorld : public agent::AgentPorts {
   void signal(const std::string& key, int number) override {
     server_.to_launcher({"signal", key, std::to_string(number)});
   }
+  void pass_on(const std::string& key, int number) override {
+    server_.to_launcher({"pass_on", key, std::to_string(number)});
+  }
   void forget(const std::string& key) override {
     server_.to_launcher({"forget", key});
     server_.containers_.forget(key);

@@ -106,7 +106,7 @@ class CommandLineTest(LabTest):
             refused = lab.cli("submit", "beside/bad.toml", cwd=lab.folder, check=False)
             self.assertEqual((refused.returncode, code in refused.stderr, "beside/bad.toml" in refused.stderr), (exit_status, True, True), refused.stderr)
         status, _, text = lab.request("POST", "/api/v1/jobs", {"command": "true", "env_file": "/etc/passwd"})
-        self.assertEqual((status, json.loads(text)["code"]), (422, "not-supported-yet"))
+        self.assertEqual((status, json.loads(text)["code"]), (422, "unknown-key"))
         self.assertEqual(len(lab.jobs()), 2)
 
     def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):

@@ -92,7 +92,7 @@ class Walk(LabTest):
         lab.finished(self.done)
         self.removable = lab.submit("true", name="walk-removable")
         lab.finished(self.removable)
-        self.running = lab.submit("sleep 86.4041", name="walk-running", gpus=4, ports={"board": 0})
+        self.running = lab.submit("trap '' USR1; sleep 86.4041", name="walk-running", gpus=4, ports={"board": 0})
         until(lambda: lab.job(self.running)["state"] == "running")
         self.waiting = lab.submit("true", name="walk-waiting", gpus=4, labels={"a": "b"}, env={"K": "V"}, time_limit_s=600, array="0-3")
         profile = {"schedulearn_profile": 1, "family": "walk", "origin": "a test", "speeds": [{"gpus": 1, "steps_per_s": 2}]}
@@ -115,7 +115,9 @@ class Walk(LabTest):
         bodies = {
             ("POST", "/api/v1/jobs"): [("", job), ("?dry_run=true", job)],
             ("POST", "/api/v1/jobs/batch"): [("", {"jobs": [job, {**job, "gpus": 2}]})],
-            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None)],
+            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None), ("?server=lab&label=a=b&since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", None)],
+            ("GET", "/api/v1/events"): [("", None), ("?since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z&server=lab&limit=5", None)],
+            ("GET", "/api/v1/jobs/{id}/attempts"): [(done, None), (f"{running}?limit=1", None), (waiting, None)],
             ("GET", "/api/v1/queue"): [("", None), ("?grouped=true", None)],
             ("GET", "/api/v1/jobs/{id}/usage"): [(done, None), (running, None), (waiting, None)],
             ("GET", "/api/v1/jobs/{id}"): [(done, None), (running, None), (f"{waiting}?fresh_ms=200", None), (f"{waiting}_2", None)],
@@ -126,6 +128,7 @@ class Walk(LabTest):
             ("POST", "/api/v1/jobs/{id}/migrate"): [],  # needs a checkpoint: interventions_test.py
             ("POST", "/api/v1/jobs/{id}/scale"): [],
             ("POST", "/api/v1/jobs/{id}/cancel"): [],   # last
+            ("POST", "/api/v1/jobs/{id}/signal"): [(running, {"signal": "USR1"})],
             ("POST", "/api/v1/jobs/{id}/retry"): [(f"{done}?dry_run=true", None), (done, None)],
             ("GET", "/api/v1/jobs/{id}/files"): [(done, None)],
             ("GET", "/api/v1/jobs/{id}/metrics"): [(done, None), (f"{running}?hours=24", None), (waiting, None)],
@@ -158,7 +161,8 @@ class Walk(LabTest):
             ("GET", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
-            ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True})],
+            ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True}), ("", {"policies": [{"name": "sjf"}], "horizon_s": 3600})],
+            ("POST", "/api/v1/policy/preview"): [("", {"policies": [{"name": "srtf"}]})],
             ("POST", "/api/v1/profiles"): [("", self.profile)],
             ("GET", "/api/v1/profiles/{family}"): [("walk", None)],
             ("DELETE", "/api/v1/profiles/{family}"): [("walk", None)],
@@ -250,7 +254,7 @@ class Walk(LabTest):
             is_made_by_name = method == "PUT" or path == "/api/v1/snapshots/{id}"
             if "{" in path and not is_made_by_name:
                 address = re.sub(r"{\w+}", "987654321", path)
-                answer = self.lab.request(method, address, {"gpus": 1} if path.endswith("scale") else {"role": "user"} if path.startswith("/api/v1/users") else {} if method in ("POST", "PATCH") else None)
+                answer = self.lab.request(method, address, {"gpus": 1} if path.endswith("scale") else {"signal": "USR1"} if path.endswith("signal") else {"role": "user"} if path.startswith("/api/v1/users") else {} if method in ("POST", "PATCH") else None)
                 self.assertEqual(answer[0], 404, f"{method} {address}: {answer[2]}")
                 self.check_answer(method, path, operation, answer)
         for path, verbs in self.document["paths"].items():
@@ -288,7 +292,7 @@ class Pages(LabTest):
             path = path.replace("{id}", "1")
             since = "&since=0" if path.endswith("events") else ""
             whole = lab.get(f"{path}?limit=10000{since}")["items"]
-            if path in ("/api/v1/queue", "/api/v1/estimates"):  # what waits here is held, and nothing was foreseen of it
+            if path in ("/api/v1/queue", "/api/v1/estimates", "/api/v1/jobs/1/attempts"):  # what waits here is held, and nothing was foreseen of it
                 continue
             self.assertTrue(whole, path)
             parts, cursor = [], None
@@ -302,7 +306,7 @@ class Pages(LabTest):
             moving = ("wait_s", "sampled_at", "last_contact_at", "memory_used_bytes", "cpu_utilization_pct", "gpus", "job_files_bytes", "disk_free_bytes", "estimate", "reason", "utilization_pct", "power_watts", "temperature_celsius")
             still = lambda items: [{key: value for key, value in item.items() if key not in moving} for item in items]
             self.assertEqual(still(parts), still(whole), path)
-        self.assertEqual(len(cursors), len(lists) - 2, cursors)
+        self.assertEqual(len(cursors), len(lists) - 3, cursors)
         for path, cursor in cursors.items():
             for other in cursors:
                 if other == path:

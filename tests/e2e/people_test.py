@@ -27,7 +27,7 @@ NEEDS = {
         GET /healthz  GET /readyz  GET /metrics  GET /api/v1  GET /api/v1/openapi.json  GET /api/docs  GET /api/docs/style.css
         GET /api/v1/jobs  GET /api/v1/jobs/{id}  GET /api/v1/jobs/{id}/explain  GET /api/v1/jobs/{id}/events
         GET /api/v1/jobs/{id}/logs  GET /api/v1/jobs/{id}/logs/stream  GET /api/v1/jobs/{id}/metrics  GET /api/v1/jobs/{id}/files
-        GET /api/v1/jobs/{id}/usage  GET /api/v1/doctor
+        GET /api/v1/jobs/{id}/usage  GET /api/v1/jobs/{id}/attempts  GET /api/v1/doctor
         GET /api/v1/queue  GET /api/v1/cluster  GET /api/v1/cluster/metrics  GET /api/v1/cluster/forecast  GET /api/v1/gpus
         GET /api/v1/servers  GET /api/v1/servers/{name}  GET /api/v1/servers/{name}/metrics
         GET /api/v1/policies  GET /api/v1/policies/{name}  GET /api/v1/policy  GET /api/v1/policy/history
@@ -40,9 +40,9 @@ NEEDS = {
         GET /jobs  GET /jobs/{id}  POST /signin""",
     "user": """
         POST /api/v1/jobs  POST /api/v1/jobs/batch  PATCH /api/v1/jobs/{id}  DELETE /api/v1/jobs/{id}  POST /api/v1/jobs/{id}/cancel
-        POST /api/v1/jobs/{id}/suspend  POST /api/v1/jobs/{id}/resume  POST /api/v1/jobs/{id}/release  POST /api/v1/jobs/{id}/migrate
+        POST /api/v1/jobs/{id}/signal  POST /api/v1/jobs/{id}/suspend  POST /api/v1/jobs/{id}/resume  POST /api/v1/jobs/{id}/release  POST /api/v1/jobs/{id}/migrate
         POST /api/v1/jobs/{id}/scale  POST /api/v1/jobs/{id}/retry  POST /api/v1/jobs/{id}/ports/{name}/session
-        POST /api/v1/policy/try  POST /api/v1/simulations  DELETE /api/v1/simulations/{id}
+        POST /api/v1/policy/try  POST /api/v1/policy/preview  POST /api/v1/simulations  DELETE /api/v1/simulations/{id}
         POST /api/v1/profiles  DELETE /api/v1/profiles/{family}  PUT /api/v1/secrets/{name}  DELETE /api/v1/secrets/{name}
         PUT /api/v1/notifications/channels/{name}  DELETE /api/v1/notifications/channels/{name}  POST /api/v1/notifications/channels/{name}/test
         PUT /api/v1/snapshots/{id}  POST /api/v1/tokens  POST /jobs  DELETE /jobs/{id}""",
@@ -182,6 +182,10 @@ class Roles(PeopleLab):
         self.assertEqual(self.code(mei, "DELETE", f"/api/v1/tokens/{hers['id']}"), "not-your-name")
         self.assertEqual(self.code(mei, "POST", "/api/v1/tokens", {"name": "x", "user": "bella"}), "not-your-name")
         self.assertEqual(self.code(mei, "POST", "/api/v1/tokens", {"name": "x", "role": "admin"}), "role-above")
+        day = self.add("mei", name="day", expires_in_s=86400)
+        self.assertEqual(self.code(day, "POST", "/api/v1/tokens", {"name": "x", "expires_in_s": 90000}), "expiry-beyond")
+        ends = [self.ask(day, "POST", "/api/v1/tokens", {"name": name, **more})[1]["expires_at"] for name, more in (("unsaid", {}), ("hour", {"expires_in_s": 3600}))]
+        self.assertEqual((ends[0], ends[1] < self.made["expires_at"]), (self.made["expires_at"], True))
         self.assertEqual(self.ask(bella, "GET", "/api/v1/whoami"), (200, {"user": "bella", "role": "user", "token": "laptop"}))
         self.assertEqual({each["user"] for each in self.lab.get("/api/v1/tokens")["items"]}, {"mei", "bella"})
         self.assertEqual(self.ask(bella, "DELETE", f"/api/v1/tokens/{hers['id']}")[0], 200)

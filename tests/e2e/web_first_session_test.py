@@ -100,7 +100,7 @@ class FirstSessionTest(PageTest):
 
 class FormTest(PageTest):
     # Other names of keys that the form has: those of the original API, and of REST.
-    ALIASES = {"type", "container_image", "required_gpus", "preempt", "migrate", "time_limit_s", "estimate_s", "deadline_s", "output_limit_bytes", "time.not_before", "resources.memory_bytes", "resources.gpu_memory_bytes", "resources.shm_bytes", "checkpoint.grace_s"}
+    ALIASES = {"type", "container_image", "required_gpus", "preempt", "migrate", "time_limit_s", "estimate_s", "deadline_s", "output_limit_bytes", "time.not_before", "resources.memory_bytes", "resources.gpu_memory_bytes", "resources.shm_bytes", "checkpoint.grace_s", "checkpoint.every_s", "retry.backoff_s"}
     UNSEEN = {"snapshot"}  # kept of a template: an archive of code is no text
 
     def leaves(self, schema, path=""):

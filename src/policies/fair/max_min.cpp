@@ -103,7 +103,8 @@ class MaxMin : public Policy {
 
  private:
   static constexpr std::size_t any_type = Entry::any_type;
-  using ClassKey = std::tuple<int, double, int, std::vector<GpuTypeIndex>, std::int64_t, bool, std::vector<int>>;
+  using ClassKey =
+      std::tuple<int, double, int, std::vector<GpuTypeIndex>, std::int64_t, bool, ServerChoice, std::vector<int>>;
   using Jobs = OrderedJobs<SubmissionKey>;
 
   // Jobs that are alike.
@@ -221,6 +222,7 @@ class MaxMin : public Policy {
                  request.gpu_types,
                  request.gpu_memory_bytes.value_or(-1),
                  request.needs_containers,
+                 request.servers_chosen,
                  speeds};
     const auto [at, is_new] = class_at_.try_emplace(std::move(key), classes_.size());
     if (is_new) {

@@ -102,7 +102,7 @@ class Tetris : public QueuePolicy<RankKey> {
     const bool has_memory =  // a frozen job's own is there
         !shape.frozen_on.empty() || roomy(at, free.on(server), shape.gpu_memory_bytes).count() >= shape.gpus;
     return free.count(server) >= shape.gpus && free.fits(server, shape.demand) && has_memory &&
-           is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers);
+           is_eligible(at, shape.gpu_types, shape.gpu_memory_bytes, shape.needs_containers, shape.servers_chosen);
   }
 
   // On a server where a job of its shape fits; a frozen one may be bound to other GPUs.

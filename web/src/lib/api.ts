@@ -30,17 +30,21 @@ export interface Resource {
   processes?: number | null;
   pin_cpus?: boolean;
   share?: boolean;
+  on?: string[];
+  not_on?: string[];
 }
 
 export interface Checkpoint {
   dir?: string | null;
   signal?: string;
   grace_s?: number;
+  every_s?: number | null;
 }
 
 export interface Retry {
   max?: number;
   on?: string[];
+  backoff_s?: number;
 }
 
 export interface Training {
@@ -91,6 +95,11 @@ export interface Snapshot {
   bytes?: number;
 }
 
+export interface Progress {
+  pattern?: string;
+  total?: number | null;
+}
+
 export interface Spec {
   name?: string;
   user?: string;
@@ -131,6 +140,8 @@ export interface Spec {
   notify?: Notify[];
   ports?: { [key: string]: Port };
   snapshot?: Snapshot | null;
+  setup?: string[];
+  progress?: Progress | null;
   pty?: boolean;
 }
 
@@ -143,7 +154,7 @@ export interface Placement {
   container_id: string | null;
 }
 
-export interface Progress {
+export interface ChangedJobProgress {
   done: number | null;
   total: number | null;
   unit: string;
@@ -318,8 +329,20 @@ export interface AnnouncementWanted {
   until?: string | null;
 }
 
+export interface Attempt {
+  attempt: number;
+  server: string;
+  rank: number;
+  gpus: string[];
+  gpu_uuids: string[];
+  began_at: string | null;
+  ended_at: string | null;
+}
+
 export interface Cancellation {
   reason?: string;
+  now?: boolean;
+  signal?: string;
 }
 
 export interface ChangedJob extends Job {
@@ -385,6 +408,8 @@ export interface CheckedJob {
     notify?: Notify[];
     ports?: { [key: string]: Port };
     snapshot?: Snapshot | null;
+    setup?: string[];
+    progress?: Progress | null;
     pty?: boolean;
   };
   would_start: boolean;
@@ -634,7 +659,7 @@ export interface Job {
   migrations: number;
   preemptions: number;
   resizes: number;
-  progress: Progress | null;
+  progress: ChangedJobProgress | null;
   estimate: Estimate | null;
   exit: Exit | null;
   failure: Failure | null;
@@ -662,15 +687,7 @@ export interface JobChange {
 }
 
 export interface JobDetails extends Job {
-  attempts: {
-    attempt: number;
-    server: string;
-    rank: number;
-    gpus: string[];
-    gpu_uuids: string[];
-    began_at: string | null;
-    ended_at: string | null;
-  }[];
+  attempts: Attempt[];
   telemetry: {
     unit?: string;
     per_s?: number | null;
@@ -730,6 +747,8 @@ export interface JobFile {
     pin_cpus?: boolean;
     share?: boolean;
     gpu_type?: unknown;
+    on?: unknown;
+    not_on?: unknown;
   } | null;
   training?: {
     family?: string | null;
@@ -774,8 +793,17 @@ export interface JobFile {
     signal?: string;
     grace?: number | string | null;
     grace_s?: number | string | null;
+    every?: number | string | null;
+    every_s?: number | string | null;
   } | null;
-  retry?: Retry | null;
+  retry?: {
+    max?: number;
+    on?: string[];
+    backoff?: number | string | null;
+    backoff_s?: number | string | null;
+  } | null;
+  progress?: Progress | null;
+  setup?: unknown;
   type?: string | null;
   container_image?: string | null;
   required_gpus?: unknown;
@@ -1022,6 +1050,7 @@ export interface PoliciesToTry {
   policies?: PolicyChoice[];
   with_arrivals?: boolean | null;
   with_schedule?: boolean | null;
+  horizon_s?: number | null;
 }
 
 export interface Policy {
@@ -1129,7 +1158,7 @@ export type QueuedJob = {
   migrations: number;
   preemptions: number;
   resizes: number;
-  progress: Progress | null;
+  progress: ChangedJobProgress | null;
   estimate: Estimate | null;
   exit: Exit | null;
   failure: Failure | null;
@@ -1279,6 +1308,10 @@ export interface ShadowPolicy {
 export interface SignIn {
   email?: string;
   password?: string;
+}
+
+export interface Signal {
+  signal?: string;
 }
 
 export interface SignedOut {

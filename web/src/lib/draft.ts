@@ -85,6 +85,7 @@ export const items: Item[] = [
       ['horovod', 'horovodrun, in its image']
     ]
   }),
+  item('setup', 'Set-up', 'lines', { group: 'Run', rows: 2, placeholder: 'pip install -r requirements.txt', note: 'lines that run before the command' }),
   item('env', 'Environment', 'pairs', { group: 'Run', flag: '--env', rows: 2, placeholder: 'OMP_NUM_THREADS=4' }),
   item('secrets', 'Secrets', 'list', {
     group: 'Run',
@@ -126,6 +127,14 @@ export const items: Item[] = [
     placeholder: '10GiB'
   }),
   item('gpu_type', 'GPU type', 'list', { group: 'Resources', path: ['resources', 'gpu_type'], flag: '--gpu-type', placeholder: 'any' }),
+  item('on', 'Only on these servers', 'list', {
+    group: 'Resources',
+    path: ['resources', 'on'],
+    flag: '--on',
+    placeholder: 'any',
+    note: 'names or labels: gpu4, rack=a'
+  }),
+  item('not_on', 'Not on these servers', 'list', { group: 'Resources', path: ['resources', 'not_on'], flag: '--not-on', placeholder: 'gpu5' }),
   item('shm', 'Shared memory of its container', 'text', {
     group: 'Resources',
     path: ['resources', 'shm'],
@@ -210,6 +219,13 @@ export const items: Item[] = [
   }),
 
   ...trainingItems,
+  item('pattern', 'Progress in its output', 'text', {
+    group: 'Training',
+    path: ['progress', 'pattern'],
+    placeholder: 'epoch {done}/{total}',
+    note: 'of a training that reports nothing'
+  }),
+  item('total', 'Its total, if the output has none', 'number', { group: 'Training', path: ['progress', 'total'] }),
 
   item('checkpoint', 'Checkpoint folder', 'text', {
     group: 'Interruptions',
@@ -231,6 +247,13 @@ export const items: Item[] = [
     flag: '--grace',
     placeholder: '120s'
   }),
+  item('every', 'Saves by itself every', 'text', {
+    group: 'Interruptions',
+    path: ['checkpoint', 'every'],
+    spec: ['checkpoint', 'every_s'],
+    placeholder: '10m',
+    note: 'the training is told'
+  }),
   item('resize', 'Comes to other numbers of GPUs', 'text', {
     group: 'Interruptions',
     flag: '--resize',
@@ -245,6 +268,13 @@ export const items: Item[] = [
     path: ['retry', 'on'],
     placeholder: 'server_lost',
     note: 'kinds of failures: exit:3, signal, gpu_error, …'
+  }),
+  item('backoff', 'Wait before a retry', 'text', {
+    group: 'Interruptions',
+    path: ['retry', 'backoff'],
+    spec: ['retry', 'backoff_s'],
+    placeholder: '0s',
+    note: 'twice as long after each further failure'
   }),
   item('on_partition', 'If its server is cut off', 'text', {
     group: 'Interruptions',
@@ -350,10 +380,10 @@ export function bodyOf(draft: Draft): JobBody {
 // What follows the flag, once per time that it is given; nothing: the flag alone.
 function argumentsOf({ kind, flag }: Item, text: string): string[] {
   if (kind === 'truth' || kind === 'denial') return [''];
-  if (kind === 'ports' || kind === 'roles' || (kind === 'list' && !flag)) return [JSON.stringify(values[kind](text))];
+  if (kind === 'ports' || kind === 'roles' || kind === 'lines' || (kind === 'list' && !flag)) return [JSON.stringify(values[kind](text))];
   if (kind === 'list') return [parts(text, ',').join(',')];
   if (kind === 'values') return pairsOf(text).map(([name, list]) => `${name}=${parts(list, ',').join(',')}`);
-  if (kind === 'pairs' || kind === 'lines' || kind === 'notices') return linesOf(text).map((line) => line.trim());
+  if (kind === 'pairs' || kind === 'notices') return linesOf(text).map((line) => line.trim());
   if (kind === 'document') return [(JSON.parse(text) as { kind: string }).kind];
   return [text.trim()];
 }
@@ -451,6 +481,7 @@ const defaults: Record<string, unknown> = {
   grace: 120,
   resize: 'restart',
   retries: 0,
+  backoff: 0,
   max_running: 0,
   on_partition: 'continue'
 };

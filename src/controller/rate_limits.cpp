@@ -1,0 +1,20 @@
+#include "controller/rate_limits.h"
+
+#include <algorithm>
+
+namespace sl::controller {
+
+std::optional<Duration> RateLimits::refuse(const Identity& identity, Instant now) {
+  const bool is_limited = identity.basis.starts_with("token:") || identity.basis.starts_with("name:");
+  if (!is_limited) return std::nullopt;
+  const auto [entry, is_new] = users_.try_emplace(identity.user, Allowance{at_once, now});
+  Allowance& allowance = entry->second;
+  const double passed_s = std::max(0.0, (now - allowance.at).to_seconds());  // clocks are set back
+  allowance.left = std::min(at_once, allowance.left + passed_s * per_second);
+  allowance.at = now;
+  if (allowance.left < 1) return Duration::seconds((1 - allowance.left) / per_second);
+  allowance.left -= 1;
+  return std::nullopt;
+}
+
+}  // namespace sl::controller
