@@ -305,7 +305,7 @@ class LimitedDevices : public LimitedProcesses, public testing::WithParamInterfa
   }
 };
 INSTANTIATE_TEST_SUITE_P(Limits, LimitedDevices, testing::Values("v1", "v2"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& version) { return version.param; });
 
 TEST_P(LimitedDevices, are_open_only_to_those_who_hold_the_gpu_also_after_that_has_changed) {
   if (!enforces("devices")) GTEST_SKIP() << runtime->enforces().cannot;

@@ -9,7 +9,7 @@
 namespace sl::agent {
 namespace {
 
-bool has(const std::vector<std::string>& words, const std::string& word) {
+bool has_word(const std::vector<std::string>& words, const std::string& word) {
   return std::ranges::find(words, word) != words.end();
 }
 
@@ -35,19 +35,19 @@ TEST(Mpi, parts_are_read_back_from_the_environment) {
 
 TEST(Mpi, on_one_server_nothing_is_started_elsewhere) {
   const auto words = mpirun_words("/self", {}, 3, "", false);
-  EXPECT_TRUE(has(words, "localhost:3"));
-  EXPECT_TRUE(has(words, "isolated"));
-  EXPECT_FALSE(has(words, "plm_rsh_agent"));
-  EXPECT_FALSE(has(words, "--allow-run-as-root"));
-  EXPECT_TRUE(has(mpirun_words("/self", {}, 3, "", true), "--allow-run-as-root"));
+  EXPECT_TRUE(has_word(words, "localhost:3"));
+  EXPECT_TRUE(has_word(words, "isolated"));
+  EXPECT_FALSE(has_word(words, "plm_rsh_agent"));
+  EXPECT_FALSE(has_word(words, "--allow-run-as-root"));
+  EXPECT_TRUE(has_word(mpirun_words("/self", {}, 3, "", true), "--allow-run-as-root"));
 }
 
 TEST(Mpi, on_several_servers_each_has_as_many_processes_as_gpus_and_no_secret_is_on_a_command_line) {
   const std::vector<MpiPart> parts = {{"10.0.0.1", 7000, "abc", 2}, {"10.0.0.2", 7100, "abc", 1}};
   const auto words = mpirun_words("/self", parts, 3, "eth0", false);
-  EXPECT_TRUE(has(words, "part-0:2,part-1:1"));
-  EXPECT_TRUE(has(words, "/self mpi connect"));
-  EXPECT_FALSE(has(words, "isolated"));
+  EXPECT_TRUE(has_word(words, "part-0:2,part-1:1"));
+  EXPECT_TRUE(has_word(words, "/self mpi connect"));
+  EXPECT_FALSE(has_word(words, "isolated"));
   for (const std::string& word : words) EXPECT_EQ(word.find("abc"), std::string::npos) << word;
 }
 
@@ -61,17 +61,17 @@ TEST(Mpi, the_first_server_leads_and_the_others_serve_it) {
   EXPECT_EQ(lead.arguments[2], "lead");
   EXPECT_EQ(lead.arguments[3], "3");
   EXPECT_NE(lead.arguments.back().find("'two words'"), std::string::npos);
-  EXPECT_TRUE(has(lead.environment, "SCHEDULEARN_MPI_PARTS=10.0.0.1 7000 abc 2,10.0.0.2 7100 abc 1"));
+  EXPECT_TRUE(has_word(lead.environment, "SCHEDULEARN_MPI_PARTS=10.0.0.1 7000 abc 2,10.0.0.2 7100 abc 1"));
   EXPECT_FALSE(has_variable(lead, mpi_secret_variable));
   const Execution serve = make_execution(order_of(1, {4}), parts, place, {});
   EXPECT_EQ(serve.required, "orted");
   EXPECT_EQ(std::vector(serve.arguments.begin() + 1, serve.arguments.end()),
             (std::vector<std::string>{"mpi", "serve", "7100"}));
-  EXPECT_TRUE(has(serve.environment, "SCHEDULEARN_MPI_SECRET=abc"));
+  EXPECT_TRUE(has_word(serve.environment, "SCHEDULEARN_MPI_SECRET=abc"));
   EXPECT_FALSE(has_variable(serve, mpi_parts_variable));
   for (const Execution* part : {&lead, &serve}) {
-    EXPECT_TRUE(has(part->environment, "WORLD_SIZE=3"));
-    EXPECT_TRUE(has(part->environment, "SCHEDULEARN_MPI_INTERFACE=eth0"));
+    EXPECT_TRUE(has_word(part->environment, "WORLD_SIZE=3"));
+    EXPECT_TRUE(has_word(part->environment, "SCHEDULEARN_MPI_INTERFACE=eth0"));
   }
   const Execution alone = make_execution(order_of(0, {0, 1}), {}, {}, {});
   EXPECT_EQ(alone.arguments[3], "2");

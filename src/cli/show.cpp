@@ -152,10 +152,10 @@ void show_usage(const Context& context, const json::value& job) {
 }
 
 // "scheduler 1 (no GPU), worker 1..4".
-std::string roles_text(const json::value& roles) {
+std::string roles_text(const json::value& wanted) {
   std::string text;
-  if (!roles.is_array()) return text;
-  for (const json::value& role : roles.get_array()) {
+  if (!wanted.is_array()) return text;
+  for (const json::value& role : wanted.get_array()) {
     const double count = number_at(role, "count"), least = number_at(role, "count_min", count);
     text += (text.empty() ? "" : ", ") + text_at(role, "name");
     text += least < count ? fmt::format(" {}..{}", least, count) : fmt::format(" {}", count);

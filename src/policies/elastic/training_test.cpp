@@ -152,7 +152,7 @@ TEST(Coach, a_job_whose_loss_has_met_its_target_gets_no_more_than_its_minimum) {
   }
 }
 
-GivenParameters at_once(const std::string& name, const std::string& value) {
+GivenParameters with_probes_at_once(const std::string& name, const std::string& value) {
   return {{"resize_min_run_s", "0"}, {"resize_min_rem_s", "0"}, {"restart_cost_s", "0"}, {name, value}};
 }
 
@@ -164,7 +164,7 @@ void report_speed(Cluster& cluster, double steps_per_s) {
 }
 
 TEST(Coach, a_training_that_reports_epochs_makes_room_when_one_has_ended) {
-  Cluster cluster({4}, "coach", at_once("at_epoch_ends", "true"));
+  Cluster cluster({4}, "coach", with_probes_at_once("at_epoch_ends", "true"));
   cluster.submit(1, known({1, 1.9, 2.7, 3.4}, 1000)).at(10);
   report_losses(cluster, 1, [](int) { return .8; });
   EXPECT_EQ(cluster.job(1).allocation.count(), 4);
@@ -177,7 +177,7 @@ TEST(Coach, a_training_that_reports_epochs_makes_room_when_one_has_ended) {
 }
 
 TEST(Coach, nobody_waits_for_ever_for_the_end_of_an_epoch) {
-  Cluster cluster({4}, "coach", at_once("at_epoch_ends", "true"));
+  Cluster cluster({4}, "coach", with_probes_at_once("at_epoch_ends", "true"));
   cluster.submit(1, known({1, 1.9, 2.7, 3.4}, 10000)).at(10);
   report_losses(cluster, 1, [](int) { return .8; });
   cluster.at(20).submit(2, known({1, 1.9, 2.7, 3.4}, 1000));
@@ -189,7 +189,7 @@ TEST(Coach, nobody_waits_for_ever_for_the_end_of_an_epoch) {
 }
 
 TEST(Coach, a_training_of_unknown_speed_is_tried_on_three_numbers_of_gpus) {
-  Cluster cluster({4}, "coach", at_once("probes", "3"));
+  Cluster cluster({4}, "coach", with_probes_at_once("probes", "3"));
   JobRequest request = elastic(1, 4);
   request.gpus = 1;
   request.estimate = Duration::whole_seconds(10000);
