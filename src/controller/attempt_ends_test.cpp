@@ -107,7 +107,9 @@ TEST_F(AttemptEndsTest, a_job_that_is_cancelled_now_gets_no_time_also_after_a_re
   hello({report(1, 1, "running")});
   EXPECT_EQ(world.all<wire::StopAttempt>().size(), 2u);
   EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "KILL");
-  tell(ended({}, "order"));
+  wire::AttemptReport killed = ended({}, "order");
+  killed.signal = 9;
+  tell(killed);
   EXPECT_EQ(state(1), "cancelled");
   EXPECT_EQ(world.jobs[1].extra_json, "");
 }
@@ -177,6 +179,7 @@ TEST_F(AttemptEndsTest, a_retry_waits_twice_as_long_each_time_also_through_a_res
   tell(report(1, 2, "running"));
   tell(report(1, 2, "exited", 1));
   pass(119);
+  hello();
   EXPECT_EQ(world.all<wire::StartAttempt>().size(), 2u);
   pass(2);
   EXPECT_EQ(world.all<wire::StartAttempt>().size(), 3u);

@@ -158,7 +158,7 @@ TEST_F(AwaitedTest, a_copy_of_the_core_waits_for_the_same) {
   copy.schedule(cluster.now, effects);
   EXPECT_EQ(copy.job(copy.find(JobId(2))).state, JobState::starting);
   EXPECT_EQ(copy.job(copy.find(JobId(5))).state, JobState::starting);
-  EXPECT_EQ(copy.job(copy.find(JobId(4))).group->to_come.text(), "2-8");
+  EXPECT_EQ(copy.job(copy.find(JobId(4))).group->to_come.text(), "3-8");
   copy.check_invariants();
 }
 

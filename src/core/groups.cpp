@@ -9,7 +9,7 @@ bool Groups::wants_more(const Job& group, Instant now) const {
   if (members.to_come.empty() || group.on_hold || !gate_.is_ready(group.request, now)) return false;
   if (members.max_running > 0 && members.unfinished() >= members.max_running) return false;
   const int at_once = gate_.gpus() / std::max(1, group.request.gpus_min);
-  return members.in(JobState::pending) < std::max(1, at_once);
+  return members.in(JobState::pending) <= at_once;
 }
 
 void Groups::bring_up(Instant now) {

@@ -1,8 +1,8 @@
 // Groups (struct Group): when their members come up, and when they end.
 //
 // The members of a group are alike, so policies see of those that wait as many as could run at once if the servers were
-// empty, never fewer than one: all of them would make no difference to what starts. The rest costs nothing. With
-// `max_running` members come up only as others end.
+// empty, and one more, which holds up whoever stands behind it: all of them would make no difference to what starts. The
+// rest costs nothing. With `max_running` members come up only as others end.
 #pragma once
 
 #include <vector>

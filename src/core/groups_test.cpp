@@ -34,11 +34,11 @@ TEST_F(GroupsTest, members_start_in_order_and_few_of_them_wait_where_policies_se
   EXPECT_EQ(running(), 4u);
   EXPECT_EQ(cluster.state(11), JobState::running);
   EXPECT_EQ(cluster.state(14), JobState::running);
-  EXPECT_EQ(cluster.core.waiting().size(), 4u) << "as many as have room on empty servers";
-  EXPECT_EQ(group(10).to_come.text(), "8-999");
+  EXPECT_EQ(cluster.core.waiting().size(), 5u) << "one more than have room on empty servers";
+  EXPECT_EQ(group(10).to_come.text(), "9-999");
   cluster.finish(12);
   EXPECT_EQ(cluster.state(15), JobState::running);
-  EXPECT_EQ(cluster.core.unfinished(), 9u);
+  EXPECT_EQ(cluster.core.unfinished(), 10u);
 }
 
 TEST_F(GroupsTest, a_job_that_came_later_starts_after_all_members) {
@@ -49,6 +49,20 @@ TEST_F(GroupsTest, a_job_that_came_later_starts_after_all_members) {
   }
   EXPECT_EQ(cluster.state(40), JobState::running);
   EXPECT_EQ(end_of(10), JobState::succeeded);
+}
+
+TEST_F(GroupsTest, a_member_without_room_holds_up_a_job_of_the_same_moment_behind_its_group) {
+  Cluster servers({4, 2});
+  const auto submit = [&](std::int64_t id, JobRequest request, std::int64_t members) {
+    request.id = JobId(id), request.submitted = servers.now;
+    servers.engine.feed(JobSubmitted{std::move(request), false, members, 0}, servers.now);
+  };
+  submit(10, gpus(4), 2);
+  submit(20, gpus(1), 0);
+  servers.turn();
+  EXPECT_EQ(servers.state(11), JobState::running);
+  EXPECT_EQ(servers.state(12), JobState::pending);
+  EXPECT_EQ(servers.state(20), JobState::pending);
 }
 
 TEST_F(GroupsTest, no_more_members_run_than_may) {
@@ -124,7 +138,7 @@ TEST_F(GroupsTest, a_cancelled_group_ends_when_its_running_members_have) {
 TEST_F(GroupsTest, a_member_that_has_not_come_up_can_be_cancelled) {
   cluster.submit_group(10, 20, gpus(1)).feed(JobCancelled{JobId(25)}).feed(JobCancelled{JobId(31)});
   EXPECT_EQ(end_of(25), JobState::cancelled);
-  EXPECT_EQ(group(10).to_come.text(), "8-13,15-19");
+  EXPECT_EQ(group(10).to_come.text(), "9-13,15-19");
   EXPECT_EQ(cluster.core.group_of_member_to_come(JobId(24)), cluster.core.find(JobId(10)));
   EXPECT_FALSE(cluster.core.group_of_member_to_come(JobId(25)).valid());
   EXPECT_FALSE(cluster.core.group_of_member_to_come(JobId(11)).valid());
@@ -148,9 +162,9 @@ TEST_F(GroupsTest, a_job_can_follow_a_member_that_has_not_come_up) {
 
 TEST_F(GroupsTest, an_edited_group_changes_the_members_that_are_to_come) {
   cluster.submit_group(10, 20, gpus(1)).feed(JobEdited{JobId(10), 5, 2, 2, {}, 2});
-  for (std::int64_t member = 11; member <= 18; ++member) cluster.finish(member);
-  EXPECT_EQ(cluster.job(19).request.gpus, 2);
-  EXPECT_EQ(cluster.job(19).request.priority, 5);
+  for (std::int64_t member = 11; member <= 19; ++member) cluster.finish(member);
+  EXPECT_EQ(cluster.job(20).request.gpus, 2);
+  EXPECT_EQ(cluster.job(20).request.priority, 5);
 }
 
 TEST_F(GroupsTest, more_members_run_once_more_may_and_fewer_come_up_once_fewer_may) {
@@ -166,7 +180,7 @@ TEST_F(GroupsTest, more_members_run_once_more_may_and_fewer_come_up_once_fewer_m
 
 TEST_F(GroupsTest, members_that_no_server_can_run_do_not_all_come_up) {
   cluster.submit_group(10, 1'000, gpus(3));
-  EXPECT_EQ(cluster.core.unfinished(), 2u);
+  EXPECT_EQ(cluster.core.unfinished(), 3u);
   EXPECT_EQ(why(10), ReasonCode::unsatisfiable);
   ServerDescription server;
   server.name = "9", server.gpus = 8;

@@ -174,7 +174,7 @@ class FormTest(PageTest):
         line = page.run("document.querySelector('pre.means').innerText")
         words = shlex.split(line)[1:]
         checked = json.loads(self.lab.cli(words[0], "--dry-run", "--json", *words[1:]).stdout)["spec"]
-        self.assertEqual((checked["ports"], checked["retry"]), ({"board": {"port": 0, "keep_path": False}}, {"max": 2, "on": ["exit:3"]}))
+        self.assertEqual((checked["ports"], checked["retry"]), ({"board": {"port": 0, "keep_path": False}}, {"max": 2, "on": ["exit:3"], "backoff_s": 0}))
 
 
 if __name__ == "__main__":
