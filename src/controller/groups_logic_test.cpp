@@ -40,8 +40,8 @@ class GroupsLogicTest : public LogicTest {
 TEST_F(GroupsLogicTest, one_row_stands_for_members_until_they_come_up) {
   hello();
   submit_group("10-99"), settle();
-  EXPECT_EQ(world.jobs.size(), 5U) << "the group, two that start and two that stand in line";
-  EXPECT_EQ(members(1), R"({"to_come":"4-89","pending":2,"starting":2})");
+  EXPECT_EQ(world.jobs.size(), 6U) << "the group, two that start and three that stand in line";
+  EXPECT_EQ(members(1), R"({"to_come":"5-89","pending":3,"starting":2})");
   EXPECT_EQ(world.jobs.at(2).group_id, 1);
   EXPECT_EQ(world.jobs.at(2).member_index, 10);
   EXPECT_EQ(world.jobs.at(2).spec_json.find("array"), std::string::npos);
@@ -94,7 +94,7 @@ TEST_F(GroupsLogicTest, a_group_that_cannot_be_written_leaves_nothing) {
   answers.clear();
   submit_group("0-9");
   logic->turn(now);
-  EXPECT_EQ(logic->core().unfinished(), 3U) << "the group and two members";
+  EXPECT_EQ(logic->core().unfinished(), 4U) << "the group and three members";
   commit(unavailable("disk-full", "full"));
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_FALSE(answers[0].ok());

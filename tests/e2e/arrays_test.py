@@ -84,8 +84,8 @@ class ArraysTest(LabTest):
         self.assertEqual(sum("sweep" in line for line in listed), 1, listed)
         self.assertRegex(listed[1], rf"{group} +sweep .*4 running, 16 waiting: ")
         members = self.lab.cli("ls", "--group", group, "--plain").stdout.splitlines()
-        self.assertEqual(len(members), 8, "running ones and those that stand in line")
-        self.assertGreater(len(self.lab.cli("ls", "--members", "--plain").stdout.splitlines()), 8)
+        self.assertEqual(len(members), 9, "running ones and those that stand in line")
+        self.assertGreater(len(self.lab.cli("ls", "--members", "--plain").stdout.splitlines()), 9)
         shown = self.lab.cli("show", group).stdout
         self.assertIn("Members    4 running, 16 waiting", shown)
         late = self.lab.cli("show", f"{group}_17").stdout
