@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -217,11 +218,13 @@ LauncherState AttemptFiles::explain(LauncherState state) const {
   if (state.state != "exited" || !state.failure_kind.empty() || !state.stopped_by.empty() || state.exit_code == 0)
     return state;
   const std::string folder = folders_.of_attempt(state.key);
+  const auto lines = wire::read_json<std::vector<std::string>>(read_text(folder + "/setup"));
+  const auto noted = lines.ok() ? read_piece(failed_setup_file(folder), 0, 64) : std::nullopt;
+  if (!noted) return state;
   std::size_t line = 0;
   int code = 0;
-  std::ifstream(failed_setup_file(folder)) >> line >> code;
-  const auto lines = wire::read_json<std::vector<std::string>>(read_text(folder + "/setup"));
-  if (!lines.ok() || line < 1 || line > lines->size()) return state;
+  std::istringstream(noted->bytes) >> line >> code;
+  if (line < 1 || line > lines->size()) return state;
   state.failure_kind = "setup";
   state.failure_message =
       fmt::format("line {} of its set-up ended with exit code {}: {}", line, code, (*lines)[line - 1].substr(0, 200));

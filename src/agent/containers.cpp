@@ -18,7 +18,6 @@
 
 #include "agent/clocks.h"
 #include "agent/data_directory.h"
-#include "agent/files.h"
 #include "agent/launcher_link.h"
 #include "container/run.h"
 
@@ -313,7 +312,12 @@ LauncherState explained_by(const std::optional<container::Outcome>& outcome, boo
 }
 
 // As its first process writes when it lets the job begin, or at its end.
-bool Containers::has_begun(const std::string& key) const { return !read_text(folder_of(key) + "/end").empty(); }
+// Only its size counts: the job may write to it too.
+bool Containers::has_begun(const std::string& key) const {
+  std::error_code failed;
+  const std::uintmax_t bytes = std::filesystem::file_size(folder_of(key) + "/end", failed);
+  return !failed && bytes > 0;
+}
 
 // A job at a terminal waits for a client, which connects to what runs.
 bool Containers::is_at_terminal(const std::string& key) const {

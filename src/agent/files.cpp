@@ -17,10 +17,10 @@ std::string read_text(const std::string& path) {
 }
 
 std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit, const Gap& gap) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   struct stat info {};
-  ::fstat(fd, &info);
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return ::close(fd), std::nullopt;
   FilePiece piece;
   piece.size = info.st_size;
   piece.offset = offset < 0 ? std::max<std::int64_t>(0, piece.size + offset) : std::min(offset, piece.size);

@@ -12,7 +12,7 @@ namespace sl::agent {
 std::string read_text(const std::string& path);
 
 // Up to `limit` bytes of a file from `offset` (negative: that far before its end). `size` is the file's current size.
-// Empty if there is no such file.
+// Empty if there is no such file, or something else in its place: a pipe would keep its reader waiting.
 struct FilePiece {
   std::int64_t offset = 0;
   std::string bytes;

@@ -86,6 +86,8 @@ class JobOptions(LabTest):
             self.assertNotIn("never", lab.output(job))
         own = lab.finished(lab.submit("exit 7", setup="true"))
         self.assertEqual(own["failure"]["kind"], "exit")
+        hostile = lab.finished(lab.submit('mkfifo "${SCHEDULEARN_ERROR_FILE%/error}/tmp/.failed-setup" && exit 7', setup="true"))
+        self.assertEqual(hostile["failure"]["kind"], "exit", "its agent does not wait for who writes to a pipe")
         stopped = lab.submit("true", setup="echo ready; sleep 90.0641")
         until(lambda: "ready" in lab.output(stopped))
         lab.cli("cancel", stopped)
