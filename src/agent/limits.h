@@ -29,7 +29,8 @@ std::string cpu_list(const std::vector<int>& cpus);
 std::vector<int> parse_cpu_list(const std::string& text);
 
 // What of an attempt's limits has a control group, by the kernel's controller: "memory", "cpu", "cpuset", "pids",
-// "devices". Of v2 they are all one group, also for devices, where it has programs instead of a controller (gpu_files.h). As one text: "memory=/sys/fs/… pids=/sys/fs/…".
+// "devices". Of v2 they are all one group, also for devices, where it has programs instead of a controller
+// (gpu_files.h). As one text: "memory=/sys/fs/… pids=/sys/fs/…".
 using LimitGroups = std::map<std::string, std::string>;
 std::string to_text(const LimitGroups& groups);
 LimitGroups parse_limit_groups(const std::string& text);

@@ -21,7 +21,7 @@ struct Context {
   std::string data;      // --data: the data folder that was asked for; empty: none
   std::string recorded;  // the user's data folder, if something is recorded there; empty: none
   std::function<Result<net::ClientResponse>(const net::ClientRequest&, const std::function<bool(std::string_view)>&)>
-      past;          // answers instead of a controller when none runs on `data`
+      past;                  // answers instead of a controller when none runs on `data`
   std::string signed_in_to;  // the context in use (sign_ins.h); empty: none
   std::string token;
   json::object defaults;  // keys of a job file, of jobs that do not say otherwise (config.h)

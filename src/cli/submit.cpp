@@ -54,9 +54,9 @@ void put(json::object& object, const std::string& key, const json::value& value)
 // Keys whose value is text even if it looks like a number: a GPU may be called 3090.
 bool is_word(std::string_view key) {
   constexpr std::array words = {
-      "name",     "user",         "workdir", "framework",          "launch",           "image",
-      "snapshot", "on_partition", "resize",  "resources.gpu_type", "checkpoint.dir",   "checkpoint.signal",
-      "array",    "not_before",   "resources.on",       "resources.not_on", "progress.pattern"};
+      "name",     "user",         "workdir",      "framework",          "launch",          "image",
+      "snapshot", "on_partition", "resize",       "resources.gpu_type", "checkpoint.dir",  "checkpoint.signal",
+      "array",    "not_before",   "resources.on", "resources.not_on",   "progress.pattern"};
   return std::find(words.begin(), words.end(), key) != words.end() || key.starts_with("env.") ||
          key.starts_with("labels.");
 }

@@ -1,5 +1,6 @@
 // What users do to jobs that have been submitted and have not ended, besides cancelling and changing them: suspend,
-// resume, migrate, scale; and signals, which are only passed on. Each is first planned: what would happen, or why it cannot. Asking for the plan changes nothing.
+// resume, migrate, scale; and signals, which are only passed on. Each of the others is first planned: what would happen,
+// or why it cannot. Asking for the plan changes nothing.
 #pragma once
 
 #include <functional>

@@ -195,7 +195,9 @@ Instant Sessions::next_lease_check() const { return agents_.all().empty() ? Inst
 Result<const Agent*> Sessions::find_silent(const std::string& server, const std::string& otherwise) const {
   const Agent* agent = agents_.by_server(server);
   if (!agent) return not_found("server-not-found", "there is no server " + server).hint("schedulearn servers ls");
-  if (agent->session != 0) return conflict("server-connected", "server " + server + " is connected, " + otherwise);
+  if (agent->session != 0)
+    return conflict("server-connected", "server " + server + " is connected, " + otherwise)
+        .hint("stop its agent first");
   return agent;
 }
 
@@ -215,7 +217,7 @@ void Sessions::declare_lost(const std::string& server, const std::string& by, In
 void Sessions::remove(const std::string& server, const std::string& by, Instant now,
                       std::function<void(const Status&)> done) {
   const auto silent = find_silent(server, "it cannot be removed");
-  if (!silent.ok()) return done(Error(silent.error()).hint("stop its agent first"));
+  if (!silent.ok()) return done(silent.error());
   if (const auto job = job_on(server))
     return done(conflict("server-has-jobs", fmt::format("job {} may still run on {}", job->value, server))
                     .hint("schedulearn servers lost " + server + "   when it is certainly dead"));

@@ -36,7 +36,8 @@ struct RemedySettings {
 // The changes worth trying for the `at`th job, which waits.
 std::vector<Change> changes_for(const Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
                                 bool is_elastic);
-// The soonest start, of a group the soonest end, first. Nothing if time is up before all changes have been tried. `present` is changed meanwhile.
+// The soonest start, of a group the soonest end, first. Nothing if time is up before all changes have been tried.
+// `present` is changed meanwhile.
 std::vector<Remedy> remedies(Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
                              const RemedySettings& settings);
 

@@ -1,6 +1,7 @@
-// Whether a job can ever run on some servers, and if not, what it lacks: the one rule about names and labels of servers, GPU types, memory of GPUs,
-// CPUs, memory, disk, network, containers, several servers and roles. It is used where jobs are submitted, by the simulator, by the
-// core (which keeps jobs that cannot run now out of the line that policies see) and where a job's user asks why.
+// Whether a job can ever run on some servers, and if not, what it lacks: the one rule about names and labels of servers,
+// GPU types, memory of GPUs, CPUs, memory, disk, network, containers, several servers and roles. It is used where jobs
+// are submitted, by the simulator, by the core (which keeps jobs that cannot run now out of the line that policies see)
+// and where a job's user asks why.
 //
 // A job can run where the placer would place it if no other job ran anywhere.
 #pragma once

@@ -1,7 +1,7 @@
 // Waiting jobs in the order of a key, one line for each shape of job. A shape is everything that decides where a job
-// fits: how many GPUs, on one server or several, of which type and memory, with which CPUs and memory, on which servers. While free GPUs
-// only become fewer, the first job of a line that does not fit closes the line: those behind it would not fit either.
-// So a pass over thousands of waiting jobs costs only the starts, plus one attempt for each shape.
+// fits: how many GPUs, on one server or several, of which type and memory, with which CPUs and memory, on which
+// servers. While free GPUs only become fewer, the first job of a line that does not fit closes the line: those behind it
+// would not fit either. So a pass over thousands of waiting jobs costs only the starts, plus one attempt for each shape.
 #pragma once
 
 #include <boost/container/small_vector.hpp>

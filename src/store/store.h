@@ -42,8 +42,8 @@ struct JobRow {
   std::string progress_json;   // the last report of its metrics file
   std::string telemetry_json;  // controller/telemetry.h
   double annotation = 0;       // kept to a millionth
-  std::string
-      extra_json;  // why it is being stopped: "cancelled", "preempted", "time_limit", "cancelled:KILL"; of a group: its members
+  // Why it is being stopped: "cancelled", "cancelled:KILL", "preempted", "time_limit"; of a group: its members.
+  std::string extra_json;
   friend bool operator==(const JobRow&, const JobRow&) = default;
 };
 

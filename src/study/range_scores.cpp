@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "forecast/forecast.h"
@@ -56,7 +56,8 @@ class Plain {
                                                                                    : nullptr;
     if (!from) return std::nullopt;
     const auto at = [&](double by) {
-      return std::max(now, job.request.submitted + Duration::seconds(std::max(0.0, from->mean + by * from->deviation())));
+      return std::max(now,
+                      job.request.submitted + Duration::seconds(std::max(0.0, from->mean + by * from->deviation())));
     };
     return Range{at(-z), at(0), at(z)};
   }
@@ -87,16 +88,18 @@ class Watcher {
   }
 
   void learn(const Core& core, Instant now) {
-    finished_.read(core.history(), [] {}, [&](const FinishedJob& job) {
-      if (job.ended <= learnt_up_to_) return;
-      lengths_.add({.kind = kind_of(job.user, job.family, job.gpus), .run_s = job.run.to_seconds()});
-      const auto index = static_cast<std::size_t>(job.job.value - 1);
-      const Instant submitted = trace_.jobs[index].submitted, started = job.ended - job.run;
-      plain_.add(Target::start, job.user, (started - submitted).to_seconds());
-      plain_.add(Target::finish, job.user, (job.ended - submitted).to_seconds());
-      record_.happened(job.job, Target::start, started);
-      record_.happened(job.job, Target::finish, job.ended);
-    });
+    finished_.read(
+        core.history(), [] {},
+        [&](const FinishedJob& job) {
+          if (job.ended <= learnt_up_to_) return;
+          lengths_.add({.kind = kind_of(job.user, job.family, job.gpus), .run_s = job.run.to_seconds()});
+          const auto index = static_cast<std::size_t>(job.job.value - 1);
+          const Instant submitted = trace_.jobs[index].submitted, started = job.ended - job.run;
+          plain_.add(Target::start, job.user, (started - submitted).to_seconds());
+          plain_.add(Target::finish, job.user, (job.ended - submitted).to_seconds());
+          record_.happened(job.job, Target::start, started);
+          record_.happened(job.job, Target::finish, job.ended);
+        });
     for (const JobIndex index : core.active()) {
       const Job& job = core.job(index);
       if (job.first_start.happened()) record_.happened(job.request.id, Target::start, job.first_start);
