@@ -133,6 +133,26 @@ TEST_F(AttemptEndsTest, a_job_that_is_being_stopped_can_be_hurried) {
   EXPECT_EQ(world.all<wire::StopAttempt>().back().grace_s, 0);
 }
 
+TEST_F(AttemptEndsTest, an_order_to_stop_tells_nothing_of_a_cancellation_that_is_not_durable) {
+  run_with_limit();
+  now = now + Duration::whole_seconds(11);
+  logic->turn(now);
+  wire::Cancellation at_once;
+  at_once.now = true;
+  logic->cancel(
+      JobId(1), "mei", now, [](const Result<JobId>&) {}, at_once);
+  commit({});
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 1u);
+  EXPECT_EQ(world.jobs[1].extra_json, "time_limit");
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().reason, "time_limit");
+  EXPECT_NE(world.all<wire::StopAttempt>().back().signal, "KILL");
+  settle();
+  ASSERT_EQ(world.all<wire::StopAttempt>().size(), 2u);
+  EXPECT_EQ(world.jobs[1].extra_json, "time_limit:KILL");
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().reason, "cancelled");
+  EXPECT_EQ(world.all<wire::StopAttempt>().back().signal, "KILL");
+}
+
 TEST_F(AttemptEndsTest, a_signal_goes_to_a_job_that_runs_once_it_is_durable) {
   std::vector<std::string> said;
   const auto note = [&](const Result<JobId>& job) { said.push_back(job.ok() ? "ok" : job.error().code); };

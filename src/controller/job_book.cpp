@@ -121,8 +121,8 @@ StopReason parse_stop_reason(std::string_view text) {
   return at == std::end(stop_reasons) ? StopReason::none : static_cast<StopReason>(at - stop_reasons);
 }
 
-std::string stop_text(const JobEntry& entry) {
-  return stop_reason_text(entry.stopping) + (entry.stop_with.empty() ? "" : ":" + entry.stop_with);
+std::string stop_text(StopReason reason, const std::string& with) {
+  return stop_reason_text(reason) + (with.empty() ? "" : ":" + with);
 }
 
 std::string gpu_list(GpuSet gpus) {

@@ -122,7 +122,7 @@ const wire::JobSpec& spec_of(const JobEntry& entry);
 // Why an attempt is being stopped, as orders and rows write it. Unknown text means `none`.
 const char* stop_reason_text(StopReason reason);
 StopReason parse_stop_reason(std::string_view text);
-std::string stop_text(const JobEntry& entry);  // "cancelled", "cancelled:INT"
+std::string stop_text(StopReason reason, const std::string& with);  // "cancelled", "cancelled:INT"
 
 // In a row, of a job that is starting: its processes were frozen and go on.
 inline constexpr const char* resumes_text = "resumes";

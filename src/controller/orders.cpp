@@ -168,6 +168,14 @@ void Orders::when_durable(JobId id, int attempt, std::function<void(JobEntry&, c
   });
 }
 
+void Orders::hurry(JobId id, int attempt, const std::string& signal) {
+  when_durable(id, attempt, [this, signal](JobEntry& entry, const Job& job) {
+    if (job.state != JobState::stopping) return;
+    entry.stop_with = signal;
+    stop(entry, job);
+  });
+}
+
 void Orders::signal(JobId id, int attempt, const std::string& signal) {
   when_durable(id, attempt, [this, signal](JobEntry& entry, const Job& job) {
     if (job.state == JobState::running)

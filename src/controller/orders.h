@@ -43,6 +43,8 @@ class Orders : public Fleet {
   //
   // Repeats the order that `state` calls for, if the attempt is still in that state then.
   void repeat(JobId job, int attempt, JobState state);
+  // The attempt, which is being stopped, gets another order: stopped with this signal. Until then none mentions it.
+  void hurry(JobId job, int attempt, const std::string& signal);
   // Sends all parts of the job's attempt a signal, if it is still running then.
   void signal(JobId job, int attempt, const std::string& signal);
   // All parts of the job's attempt are prepared: they start.

@@ -254,11 +254,13 @@ void Submissions::stop_with(JobId job, const std::string& signal) {
   JobEntry* entry = book_.find(job);
   const JobIndex index = core_.find(job);
   if (!entry || !index.valid()) return;
-  entry->stop_with = signal;
-  if (core_.job(index).state != JobState::stopping) return;
-  entry->row.extra_json = stop_text(*entry);
+  if (core_.job(index).state != JobState::stopping) {
+    entry->stop_with = signal;
+    return;
+  }
+  entry->row.extra_json = stop_text(entry->stopping, signal);
   recorder_.write_job(entry->row);
-  orders_.repeat(job, core_.job(index).attempt, JobState::stopping);
+  orders_.hurry(job, core_.job(index).attempt, signal);
 }
 
 Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {

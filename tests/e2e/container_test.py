@@ -8,92 +8,14 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import unittest
 
 import engines
-from lab import Lab, until
+from lab import until
 from mpi_test import RANKS, has_mpi, ranks_in
+from on_an_engine import USER, WITH_USR, OnAnEngine, run_suite, runners, until_engines_are_found
 from registry import Registry, Way
 from shell_test import Terminal, processes_with
-
-USER = "nobody" if os.geteuid() == 0 else getpass.getuser()
-
-
-def runners(lab):
-    """The numbers of the programs of this lab that run containers."""
-    found = []
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"schedulearn-container" in command.split(b"\0")[0] and str(lab.folder).encode() in command:
-            found.append(int(process.name))
-    return found
-
-
-WITH_USR = "localhost/schedulearn-test-host:latest"  # has nothing but links into /usr
-
-
-def until_engines_are_found(lab):
-    """A busy engine answers an agent late."""
-    until(lambda: all("container" in server["runtimes"] for server in lab.get("/api/v1/servers")["items"]), what="servers with containers")
-
-
-class OnAnEngine:
-    """A server with an engine of the test's own."""
-
-    engine_class = None
-
-    @classmethod
-    def setUpClass(cls):
-        try:
-            cls.engine = cls.engine_class()
-        except engines.Unavailable as why:
-            print(f"SKIPPED: {why}", file=sys.stderr)
-            raise unittest.SkipTest(str(why)) from None
-        cls.addClassCleanup(cls.engine.close)  # which also removes what a failed test has left
-
-    def setUp(self):
-        self.engine.make_empty()
-        self.lab = Lab(gpus=2)
-        self.addCleanup(self.lab.__exit__)
-        self.addCleanup(self.nothing_is_left)
-        self.shared = self.lab.folder / "shared"
-        self.shared.mkdir(mode=0o777)
-        self.shared.chmod(0o777)
-        self.lab.folder.chmod(0o755)
-        self.lab.start_controller()
-        self.start_agent()
-
-    def start_agent(self, *more, **ways):
-        self.lab.start_agent(*more, *self.of_containers(**ways))
-        until_engines_are_found(self.lab)
-
-    def of_containers(self, socket=None):
-        return ["--container-socket", str(socket or self.engine.socket), *(word for folder in (self.shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder)))]
-
-    def nothing_is_left(self):
-        until(lambda: not self.engine.containers(), 30, f"{self.engine.name} without containers")
-
-    def submit(self, command, **spec):
-        keys = {"image": engines.BUSYBOX, "user": USER, "command": command, **spec}
-        status, _, text = self.lab.request("POST", "/api/v1/jobs", keys)
-        self.assertEqual(201, status, text)
-        return self.lab.try_get("/api/v1/jobs?limit=1")["items"][0]["id"]
-
-    def run_job(self, command, **spec):
-        job = self.lab.finished(self.submit(command, **spec))
-        return job, self.lab.output(job["id"])
-
-    def running(self, job, text="begun"):
-        until(lambda: text in self.lab.output(job), what=f"{text} in the output of job {job}: {self.lab.job(job)}")
-        return job
-
-    def restart_agent(self):
-        self.lab.kill(self.lab.agent)
-        self.start_agent()
 
 
 class Behaviours(OnAnEngine):
@@ -537,40 +459,6 @@ class Behaviours(OnAnEngine):
         self.assertFalse((json.loads(self.engine.call("GET", "/v1.41/volumes")[1]).get("Volumes")), "volumes of the image are left")
 
 
-class Deaths(OnAnEngine):
-    """Each program at each step of a container's life."""
-
-    def test_whatever_dies_at_whichever_step_no_attempt_runs_twice_and_nothing_is_left(self):
-        way = Way(self.engine, self.lab.folder / "way")
-        self.addCleanup(way.close)
-        self.lab.kill(self.lab.agent)
-        self.start_agent(socket=way.socket)
-        began = self.shared / "began"
-        began.touch()
-        began.chmod(0o666)
-        deaths = {"agent": (lambda: self.lab.kill(self.lab.agent), lambda: self.start_agent(socket=way.socket)),
-                  "launcher": (self.lab.kill_launcher, lambda: None),
-                  "runner": (lambda: [os.kill(runner, signal.SIGKILL) for runner in runners(self.lab)], lambda: None),
-                  "engine": (self.engine.kill, self.engine.start)}
-        steps = [("before", "GET", "/images/"), ("before", "POST", "/containers/create"), ("after", "POST", "/containers/create"), ("before", "POST", "/start$"),
-                 ("after", "POST", "/start$"), ("after", "GET", "/containers/[^/]+/json$"), ("before", "DELETE", "/containers/"), ("after", "DELETE", "/containers/")]
-        for who, (dies, returns) in deaths.items():
-            for step in steps:
-                with self.subTest(who=who, step=step):
-                    if who == "runner" and step[2] == "/images/":
-                        continue  # there is none yet
-                    began.write_text("")
-                    happened = way.expect(*step, lambda _, dies=dies: dies())
-                    job = self.submit(f"echo $SCHEDULEARN_ATTEMPT >> {began}; sleep 0.2", mounts=[f"{self.shared}:{self.shared}:rw"], retry={"max": 1, "on": ["signal"]})
-                    self.assertTrue(happened.wait(60), "that step")
-                    returns()
-                    ended = self.lab.finished(job, 120)
-                    attempts = began.read_text().split()
-                    self.assertEqual(("succeeded", sorted(set(attempts))), (ended["state"], attempts), ended["failure"])
-                    self.assertIn(str(ended["attempt"]), attempts)
-                    self.nothing_is_left()
-
-
 class PodmanTest(Behaviours, unittest.TestCase):
     engine_class = engines.Podman
 
@@ -579,86 +467,5 @@ class DockerTest(Behaviours, unittest.TestCase):
     engine_class = engines.Docker
 
 
-class PodmanDeathsTest(Deaths, unittest.TestCase):
-    engine_class = engines.Podman
-
-
-class DockerDeathsTest(Deaths, unittest.TestCase):
-    engine_class = engines.Docker
-
-
-class BetweenEnginesTest(unittest.TestCase):
-    """A server with Podman and one with Docker."""
-
-    def test_gandiva_moves_a_training_from_one_engine_to_the_other_and_its_losses_stay(self):
-        image = WITH_USR
-        sockets = {}
-        for engine_class in (engines.Podman, engines.Docker):
-            try:
-                engine = engine_class()
-            except engines.Unavailable as why:
-                print(f"SKIPPED: {why}", file=sys.stderr)
-                self.skipTest(str(why))
-            self.addCleanup(engine.close)
-            engine.import_image(image, engines.host_files())
-            sockets[engine.name] = str(engine.socket)
-        lab = Lab(gpus=4)
-        self.addCleanup(lab.__exit__)
-        lab.folder.chmod(0o755)
-        shared = lab.folder / "shared"
-        shared.mkdir()
-        for source in (pathlib.Path(__file__).parents[2] / "examples").glob("*.py"):
-            shutil.copy(source, shared)
-        shared.chmod(0o777)
-        allowed = [word for folder in (shared, "/usr", "/etc/alternatives") for word in ("--allow-mount", str(folder))]
-        lab.start_controller()
-        lab.start_agent("--container-socket", sockets["podman"], *allowed)
-        lab.start_another_agent("other", 4, "--container-socket", sockets["docker"], *allowed)
-        until_engines_are_found(lab)
-        servers = {server["name"]: server["container_engine"].split()[0] for server in lab.get("/api/v1/servers")["items"]}
-        self.assertEqual({"lab": "podman", "other": "docker"}, servers)
-
-        def train(**more):  # its checkpoint goes with it from server to server
-            keys = {"command": "/usr/bin/python3 fashion_mlp.py --epochs 16", "workdir": str(shared), "time": {"estimate": "1h"}, "checkpoint": {"dir": ""}, **more}
-            status, _, text = lab.request("POST", "/api/v1/jobs", keys)
-            self.assertEqual(201, status, text)
-            return json.loads(text)["id"]
-
-        def output(job):
-            return "".join(lab.request("GET", f"/api/v1/jobs/{job}/logs?attempt={attempt}")[2] for attempt in range(1, lab.job(job)["attempt"] + 1))
-
-        plain = train()
-        self.assertEqual("succeeded", lab.finished(plain, 240)["state"], output(plain))
-
-        # The first that waits fills the training's server, the second the other beside the one that stays.
-        moved = train(image=image, mounts=["/usr", "/etc/alternatives"], user=USER)
-        until(lambda: lab.job(moved)["state"] == "running", 60, "the training")
-        wait = f"while [ ! -e {shared}/go ]; do sleep 0.05; done"
-        waiting = [lab.submit(wait, gpus=3) for _ in range(2)]
-        stays = lab.submit(f"while [ ! -e {shared}/end ]; do sleep 0.05; done", gpus=1, preemptible=False, migratable=False)
-        until(lambda: lab.job(stays)["state"] == "running")
-        began, other = (lab.job(job)["placement"][0]["server"] for job in (moved, stays))
-        self.assertNotEqual(began, other)
-        until(lambda: "epoch 1/16" in output(moved), 60, "an epoch")
-        lab.cli("policy", "set", "gandiva", "--param=restart_cost_s=1", "--param=slice_s=1")
-        (shared / "go").touch()
-        self.assertEqual(["succeeded"] * 2, [lab.finished(job)["state"] for job in waiting])
-        wide = lab.submit("true", gpus=4)
-        self.assertEqual("succeeded", lab.finished(wide)["state"])
-        until(lambda: lab.job(moved)["attempt"] == 2 and "continues after" in output(moved), 60, "its going on")
-        lab.cli("migrate", moved, "--to", began)
-        ended = lab.finished(moved, 240)
-        (shared / "end").touch()
-        self.assertEqual("succeeded", ended["state"], output(moved))
-        self.assertEqual([began, other, began], [attempt["server"] for attempt in ended["attempts"]])
-        self.assertEqual(2, ended["migrations"])
-        self.assertEqual(2, [event["kind"] for event in lab.get(f"/api/v1/jobs/{moved}/events")["items"]].count("job.checkpoint_copied"))
-        losses = {job: re.findall(r"^epoch (\d+)/16 +loss ([0-9.]+) +accuracy ([0-9.]+)", output(job), re.M) for job in (plain, moved)}
-        self.assertEqual(16, len(losses[plain]))
-        self.assertEqual(losses[plain], losses[moved])
-
-
 if __name__ == "__main__":
-    program = unittest.main(exit=False, verbosity=2)
-    skipped = program.result.skipped and len(program.result.skipped) >= program.result.testsRun
-    sys.exit(77 if skipped else not program.result.wasSuccessful())
+    run_suite()
