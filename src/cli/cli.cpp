@@ -200,7 +200,7 @@ void CommandLine::add_submit(const std::string& name, bool run) {
   key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
   c->add_option("--mount", submit_.mounts,
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
-  key("--launch", "launch", "none, torchrun, ranks, mpi or (with an image) horovod");
+  key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");
   key("--framework", "framework", "pytorch, tensorflow, …");
   key("--snapshot", "snapshot", "run the code as it is now: git (the repository), copy (the folder) or none");
   key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");

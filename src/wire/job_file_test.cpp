@@ -162,7 +162,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\ngpus = 0", "not-supported-yet", "/gpus"},
     {"command = \"x\"\nservers = 2", "bad-servers", "/servers"},
     {"command = \"x\"\nservers = 0", "bad-servers", "/servers"},
-    {"command = \"x\"\nlaunch = \"horovod\"", "not-supported-yet", "/launch"},
+    {"command = \"horovodrun -np 2 x\"\nlaunch = \"horovod\"", "bad-launch", "/launch"},
     {"command = \"mpirun -np 2 x\"\nlaunch = \"mpi\"", "bad-launch", "/launch"},
     {"command = \"x\"\noutput_limit = \"1 KiB\"", "bad-output-limit", "/output_limit"},
     {"command = \"x\"\non_partition = \"stpo\"", "bad-on-partition", "/on_partition"},

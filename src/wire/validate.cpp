@@ -100,24 +100,22 @@ Status validate_start(const JobSpec& spec) {
     return invalid("empty-command", "there is no command to run")
         .hint("schedulearn submit --gpus 1 -- python train.py")
         .at("/command");
-  if (spec.launch == "horovod" && !spec.image)
-    return invalid("not-supported-yet", "launch = \"horovod\" is not supported yet without an image")
-        .hint("name an image that has it: --image IMAGE")
-        .hint("launch = \"mpi\" starts trainings with Horovod too")
-        .at("/launch");
   if (spec.launch == "horovod" && spec.servers > 1)
     return invalid("not-supported-yet", "launch = \"horovod\" on several servers is not supported yet")
-        .hint("servers = 1")
-        .hint("launch = \"mpi\" starts trainings with Horovod on several servers too")
+        .hint("--launch mpi   starts trainings with Horovod on several servers, without ssh")
+        .hint("or servers = 1")
         .at("/servers");
   if (std::ranges::find(launches, spec.launch) == std::end(launches))
     return with_suggestion(invalid("bad-launch", "unknown launch " + spec.launch).at("/launch"), spec.launch,
                            {std::begin(launches), std::end(launches)});
+  const bool starts_ranks = spec.launch == "mpi" || spec.launch == "horovod";
   for (const char* program : {"mpirun", "mpiexec", "horovodrun"}) {
-    if (spec.launch == "mpi" && starts(spec.command, program))
-      return invalid("bad-launch", std::string("launch = \"mpi\" starts mpirun, and the command starts ") + program)
-          .hint("leave it and its flags out of the command: --launch mpi -- python train.py")
-          .hint("or leave launch out")
+    if (starts_ranks && starts(spec.command, program))
+      return invalid("bad-launch", "launch = \"" + spec.launch + "\" starts " +
+                                       (spec.launch == "mpi" ? "mpirun" : "horovodrun") + ", and the command starts " +
+                                       program)
+          .hint("leave it and its flags out of the command: --launch " + spec.launch + " -- python train.py")
+          .hint("or --launch none")
           .at("/launch");
   }
   if (spec.launch == "torchrun" && !with_torchrun(spec.command, "")) {

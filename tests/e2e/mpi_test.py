@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`launch = "mpi"`: real mpirun of Open MPI, on one server and on two."""
+"""`launch = "mpi"`: real mpirun of Open MPI, on one server and on two; `launch = "horovod"`: the command line that horovodrun expects."""
 
 import os
 import pathlib
@@ -10,6 +10,7 @@ import subprocess
 import time
 import unittest
 
+import engines
 from lab import PROGRAM, LabTest, until
 
 # What every rank knows, and a sum over all of them by MPI.
@@ -173,6 +174,23 @@ class MpiTest(LabTest):
         status, _, text = self.lab.request("POST", "/api/v1/jobs", {"command": "mpirun -np 2 ./a", "workdir": "/", "launch": "mpi"})
         self.assertEqual(status, 422)
         self.assertIn("leave it and its flags out of the command", text)
+
+
+class HorovodTest(LabTest):
+    def test_ranks_have_the_job_s_gpus_and_the_worst_exit_code_is_the_job_s(self):
+        program = self.lab.folder / "horovodrun"
+        program.write_bytes(engines.HOROVODRUN)
+        program.chmod(0o755)
+        path = {"PATH": f"{self.lab.folder}:/usr/bin:/bin"}
+        job = self.lab.submit("sh -c 'echo rank $HOROVOD_RANK of $HOROVOD_SIZE on $CUDA_VISIBLE_DEVICES; exit $((3 * HOROVOD_RANK))'", gpus=2, launch="horovod", env=path)
+        ended = self.lab.finished(job)
+        self.assertEqual(("failed", 3), (ended["state"], ended["exit"]["code"]), self.lab.output(job))
+        self.assertEqual([f"rank {rank} of 2 on 0,1" for rank in range(2)], sorted(self.lab.output(job).splitlines()))
+
+    def test_without_horovodrun_the_job_says_so(self):
+        ended = self.lab.finished(self.lab.submit("true", gpus=1, launch="horovod", env={"PATH": "/nonexistent"}))
+        self.assertEqual(("failed", "setup"), (ended["state"], ended["failure"]["kind"]))
+        self.assertIn("no such command: horovodrun", ended["failure"]["message"])
 
 
 if __name__ == "__main__":
