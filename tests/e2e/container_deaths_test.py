@@ -5,11 +5,29 @@ import signal
 import unittest
 
 import engines
+from lab import until
 from on_an_engine import OnAnEngine, run_suite, runners
 from registry import Way
 
 
-class Deaths(OnAnEngine):
+class EngineDies(OnAnEngine):
+    def test_the_engine_may_die(self):
+        job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
+        plain = self.lab.submit("sleep 0.5")
+        self.engine.kill()
+        self.assertEqual("succeeded", self.lab.finished(plain)["state"])
+        (self.shared / "go").touch()
+        if self.engine.keeps_containers:
+            ended = self.lab.finished(job)
+            self.assertEqual(("failed", 9, 1), (ended["state"], ended["exit"]["code"], ended["attempt"]), ended["failure"])
+        self.engine.start()
+        ended = self.lab.finished(job, 120)
+        self.assertEqual(9, ended["exit"]["code"])
+        self.restart_agent()
+        until(lambda: not self.engine.containers(), what="the container being removed")
+
+
+class Deaths(EngineDies):
     """Each program at each step of a container's life."""
 
     def test_whatever_dies_at_whichever_step_no_attempt_runs_twice_and_nothing_is_left(self):
@@ -45,6 +63,10 @@ class Deaths(OnAnEngine):
 
 class PodmanDeathsTest(Deaths, unittest.TestCase):
     engine_class = engines.Podman
+
+
+class LiveRestoreDeathsTest(EngineDies, unittest.TestCase):
+    engine_class = engines.DockerWithLiveRestore
 
 
 class DockerDeathsTest(Deaths, unittest.TestCase):

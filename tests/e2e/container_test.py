@@ -286,21 +286,6 @@ class Behaviours(OnAnEngine):
         self.lab.finished(job)
         until(lambda: not self.engine.containers(), what="the container being removed")
 
-    def test_the_engine_may_die(self):
-        job = self.running(self.submit(f"echo begun; while [ ! -e {self.shared}/go ]; do sleep 0.05; done; exit 9", mounts=[str(self.shared)]))
-        plain = self.lab.submit("sleep 0.5")
-        self.engine.kill()
-        self.assertEqual("succeeded", self.lab.finished(plain)["state"])
-        (self.shared / "go").touch()
-        if self.engine.keeps_containers:
-            ended = self.lab.finished(job)
-            self.assertEqual(("failed", 9, 1), (ended["state"], ended["exit"]["code"], ended["attempt"]), ended["failure"])
-        self.engine.start()
-        ended = self.lab.finished(job, 120)
-        self.assertEqual(9, ended["exit"]["code"])
-        self.restart_agent()
-        until(lambda: not self.engine.containers(), what="the container being removed")
-
     def test_a_stranger_that_has_the_name_is_left_alone_and_the_job_takes_another(self):
         way = Way(self.engine, self.lab.folder / "way")
         self.addCleanup(way.close)

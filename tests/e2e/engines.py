@@ -193,9 +193,17 @@ class Docker(Engine):
 
     def kill(self):
         super().kill()
-        self.end_helpers()
+        if not self.keeps_containers:
+            self.end_helpers()
         for record in ("pid", "run/containerd/containerd.pid", "run/containerd/containerd.sock"):  # it would believe that they still run
             (self.folder / record).unlink(missing_ok=True)
+
+
+class DockerWithLiveRestore(Docker):
+    keeps_containers = True
+
+    def command(self):
+        return [*super().command(), "--live-restore"]
 
 
 def unmount_below(folder):

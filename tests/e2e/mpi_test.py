@@ -11,6 +11,7 @@ import time
 import unittest
 
 import engines
+from gang_test import has_torch
 from lab import PROGRAM, LabTest, until
 
 # What every rank knows, and a sum over all of them by MPI.
@@ -22,6 +23,19 @@ assert (world.Get_rank(), world.Get_size()) == (int(os.environ["RANK"]), int(os.
 total = world.allreduce(world.Get_rank())
 seen = [name for name in os.environ if name.startswith("SCHEDULEARN_MPI_") and name != "SCHEDULEARN_MPI_INTERFACE"]
 os.write(1, f"rank {world.Get_rank()} local {os.environ['LOCAL_RANK']} sum {total} of server {os.environ['SCHEDULEARN_SERVER_RANK']}{seen or ''}\\n".encode())
+"""
+
+# One step of a training in PyTorch whose gradients are averaged over all ranks, whoever has started them.
+TORCH = """
+import os, torch, torch.distributed as dist
+rank, size = (int(os.environ.get(name, os.environ.get("HOROVOD_" + name.split("_")[-1]))) for name in ("RANK", "WORLD_SIZE"))
+dist.init_process_group("gloo", rank=rank, world_size=size)
+model = torch.nn.Linear(1, 1, bias=False)
+torch.nn.init.zeros_(model.weight)
+model = torch.nn.parallel.DistributedDataParallel(model)
+(model(torch.tensor([[float(rank)]])) * 2).sum().backward()
+os.write(1, f"rank {rank} of {size} gradient {model.module.weight.grad.item()}\\n".encode())
+dist.destroy_process_group()
 """
 
 # Counts until it is asked to stop, and takes its time over saving: each rank on its own.
@@ -164,6 +178,15 @@ class MpiTest(LabTest):
             server.terminate()
             self.assertEqual(server.wait(5), 128 + signal.SIGTERM)
 
+    @unittest.skipUnless(has_torch(), "python3-torch is not installed")
+    def test_pytorch_averages_gradients_over_two_servers(self):
+        self.lab.start_another_agent("b", 4)
+        job = self.lab.submit(self.script(TORCH), gpus=6, servers=2, launch="mpi")
+        ended = self.lab.finished(job, limit_s=120)
+        outputs = [self.output(job, rank) for rank in (0, 1)]
+        self.assertEqual(ended["state"], "succeeded", "\n".join(outputs))
+        self.assertEqual([f"rank {rank} of 6 gradient 5.0" for rank in range(6)], ranks_in("\n".join(outputs)))
+
     def test_without_mpirun_the_job_says_so(self):
         job = self.lab.submit("true", gpus=1, launch="mpi", env={"PATH": "/nonexistent"})
         ended = self.lab.finished(job)
@@ -177,12 +200,22 @@ class MpiTest(LabTest):
 
 
 class HorovodTest(LabTest):
-    def test_ranks_have_the_job_s_gpus_and_the_worst_exit_code_is_the_job_s(self):
+    def with_horovodrun(self):
         program = self.lab.folder / "horovodrun"
         program.write_bytes(engines.HOROVODRUN)
         program.chmod(0o755)
-        path = {"PATH": f"{self.lab.folder}:/usr/bin:/bin"}
-        job = self.lab.submit("sh -c 'echo rank $HOROVOD_RANK of $HOROVOD_SIZE on $CUDA_VISIBLE_DEVICES; exit $((3 * HOROVOD_RANK))'", gpus=2, launch="horovod", env=path)
+        return {"PATH": f"{self.lab.folder}:/usr/bin:/bin"}
+
+    @unittest.skipUnless(has_torch(), "python3-torch is not installed")
+    def test_pytorch_averages_gradients(self):
+        (self.lab.folder / "rank.py").write_text(TORCH)
+        job = self.lab.submit(f"/usr/bin/python3 {self.lab.folder}/rank.py", gpus=3, launch="horovod", env=self.with_horovodrun())
+        ended = self.lab.finished(job, limit_s=120)
+        self.assertEqual(ended["state"], "succeeded", self.lab.output(job))
+        self.assertEqual([f"rank {rank} of 3 gradient 2.0" for rank in range(3)], ranks_in(self.lab.output(job)))
+
+    def test_ranks_have_the_job_s_gpus_and_the_worst_exit_code_is_the_job_s(self):
+        job = self.lab.submit("sh -c 'echo rank $HOROVOD_RANK of $HOROVOD_SIZE on $CUDA_VISIBLE_DEVICES; exit $((3 * HOROVOD_RANK))'", gpus=2, launch="horovod", env=self.with_horovodrun())
         ended = self.lab.finished(job)
         self.assertEqual(("failed", 3), (ended["state"], ended["exit"]["code"]), self.lab.output(job))
         self.assertEqual([f"rank {rank} of 2 on 0,1" for rank in range(2)], sorted(self.lab.output(job).splitlines()))
