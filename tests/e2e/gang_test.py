@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 """Jobs on several servers, with real processes: all servers of a job or none."""
 
-import subprocess
 import unittest
 
-from lab import LabTest, until
+from lab import LabTest, has_torch, until
 
 # Adds up the ranks over all processes, then trains a line: every process computes on its share of each batch.
 TRAINING = """
@@ -42,10 +41,6 @@ while not asked and time.monotonic() < until and steps < int(sys.argv[1]):
         new.write_text(str(steps))
         new.replace(state)
 """
-
-
-def has_torch():
-    return subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0
 
 
 class GangTest(LabTest):

@@ -29,6 +29,10 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def has_torch():
+    return subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0
+
+
 def until(condition, limit_s=60, what="the condition"):
     """The first true value of condition(); polls, never sleeps longer than it must."""
     deadline = time.monotonic() + limit_s

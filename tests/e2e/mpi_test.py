@@ -11,8 +11,7 @@ import time
 import unittest
 
 import engines
-from gang_test import has_torch
-from lab import PROGRAM, LabTest, until
+from lab import PROGRAM, LabTest, has_torch, until
 
 # What every rank knows, and a sum over all of them by MPI.
 RANKS = """

@@ -3,16 +3,11 @@
 
 import pathlib
 import re
-import subprocess
 import unittest
 
-from lab import LabTest, until
+from lab import LabTest, has_torch, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def has_torch():
-    return subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode == 0
 
 
 @unittest.skipUnless(has_torch() and pathlib.Path("/usr/share/datasets/fashion-mnist").exists(), "python3-torch or the pictures are not installed")
