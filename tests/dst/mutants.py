@@ -75,14 +75,14 @@ def copy_tree(to):
 
 
 def build(tree, targets):
-    done = subprocess.run(['ninja', '-C', tree / 'build', *targets], capture_output=True, text=True)
+    done = subprocess.run(['ninja', '-C', tree / 'build/test', *targets], capture_output=True, text=True)
     return '' if done.returncode == 0 else done.stdout[-3000:]
 
 
 def look(tree, mutant):
     """What has found the fault; empty: nothing."""
     target, test = finder(mutant)
-    program = tree / 'build/bin' / target
+    program = tree / 'build/test/bin' / target
     command = [program, f'--gtest_filter={test}'] if test else [program, '--seeds', '1..1000000000', '--for',
                                                                   str(find_within_s)]
     try:
@@ -100,9 +100,7 @@ def look(tree, mutant):
 def run(mutants, folder):
     tree = folder.resolve() / 'mutants'
     copy_tree(tree)
-    subprocess.run(['cmake', '-S', tree, '-B', tree / 'build', '-G', 'Ninja', '-DCMAKE_BUILD_TYPE=Release',
-                    '-DCMAKE_CXX_COMPILER_LAUNCHER=ccache', '-DSCHEDULEARN_TESTS=ON'], check=True,
-                   stdout=subprocess.DEVNULL)
+    subprocess.run(['cmake', '--preset', 'test'], cwd=tree, check=True, stdout=subprocess.DEVNULL)
     missed = []
     for m in mutants:
         path, begin = tree / m['file'], time.monotonic()
