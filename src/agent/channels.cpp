@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* socket_name = "socket";        // in the folder of a terminal
 constexpr const char* own_terminal = "/is_the_job";  // there if the attempt's first process serves it
 constexpr Duration terminal_interval = Duration::milliseconds(50);
-constexpr int terminal_looks_max = 200;
+constexpr int terminal_looks_max = 160;  // less than the 10 s that a client waits for its answer
 
 std::string channel_url(std::string url, const std::string& channel) {
   if (url.starts_with("http")) url.replace(0, 4, "ws");

@@ -134,6 +134,7 @@ TEST_F(JobFilesTest, on_other_file_systems_are_neither_measured_nor_removed) {
   EXPECT_TRUE(fs::exists(mounted + "/precious"));
   ::umount2(mounted.c_str(), MNT_DETACH);
   ASSERT_EQ(errors.size(), 1U);
+  EXPECT_EQ(errors.front().code, "cannot-remove");
   EXPECT_EQ(errors.front().message, "cannot remove " + mounted + ": another file system is mounted there");
   EXPECT_FALSE(fs::exists(path("attempts/.removed.1.1/output")));
 }

@@ -5,11 +5,13 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "app/data_folder.h"
 #include "app/roles.h"
+#include "cli/browser.h"
 
 namespace sl::app {
 namespace {
@@ -72,7 +74,7 @@ class Up {
 
   // One per simulated server, or one for this machine.
   Status start_agents(agent::AgentSettings settings, const SimulatedServers& simulated);
-  void run();
+  void run(bool opens_page);
 
  private:
   Status start_agent(agent::AgentSettings settings, const std::string& folder);
@@ -115,7 +117,10 @@ Status Up::start_agent(agent::AgentSettings settings, const std::string& folder)
   return {};
 }
 
-void Up::run() {
+void Up::run(bool opens_page) {
+  const std::string page = fmt::format("http://127.0.0.1:{}/ui/", controller_->port());
+  // It may come back only when the browser is closed.
+  if (opens_page && cli::has_desktop()) std::thread([page] { cli::open_browser(page); }).detach();
   say(fmt::format("Schedulearn is up at http://127.0.0.1:{} (data in {}). Ctrl-C stops it and its jobs.",
                   controller_->port(), data_));
   loop_.on_signals({SIGINT, SIGTERM}, [this](int) { on_signal(); });
@@ -184,7 +189,7 @@ int up_role(const cli::UpOptions& options) {
   settings.token = *token;
   Up up(loop, options.data, std::move(*controller));
   if (Status started = up.start_agents(std::move(settings), *simulated); !started.ok()) return fail(started.error());
-  up.run();
+  up.run(options.opens_page);
   return 0;
 }
 

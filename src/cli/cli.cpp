@@ -1,7 +1,6 @@
 // Every command with its options, examples and action. The commands of researchers are in research.cpp.
 #include "cli/cli.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <iostream>
 
 #include "base/whole_number.h"
+#include "cli/agent_commands.h"
 #include "cli/cancel.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -19,7 +19,6 @@
 #include "cli/doctor.h"
 #include "cli/explaining.h"
 #include "cli/files.h"
-#include "cli/flags.h"
 #include "cli/init.h"
 #include "cli/interventions.h"
 #include "cli/job_order.h"
@@ -27,6 +26,7 @@
 #include "cli/notify.h"
 #include "cli/overview.h"
 #include "cli/page_commands.h"
+#include "cli/pager.h"
 #include "cli/people.h"
 #include "cli/profile.h"
 #include "cli/research.h"
@@ -35,13 +35,13 @@
 #include "cli/set.h"
 #include "cli/shell.h"
 #include "cli/sign_ins.h"
+#include "cli/submit_commands.h"
 #include "cli/surroundings.h"
 #include "cli/top.h"
 #include "cli/usage.h"
 #include "cli/watch.h"
 #include "net/url.h"
 #include "wire/error.h"
-#include "wire/training.h"
 
 namespace sl::cli {
 namespace {
@@ -81,11 +81,11 @@ class CommandLine {
   }
   void add_global_flags();
   void add_job_commands();
-  void add_submit(const std::string& name, bool run);
   void add_cluster_commands();
   void add_system_commands();
   int print_candidates(const std::vector<std::string>& words);
   Context context() const;
+  bool is_paged() const;  // people read it, and it may be long
   // A command that only reads. It has an option for the data folder to read.
   CLI::App* reading_command(const std::string& name, const std::string& summary, const std::string& examples,
                             std::function<int(const Context&)> action);
@@ -100,19 +100,18 @@ class CommandLine {
   std::string json_;
   bool plain_ = false, quiet_ = false, watch_ = false, no_color_ = false, no_input_ = false, yes_ = false,
        verbose_ = false, debug_ = false;
-  SubmitOptions submit_;
-  std::map<std::string, std::string> flags_;  // of submit
   ListOptions list_;
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false;
+  bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false, no_open_ = false;
   std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
   ControllerOptions controller_;
-  AgentOptions agent_;
+  const OutputTerminal terminal_ = output_terminal();
   const CommandFrame frame_{[this](auto&&... of) { return command(of...); }, [this] { return context(); }};
+  SubmitCommands submissions_{frame_, after_dashes_};
   EndCommands ends_{frame_};
   SetCommand set_{frame_};
   Interventions interventions_{frame_};
@@ -127,6 +126,7 @@ class CommandLine {
   PeopleCommands people_{frame_};
   TopCommand top_{frame_};
   DemoCommand demo_{frame_};
+  AgentCommands agents_{frame_, roles_};
   DatabaseCommands database_{frame_, roles_};
   ConfigCommands config_{frame_};
   Doctor doctor_{frame_, version};
@@ -168,86 +168,6 @@ void CommandLine::add_global_flags() {
       ->group("Everywhere");
 }
 
-void CommandLine::add_submit(const std::string& name, bool run) {
-  const std::string examples = "  schedulearn " + name + " --gpus 1 -- python train.py --epochs 10\n  schedulearn " +
-                               name + " job.toml\n  schedulearn " + name + " --gpus 2 --launch torchrun -- train.py\n";
-  CLI::App* c = command(app_, name, run ? "Submit a job, follow its output and exit with its code." : "Submit a job.",
-                        examples, [this, run] {
-                          SubmitOptions options = submit_;
-                          options.command = after_dashes_;
-                          for (const auto& [key, text] : flags_) {
-                            if (!text.empty()) options.keys[key] = text;
-                          }
-                          if (run) options.follow = options.wait = options.cancel_on_interrupt = true;
-                          const Context asked = context();
-                          const int status = submit(asked, options);
-                          if (!run) print_announcements(asked);
-                          return status;
-                        });
-  c->add_option("file", submit_.file, "job file (TOML or JSON), - for standard input");
-  const auto key = [&](const char* flag, const char* name_of_key, const char* help) {
-    c->add_option(flag, flags_[name_of_key], help);
-  };
-  key("--name", "name", "name of the job");
-  key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4");
-  key("--servers", "servers", "on how many servers the GPUs may be (1)");
-  key("--gpu-type", "resources.gpu_type", "run only on GPUs of this type");
-  key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");
-  key("--cpus", "resources.cpus", "processor cores");
-  key("--memory", "resources.memory", "main memory: 64GiB");
-  key("--processes", "resources.processes", "processes and threads it may have on a server (16384)");
-  key("--shm", "resources.shm", "shared memory of its container: 8GiB (1GiB)");
-  key("--image", "image", "run it in a container made from this image: docker.io/library/python:3.11");
-  c->add_option("--mount", submit_.mounts,
-                "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
-  key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");
-  key("--framework", "framework", "pytorch, tensorflow, …");
-  key("--snapshot", "snapshot", "run the code as it is now: git (the repository), copy (the folder) or none");
-  key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
-  key("--time-limit", "time.limit", "stop it after running this long: 2h");
-  key("--estimate", "time.estimate", "your estimate of its run time");
-  key("--priority", "priority", "higher goes first");
-  key("--weight", "weight", "your share relative to other users' (1)");
-  key("--checkpoint-dir", "checkpoint.dir", "where the job saves its state, so that it can be stopped and resumed");
-  key("--checkpoint-signal", "checkpoint.signal", "signal that asks the job to save its state (TERM)");
-  key("--grace", "checkpoint.grace", "how long it may take to save");
-  key("--retry", "retry.max", "retry at most this often after a failure");
-  for (const wire::TrainingKey& fact : wire::training_keys()) {
-    std::string flag = "--" + std::string(fact.name);
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    c->add_option(flag, flags_["training." + std::string(fact.name)], std::string(fact.meaning))->group("Training");
-  }
-  c->add_option("--secret", submit_.secrets, "a stored secret as a file, or NAME=SECRET as a variable too");
-  c->add_option("--notify", submit_.notify,
-                "a channel to be told through when it ends, or failed,preempted=CHANNEL (schedulearn notify)");
-  c->add_option("-e,--env", submit_.env, "NAME=VALUE, or NAME to pass on your own value");
-  c->add_option("--env-file", submit_.env_files, "a file of lines NAME=VALUE, or NAME to pass on your own value");
-  c->add_option("--label", submit_.labels, "KEY=VALUE, to find it by and to sort jobs")->allow_extra_args(false);
-  c->add_flag("--clean-env", submit_.clean_env, "leave out your PATH, virtual environment and library paths");
-  c->add_option("--set", submit_.set, "any key of the job file: --set time.limit=2h");
-  c->add_flag_callback(
-      "--share", [this] { flags_["resources.share"] = "true"; }, "share its GPUs with other jobs that allow it");
-  if (run)
-    c->add_flag("-t,--pty", submit_.pty, "at this terminal, as if it ran here; Ctrl-] twice leaves it, and it runs on");
-  c->add_flag_callback(
-      "--pin-cpus", [this] { flags_["resources.pin_cpus"] = "true"; }, "CPUs of its own, as many as --cpus says");
-  add_starting_flags(*c, flags_, submit_.matrix);
-  c->add_flag_callback(
-      "--hold", [this] { flags_["hold"] = "true"; }, "hold it until: schedulearn resume ID");
-  c->add_flag_callback(
-      "--freeze", [this] { flags_["freeze"] = "true"; }, "it may be stopped where it runs and continued there");
-  key("--resize", "resize", "how it comes to other numbers of GPUs: restart or in_place");
-  c->add_flag_callback(
-      "--no-preempt", [this] { flags_["preemptible"] = "false"; }, "never interrupt it");
-  c->add_flag_callback(
-      "--no-migrate", [this] { flags_["migratable"] = "false"; }, "never move it");
-  if (!run) {
-    c->add_flag("-f,--follow", submit_.follow, "follow the output");
-    c->add_flag("--wait", submit_.wait, "wait until it ends");
-    c->add_flag("-n,--dry-run", submit_.dry_run, "only show what would happen");
-  }
-}
-
 CLI::App* CommandLine::reading_command(const std::string& name, const std::string& summary, const std::string& examples,
                                        std::function<int(const Context&)> action) {
   CLI::App* added = command(app_, name, summary, examples, [this, action = std::move(action)] {
@@ -259,8 +179,7 @@ CLI::App* CommandLine::reading_command(const std::string& name, const std::strin
 }
 
 void CommandLine::add_job_commands() {
-  add_submit("submit", false);
-  add_submit("run", true);
+  submissions_.add_to(app_);
   CLI::App* ls =
       reading_command("ls", "All jobs that wait or run, and the latest that have ended.",
                       "  schedulearn ls\n  schedulearn ls --state pending,running\n  schedulearn ls --sort ran\n"
@@ -417,6 +336,7 @@ void CommandLine::add_system_commands() {
       "  schedulearn up\n  schedulearn up --simulate 3x4\n  schedulearn up --listen 127.0.0.1:0 --data ./data\n",
       [this] {
         if (up_.data.empty()) up_.data = own_data_directory();
+        up_.opens_page = !no_open_ && context().interactive;
         return roles_.up(up_);
       });
   up->add_option("--data", up_.data, "data directory (default: SCHEDULEARN_DATA, ~/.local/share/schedulearn)");
@@ -426,6 +346,7 @@ void CommandLine::add_system_commands() {
   up->add_option("--token-file", up_.token_file,
                  "file whose first line is the token for other users (default: DATA/token, made at the first start)");
   up->add_option("--record", up_.record, "folder for a recording of all inputs and decisions, for controller replay");
+  up->add_flag("--no-open", no_open_, "do not open the web page, which a desktop's browser otherwise shows");
   add_containers(*up, up_.containers);
   add_snapshot_limit(*up, up_.snapshot_bytes_max);
   add_notify_allow(*up, up_.notify_allow);
@@ -455,26 +376,7 @@ void CommandLine::add_system_commands() {
           [this] { return roles_.replay(name_, context().as_json); })
       ->add_option("file", name_, "a file written by controller run --record FOLDER")
       ->required();
-  CLI::App* agent = app_.add_subcommand("agent", "The daemon on each server: run, leave.");
-  agent->require_subcommand(1);
-  agent->fallthrough();
-  CLI::App* serve = command(*agent, "run", "Run the agent of this server in the foreground.",
-                            "  schedulearn agent run --join http://lab:5000 --data /var/lib/schedulearn-agent\n",
-                            [this] { return roles_.agent(agent_); });
-  servers_.add_leave(*agent);
-  serve->add_option("--join", agent_.join, "address of the controller")->required();
-  serve->add_option("--data", agent_.data, "data directory")->required();
-  serve->add_option("--name", agent_.name, "the server's name (default: the host's)");
-  serve->add_option("--simulate", agent_.simulate, "number of simulated GPUs")->check(between(1, 64));
-  serve->add_option("--gpu-type", agent_.gpu_type,
-                    "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
-                    "own --name and --data");
-  add_labels(*serve, agent_.labels);
-  serve->add_option("--token-file", agent_.token_file, "file whose first line is the controller's token");
-  add_shells(*serve, agent_.shell_keep_s);
-  add_containers(*serve, agent_.containers);
-  add_retention(*serve, agent_.keep, "the files", "they are larger");
-  add_free_limit(*serve, agent_.keep);
+  agents_.add_to(app_);
   database_.add_to(app_);
   config_.add_to(app_);
   demo_.add_to(app_);
@@ -519,15 +421,14 @@ Context CommandLine::context() const {
   }
   c.plain = plain_ || (output == "plain" && !c.as_json);
   c.quiet = quiet_;
-  const bool terminal = ::isatty(STDOUT_FILENO) != 0 && variable("TERM") != "dumb";
+  const bool terminal = terminal_.is_one && variable("TERM") != "dumb";
   const bool is_auto = flags_of_all_.color == "auto" && !no_color_;
   c.color = flags_of_all_.color == "always" || (is_auto && terminal && variable("NO_COLOR").empty()) ||
             (is_auto && !variable("CLICOLOR_FORCE").empty());
   std::string locale;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
   c.unicode = locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) c.columns = size.ws_col;
+  c.columns = terminal_.columns;
   c.interactive = !no_input_ && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   c.assume_yes = yes_;
   c.verbosity = debug_ ? 2 : verbose_ ? 1 : 0;
@@ -579,8 +480,15 @@ int CommandLine::run(int argc, char** argv) {
   if (!action_) return std::fputs(usage, stdout), 0;
   if (const Status filled = fill_from_config(app_, flags_of_all_); !filled.ok()) return fail(filled.error());
   if (watch_) return watch(app_, context(), action_);
+  const Pager pager(is_paged() ? variable("PAGER") : "");
   const int status = action_();
   return status == 0 && *json_failed_ ? 2 : status;
+}
+
+bool CommandLine::is_paged() const {
+  if (terminal_.columns == 0 || !is_long(app_) || logs_.follow || variable("PAGER").empty()) return false;
+  const Context asked = context();
+  return !asked.as_json && !asked.plain && !asked.quiet;
 }
 
 // For the shell: one candidate per line, and what it is after a tab.

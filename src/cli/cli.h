@@ -25,7 +25,8 @@ struct UpOptions {
   std::string simulate;  // "4": on one server; "3x4": on each of three
   std::string listen = "127.0.0.1:5000";
   std::string token_file;
-  std::string record;  // folder for recordings; empty: none
+  std::string record;       // folder for recordings; empty: none
+  bool opens_page = false;  // in the browser of the desktop, if there is one
   wire::RetentionRule keep = {};
   std::int64_t snapshot_bytes_max = 100 << 20;
   std::vector<std::string> notify_allow;  // hosts of this machine that may be told of jobs
@@ -42,7 +43,7 @@ struct ControllerOptions {
   bool log_requests = false;              // to standard error
 };
 struct AgentOptions {
-  std::string join = "http://127.0.0.1:5000";
+  std::string join;  // address of the controller
   std::string data;
   std::string name;
   int simulate = 0;

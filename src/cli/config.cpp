@@ -148,6 +148,13 @@ std::string user_config_path() {
   return (xdg.empty() ? variable("HOME") + "/.config" : xdg) + "/schedulearn/config.toml";
 }
 
+Status check_config(const std::string& text) {
+  const auto values = wire::toml_to_json(text);
+  if (!values.ok()) return values.error();
+  if (const Status good = check(*values, false); !good.ok()) return good;
+  return check_defaults(*values);
+}
+
 Result<Config> Config::load() {
   std::vector<ConfigFile> files;
   const std::string project = path_of_project();

@@ -54,6 +54,8 @@ class Config {
 void add_missing(boost::json::object& to, const boost::json::object& from);
 
 std::string user_config_path();
+// Whether this may be the user's file. Errors: "malformed-toml", "unknown-key", "wrong-type", those of a job file.
+Status check_config(const std::string& text);
 
 // The text of a file in which `key` has this value ("": it is not set any more); the rest of it stays as it is, comments
 // too. `value` is written as TOML if it is TOML, else as text. Errors: "unknown-key", "wrong-type", "malformed-toml".

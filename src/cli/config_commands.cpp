@@ -1,6 +1,8 @@
 #include "cli/config_commands.h"
 
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -76,9 +78,9 @@ Status replace_file(const std::string& path, const std::string& text) {
   return ::rename(made.c_str(), path.c_str()) == 0 ? Status() : Status(not_written(path));
 }
 
-std::string text_of_user_config() {
+std::string text_of(const std::string& path) {
   std::stringstream text;
-  if (std::ifstream stream(user_config_path()); stream) text << stream.rdbuf();
+  if (std::ifstream stream(path); stream) text << stream.rdbuf();
   return text.str();
 }
 
@@ -88,6 +90,49 @@ int set_setting(const Context& context, const std::string& key, const std::strin
   if (!context.quiet && !context.as_json)
     std::printf(value.empty() ? "%s is not set any more in %s\n" : "%s is set in %s\n", key.c_str(), path.c_str());
   if (context.as_json) context.print_json(json::object{{"key", key}, {"value", value}, {"file", path}});
+  return 0;
+}
+
+// The line for the shell that edits a file.
+std::string editor() {
+  for (const char* name : {"VISUAL", "EDITOR"}) {
+    if (const std::string program = variable(name); !program.empty()) return program;
+  }
+  return "vi";
+}
+
+// Whether it ended well.
+bool edit_file(const std::string& path) {
+  std::string shell = "sh", flag = "-c", line = editor() + " \"$1\"", zero = "sh", argument = path;
+  char* const arguments[] = {shell.data(), flag.data(),     line.data(),
+                             zero.data(),  argument.data(), nullptr};  // NOLINT(modernize-avoid-c-arrays)
+  pid_t process = 0;
+  int status = 0;
+  return ::posix_spawn(&process, "/bin/sh", nullptr, nullptr, arguments, environ) == 0 &&
+         ::waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// A copy is edited; it becomes the file once it is well-formed, and stays beside it if it is not.
+int edit_config(const Context& context) {
+  const std::string path = user_config_path(), copy = path + ".edited.toml";
+  std::error_code failed;
+  if (!std::filesystem::exists(copy, failed)) {
+    if (const Status made = replace_file(copy, text_of(path)); !made.ok()) return fail(made.error());
+  }
+  if (!edit_file(copy)) {
+    std::filesystem::remove(copy, failed);
+    return fail(internal_error("editor-failed", "the editor " + editor() + " did not end well; nothing has changed")
+                    .hint("EDITOR=nano schedulearn config edit"));
+  }
+  const std::string text = text_of(copy);
+  if (const Status good = check_config(text); !good.ok())
+    return fail(Error(good.error())
+                    .note("nothing has changed; what you wrote is kept in " + copy)
+                    .hint("go on with it: schedulearn config edit"));
+  const bool is_changed = text != text_of(path);
+  if (const Status done = is_changed ? replace_file(path, text) : Status(); !done.ok()) return fail(done.error());
+  std::filesystem::remove(copy, failed);
+  if (!context.quiet) std::printf(is_changed ? "%s is changed\n" : "%s is as it was\n", path.c_str());
   return 0;
 }
 
@@ -122,12 +167,12 @@ Status choose_controller(const Config& config, FlagValues& flags) {
 }  // namespace
 
 std::string user_setting(const std::string& key) {
-  const auto values = wire::toml_to_json(text_of_user_config());
+  const auto values = wire::toml_to_json(text_of(user_config_path()));
   return values.ok() ? text_at(*values, key) : "";
 }
 
 Status set_user_setting(const std::string& key, const std::string& value) {
-  const auto changed = with_setting(text_of_user_config(), key, value);
+  const auto changed = with_setting(text_of(user_config_path()), key, value);
   return changed.ok() ? replace_file(user_config_path(), *changed) : Status(changed.error());
 }
 
@@ -161,7 +206,8 @@ Status fill_from_config(const CLI::App& app, FlagValues& flags) {
 }
 
 void ConfigCommands::add_to(CLI::App& app) {
-  CLI::App* config = app.add_subcommand("config", "What is set once instead of being a flag: show, path, get, set.");
+  CLI::App* config =
+      app.add_subcommand("config", "What is set once instead of being a flag: show, path, get, set, edit.");
   config->require_subcommand(1);
   config->fallthrough();
   command_(*config, "show", "All that is set, and in which file.", "  schedulearn config show\n",
@@ -172,6 +218,9 @@ void ConfigCommands::add_to(CLI::App& app) {
            [this] { return print_setting(context_(), key_); })
       ->add_option("key", key_, "url, defaults.gpus")
       ->required();
+  command_(*config, "edit", "Change your settings in the editor that $VISUAL or $EDITOR names.",
+           "  schedulearn config edit\n  EDITOR=nano schedulearn config edit\n",
+           [this] { return edit_config(context_()); });
   CLI::App* set = command_(*config, "set", "Set something for yourself; an empty value takes it back.",
                            "  schedulearn config set url http://lab:5000\n"
                            "  schedulearn config set defaults.time.limit 2h\n  schedulearn config set url ''\n",

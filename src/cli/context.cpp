@@ -178,6 +178,17 @@ Result<bool> confirm(const Context& context, const std::string& what, bool is_ne
   return answer == "y" || answer == "yes";
 }
 
+Status confirm_by_name(const Context& context, const std::string& what, const std::string& name,
+                       const std::string& said) {
+  std::string typed = said;
+  if (typed.empty() && context.interactive) {
+    std::fprintf(stderr, "This would %s. Type %s to confirm: ", what.c_str(), name.c_str());
+    std::getline(std::cin, typed);
+  }
+  if (typed == name) return {};
+  return invalid("confirmation-needed", "this would " + what).hint("--confirm " + name);
+}
+
 namespace {
 
 constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing,stopping";

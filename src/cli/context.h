@@ -66,6 +66,11 @@ int fail(const Error& error);
 // asked.
 Result<bool> confirm(const Context& context, const std::string& what, bool is_needed);
 
+// For what costs more than a wrong answer may: the user types `name`, or has said it before (`said`, by --confirm). What
+// is about to happen is told as "this would WHAT". Error: "confirmation-needed".
+Status confirm_by_name(const Context& context, const std::string& what, const std::string& name,
+                       const std::string& said);
+
 // The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs), 12_3 or 12_3-7 (members of group 12) or a name
 // (its unfinished job, else the newest that has ended). Errors: "job-not-found"; "no-such-member"; "ambiguous-name", if
 // several unfinished jobs have that name; "nothing-selected", if there is no such job now.

@@ -1,7 +1,6 @@
 #include "cli/database.h"
 
 #include <cstdio>
-#include <iostream>
 
 #include "cli/surroundings.h"
 
@@ -32,24 +31,13 @@ void DatabaseCommands::add_to(CLI::App& app) {
   restore->add_option("--confirm", confirmed_, "the data folder, instead of typing it when asked");
 }
 
-// Typing the folder is what shows that it is meant.
-Status DatabaseCommands::confirm_restore(const Context& context) const {
-  std::string typed = confirmed_;
-  if (typed.empty() && context.interactive) {
-    std::fprintf(stderr, "This replaces the database of %s. Type the folder to confirm: ", options_.data.c_str());
-    std::getline(std::cin, typed);
-  }
-  if (typed == options_.data) return {};
-  return invalid("confirmation-needed", "this replaces the database of " + options_.data)
-      .hint("--confirm " + options_.data);
-}
-
 int DatabaseCommands::run(const char* verb) {
   const Context context = context_();
   options_.verb = verb;
   if (options_.data.empty()) options_.data = own_data_directory();
   if (options_.verb == "restore") {
-    if (const Status confirmed = confirm_restore(context); !confirmed.ok()) return fail(confirmed.error());
+    const Status sure = confirm_by_name(context, "replace the database of " + options_.data, options_.data, confirmed_);
+    if (!sure.ok()) return fail(sure.error());
   }
   const auto report = roles_.database(options_);
   if (!report.ok()) return fail(report.error());

@@ -18,7 +18,6 @@ class DatabaseCommands : CommandGroup {
 
  private:
   int run(const char* verb);
-  Status confirm_restore(const Context& context) const;
 
   const Roles& roles_;
   DatabaseOptions options_;

@@ -58,9 +58,9 @@ void LoginCommands::add_to(CLI::App& app) {
 
 int LoginCommands::sign_in() const {
   Context context = context_();
-  std::string url = url_.find("://") == std::string::npos ? "http://" + url_ : url_;
-  while (url.ends_with('/')) url.pop_back();
-  if (const auto address = net::parse_url(url); !address.ok()) return fail(address.error());
+  const auto address = full_url(url_);
+  if (!address.ok()) return fail(address.error());
+  const std::string& url = *address;
   const std::string name = name_.empty() ? context_name_of(url) : name_;
   const auto secret = secret_from("Token for " + url, "");
   if (!secret.ok()) return fail(secret.error());

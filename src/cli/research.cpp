@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/plot.h"
+#include "cli/plot_inputs.h"
 #include "cli/usage.h"
 #include "plot/series.h"
 #include "python_policy/loader.h"
@@ -176,25 +177,35 @@ void Research::add_live_plot(CLI::App& parent, const std::string& name, const st
                              const std::string& path, Result<plot::Figure> (*figure_of)(const json::value&)) {
   const std::string example = "  schedulearn plot " + name;
   CLI::App* c = command_(parent, name, summary, example + "\n" + example + " --out " + name + ".png\n", [=, this] {
-    const Context context = context_();
-    plot_.chart = name;
-    plot_.json = context.as_json;
-    const auto series = context.get(path);
-    if (!series.ok()) return fail(series.error());
-    auto figure = figure_of(*series);
-    if (!figure.ok()) return fail(figure.error());
-    figure->command = typed_;
-    figure->version = "schedulearn " SCHEDULEARN_VERSION;
-    const Status done = draw(*figure, plot_, std::cout);
-    return done.ok() ? 0 : fail(done.error());
+    const auto series = context_().get(path);
+    return draw_figure(name, series.ok() ? figure_of(*series) : Result<plot::Figure>(series.error()));
   });
   add_picture_options(*c);
 }
 
+int Research::draw_figure(const std::string& chart, Result<plot::Figure> figure) {
+  if (!figure.ok()) return fail(figure.error());
+  plot_.chart = chart;
+  plot_.json = context_().as_json;
+  figure->command = typed_;
+  figure->version = "schedulearn " SCHEDULEARN_VERSION;
+  const Status done = draw(*figure, plot_, std::cout);
+  return done.ok() ? 0 : fail(done.error());
+}
+
+CLI::App* Research::add_input_plot(CLI::App& parent, const std::string& name, const std::string& summary,
+                                   const std::string& examples, std::function<Result<plot::Figure>()> make) {
+  CLI::App* c = command_(parent, name, summary, examples,
+                         [=, this, make = std::move(make)] { return draw_figure(name, make()); });
+  add_picture_options(*c);
+  return c;
+}
+
 void Research::add_plots(CLI::App& app) {
   CLI::App* group = app.add_subcommand("plot",
-                                       "Draw results of simulations (cdf, gantt, util, queue, lines, bars), what a "
-                                       "shadow found (regret), and what is foreseen (ahead).");
+                                       "Draw results of simulations (cdf, gantt, util, queue, lines, bars), what they "
+                                       "are fed with (arrivals, speedup), what a shadow found (regret), and what is "
+                                       "foreseen (ahead).");
   group->require_subcommand(1);
   group->fallthrough();
   add_plot(*group, "cdf", "The share of jobs that took at most x.",
@@ -211,6 +222,17 @@ void Research::add_plots(CLI::App& app) {
            "  schedulearn plot lines --run results --x jobs --metric makespan,turnaround\n");
   add_plot(*group, "bars", "Numbers of results, one bar per policy.",
            "  schedulearn plot bars --run results\n  schedulearn plot bars --run results --metric avg_wait_s\n");
+  CLI::App* arrivals = add_input_plot(
+      *group, "arrivals", "How many jobs of traces were submitted over time.",
+      "  schedulearn plot arrivals philly.csv.gz\n  schedulearn plot arrivals thesis/pytorch-mnist:jobs=20\n",
+      [this] { return arrivals_of(plotted_, trace_.seed); });
+  arrivals->add_option("trace", plotted_, "CSV files, plain or .gz, or workloads")->required();
+  arrivals->add_option("--seed", trace_.seed, "seed of a workload");
+  add_input_plot(*group, "speedup", "How much faster trainings are on more GPUs, from their profiles.",
+                 "  schedulearn plot speedup pytorch-mnist pytorch-resnet\n  schedulearn plot speedup mine.json\n",
+                 [this] { return speedup_of(plotted_); })
+      ->add_option("profile", plotted_, "files with profiles, or names: pytorch-mnist, gavel-resnet50")
+      ->required();
   add_live_plot(*group, "regret", "What the policy that follows the live events would have changed, over time.",
                 "/api/v1/policy/shadow/series", plot::regret_figure);
   add_live_plot(*group, "ahead", "How many GPUs jobs will hold over the next day, by the forecast.",

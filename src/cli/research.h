@@ -37,6 +37,10 @@ class Research : CommandGroup {
   // `plot NAME`, of the live cluster: draws what this path of REST answers.
   void add_live_plot(CLI::App& group, const std::string& name, const std::string& summary, const std::string& path,
                      Result<plot::Figure> (*figure_of)(const json::value&));
+  // `plot NAME`, of what its arguments name.
+  CLI::App* add_input_plot(CLI::App& parent, const std::string& name, const std::string& summary,
+                           const std::string& examples, std::function<Result<plot::Figure>()> make);
+  int draw_figure(const std::string& chart, Result<plot::Figure> figure);
   void add_trace_commands(CLI::App& app);
   void add_estimates(CLI::App& app);
   void add_reproduce(CLI::App& app);
@@ -53,7 +57,7 @@ class Research : CommandGroup {
   plot::PlotOptions plot_;
   ReproduceOptions reproduce_;
   RealOptions real_;
-  std::vector<std::string> parameters_;
+  std::vector<std::string> parameters_, plotted_;
   std::string simulated_policies_, duration_min_, duration_max_;
 };
 

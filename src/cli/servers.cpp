@@ -62,14 +62,15 @@ int add_server(const Context& context) {
   const std::string url = context.socket.empty() ? context.url : text_at(*cluster, "url", context.url);
   const auto address = net::parse_url(url);
   const bool is_loopback = address.ok() && net::is_loopback(address->host);
-  const std::string line = "schedulearn agent run --join " + url + " --data /var/lib/schedulearn-agent" +
-                           (is_loopback ? "" : " --token-file TOKEN");
+  const std::string data = " --data /var/lib/schedulearn-agent";
+  const std::string line = is_loopback ? "schedulearn agent run --join " + url + data
+                                       : "schedulearn agent join " + url + data + " && schedulearn agent run" + data;
   if (context.as_json) return context.print_json(json::object{{"command", line}, {"url", url}}), 0;
   if (context.plain || context.quiet) return std::printf("%s\n", line.c_str()), 0;
   std::printf("On the GPU server%s:\n\n  %s\n\n", is_loopback ? ", which is this machine" : "", line.c_str());
   std::printf("%s\n", is_loopback ? "Other machines reach this controller only if it listens beyond loopback:\n"
                                     "  schedulearn controller run --listen 0.0.0.0:5000 --token-file TOKEN"
-                                  : "TOKEN is a file with the token of the controller, or with an admin's own.");
+                                  : "It asks for a token of an admin's, or for that of the controller.");
   return 0;
 }
 
@@ -108,17 +109,22 @@ void ServerCommands::add_to(CLI::App& app) {
            "  schedulearn servers release gpu4\n", [this] { return release_server(context_(), name_); })
       ->add_option("name", name_, "see: schedulearn servers ls")
       ->required();
-  command_(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
-           "  schedulearn servers rm gpu4\n", [this] { return remove_server(context_(), name_); })
-      ->add_option("name", name_, "a server that is down and has no jobs")
-      ->required();
+  CLI::App* rm = command_(*servers, "rm", "Take a server that is down out of the cluster, until its agent calls again.",
+                          "  schedulearn servers rm gpu4\n  schedulearn servers rm gpu4 --confirm gpu4\n",
+                          [this] { return remove(); });
+  rm->add_option("name", name_, "a server that is down and has no jobs")->required();
+  rm->add_option("--confirm", confirmed_, "its name once more, instead of typing it when asked");
 }
 
-void ServerCommands::add_leave(CLI::App& agent) {
-  command_(agent, "leave", "Take this server out of the cluster, once its agent has been stopped.",
-           "  schedulearn agent leave\n  schedulearn agent leave --name gpu4 --url http://lab:5000\n",
-           [this] { return remove_server(context_(), name_.empty() ? own_host_name() : name_); })
-      ->add_option("--name", name_, "the server's name (default: the host's)");
+int ServerCommands::remove() const {
+  const Context context = context_();
+  const auto server = context.get("/api/v1/servers/" + net::percent_encode(name_));
+  if (!server.ok()) return fail(server.error());
+  if (text_at(*server, "state") == "down") {  // one that is not is refused anyhow
+    const Status sure = confirm_by_name(context, "take " + name_ + " out of the cluster", name_, confirmed_);
+    if (!sure.ok()) return fail(sure.error());
+  }
+  return remove_server(context, name_);
 }
 
 }  // namespace sl::cli

@@ -12,10 +12,11 @@ class ServerCommands : CommandGroup {
  public:
   using CommandGroup::CommandGroup;
   void add_to(CLI::App& app);
-  void add_leave(CLI::App& agent);  // to the commands of agents
 
  private:
-  std::string name_;
+  int remove() const;
+
+  std::string name_, confirmed_;
   DrainOptions drain_;
 };
 

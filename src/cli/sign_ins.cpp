@@ -77,6 +77,13 @@ std::string token_for(const std::string& url) {
   return found == all.end() ? "" : found->token;
 }
 
+Result<std::string> full_url(const std::string& typed) {
+  std::string url = typed.find("://") == std::string::npos ? "http://" + typed : typed;
+  while (url.ends_with('/')) url.pop_back();
+  const auto address = net::parse_url(url);
+  return address.ok() ? Result<std::string>(std::move(url)) : address.error();
+}
+
 std::string context_name_of(const std::string& url) {
   const auto address = net::parse_url(url);
   if (!address.ok()) return "";

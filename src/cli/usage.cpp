@@ -182,6 +182,15 @@ std::vector<CLI::App*> commands_of(const CLI::App& command) {
   return const_cast<CLI::App&>(command).get_subcommands([](const CLI::App*) { return true; });
 }
 
+std::string typed_command(const CLI::App& root) {
+  std::string path;
+  for (const CLI::App* at = &root; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    path += (path.empty() ? "" : " ") + at->get_name();
+  }
+  return path;
+}
+
 CLI::App* find_command(const CLI::App& command, const std::string& name) {
   for (CLI::App* inner : commands_of(command)) {
     if (inner->check_name(name)) return inner;

@@ -30,6 +30,7 @@ class Help : public CLI::Formatter {
 };
 
 std::vector<CLI::App*> commands_of(const CLI::App& command);
+std::string typed_command(const CLI::App& root);                           // "servers ls", once it has been parsed
 CLI::App* find_command(const CLI::App& command, const std::string& name);  // null if there is none
 
 // There is no command `word` of `within`; with what was probably meant.

@@ -8,24 +8,15 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/usage.h"
 
 namespace sl::cli {
 namespace {
 
-constexpr const char* watchable[] = {"ls",          "show",           "why",        "status",
-                                     "gpus",        "events",         "servers ls",
-                                     "policy show", "policy history", "estimates"};
+constexpr const char* watchable[] = {"ls",     "show",       "why",         "status",         "gpus",
+                                     "events", "servers ls", "policy show", "policy history", "estimates"};
 constexpr auto every = std::chrono::seconds(2);
 constexpr auto key_every = std::chrono::milliseconds(50);  // for Ctrl-C
-
-std::string path_of(const CLI::App& root) {
-  std::string path;
-  for (const CLI::App* at = &root; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    path += (path.empty() ? "" : " ") + at->get_name();
-  }
-  return path;
-}
 
 void wait_for_next() {
   const auto until = std::chrono::steady_clock::now() + every;
@@ -35,7 +26,7 @@ void wait_for_next() {
 }  // namespace
 
 int watch(const CLI::App& root, const Context& context, const std::function<int()>& action) {
-  const std::string path = path_of(root);
+  const std::string path = typed_command(root);
   if (std::ranges::find(watchable, path) == std::end(watchable)) {
     std::string all;
     for (const char* name : watchable) all += (all.empty() ? "" : ", ") + std::string(name);

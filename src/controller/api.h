@@ -124,6 +124,8 @@ class Api {
     bool may_see(const JobEntry& entry) const { return identity.may_see(entry.row.user); }
     // A whole number of the query, `other` if it is not given. Error "bad-parameter".
     Result<std::int64_t> number(std::string_view name, std::int64_t other, std::int64_t min, std::int64_t max) const;
+    // A word of the query, empty if it is not given. Error "bad-parameter" unless it is one of these.
+    Result<std::string> one_of(std::string_view name, const std::vector<std::string_view>& words) const;
     // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor".
     Result<std::optional<std::int64_t>> cursor() const;
     // What continues this list after that position.
@@ -149,6 +151,7 @@ class Api {
   };
   // Makes the next piece of a document, at once or later, and hands it over.
   using Source = std::function<void(std::function<void(Result<Piece>)>)>;
+  static constexpr std::int64_t list_items_max = 100'000;
   // A document that consists of items, each as it is when its piece is made.
   struct Items {
     std::size_t count = 0, per_piece = 200;
@@ -233,6 +236,8 @@ class Api {
   void get_shadow_series(Call call);
   void create_simulation(Call call);
   void list_simulations(Call call);
+  void list_simulation_results(Call call);
+  void list_simulated_jobs(Call call);
   void get_simulation(Call call);
   void remove_simulation(Call call);
   void get_simulation_chart(Call call);
@@ -301,7 +306,7 @@ class Api {
   void send_each(const Call& call, Items items);
   // As a list: those that the parameters limit and cursor of the request ask for.
   void send_list(const Call& call, Items items);
-  Items each_server(Instant now) const;
+  Items each_server(Instant now, const std::function<bool(const Server&)>& is_wanted) const;
   Logic::Told answer_with_server(const Call& call);
   void send_pieces(const Call& call, Source source);
   void write_pieces(const std::shared_ptr<net::Stream>& stream, Source source);

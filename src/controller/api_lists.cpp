@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -23,29 +24,42 @@
 
 namespace sl::controller {
 
-struct JobFilter {
-  std::vector<std::string> states;                  // none: all
-  std::string user, word;                           // empty: any
-  std::int64_t group = 0;                           // only its members; 0: any job
-  bool grouped = false;                             // without members of groups
-  std::string server, label, label_value;           // as in store::JobQuery
-  std::int64_t since_us = 0, until_us = INT64_MAX;  // likewise
-  bool has_label(const JobEntry& entry) const {
-    if (label.empty()) return true;
-    const auto& labels = spec_of(entry).labels;
-    const auto at = labels.find(label);
-    return at != labels.end() && (label_value.empty() || label_value == at->second);
+// The parameter `label`: KEY=VALUE, or KEY for any value.
+struct LabelWish {
+  std::string key, value;  // empty: any
+  // Error "bad-parameter".
+  static Result<LabelWish> of(const net::Request& request) {
+    const std::string label = request.parameter("label").value_or("");
+    LabelWish wish{label.substr(0, label.find('=')), ""};
+    if (wish.key.size() < label.size()) wish.value = label.substr(wish.key.size() + 1);
+    if (wish.key.find_first_of("\"\\") == std::string::npos && wish.key.empty() == label.empty()) return wish;
+    return invalid("bad-parameter", "label is KEY=VALUE, or KEY for any value; not " + label);
   }
+  bool is_among(const std::map<std::string, std::string>& labels) const {
+    if (key.empty()) return true;
+    const auto at = labels.find(key);
+    return at != labels.end() && (value.empty() || value == at->second);
+  }
+};
+
+struct JobFilter {
+  std::vector<std::string> states;  // none: all
+  std::string user, word;           // empty: any
+  std::int64_t group = 0;           // only its members; 0: any job
+  bool grouped = false;             // without members of groups
+  std::string server;               // as in store::JobQuery
+  LabelWish label;
+  std::int64_t since_us = 0, until_us = INT64_MAX;  // likewise
   bool is_of_all() const {
-    return user.empty() && word.empty() && group == 0 && !grouped && server.empty() && label.empty() && since_us == 0 &&
-           until_us == INT64_MAX;
+    return user.empty() && word.empty() && group == 0 && !grouped && server.empty() && label.key.empty() &&
+           since_us == 0 && until_us == INT64_MAX;
   }
   bool wants(const JobEntry& entry) const {
     return wants_state(entry.row.state) && (user.empty() || user == entry.row.user) &&
            (word.empty() || entry.row.name.find(word) != std::string::npos) &&
            (group == 0 || group == entry.row.group_id) && (!grouped || entry.row.group_id == 0) &&
            (server.empty() || server == entry.row.server) && since_us <= entry.row.submitted_us &&
-           entry.row.submitted_us < until_us && has_label(entry);
+           entry.row.submitted_us < until_us && (label.key.empty() || label.is_among(spec_of(entry).labels));
   }
   bool wants_state(std::string_view state) const {
     return states.empty() || std::find(states.begin(), states.end(), state) != states.end();
@@ -58,7 +72,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t items_per_piece = 200;
-constexpr std::int64_t list_items_max = 100'000;
 constexpr std::size_t visits_per_piece = 100 * items_per_piece;
 constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
 
@@ -82,11 +95,9 @@ Result<JobFilter> parse_filter(const net::Request& request) {
   JobFilter filter{std::move(*states), request.parameter("user").value_or(""), request.parameter("q").value_or(""),
                    *group, request.parameter("grouped") == "true"};
   filter.server = request.parameter("server").value_or("");
-  const std::string label = request.parameter("label").value_or("");
-  filter.label = label.substr(0, label.find('='));
-  if (filter.label.size() < label.size()) filter.label_value = label.substr(filter.label.size() + 1);
-  if (filter.label.find_first_of("\"\\") != std::string::npos || (filter.label.empty() && !label.empty()))
-    return invalid("bad-parameter", "label is KEY=VALUE, or KEY for any value; not " + label);
+  auto label = LabelWish::of(request);
+  if (!label.ok()) return label.error();
+  filter.label = std::move(*label);
   for (const auto& [name, into] : {std::pair("since", &filter.since_us), {"until", &filter.until_us}}) {
     const auto text = request.parameter(name);
     const auto us = text ? wire::parse_time_us(*text) : Result<std::int64_t>(*into);
@@ -98,8 +109,8 @@ Result<JobFilter> parse_filter(const net::Request& request) {
 }
 
 store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
-  return {before.value,    filter.states, filter.user,  filter.word,        filter.group,    filter.grouped,
-          items_per_piece, filter.server, filter.label, filter.label_value, filter.since_us, filter.until_us};
+  return {before.value,    filter.states, filter.user,      filter.word,        filter.group,    filter.grouped,
+          items_per_piece, filter.server, filter.label.key, filter.label.value, filter.since_us, filter.until_us};
 }
 
 std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
@@ -330,9 +341,12 @@ void Api::get_queue(Call call) {
       order.push_back(logic_.core().job(index).request.id);
   }
   const bool is_grouped = call.request.parameter("grouped") == "true";
+  const std::string user = call.request.parameter("user").value_or("");
   std::vector<Row> rows;
   std::set<std::int64_t> groups;
   for (const JobId job : order) {
+    const JobEntry* entry = user.empty() ? nullptr : logic_.book().find(job);
+    if (!user.empty() && (!entry || entry->row.user != user)) continue;
     const JobId group = logic_.core().job(logic_.core().find(job)).request.member_of;
     const bool stands_for_others = is_grouped && group.valid();
     if (!stands_for_others || groups.insert(group.value).second) rows.push_back({stands_for_others ? group : job, job});
@@ -361,16 +375,18 @@ std::string server_text(const Logic& logic, ServerIndex index, Instant now) {
 
 }  // namespace
 
-Api::Items Api::each_server(Instant now) const {
+Api::Items Api::each_server(Instant now, const std::function<bool(const Server&)>& is_wanted) const {
   std::vector<ServerIndex> servers;
-  for_each_server(logic_.core(), [&](const Server&, ServerIndex index) { servers.push_back(index); });
+  for_each_server(logic_.core(), [&](const Server& server, ServerIndex index) {
+    if (is_wanted(server)) servers.push_back(index);
+  });
   return {.count = servers.size(), .per_piece = servers_per_piece, .text_of = [=, this](std::size_t i) {
             return server_text(logic_, servers[i], now);
           }};
 }
 
 void Api::get_cluster(Call call) {
-  Items servers = each_server(call.now);
+  Items servers = each_server(call.now, [](const Server&) { return true; });
   answers::Cluster cluster = cluster_view(logic_, call.now);
   cluster.url = url_;
   cluster.next_free = next_free_view(logic_, call.now);
@@ -385,7 +401,18 @@ void Api::get_cluster(Call call) {
   send_each(call, std::move(servers));
 }
 
-void Api::list_servers(Call call) { send_list(call, each_server(call.now)); }
+void Api::list_servers(Call call) {
+  const auto state = call.one_of("state", {"joining", "up", "draining", "drained", "quarantined", "down"});
+  const auto label = LabelWish::of(call.request);
+  if (!state.ok()) return call.fail(state.error());
+  if (!label.ok()) return call.fail(label.error());
+  send_list(call, each_server(call.now, [&](const Server& server) {
+              const bool is_in_state = state->empty() || *state == to_string(server.state);
+              if (!is_in_state || label->key.empty()) return is_in_state;
+              const Agent* agent = logic_.agents().by_server(server.description.name);
+              return agent && label->is_among(agent->hello.labels);
+            }));
+}
 
 void Api::examine(Call call) {
   std::vector<answers::Finding> found = findings(logic_, url_, call.now);
@@ -396,9 +423,15 @@ void Api::examine(Call call) {
 }
 
 void Api::list_gpus(Call call) {
+  const auto condition = call.one_of("condition", {"free", "allocated", "outside", "unavailable", "quarantined"});
+  const std::string wanted = call.request.parameter("server").value_or("");
+  if (!condition.ok()) return call.fail(condition.error());
   std::vector<std::pair<ServerIndex, int>> gpus;
   for_each_server(logic_.core(), [&](const Server& server, ServerIndex index) {
-    for (int gpu = 0; gpu < server.description.gpus; ++gpu) gpus.emplace_back(index, gpu);
+    if (!wanted.empty() && wanted != server.description.name) return;
+    for (int gpu = 0; gpu < server.description.gpus; ++gpu) {
+      if (condition->empty() || *condition == condition_of(logic_, server, index, gpu)) gpus.emplace_back(index, gpu);
+    }
   });
   send_list(call, {.count = gpus.size(), .text_of = [this, gpus](std::size_t i) {
                      const auto& [index, gpu] = gpus[i];

@@ -66,7 +66,7 @@ void Api::put_channel(Call call) {
                         const std::string& name = call.captured.front();
                         const auto channel = notifications_->channels().find(call.user(), name);
                         if (!status.ok()) return call.fail(status.error());
-                        if (!channel) return call.fail(conflict("channel-removed", name + " was removed meanwhile"));
+                        if (!channel) return call.fail(notify::no_such_channel(name));
                         call.send(200, channel_view(*channel, call.identity));
                       });
 }

@@ -95,7 +95,7 @@ void Api::set_user(const Call& call, const std::string& name, const std::string&
     if (!status.ok()) return call.fail(status.error());
     const auto users = people_->users();
     const auto row = std::ranges::find(users, name, &store::UserRow::name);
-    if (row == users.end()) return call.fail(conflict("user-removed-meanwhile", name + " was removed meanwhile"));
+    if (row == users.end()) return call.fail(no_such_user(name));
     send_noted(call, is_new ? "user.added" : "user.changed", fmt::format("{} has the role {}", name, row->role),
                json_response(is_new ? 201 : 200, wire::to_value(user_view(*row, *people_))));
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
@@ -235,7 +236,7 @@ void Api::add_routes() {
 
   add(Role::viewer, &Api::get_queue,
       get("/api/v1/queue", "the jobs that wait, in the policy's order", list_of<std::optional<QueuedJob>>("QueuedJob"),
-          {"grouped", "limit", "cursor"}));
+          {"grouped", "user", "limit", "cursor"}));
   add(Role::viewer, &Api::get_cluster, get("/api/v1/cluster", "a summary of the cluster", answer<Cluster>("Cluster")));
   add(Role::viewer, &Api::cluster_series,
       get("/api/v1/cluster/metrics", "GPUs in use and jobs over the last hours", answer<SeriesDocument>("Series"),
@@ -246,9 +247,11 @@ void Api::add_routes() {
   add(Role::viewer, &Api::examine,
       get("/api/v1/doctor", "what is right and wrong here, and what to do", list_of<Finding>("Finding"),
           {"server", "limit", "cursor"}));
-  add(Role::viewer, &Api::list_gpus, get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_gpus,
+      get("/api/v1/gpus", "every GPU", list_of<Gpu>("Gpu"), {"server", "condition", "limit", "cursor"}));
   add(Role::viewer, &Api::list_servers,
-      get("/api/v1/servers", "every server", list_of<answers::Server>("Server"), {"limit", "cursor"}));
+      get("/api/v1/servers", "every server", list_of<answers::Server>("Server"),
+          {"state", "label", "limit", "cursor"}));
   add(Role::viewer, &Api::get_server, get("/api/v1/servers/{name}", "one server", server));
   add(Role::viewer, &Api::server_series,
       get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
@@ -332,6 +335,12 @@ void Api::add_routes() {
   add(Role::viewer, &Api::get_simulation,
       get("/api/v1/simulations/{id}", "one, with the figures of its runs",
           answer<SimulationDetails>("SimulationDetails")));
+  add(Role::viewer, &Api::list_simulation_results,
+      get("/api/v1/simulations/{id}/results", "the figures of its runs", list_of<SimulationResult>("SimulationResult"),
+          {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_simulated_jobs,
+      get("/api/v1/simulations/{id}/jobs", "the jobs of one of its runs, when each started and ended",
+          list_of<SimulatedJob>("SimulatedJob"), {"result", "limit", "cursor"}));
   add(Role::user, &Api::remove_simulation,
       removal("/api/v1/simulations/{id}", "remove one; it is stopped if it runs",
               answer<RemovedSimulation>("RemovedSimulation")));
@@ -565,6 +574,16 @@ Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other
                                 ? std::to_string(min) + " or more"
                                 : std::to_string(min) + " to " + std::to_string(max);
   return invalid("bad-parameter", std::string(name) + " is a whole number, " + range + "; not " + *text);
+}
+
+Result<std::string> Api::Call::one_of(std::string_view name, const std::vector<std::string_view>& words) const {
+  const std::string text = request.parameter(name).value_or("");
+  if (text.empty() || std::ranges::find(words, text) != words.end()) return text;
+  std::string all;
+  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
+  Error error = invalid("bad-parameter", fmt::format("{} is one of {}; not {}", name, all, text));
+  if (const auto near = did_you_mean(text, words)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
 }
 
 }  // namespace sl::controller

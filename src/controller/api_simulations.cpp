@@ -236,6 +236,34 @@ void Api::get_simulation(Call call) {
   with_simulation(call, [&](const answers::SimulationDetails& found) { call.send(200, found); });
 }
 
+void Api::list_simulation_results(Call call) {
+  with_simulation(call, [&](const answers::SimulationDetails& found) {
+    std::vector<std::string> texts;
+    for (const answers::SimulationResult& each : found.results) texts.push_back(wire::json_text(wire::to_value(each)));
+    send_list(call, {.count = texts.size(), .text_of = [texts](std::size_t i) { return texts[i]; }});
+  });
+}
+
+void Api::list_simulated_jobs(Call call) {
+  const auto result = call.number("result", -1, 0, simulation_runs_max - 1);
+  const auto limit = call.number("limit", list_items_max, 1, list_items_max);
+  const auto cursor = call.cursor();
+  if (!result.ok()) return call.fail(result.error());
+  if (!limit.ok()) return call.fail(limit.error());
+  if (!cursor.ok()) return call.fail(cursor.error());
+  const auto from = static_cast<std::size_t>(cursor->value_or(0));
+  with_simulation(call, [&](const answers::SimulationDetails& found) {
+    simulations_->jobs(found.id, *result < 0 ? std::nullopt : std::optional(static_cast<int>(*result)), from,
+                       static_cast<std::size_t>(*limit), [this, call, from](Result<SimulatedJobs> jobs) {
+                         if (!jobs.ok()) return call.fail(jobs.error());
+                         send_list(call,
+                                   {.count = jobs->total, .text_of = [from, jobs = std::move(*jobs)](std::size_t i) {
+                                      return wire::json_text(wire::to_value(jobs.items[i - from]));
+                                    }});
+                       });
+  });
+}
+
 void Api::remove_simulation(Call call) {
   with_simulation(call, [&](const answers::SimulationDetails& found) {
     if (!call.identity.may_see(found.user))

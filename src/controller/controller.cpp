@@ -386,10 +386,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   net::Response on_protocol_error(int status, const std::string& detail) override {
     Error error = status == 413 ? Error{ErrorKind::too_large, "body-too-large", detail}
-                                : invalid(status == 408   ? "request-timeout"
-                                          : status == 431 ? "header-too-large"
-                                                          : "bad-request",
-                                          detail);
+                                : invalid(status == 431 ? "header-too-large" : "bad-request", detail);
     net::Response response = error_response(error, "");
     response.status = status;
     return response;

@@ -32,13 +32,13 @@ bool is_name(std::string_view name, std::string_view more) {
   return !name.empty() && name.size() <= length_max && name.front() != '-' && std::ranges::all_of(name, fits);
 }
 
-Error no_such_user(const std::string& name) {
-  return not_found("user-not-found", "there is no user " + name).hint("schedulearn user add " + name);
-}
-
 Error wrong_token() { return denied("wrong-token", "this is not a token of this controller, or it has been revoked"); }
 
 }  // namespace
+
+Error no_such_user(const std::string& name) {
+  return not_found("user-not-found", "there is no user " + name).hint("schedulearn user add " + name);
+}
 
 std::string_view name_of(Role role) { return roles.at(static_cast<std::size_t>(role)); }
 

@@ -31,6 +31,8 @@ struct NewToken {
   Instant expires = Instant::never();
 };
 
+Error no_such_user(const std::string& name);  // "user-not-found"
+
 class People {
  public:
   // Writes; `done` is called on the core's thread.

@@ -66,6 +66,13 @@ TEST(People, a_token_is_its_user_with_the_role_that_user_has_now) {
   EXPECT_EQ(all.who(made->secret), "mei viewer");
 }
 
+TEST(People, are_ten_thousand_at_most) {
+  Registry all;
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(all.set("u" + std::to_string(i), Role::viewer), "");
+  EXPECT_EQ(all.set("more", Role::viewer), "too-many-users");
+  EXPECT_EQ(all.set("u7", Role::admin, false), "") << "those that are there can be changed";
+}
+
 TEST(People, a_token_may_be_limited_to_less_than_its_user_and_never_to_more) {
   Registry all;
   all.set("mei", Role::user);

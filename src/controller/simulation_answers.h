@@ -69,6 +69,18 @@ struct SimulationDetails : Simulation {
 };
 BOOST_DESCRIBE_STRUCT(SimulationDetails, (Simulation), (results))
 
+// A job of a run, in seconds of its trace. Null: it has not started, or not ended.
+struct SimulatedJob {
+  Text job_id, user;
+  Number gpus = 0;
+  double submit_s = 0;
+  std::optional<double> start_s, finish_s, jct_s, wait_s, run_s;
+  Number preemptions = 0, resizes = 0, migrations = 0, failures = 0;
+};
+BOOST_DESCRIBE_STRUCT(SimulatedJob, (),
+                      (job_id, user, gpus, submit_s, start_s, finish_s, jct_s, wait_s, run_s, preemptions, resizes,
+                       migrations, failures))
+
 struct RemovedSimulation {
   Number id = 0;
 };

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "base/csv.h"
 #include "base/whole_number.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
@@ -100,6 +102,58 @@ Status write_whole(const fs::path& path, const std::string& text) {
   return {};
 }
 
+// Of run.json (docs/formats/results.md).
+struct WrittenResult {
+  std::string jobs_file;
+};
+BOOST_DESCRIBE_STRUCT(WrittenResult, (), (jobs_file))
+struct WrittenResults {
+  std::vector<WrittenResult> results;
+};
+BOOST_DESCRIBE_STRUCT(WrittenResults, (), (results))
+
+// The fields of a jobs file, in the order of its columns.
+answers::SimulatedJob job_of(const Fields& fields) {
+  const auto amount = [&](std::size_t at) {
+    double value = 0;
+    const std::string_view text = fields[at];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+  };
+  const auto number = [&](std::size_t at) { return parse_whole_number(fields[at]).value_or(0); };
+  return {std::string(fields[0]),
+          std::string(fields[1]),
+          number(2),
+          amount(3).value_or(0),
+          amount(4),
+          amount(5),
+          amount(6),
+          amount(7),
+          amount(8),
+          number(9),
+          number(10),
+          number(11),
+          number(12)};
+}
+
+// Part of the jobs of one result in a folder that `sim compare --out` wrote. Error "no-files".
+Result<SimulatedJobs> jobs_in(const std::string& folder, std::size_t result, std::size_t from, std::size_t count) {
+  constexpr std::string_view columns =
+      "job_id,user,gpus,submit_s,start_s,finish_s,jct_s,wait_s,run_s,preemptions,resizes,migrations,failures";
+  const auto written = wire::read_json<WrittenResults>(contents_of(folder + "/run.json"), wire::Unknown::ignore);
+  const bool is_there = written.ok() && result < written->results.size();
+  const std::string text = is_there ? contents_of(folder + "/" + written->results[result].jobs_file) : "";
+  CsvRows rows(text);
+  if (!rows.next() || rows.raw() != columns)
+    return not_found("no-files", "the jobs of this simulation are not there any more").hint("simulate it again");
+  SimulatedJobs jobs;
+  for (; rows.next(); ++jobs.total) {
+    if (rows.fields().size() == 13 && jobs.total >= from && jobs.items.size() < count)
+      jobs.items.push_back(job_of(rows.fields()));
+  }
+  return jobs;
+}
+
 answers::SimulationFault fault_of(const Error& error) { return {error.code, error.message, error.notes, error.hints}; }
 
 std::optional<wire::Time> time_of(std::int64_t us) { return us == 0 ? std::nullopt : std::optional(wire::Time{us}); }
@@ -117,8 +171,7 @@ std::string typed(const std::vector<std::string>& arguments) {
 }
 
 Error unknown_simulation(std::int64_t id) {
-  return not_found("simulation-not-found", fmt::format("there is no simulation {}", id))
-      .hint("schedulearn sim ls");
+  return not_found("simulation-not-found", fmt::format("there is no simulation {}", id)).hint("schedulearn sim ls");
 }
 
 }  // namespace
@@ -368,16 +421,22 @@ Status Simulations::remove(std::int64_t id) {
   return {};
 }
 
-void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::SimulationChart> then) {
+Result<const answers::SimulationDetails*> Simulations::finished(std::int64_t id, std::optional<int> result) const {
   const auto found = entries_.find(id);
-  if (found == entries_.end()) return then(unknown_simulation(id));
+  if (found == entries_.end()) return unknown_simulation(id);
   const answers::SimulationDetails& shown = found->second.shown;
   if (shown.state != "succeeded")
-    return then(
-        conflict("simulation-unfinished", fmt::format("simulation {} has no results: it is {}", id, shown.state)));
+    return conflict("simulation-unfinished", fmt::format("simulation {} has no results: it is {}", id, shown.state));
   const auto results = static_cast<int>(shown.results.size());
-  if (wish.result && *wish.result >= results)
-    return then(invalid("bad-parameter", fmt::format("result is 0 to {}, not {}", results - 1, *wish.result)));
+  if (result && *result >= results)
+    return invalid("bad-parameter", fmt::format("result is 0 to {}, not {}", results - 1, *result));
+  return &shown;
+}
+
+void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::SimulationChart> then) {
+  const auto found = finished(id, wish.result);
+  if (!found.ok()) return then(found.error());
+  const answers::SimulationDetails& shown = **found;
   std::vector<std::string> arguments = {"plot",
                                         wish.kind,
                                         "--run",
@@ -425,6 +484,21 @@ Result<answers::SimulationChart> Simulations::drawn(const std::vector<std::strin
                                   .caption = figure->caption,
                                   .svg = contents_of(folder + "/chart.svg"),
                                   .csv = contents_of(folder + "/chart.csv")};
+}
+
+void Simulations::jobs(std::int64_t id, std::optional<int> result, std::size_t from, std::size_t count,
+                       Then<SimulatedJobs> then) {
+  const auto found = finished(id, result);
+  if (!found.ok()) return then(found.error());
+  const std::size_t results = (*found)->results.size();
+  if (!result && results != 1)
+    return then(invalid("bad-parameter", fmt::format("result says of which of the {} results, from 0", results))
+                    .hint(fmt::format("/api/v1/simulations/{}/jobs?result=0", id)));
+  desk_.put([this, folder = folder_of(id), at = static_cast<std::size_t>(result.value_or(0)), from, count,
+             then = std::move(then)] {
+    auto jobs = jobs_in(folder + "/" + results_folder, at, from, count);
+    post_([then, jobs = std::move(jobs)]() mutable { then(std::move(jobs)); });
+  });
 }
 
 void Simulations::workloads(Then<std::vector<answers::Workload>> then) {

@@ -39,6 +39,11 @@ struct ChartWish {
   std::optional<int> result;  // only this one, from 0; none: all of the first seed, or of all where seeds are averaged
 };
 
+struct SimulatedJobs {
+  std::vector<answers::SimulatedJob> items;  // in order of submission
+  std::size_t total = 0;
+};
+
 class Simulations {
  public:
   using Post = std::function<void(std::function<void()>)>;
@@ -63,6 +68,9 @@ class Simulations {
   Status remove(std::int64_t id);  // stops it, if it runs
   // Errors: also "simulation-unfinished", and those of `plot`.
   void draw(std::int64_t id, const ChartWish& wish, Then<answers::SimulationChart> then);
+  // Those of one result from place `from` on, up to `count`; without `result` of the only one. Errors: also
+  // "simulation-unfinished", "bad-parameter", "no-files" if what was written is gone.
+  void jobs(std::int64_t id, std::optional<int> result, std::size_t from, std::size_t count, Then<SimulatedJobs> then);
   void workloads(Then<std::vector<answers::Workload>> then);
 
  private:
@@ -79,6 +87,8 @@ class Simulations {
   using Hear = std::function<bool(std::string_view)>;
 
   std::string folder_of(std::int64_t id) const;
+  // One that has results. Errors: "simulation-not-found", "simulation-unfinished", "bad-parameter": it has no such result.
+  Result<const answers::SimulationDetails*> finished(std::int64_t id, std::optional<int> result) const;
   Result<Checked> check(const NewSimulation& wanted, const std::string& folder);
   void enter(std::int64_t id, NewSimulation wanted, const std::string& user, const Checked& checked,
              const Then<answers::Simulation>& then);

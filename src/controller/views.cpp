@@ -246,6 +246,13 @@ answers::JobDetails job_details_view(const Logic& logic, const JobEntry& entry, 
   return job;
 }
 
+const char* condition_of(const Logic& logic, const Server& server, ServerIndex index, int gpu) {
+  if (!logic.core().ledger().tenants()[index][static_cast<std::size_t>(gpu)].jobs.items().empty()) return "allocated";
+  if (server.unavailable.has(gpu) || server.state == ServerState::down) return "unavailable";
+  if (server.outside.has(gpu)) return "outside";
+  return server.state == ServerState::quarantined ? "quarantined" : "free";
+}
+
 answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu) {
   const Agent* agent = logic.agents().by_server(server.description.name);
   answers::Gpu view;
@@ -257,11 +264,7 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     view.job_id = logic.core().job(tenant).request.id.value;
   if (const JobEntry* entry = view.job_id ? logic.book().find(JobId(*view.job_id)) : nullptr)
     view.user = entry->row.user;
-  view.condition = view.job_id                                                        ? "allocated"
-                   : server.unavailable.has(gpu) || server.state == ServerState::down ? "unavailable"
-                   : server.outside.has(gpu)                                          ? "outside"
-                   : server.state == ServerState::quarantined                         ? "quarantined"
-                                                                                      : "free";
+  view.condition = condition_of(logic, server, index, gpu);
   if (!agent) return view;
   if (agent->last_contact.happened()) view.sampled_at = Time{agent->last_contact.us};
   for (const wire::GpuReport& report : agent->hello.gpus) {

@@ -39,6 +39,7 @@ void for_each_server(const Core& core, Visit visit) {
   }
 }
 answers::Server server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now);
+const char* condition_of(const Logic& logic, const Server& server, ServerIndex index, int gpu);  // answers::Gpu
 answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
 // Without its servers, url and history.
 answers::Cluster cluster_view(const Logic& logic, Instant now);

@@ -363,14 +363,20 @@ TEST(Core, a_restored_job_has_held_its_gpus_since_it_started) {
   Effects effects;
   const Instant now = Instant::at_seconds(1'000), started = Instant::at_seconds(400);
   core.apply(ServerJoined{{.name = "s", .gpus = 2}}, now, effects);
-  Job job;
-  job.request.id = JobId(1);
-  job.state = JobState::running;
-  job.attempt = 1;
-  job.first_start = job.last_start = job.accounted = started;
-  job.allocation = Allocation(ServerIndex(0), GpuSet::first(1));
-  ASSERT_TRUE(core.restore(std::move(job), now).ok());
+  const auto running = [&](std::int64_t id) {
+    Job job;
+    job.request.id = JobId(id);
+    job.state = JobState::running;
+    job.attempt = 1;
+    job.first_start = job.last_start = job.accounted = started;
+    job.allocation = Allocation(ServerIndex(0), GpuSet::first(1));
+    return job;
+  };
+  ASSERT_TRUE(core.restore(running(1), now).ok());
   EXPECT_EQ(core.ledger().tenants()[ServerIndex(0)][0].started, started);
+  EXPECT_EQ(core.restore(running(1), now).error().code, "duplicate-job");
+  EXPECT_EQ(core.restore(running(2), now).error().code, "gpus-taken");
+  EXPECT_EQ(core.ledger().gpus_in_use(), 1);
 }
 
 }  // namespace

@@ -289,7 +289,6 @@ void Connection::leave_strangers() {
 
 void Connection::on_body(beast::error_code error) {
   if (error == http::error::body_limit) return refuse_body();
-  if (error == beast::error::timeout) return refuse(408, "the request took too long to arrive");
   if (error && error.category() == http::make_error_code(http::error::bad_method).category())
     return refuse(400, "this is not an HTTP request: " + error.message());
   if (error) return gone();

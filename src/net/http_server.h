@@ -1,6 +1,6 @@
 // An HTTP/1.1 server with keep-alive, streamed answers and WebSockets. It knows no routes: every request goes to one
-// Handler, on the loop's thread. The server itself answers violations of limits (body, header, slow clients): 413, 431,
-// 408.
+// Handler, on the loop's thread. The server itself answers violations of limits (body, header): 413, 431. Slow clients are
+// cut off.
 #pragma once
 
 #include <cstddef>

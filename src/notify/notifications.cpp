@@ -30,11 +30,11 @@ std::string random_id() {
   return id;
 }
 
+}  // namespace
+
 Error no_such_channel(const std::string& name) {
   return not_found("no-such-channel", "you have no channel " + name).hint("schedulearn notify ls");
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Notifications>> Notifications::open(courier::CourierSettings settings, std::string cluster_id,
                                                            std::unique_ptr<store::Reader> reader,

@@ -29,6 +29,8 @@ struct Surroundings {
   std::function<Instant()> clock;
 };
 
+Error no_such_channel(const std::string& name);  // "no-such-channel"
+
 class Notifications {
  public:
   // Reads what there is already. Errors: those of the reader.

@@ -233,6 +233,12 @@ TEST_F(NotificationsTest, a_test_says_how_it_went) {
   EXPECT_EQ(put("x", receiver.url(), "gone").error().code, "no-such-secret");
 }
 
+TEST_F(NotificationsTest, a_user_has_fifty_channels_at_most) {
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(put("c" + std::to_string(i), "http://127.0.0.1:9/").ok());
+  EXPECT_EQ(put("more", "http://127.0.0.1:9/").error().code, "too-many-channels");
+  EXPECT_TRUE(put("c7", "http://127.0.0.1:10/").ok()) << "those that are there can be changed";
+}
+
 TEST_F(NotificationsTest, jobs_name_channels_that_are_there) {
   Receiver receiver(Receiver::answering(200));
   ASSERT_TRUE(put("hook", receiver.url()).ok());

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "cli/plot.h"
+#include "plot/arrivals.h"
 #include "plot/cdf.h"
 #include "plot/comparison.h"
 #include "plot/gantt.h"
@@ -21,6 +22,7 @@
 #include "plot/queue.h"
 #include "plot/reduce.h"
 #include "plot/render.h"
+#include "plot/speedup.h"
 #include "plot/text.h"
 #include "plot/utilization.h"
 
@@ -80,6 +82,28 @@ TEST(Histories, say_the_line_of_what_they_cannot_read) {
   };
   for (const char* row : {"0,dance,a,1,\n", "x,submit,a,1,\n", "0,start,a,1,gpu9:0\n", "0,start,a,1,gpu0:7\n"})
     EXPECT_EQ(line_of(row), "line 3") << row;
+}
+
+TEST(Arrivals, are_steps_from_the_first_submission_on) {
+  const auto figure = arrivals_figure({{"toy", {100, 100, 130}}});
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  EXPECT_EQ(figure->panels[0].series[0].points, (std::vector<Point>{{0, 0}, {0, 1}, {0, 2}, {30, 2}, {30, 3}}));
+  EXPECT_NE(figure->summary.find("3 jobs of toy within 30 s"), std::string::npos) << figure->summary;
+  EXPECT_EQ(arrivals_figure({{"nothing", {}}}).error().code, "empty-data");
+  EXPECT_EQ(arrivals_figure(std::vector<Arrivals>(17, {"toy", {1}})).error().code, "too-many-lines");
+}
+
+TEST(Speedups, are_drawn_beside_the_ideal) {
+  const auto figure = speedup_figure({{"mnist", {{1, 1}, {2, 1.5}, {4, 2}}}, {"resnet", {{1, 1}, {2, 1.9}}}});
+  ASSERT_TRUE(figure.ok()) << figure.error().message;
+  const std::vector<Series>& lines = figure->panels[0].series;
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[2].name, "ideal");
+  EXPECT_EQ(lines[2].points, (std::vector<Point>{{1, 1}, {4, 4}}));
+  EXPECT_EQ(figure->panels[0].x.values, (std::vector<double>{1, 2, 4}));
+  EXPECT_NE(figure->summary.find("mnist is 2 times as fast on 4 GPUs"), std::string::npos) << figure->summary;
+  EXPECT_EQ(speedup_figure({{"nothing", {}}}).error().code, "empty-data");
+  EXPECT_EQ(speedup_figure(std::vector<SpeedupCurve>(16, {"mnist", {{1, 1}}})).error().code, "too-many-lines");
 }
 
 TEST(Utilization, of_a_step_line_is_its_integral) {

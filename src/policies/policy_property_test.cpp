@@ -76,6 +76,27 @@ TEST_P(EveryPolicy, makes_no_decision_that_is_refused_where_the_world_can_do_eve
   });
 }
 
+// Jobs that are alike but for where they may run stand in different lines, and no policy confuses them.
+TEST_P(EveryPolicy, starts_jobs_only_on_servers_that_they_choose) {
+  Cluster cluster({4, 4, 4}, policy());
+  Workload load(cluster);
+  const ServerChoice choices[] = {{}, {{"0"}, {}}, {{}, {"0"}}, {{"1", "2"}, {"2"}}};
+  const auto choice_of = [&](std::int64_t id) { return choices[static_cast<std::size_t>(id) % std::size(choices)]; };
+  for (std::int64_t id = 1; id <= 40; ++id) {
+    JobRequest request = id % 3 == 0 ? elastic(1, 4) : gpus(2);
+    request.servers_chosen = choice_of(id);
+    load.job(id, static_cast<double>(id / 4), 20, request);
+  }
+  load.run(100'000);
+  EXPECT_TRUE(load.all_ended());
+  EXPECT_EQ(refused(cluster, 0), "");
+  for (const Command& command : cluster.sent) {
+    for (const ServerGpus& part : command.gpus.parts())
+      EXPECT_TRUE(choice_of(command.job.value).allows(cluster.core.servers()[part.server].description))
+          << "job " << command.job.value << " on " << part.server.value;
+  }
+}
+
 // As max_min did: job 6 is to move to GPUs whose job still holds the CPUs, so it stays, and job 9 cannot have its GPUs.
 // Steps later job 6 has ended; what was refused before is not judged again by that.
 TEST(Refused, is_excused_by_what_the_job_in_the_way_did_then) {

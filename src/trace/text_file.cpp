@@ -11,6 +11,8 @@
 #include <cstring>
 #include <memory>
 
+#include "base/check.h"
+
 namespace sl::trace {
 namespace {
 
@@ -68,7 +70,7 @@ bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '
 Result<std::string> inflate_text(std::string_view compressed) {
   if (compressed.size() < 18) return damaged("cut off");
   Inflater inflater;
-  if (!inflater.good) return internal_error("out-of-memory", "cannot decompress");
+  SL_CHECK(inflater.good, "zlib has the memory that it begins with");
   z_stream& stream = inflater.stream;
   std::string text(size_hint(compressed), '\0');
   std::size_t used = 0, taken = 0;

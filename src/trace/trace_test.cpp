@@ -256,6 +256,20 @@ TEST(Traces, know_speeds_by_profile_or_by_list) {
     EXPECT_EQ(bad(with_profile + "a,0,1,5," + profile + "\n").code, "trace-row") << profile;
 }
 
+// In a process of its own: profiles are kept for as long as it lives.
+TEST(TracesDeathTest, name_ten_thousand_profiles_at_most) {
+  const auto name_many = [] {
+    std::string code;
+    for (int i = 1; code.empty() && i < 20'000; ++i) {
+      const auto found = find_profile("speedup:1|" + std::to_string(i));
+      if (!found.ok()) code = found.error().code;
+    }
+    std::exit(code == "too-many-profiles" ? 0 : 1);
+  };
+  EXPECT_EXIT(name_many(), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(find_profile("pytorch-mnits").error().code, "unknown-profile");
+}
+
 TEST(Traces, take_tenants_for_users_only_where_no_user_is_named) {
   const std::string both = "job_id,submit_time_s,gpus,duration_s,user,vc\n";
   const Trace tenants = good(both + "a,0,1,5,,x\nb,0,1,5,,y\nc,0,1,5,,x\n");

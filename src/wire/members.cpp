@@ -133,7 +133,7 @@ JobSpec member_spec(const JobSpec& group, std::int64_t group_id, std::int64_t pl
   for (const auto& [key, value] : values) {
     if (key != "index") spec.env["SCHEDULEARN_MATRIX_" + upper(key)] = value;
   }
-  spec.env["SCHEDULEARN_ARRAY_INDEX"] = values.at("index");
+  spec.env["SCHEDULEARN_INDEX"] = values.at("index");
   spec.env["SCHEDULEARN_GROUP_ID"] = std::to_string(group_id);
   return spec;
 }

@@ -22,7 +22,7 @@ TEST(Members, an_array_has_a_member_for_each_number) {
   const JobSpec member = member_spec(group, 12, 1);
   EXPECT_EQ(member.name, "part-5");
   EXPECT_EQ(std::get<std::vector<std::string>>(member.command).back(), "5");
-  EXPECT_EQ(member.env.at("SCHEDULEARN_ARRAY_INDEX"), "5");
+  EXPECT_EQ(member.env.at("SCHEDULEARN_INDEX"), "5");
   EXPECT_EQ(member.env.at("SCHEDULEARN_GROUP_ID"), "12");
   EXPECT_FALSE(is_group(member) || member.hold || member.max_running || !member.after.empty());
   EXPECT_TRUE(validate(member).ok());

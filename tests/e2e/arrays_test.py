@@ -31,7 +31,7 @@ class ArraysTest(LabTest):
         (self.lab.folder / name).touch()
 
     def test_each_member_runs_once_with_its_own_number(self):
-        group = self.lab.submit("echo part {index} of $SCHEDULEARN_GROUP_ID: $SCHEDULEARN_ARRAY_INDEX", array="3,5-12", name="part")
+        group = self.lab.submit("echo part {index} of $SCHEDULEARN_GROUP_ID: $SCHEDULEARN_INDEX", array="3,5-12", name="part")
         done = self.lab.finished(group)
         self.assertEqual((done["state"], done["members"]["total"], done["members"]["succeeded"]), ("succeeded", 9, 9))
         members = self.members(group)

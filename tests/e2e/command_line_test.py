@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import pty
 import re
 import signal
 import subprocess
@@ -191,6 +192,28 @@ class CommandLineTest(LabTest):
         self.assertTrue(shown.startswith(f"Job {second} twin"), shown)
         self.assertNotIn("schedulearn logs", shown)
 
+    def test_long_output_goes_through_a_pager_at_a_terminal(self):
+        lab = self.lab
+        job = lab.submit("echo one; echo two")
+        lab.finished(job)
+        paged = {"PAGER": "sed 's/^/paged: /'"}
+        self.assertEqual(lab.on_terminal(80, "logs", job, **paged).splitlines(), ["paged: one", "paged: two"])
+        self.assertIn("\x1b[", lab.on_terminal(80, "show", job, **paged), "in colour, as without it")
+        for words in (("logs", job, "--plain"), ("ls", "-q"), ("ls", "--json"), ("logs", "-f", job), ("status",)):
+            self.assertNotIn("paged: ", lab.on_terminal(80, *words, **paged), words)
+        self.assertIn("one", lab.on_terminal(80, "logs", job, PAGER="cat"))
+        self.assertEqual(lab.on_terminal(80, "logs", job, PAGER="echo $LESS; cat > /dev/null").strip(), "FRX")
+        script = f"PAGER='sed s/^/paged:/' {PROGRAM} logs {job}"
+        piped = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env={**os.environ, "SCHEDULEARN_URL": lab.url})
+        self.assertEqual(piped.stdout, "one\ntwo\n")
+
+    def test_flags_of_submit_stand_for_keys_of_the_job_file(self):
+        flags = {"--setup": "echo ready", "--retry": 2, "--retry-backoff": "1m", "--checkpoint-dir": "saved", "--checkpoint-every": "10m"}
+        spec = json.loads(self.lab.cli("submit", "--json", "--hold", *(word for flag in flags.items() for word in flag), "--", "true").stdout)["spec"]
+        self.assertEqual((spec["setup"], spec["retry"]["max"], spec["retry"]["backoff_s"], spec["checkpoint"]["every_s"]), (["echo ready"], 2, 60, 600))
+        refused = self.lab.cli("submit", "--retry-backoff", "soon", "--", "true", check=False)
+        self.assertEqual((refused.returncode, "[bad-duration]" in refused.stderr), (2, True), refused.stderr)
+
     def test_ls_shows_what_runs_and_waits_before_what_has_ended(self):
         ended = [self.lab.submit("true", name=f"ended-{i}") for i in range(9)]
         for job in ended:
@@ -278,6 +301,28 @@ class CommandLineTest(LabTest):
         up.communicate(timeout=20)
         self.assertEqual(up.returncode, 0)
         until(lambda: not self.lab.processes_of(self.lab.folder / "up"), 5, "the end of the launcher")
+
+    def test_up_opens_the_page_on_a_desktop_unless_told_not_to(self):
+        browser = self.lab.folder / "bin" / "xdg-open"
+        browser.parent.mkdir()
+        browser.write_text(f"#!/bin/sh\necho $1 > {self.lab.folder}/opened\nexec sleep 20\n")
+        browser.chmod(0o755)
+        opened = self.lab.folder / "opened"
+        for more, opens in (([], True), (["--no-open"], False)):
+            opened.unlink(missing_ok=True)
+            listen = f"127.0.0.1:{free_port()}"
+            ours, theirs = pty.openpty()
+            environment = {**os.environ, "PATH": f"{browser.parent}:{os.environ['PATH']}", "DISPLAY": ":9"}
+            up = subprocess.Popen([PROGRAM, "up", "--data", str(self.lab.folder / "up"), "--listen", listen, "--simulate", "1", *more], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs, text=True, env=environment)
+            os.close(theirs)
+            self.assertIn("Schedulearn is up", up.stdout.readline())
+            if opens:
+                until(lambda: opened.exists() and opened.read_text())
+                self.assertEqual(opened.read_text(), f"http://{listen}/ui/\n")
+            up.send_signal(signal.SIGINT)  # it does not wait for the browser
+            up.communicate(timeout=30)
+            os.close(ours)
+            self.assertEqual((up.returncode, opened.exists()), (0, opens))
 
     def test_up_is_there_again_after_a_kill_though_a_job_runs_on(self):
         data, listen = self.lab.folder / "up", f"127.0.0.1:{free_port()}"

@@ -24,7 +24,8 @@ class ConfigTest(LabTest):
         path = self.good("config", "path").strip()
         self.assertEqual(path, f"{self.lab.folder}/config/schedulearn/config.toml")
         self.assertIn("nothing is set", self.good("config", "show"))
-        self.assertEqual(self.run_it("config", "get", "url").returncode, 3)
+        unset = self.run_it("config", "get", "url")
+        self.assertEqual((unset.returncode, "[not-set]" in unset.stderr), (3, True), unset.stderr)
         self.good("config", "set", "url", self.lab.url)
         self.assertEqual(self.good("config", "get", "url"), self.lab.url + "\n")
         self.assertIn(self.lab.url, self.good("status"))
@@ -57,6 +58,29 @@ class ConfigTest(LabTest):
         self.assertEqual(refused.returncode, 2, refused.stderr)
         self.assertIn("it is among your defaults", refused.stderr)
         self.assertIn("did you mean gpus?", refused.stderr)
+
+    def edit(self, text, **variables):
+        """`config edit` with an editor that writes this."""
+        editor = self.lab.folder / "my editor"
+        editor.write_text(f"#!/bin/sh\ncat > \"$1\" <<'EOF'\n{text}\nEOF\n")
+        editor.chmod(0o755)
+        return self.run_it("config", "edit", EDITOR=f"'{editor}'", **variables)
+
+    def test_settings_are_edited_and_become_valid_or_stay(self):
+        file = self.lab.folder / "config" / "schedulearn" / "config.toml"
+        self.assertEqual(self.edit("# mine\ncolor = 'never'").stdout, f"{file} is changed\n")
+        self.assertEqual(file.read_text(), "# mine\ncolor = 'never'\n")
+        wrong = self.edit("colour = 'never'")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("[unknown-key]", wrong.stderr)
+        self.assertIn("did you mean color?", wrong.stderr)
+        self.assertEqual(file.read_text(), "# mine\ncolor = 'never'\n")
+        go_on = self.run_it("config", "edit", VISUAL="sed -i s/colour/color/")
+        self.assertEqual((go_on.returncode, file.read_text()), (0, "color = 'never'\n"), go_on.stderr)
+        failed = self.run_it("config", "edit", EDITOR="false")
+        self.assertEqual((failed.returncode, "[editor-failed]" in failed.stderr), (1, True), failed.stderr)
+        self.assertIn("is as it was", self.run_it("config", "edit", EDITOR="true").stdout)
+        self.assertEqual([each.name for each in file.parent.iterdir()], ["config.toml"])
 
     def test_bad_files_are_named_and_can_be_mended(self):
         folder = self.lab.folder / "config" / "schedulearn"

@@ -187,11 +187,11 @@ class Lab:
         return done
 
 
-    def on_terminal(self, columns, *arguments):
+    def on_terminal(self, columns, *arguments, **variables):
         """What the command prints on a terminal of this width."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm"}
+        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
         with subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs, stdin=theirs, env=environment) as command:
             os.close(theirs)
             said = b""

@@ -118,7 +118,9 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None), ("?server=lab&label=a=b&since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", None)],
             ("GET", "/api/v1/events"): [("", None), ("?since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z&server=lab&limit=5", None)],
             ("GET", "/api/v1/jobs/{id}/attempts"): [(done, None), (f"{running}?limit=1", None), (waiting, None)],
-            ("GET", "/api/v1/queue"): [("", None), ("?grouped=true", None)],
+            ("GET", "/api/v1/queue"): [("", None), ("?grouped=true", None), ("?user=nobody", None)],
+            ("GET", "/api/v1/servers"): [("", None), ("?state=up&label=rack=a", None)],
+            ("GET", "/api/v1/gpus"): [("", None), ("?server=lab&condition=allocated", None)],
             ("GET", "/api/v1/jobs/{id}/usage"): [(done, None), (running, None), (waiting, None)],
             ("GET", "/api/v1/jobs/{id}"): [(done, None), (running, None), (f"{waiting}?fresh_ms=200", None), (f"{waiting}_2", None)],
             ("PATCH", "/api/v1/jobs/{id}"): [(waiting, {"priority": 3, "labels": {"a": None, "c": "d"}}), (f"{waiting}?dry_run=true", {"priority": 4}), (f"{waiting}?dry_run=true", {"labels": {"c": "e"}}), (f"{waiting}?dry_run=true", {"notify": [{"to": "team", "on": []}]})],
@@ -160,6 +162,8 @@ class Walk(LabTest):
             ("POST", "/api/v1/simulations"): [("", {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "fifo", "parameters": {}}], "seeds": 2, "jobs": 10})],
             ("GET", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
+            ("GET", "/api/v1/simulations/{id}/results"): [(str(self.simulation), None)],
+            ("GET", "/api/v1/simulations/{id}/jobs"): [(f"{self.simulation}?result=0", None), (f"{self.simulation}?result=0&limit=2", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True}), ("", {"policies": [{"name": "sjf"}], "horizon_s": 3600})],
             ("POST", "/api/v1/policy/preview"): [("", {"policies": [{"name": "srtf"}]})],
@@ -281,7 +285,7 @@ class Pages(LabTest):
             lab.request("POST", f"/api/v1/notifications/channels/{name}/test")  # "a value" is no URL: it fails
         until(lambda: len(lab.get("/api/v1/notifications/deliveries")["items"]) == 3)
         for _ in range(2):
-            lab.request("POST", "/api/v1/simulations", {"trace": {"workload": "poisson"}, "policies": [{"name": "fifo"}]})
+            lab.request("POST", "/api/v1/simulations", {"trace": {"workload": "poisson", "parameters": {"jobs": 5}}, "policies": [{"name": "fifo"}], "seeds": 2})
         until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
         lab.start_another_agent("second", 2)
         document = lab.get("/api/v1/openapi.json")["paths"]
@@ -291,13 +295,14 @@ class Pages(LabTest):
         for path in lists:
             path = path.replace("{id}", "1")
             since = "&since=0" if path.endswith("events") else ""
-            whole = lab.get(f"{path}?limit=10000{since}")["items"]
+            which = "&result=0" if path.endswith("simulations/1/jobs") else ""
+            whole = lab.get(f"{path}?limit=10000{since}{which}")["items"]
             if path in ("/api/v1/queue", "/api/v1/estimates", "/api/v1/jobs/1/attempts"):  # what waits here is held, and nothing was foreseen of it
                 continue
             self.assertTrue(whole, path)
             parts, cursor = [], None
             while len(parts) < len(whole):
-                page = lab.get(f"{path}?limit=1{since if cursor is None else ''}" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else ""))
+                page = lab.get(f"{path}?limit=1{which}{since if cursor is None else ''}" + (f"&cursor={urllib.parse.quote(cursor)}" if cursor else ""))
                 self.assertEqual(len(page["items"]), 1, path)
                 parts += page["items"]
                 cursor = page["next_cursor"]

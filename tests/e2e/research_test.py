@@ -104,6 +104,18 @@ class ResearchTest(unittest.TestCase):
         (self.folder / "cut.csv.gz").write_bytes(gzip.compress(good.encode())[:-20])
         self.assertIn("trace-damaged", self.run_program("sim", "run", "--trace", "cut.csv.gz", "--servers", "2x4", "--policy", "fifo", status=2))
 
+    def test_traces_and_profiles_are_drawn_before_anything_is_simulated(self):
+        self.assertIn("5 jobs of thesis/pytorch-mnist:jobs=5", self.run_program("plot", "arrivals", "thesis/pytorch-mnist:jobs=5", FIXTURE))
+        self.run_program("plot", "speedup", "pytorch-mnist", "speedup:1|1.5")
+        for kind in ("arrivals", "speedup"):
+            self.assertIn("<svg", (self.folder / f"{kind}.svg").read_text())
+        rows = {(series, float(x)): float(y) for _, series, x, y, *_ in (line.split(",") for line in (self.folder / "speedup.csv").read_text().splitlines()[1:])}
+        self.assertAlmostEqual(rows["pytorch-mnist", 2], 157 / 89, places=6)
+        self.assertAlmostEqual(rows["speedup:1|1.5", 2], 1.5)
+        self.assertEqual(json.loads(self.run_program("plot", "speedup", "pytorch-mnist", "--json", "--out", "other.svg"))["files"], ["other.svg", "other.csv"])
+        self.assertIn("[no-such-file]", self.run_program("plot", "arrivals", "none.csv", status=3))
+        self.assertIn("[no-such-file]", self.run_program("plot", "speedup", "./none.json", status=3))
+
     def test_a_workload_written_as_a_trace_gives_the_same_results(self):
         self.run_program("trace", "gen", "poisson", "jobs=300", "load=1.2", "cluster_gpus=16", "--seed", "7", "--out", "t.csv.gz")
         for name, source in (("made", "poisson:jobs=300,load=1.2,cluster_gpus=16"), ("read", "t.csv.gz")):

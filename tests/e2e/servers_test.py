@@ -1,10 +1,16 @@
 #!/usr/bin/python3
 """Servers that fail jobs, and servers that are gone for good."""
 
+import json
+import os
+import pathlib
+import pwd
+import shutil
 import subprocess
+import tempfile
 import unittest
 
-from lab import Lab, LabTest, until
+from lab import PROGRAM, Lab, LabTest, until
 
 
 class FullDiskTest(unittest.TestCase):
@@ -75,6 +81,77 @@ class FullDiskTest(unittest.TestCase):
         self.assertEqual(lab.cli("servers", "release", "small", check=False).returncode, 5)
 
 
+class JoinTest(LabTest):
+    def test_a_server_joins_once_and_its_agent_runs_from_then_on(self):
+        lab, data = self.lab, self.lab.folder / "joined"
+        refused = lab.cli("agent", "run", "--data", data, "--simulate", 1, check=False)
+        self.assertEqual((refused.returncode, "[not-joined]" in refused.stderr), (3, True), refused.stderr)
+        self.assertIn(f"schedulearn agent join URL --data {data}", refused.stderr)
+        said = lab.cli("agent", "join", lab.url.removeprefix("http://") + "/", "--data", data, "--name", "new").stdout
+        self.assertIn(f"schedulearn agent run --data {data}", said)
+        self.assertEqual(json.loads((data / "joined.json").read_text()), {"url": lab.url, "name": "new", "token_file": ""})
+        self.assertEqual([each.name for each in data.iterdir()], ["joined.json"], "no token is needed here, and none is kept")
+        agent = lab._daemon("new", "agent", "run", "--data", str(data), "--simulate", "1")
+        lab.more_agents.append(agent)
+        until(lambda: (lab.try_get("/api/v1/servers/new") or {}).get("state") == "up")
+        self.assertEqual(lab.cli("agent", "leave", "--data", data, check=False).returncode, 5, "its agent runs")
+        self.assertTrue((data / "joined.json").exists())
+        lab.kill(agent)
+        until(lambda: lab.get("/api/v1/servers/new")["state"] == "down")
+        lab.cli("agent", "leave", "--data", data)
+        self.assertEqual(lab.request("GET", "/api/v1/servers/new")[0], 404)
+        self.assertFalse((data / "joined.json").exists())
+        self.assertEqual(lab.cli("agent", "leave", "--data", data, check=False).returncode, 3)
+
+    def test_only_admins_add_servers_and_what_they_type_is_kept_for_the_agent(self):
+        lab = self.lab
+        lab.request("POST", "/api/v1/users", {"name": "mei"})
+        new_token = lambda **of: json.loads(lab.request("POST", "/api/v1/tokens", {"name": "t", **of})[2])["token"]
+        (lab.folder / "mei").write_text(new_token(user="mei") + "\n")
+        refused = lab.cli("agent", "join", lab.url, "--data", lab.folder / "no", "--token-file", lab.folder / "mei", check=False)
+        self.assertEqual((refused.returncode, "[admins-only]" in refused.stderr), (4, True), refused.stderr)
+        self.assertEqual(lab.cli("agent", "join", "http://127.0.0.1:9", "--data", lab.folder / "no", check=False).returncode, 6)
+        self.assertFalse((lab.folder / "no").exists())
+        if os.getuid() != 0:
+            self.skipTest("only root can be another user")
+        other = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
+        self.addCleanup(shutil.rmtree, other)
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chown(other, nobody, -1)
+        secret = new_token()
+        join = lambda said: subprocess.run([PROGRAM, "agent", "join", lab.url, "--data", other / "data", "--name", "theirs"], input=said, capture_output=True, text=True, user=nobody, env={**os.environ, "HOME": str(other)}, timeout=60)
+        wrong = join("nonsense\n")
+        self.assertEqual((wrong.returncode, (other / "data").exists()), (4, False), wrong.stderr)
+        done = join(secret + "\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept = other / "data" / "controller-token"
+        self.assertEqual((kept.read_text(), kept.stat().st_mode & 0o777), (secret + "\n", 0o600))
+        self.assertNotIn(secret, done.stdout + done.stderr + (other / "data" / "joined.json").read_text())
+
+
+class ChosenFromListsTest(LabTest):
+    def test_servers_gpus_and_the_queue_are_listed_in_part(self):
+        lab = self.lab
+        lab.start_another_agent("far", 2, "--label", "rack=a")
+        job = lab.submit("sleep 90.0643", gpus=1, resources={"on": ["far"]})
+        until(lambda: lab.job(job)["state"] == "running")
+        waits = lab.submit("true", gpus=2, resources={"on": ["far"]})
+        lab.request("POST", "/api/v1/servers/lab/drain")
+        names = lambda query: [server["name"] for server in lab.get(f"/api/v1/servers?{query}")["items"]]
+        self.assertEqual(names("state=up"), ["far"])
+        self.assertEqual((names("label=rack"), names("label=rack=a"), names("label=rack=b"), names("label=rack=a&state=down")), (["far"], ["far"], [], []))
+        gpus = lambda query: [gpu["identifier"] for gpu in lab.get(f"/api/v1/gpus?{query}")["items"]]
+        self.assertEqual((gpus("server=far"), gpus("condition=allocated"), gpus("server=none")), (["far-0", "far-1"], ["far-0"], []))
+        self.assertEqual(lab.get("/api/v1/gpus?server=far&condition=free")["total"], 1)
+        user = lab.get("/api/v1/whoami")["user"]
+        self.assertIn(waits, [each["id"] for each in lab.get(f"/api/v1/queue?user={user}")["items"]])
+        self.assertEqual(lab.get("/api/v1/queue?user=somebody")["total"], 0)
+        for path, hint in (("servers?state=upp", "did you mean up?"), ("gpus?condition=fre", "did you mean free?"), ("servers?label==", None)):
+            status, _, text = lab.request("GET", f"/api/v1/{path}")
+            self.assertEqual((status, json.loads(text)["code"]), (422, "bad-parameter"), path)
+            self.assertIn(hint or "", "".join(each["text"] for each in json.loads(text)["hints"]))
+
+
 class GoneServerTest(LabTest):
     def test_a_dead_server_is_removed_and_status_is_well_again(self):
         lab = self.lab
@@ -86,9 +163,12 @@ class GoneServerTest(LabTest):
         until(lambda: lab.get("/api/v1/servers/old")["state"] == "down")
         self.assertEqual(lab.cli("status", check=False).returncode, 1)
         if lab.job(job)["placement"][0]["server"] == "old":
-            self.assertEqual(lab.cli("servers", "rm", "old", check=False).returncode, 5)
+            self.assertEqual(lab.cli("servers", "rm", "old", "--confirm", "old", check=False).returncode, 5)
             lab.cli("servers", "lost", "old", "--yes")
-        lab.cli("servers", "rm", "old")
+        unsure = lab.cli("servers", "rm", "old", "--yes", "--confirm", "odl", check=False)
+        self.assertEqual((unsure.returncode, "[confirmation-needed]" in unsure.stderr), (2, True), unsure.stderr)
+        self.assertIn("--confirm old", unsure.stderr)
+        lab.cli("servers", "rm", "old", "--confirm", "old")
         self.assertEqual(lab.cli("status").returncode, 0)
         self.assertNotIn("old", lab.cli("gpus").stdout)
         self.assertEqual(lab.request("GET", "/api/v1/servers/old")[0], 404)

@@ -44,6 +44,27 @@ class SimulationsTest(LabTest):
         again = json.loads(self.lab.cli(*words[1:], "--json").stdout)
         for ours, theirs in zip(done["results"], again["results"], strict=True):
             self.assertAlmostEqual(ours["avg_jct_s"], theirs["avg_jct_s"], places=3)
+        address = f"/api/v1/simulations/{made['id']}"
+        self.assertEqual(self.lab.get(f"{address}/results")["items"], done["results"])
+        for at, result in enumerate(done["results"]):
+            jobs = self.lab.get(f"{address}/jobs?result={at}")
+            self.assertEqual((jobs["total"], len(jobs["items"]), jobs["next_cursor"]), (result["jobs"], result["jobs"], None))
+            self.assertAlmostEqual(sum(job["jct_s"] for job in jobs["items"]) / result["jobs"], result["avg_jct_s"], places=1)
+            self.assertEqual([job["submit_s"] for job in jobs["items"]], sorted(job["submit_s"] for job in jobs["items"]))
+            self.assertTrue(all(job["submit_s"] <= job["start_s"] < job["finish_s"] for job in jobs["items"]))
+        pages = [self.lab.get(f"{address}/jobs?result=0&limit=7")]
+        while pages[-1]["next_cursor"]:
+            pages.append(self.lab.get(f"{address}/jobs?result=0&limit=7&cursor={pages[-1]['next_cursor']}"))
+        self.assertEqual([job for page in pages for job in page["items"]], self.lab.get(f"{address}/jobs?result=0")["items"])
+        for query, code in (("", "bad-parameter"), ("?result=99", "bad-parameter"), ("?result=8", "bad-parameter")):
+            status, _, text = self.lab.request("GET", f"{address}/jobs{query}")
+            self.assertEqual((status, json.loads(text)["code"]), (422, code), query)
+        (self.lab.folder / "controller" / address.removeprefix("/api/v1/") / "results" / "run.json").unlink()
+        self.assertEqual(json.loads(self.lab.request("GET", f"{address}/jobs?result=0")[2])["code"], "no-files")
+
+    def test_charts_of_a_comparison(self):
+        made = self.ask(trace=POISSON, policies=[{"name": "fifo"}, {"name": "srtf"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}], seeds=2)
+        self.ended(made)
         for kind, query in (("cdf", {}), ("cdf", {"metric": "wait"}), ("bars", {"metric": "p95_jct_s"}), ("util", {}), ("queue", {}), ("gantt", {"result": 3}), ("gantt", {"result": 5, "theme": "dark", "width_mm": 90})):
             chart = self.chart(made, kind, **query)
             self.assertTrue(xml.etree.ElementTree.fromstring(chart["svg"]).tag.endswith("svg"))

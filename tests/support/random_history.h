@@ -83,6 +83,8 @@ inline JobRequest random_request(Random& random) {
   if (random.chance(0.2)) request.gpu_types = {GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)))};
   if (random.chance(0.2)) request.gpu_memory_bytes = random.integer(1, 12);
   request.needs_containers = random.chance(0.2);
+  if (random.chance(0.1)) request.servers_chosen = {{"0", "1"}, {}};
+  if (random.chance(0.1)) request.servers_chosen = {{}, {"0"}};
   if (random.chance(0.6)) request.model = random_model(random, request);
   if (random.chance(0.2)) constrain(random, request);
   if (!roles_of(request).empty()) request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);

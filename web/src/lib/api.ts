@@ -1318,6 +1318,22 @@ export interface SignedOut {
   signed_out: boolean;
 }
 
+export interface SimulatedJob {
+  job_id: string;
+  user: string;
+  gpus: number;
+  submit_s: number;
+  start_s: number | null;
+  finish_s: number | null;
+  jct_s: number | null;
+  wait_s: number | null;
+  run_s: number | null;
+  preemptions: number;
+  resizes: number;
+  migrations: number;
+  failures: number;
+}
+
 export interface Simulation {
   id: number;
   user: string;
@@ -1349,31 +1365,33 @@ export interface SimulationChart {
 }
 
 export interface SimulationDetails extends Simulation {
-  results: {
-    policy: string;
-    parameters: { [key: string]: string };
-    seed: number;
-    jobs: number;
-    unfinished: number;
-    failed: number;
-    avg_wait_s: number | null;
-    p95_wait_s: number | null;
-    avg_jct_s: number | null;
-    p50_jct_s: number | null;
-    p95_jct_s: number | null;
-    p99_jct_s: number | null;
-    avg_slowdown: number | null;
-    makespan_s: number | null;
-    gpu_allocation_pct: number | null;
-    gpu_utilization_pct: number | null;
-    jain_fairness: number | null;
-    avg_jct_bound_s: number | null;
-    makespan_bound_s: number | null;
-    preemptions: number;
-    resizes: number;
-    migrations: number;
-    standstill: string | null;
-  }[];
+  results: SimulationResult[];
+}
+
+export interface SimulationResult {
+  policy: string;
+  parameters: { [key: string]: string };
+  seed: number;
+  jobs: number;
+  unfinished: number;
+  failed: number;
+  avg_wait_s: number | null;
+  p95_wait_s: number | null;
+  avg_jct_s: number | null;
+  p50_jct_s: number | null;
+  p95_jct_s: number | null;
+  p99_jct_s: number | null;
+  avg_slowdown: number | null;
+  makespan_s: number | null;
+  gpu_allocation_pct: number | null;
+  gpu_utilization_pct: number | null;
+  jain_fairness: number | null;
+  avg_jct_bound_s: number | null;
+  makespan_bound_s: number | null;
+  preemptions: number;
+  resizes: number;
+  migrations: number;
+  standstill: string | null;
 }
 
 export interface StoredProfile extends Profile {

@@ -1,0 +1,34 @@
+// agent: a server joins a cluster, its daemon runs, and it leaves again.
+//
+//   DATA/joined.json        which controller, by which name
+//   DATA/controller-token   what was typed when it joined, for its user only
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/add_command.h"
+#include "cli/cli.h"
+
+namespace sl::cli {
+
+class AgentCommands : CommandGroup {
+ public:
+  AgentCommands(CommandFrame frame, const Roles& roles) : CommandGroup(std::move(frame)), roles_(roles) {}
+  void add_to(CLI::App& app);
+
+ private:
+  void add_run(CLI::App& agent);
+  int join_cluster();
+  int run();
+  int leave_cluster();
+  // A context that asks the controller that is to be joined, once it has let us in as an admin. `secret`: what was
+  // typed for that, to be kept; empty: nothing.
+  Result<Context> admitted(const std::string& url, std::string& secret) const;
+
+  const Roles& roles_;
+  AgentOptions options_;
+  std::string url_;
+};
+
+}  // namespace sl::cli
