@@ -986,6 +986,7 @@ export interface NewSimulation {
   seeds?: number | null;
   jobs?: number | null;
   job_counts?: number[] | null;
+  loads?: number[] | null;
 }
 
 export interface NewToken extends Token {
@@ -1330,6 +1331,7 @@ export interface Simulation {
   policies: SimulationPolicy[];
   seeds: number;
   job_counts: number[];
+  loads: number[];
   jobs: number;
   left_out: number;
   gpus: number;
@@ -1353,6 +1355,7 @@ export interface SimulationDetails extends Simulation {
     policy: string;
     parameters: { [key: string]: string };
     seed: number;
+    load: number | null;
     jobs: number;
     unfinished: number;
     failed: number;
