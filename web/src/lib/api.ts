@@ -413,6 +413,7 @@ export interface CheckedJob {
     pty?: boolean;
   };
   would_start: boolean;
+  estimate: Estimate | null;
 }
 
 export interface ChosenPolicy extends Policy {
