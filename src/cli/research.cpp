@@ -77,6 +77,9 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
   c->add_option("--seed,--seeds", options.seeds, "1..10: one run per seed, with 95 % intervals");
   c->add_option("--jobs", options.job_counts,
                 "only this many jobs from the start; several numbers, one run per number: 100,200,400");
+  c->add_option(
+      "--load", options.loads,
+      "let jobs come closer together or further apart, until they are this load; one run per value: 0.5,0.8,1.1");
   c->add_option("--max-gpus", options.gpus_max, "leave out wider jobs")->check(above_zero());
   c->add_option("--oversize", options.oversize, "what to do with wider jobs: drop, fail or clip")
       ->check(one_of({"drop", "fail", "clip"}));
@@ -112,7 +115,8 @@ void Research::add_to(CLI::App& app) {
                  "  schedulearn sim run --trace philly.csv.gz --servers 32x8 --policy fifo --jobs-out jobs.csv\n");
   add_simulation(*group, "compare", "Simulate several policies on the same trace, on all cores.",
                  "  schedulearn sim compare --trace philly.csv.gz --servers 32x8 --policies fifo,srtf,tiresias\n"
-                 "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n");
+                 "  schedulearn sim compare --trace t.csv --policies all --seeds 1..10 --out results\n"
+                 "  schedulearn sim compare --trace t.csv --policies fifo,srtf --load 0.5,0.8,1.1 --out results\n");
   command_(*group, "ls", "Simulations that the controller was asked for, by the page or by REST.",
            "  schedulearn sim ls\n", [this] { return list_simulations(context_()); });
   command_(*group, "show", "One of them, with the figures of its runs.", "  schedulearn sim show 3\n",
@@ -156,7 +160,7 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
   if (!is_in_time)
     list("--metric", plot_.metrics, name == "cdf" ? "jct, wait, slowdown or run" : "one or more numbers");
   if (name == "cdf" || name == "bars") c->add_option("--scale", plot_.scale, "of the x axis: auto, linear or log");
-  if (name == "lines") c->add_option("--x", plot_.x, "jobs, seed, a parameter or a number");
+  if (name == "lines") c->add_option("--x", plot_.x, "jobs, load, seed, a parameter or a number");
   if (name == "util") c->add_option("--by", plot_.by, "cluster or server");
   if (is_in_time) {
     c->add_option("--from", plot_.from, "time since the first submission: 2h");

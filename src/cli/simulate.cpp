@@ -36,11 +36,14 @@ Status add_runs(const SimulationOptions& options, study::ExperimentSettings& set
   const auto seeds = study::parse_numbers(options.seeds, "--seeds");
   if (!seeds.ok()) return seeds.error();
   settings.seeds.assign(seeds->begin(), seeds->end());
-  if (!options.job_counts.empty()) {
-    auto counts = study::parse_numbers(options.job_counts, "--jobs");
-    if (!counts.ok()) return counts.error();
-    settings.job_counts = std::move(*counts);
-  }
+  const auto counts =
+      options.job_counts.empty() ? std::vector<std::int64_t>{0} : study::parse_numbers(options.job_counts, "--jobs");
+  if (!counts.ok()) return counts.error();
+  const auto loads = options.loads.empty() ? std::vector<double>{0} : study::parse_loads(options.loads);
+  if (!loads.ok()) return loads.error();
+  settings.arrivals.clear();
+  for (const std::int64_t jobs : *counts)
+    for (const double load : *loads) settings.arrivals.push_back({jobs, load});
   for (const std::string& text : options.switches) {
     auto made = study::parse_switch(text, options.read_policy);
     if (!made.ok()) return made.error();
@@ -82,7 +85,7 @@ Status add_costs(const SimulationOptions& options, study::ExperimentSettings& se
 }
 
 Status check(const SimulationOptions& options, const study::ExperimentSettings& settings) {
-  const std::size_t runs = settings.policies.size() * settings.seeds.size() * settings.job_counts.size();
+  const std::size_t runs = settings.policies.size() * settings.seeds.size() * settings.arrivals.size();
   if (runs > 1 && !(options.jobs_out.empty() && options.events_out.empty()))
     return invalid("bad-flag", "--jobs-out and --events-out are for one simulation; this is " + std::to_string(runs))
         .hint("--out FOLDER keeps the results of all");
@@ -91,9 +94,10 @@ Status check(const SimulationOptions& options, const study::ExperimentSettings& 
   if (!options.profile.empty() && options.elastic.empty())
     return invalid("bad-flag", "--profile sets the speedup of jobs that --elastic makes elastic")
         .hint("--elastic 0.5..2");
-  const bool beyond = !settings.switches.empty() || settings.elastic || !options.events_out.empty() || options.events;
+  const bool beyond = !settings.switches.empty() || settings.elastic || !options.loads.empty() ||
+                      !options.events_out.empty() || options.events;
   if (!settings.semantics.empty() && beyond)
-    return invalid("bad-flag", "--semantics reproduces one policy: no --switch, --elastic or events");
+    return invalid("bad-flag", "--semantics reproduces one policy: no --switch, --elastic, --load or events");
   return {};
 }
 

@@ -19,6 +19,7 @@ struct SimulationOptions {
   std::vector<std::string> parameters;  // [POLICY.]NAME=VALUE, several values separated by commas: one run per value
   std::string seeds = "1";              // 7, 1..10, 1,3,5
   std::string job_counts;               // 10,20,40: only this many jobs from the start; empty: all
+  std::string loads;                    // 0.5,0.8: made to come in these densities; empty: as they come
   std::vector<std::string> switches;    // TIME=POLICY: switch to POLICY this long after the first submission
   std::string metrics;                  // names of columns; empty: the usual ones; "all"
   std::string elastic;                  // 0.5..2: jobs run on half to twice the GPUs they ask for

@@ -68,6 +68,34 @@ TEST_F(Experiments, are_policies_times_parameters_times_counts_times_seeds) {
   EXPECT_EQ(document.at("results").at(4).at("parameters").at("thresholds_gpu_s"), "100");
 }
 
+TEST_F(Experiments, at_a_higher_load_jobs_wait_longer) {
+  SimulationOptions o = options();
+  o.policies = {"fifo"};
+  o.loads = "0.3,0.9,2.5";
+  o.json = true;
+  const auto document = boost::json::parse(compared(o));
+  const auto figure = [&](std::size_t i, const char* name) {
+    return document.at("results").at(i).at(name).to_number<double>();
+  };
+  ASSERT_EQ(document.at("results").as_array().size(), 3U);
+  EXPECT_EQ(figure(0, "load"), 0.3);
+  EXPECT_LT(figure(0, "avg_wait_s"), figure(1, "avg_wait_s"));
+  EXPECT_LT(figure(1, "avg_wait_s"), figure(2, "avg_wait_s"));
+  o.json = false;
+  EXPECT_NE(compared(o).find("fifo (load 0.3)"), std::string::npos);
+  o.loads.clear();
+  o.json = true;
+  EXPECT_TRUE(boost::json::parse(compared(o)).at("results").at(0).at("load").is_null());
+  for (const char* wrong : {"0", "-1", "0.5,x", "101", "nan"}) {
+    o.loads = wrong;
+    EXPECT_EQ(code(o), "bad-flag") << wrong;
+  }
+  std::ofstream(folder_ / "once.csv") << "job_id,submit_time_s,gpus,duration_s\na,0,1,10\nb,0,1,10\n";
+  o.trace = (folder_ / "once.csv").string();
+  o.loads = "0.5";
+  EXPECT_EQ(code(o), "bad-flag") << "all at once: there is no load to set";
+}
+
 TEST_F(Experiments, names_with_commas_and_quotes_are_read_again_from_what_they_leave) {
   SimulationOptions o = options();
   std::ofstream(folder_ / "names.csv") << "job_id,submit_time_s,gpus,duration_s,user\n"

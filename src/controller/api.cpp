@@ -11,6 +11,7 @@
 #include "controller/policy_views.h"
 #include "controller/requests.h"
 #include "controller/shadow_views.h"
+#include "controller/submission_forecast.h"
 #include "controller/views.h"
 #include "policies/catalogue.h"
 #include "wire/error.h"
@@ -208,7 +209,10 @@ void Api::submit(Call call, bool legacy) {
     return with_past_states(*spec, {}, [this, call, spec = *spec](const Result<PastStates>& past) {
       if (!past.ok()) return call.fail(past.error());
       if (const Status checked = logic_.check(spec, *past); !checked.ok()) return call.fail(checked.error());
-      call.send(200, answers::CheckedJob{{wire::to_value(spec)}});
+      forecast_submission(forecasts_, logic_, spec, call.now,
+                          [call, spec](const std::optional<answers::Estimate>& estimate) {
+                            call.send(200, answers::CheckedJob{.spec = {wire::to_value(spec)}, .estimate = estimate});
+                          });
     });
   }
   const std::string body = call.request.body;

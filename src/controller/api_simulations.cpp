@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t simulated_policies_max = 4;
 constexpr std::int64_t history_days_max = 365;
+constexpr double loads_max = 100;
 constexpr std::int64_t day_us = 86'400'000'000;
 constexpr const char* trace_file = "trace.csv";
 constexpr const char* cluster_file = "cluster.toml";
@@ -95,6 +96,22 @@ Status add_job_counts(const SimulationBody& body, NewSimulation& wanted) {
   return {};
 }
 
+// What `--load` takes. Ascending, likewise.
+Status add_loads(const SimulationBody& body, NewSimulation& wanted) {
+  if (!body.loads) return {};
+  const std::vector<double>& loads = *body.loads;
+  if (body.job_counts) return invalid("bad-parameter", "one of job_counts and loads").at("/loads");
+  const bool is_ascending = std::ranges::adjacent_find(loads, std::greater_equal()) == loads.end();
+  if (loads.empty() || !is_ascending || !(loads.front() > 0 && loads.back() <= loads_max))
+    return invalid("bad-parameter",
+                   fmt::format("loads are numbers above 0 and up to {}, in ascending order", loads_max))
+        .hint("{\"loads\": [0.5, 0.8, 1.1]}: parts of what the servers can do")
+        .at("/loads");
+  wanted.more.insert(wanted.more.end(), {"--load", fmt::format("{}", fmt::join(loads, ","))});
+  wanted.shown.loads = loads;
+  return {};
+}
+
 Status add_policies(const SimulationBody& body, NewSimulation& wanted) {
   if (body.policies.empty() || body.policies.size() > simulated_policies_max)
     return invalid("bad-policies", fmt::format("one to {} policies can be compared at a time, not {}",
@@ -111,16 +128,17 @@ Status add_policies(const SimulationBody& body, NewSimulation& wanted) {
     runs += *added;
     names += (names.empty() ? "" : ",") + wanted.shown.policies.back().name;
   }
-  const std::size_t counts = body.job_counts ? body.job_counts->size() : 1;
+  const std::size_t counts = body.job_counts ? body.job_counts->size() : body.loads ? body.loads->size() : 1;
   runs *= static_cast<int>(seeds) * static_cast<int>(std::clamp<std::size_t>(counts, 1, simulation_runs_max + 1));
   if (runs > simulation_runs_max)
     return invalid("simulation-too-large",
                    fmt::format("these are {} runs; {} can be made at a time", runs, simulation_runs_max))
-        .hint("fewer values of parameters, seeds or numbers of jobs");
+        .hint("fewer values of parameters, seeds, numbers of jobs or loads");
   wanted.more.insert(wanted.more.end(), {"--policies", names});
   if (seeds > 1) wanted.more.insert(wanted.more.end(), {"--seeds", fmt::format("1..{}", seeds)});
   wanted.shown.seeds = static_cast<int>(seeds), wanted.shown.progress.runs = runs;
-  return add_job_counts(body, wanted);
+  const Status counted = add_job_counts(body, wanted);
+  return counted.ok() ? add_loads(body, wanted) : counted;
 }
 
 // What is no file's name: the command line would read it.

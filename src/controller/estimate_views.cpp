@@ -51,20 +51,17 @@ std::string basis_text(const Basis& basis) {
 }
 
 // Why there is no estimate, and what would give one.
-std::string missing_text(const Logic& logic, const Job& job, const Prospects& prospects,
-                         const forecast::JobForecast* known) {
-  const forecast::Forecast& forecast = prospects.forecast;
+// `stuck`: of a job that does not start, or end, as things are.
+std::string missing_text(const forecast::Forecast& forecast, const forecast::JobForecast* known, bool is_held,
+                         bool can_start, const std::string& stuck) {
   constexpr const char* remedy = "an estimate (--estimate 2h), a time limit or a finished run like it gives one";
   if (forecast.failure) return "no estimate: " + forecast.failure->message;
   if (!known || forecast.draws == 0) return "no estimate yet: it is being worked out";
-  if (job.on_hold || job.state == JobState::held) return "no estimate while it is held";
+  if (is_held) return "no estimate while it is held";
   if (known->basis.kind == BasisKind::none)
     return fmt::format("{}: nothing is known about how long it runs; {}",
                        known->start ? "when it ends cannot be said yet" : "no estimate yet", remedy);
-  const bool can_start = !job.set_aside || job.group || logic.core().awaits_jobs(logic.core().find(job.request.id));
-  if (!can_start || forecast.unknown.empty())
-    return fmt::format("no estimate yet: as things are it does not {}; schedulearn why {}",
-                       job.allocation.empty() ? "start" : "end", job.request.id.value);
+  if (!can_start || forecast.unknown.empty()) return "no estimate yet: as things are it " + stuck;
   const JobId first = forecast.unknown.front();
   const std::string others =
       forecast.unknown.size() > 1 ? fmt::format(" and {} more", forecast.unknown.size() - 1) : std::string();
@@ -73,7 +70,32 @@ std::string missing_text(const Logic& logic, const Job& job, const Prospects& pr
       "a time limit gives them one: schedulearn set " + std::to_string(first.value) + " --time-limit 4h");
 }
 
+// All but why something is missing.
+answers::Estimate view_of(const forecast::Forecast& forecast, const forecast::JobForecast* known, bool waits,
+                          const std::vector<std::string>& servers, Instant now) {
+  answers::Estimate view;
+  if (waits && known) view.start = range_view(known->start, now);
+  if (known) view.finish = range_view(known->finish, now);
+  if (known && known->basis.kind != BasisKind::none) view.basis.emplace_back(to_string(known->basis));
+  if (waits && known && known->start) view.basis.emplace_back("queue");
+  if (known && known->finish) view.basis_text = basis_text(known->basis);
+  view.confidence = known && known->finish ? confidence_of(known->basis) : "unknown";
+  const bool has_place = waits && known && known->server.valid() && known->server.value < servers.size();
+  if (has_place) view.server = servers[known->server.value];
+  view.evaluated_at = {forecast.at.us};
+  view.draws = forecast.draws;
+  return view;
+}
+
 }  // namespace
+
+answers::Estimate submission_estimate(const forecast::Forecast& forecast, JobId job,
+                                      const std::vector<std::string>& servers) {
+  const forecast::JobForecast* known = forecast.find(job);
+  answers::Estimate view = view_of(forecast, known, true, servers, forecast.at);
+  if (!view.start || !view.finish) view.text = missing_text(forecast, known, false, true, "would not start");
+  return view;
+}
 
 std::optional<answers::Range> range_view(const std::optional<forecast::Range>& range, Instant now) {
   if (!range) return std::nullopt;
@@ -87,19 +109,13 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
   if (!prospects || is_finished(job.state)) return std::nullopt;
   const forecast::JobForecast* known = prospects->forecast.find(job.request.id);
   const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
-  answers::Estimate view;
-  if (waits && known) view.start = range_view(known->start, now);
-  if (known) view.finish = range_view(known->finish, now);
-  if (known && known->basis.kind != BasisKind::none) view.basis.emplace_back(to_string(known->basis));
-  if (waits && known && known->start) view.basis.emplace_back("queue");
-  if (known && known->finish) view.basis_text = basis_text(known->basis);
-  view.confidence = known && known->finish ? confidence_of(known->basis) : "unknown";
-  const bool has_place = waits && known && known->server.valid() && known->server.value < prospects->servers.size();
-  if (has_place) view.server = prospects->servers[known->server.value];
-  const bool is_missing = !known || !known->finish || (waits && !known->start);
-  if (is_missing) view.text = missing_text(logic, job, *prospects, known);
-  view.evaluated_at = {prospects->forecast.at.us};
-  view.draws = prospects->forecast.draws;
+  answers::Estimate view = view_of(prospects->forecast, known, waits, prospects->servers, now);
+  if (!view.finish || (waits && !view.start)) {
+    const bool can_start = !job.set_aside || job.group || logic.core().awaits_jobs(index);
+    view.text = missing_text(
+        prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
+        fmt::format("does not {}; schedulearn why {}", job.allocation.empty() ? "start" : "end", job.request.id.value));
+  }
   return view;
 }
 

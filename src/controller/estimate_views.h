@@ -9,6 +9,9 @@ namespace sl::controller {
 // When an unfinished job starts and ends; nothing before the first forecast. If nothing is known, `text` says why and what
 // would give an estimate.
 std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex job, Instant now);
+// Of a job that has not been submitted, in a forecast of the present with it.
+answers::Estimate submission_estimate(const forecast::Forecast& forecast, JobId job,
+                                      const std::vector<std::string>& servers);
 std::optional<answers::Range> range_view(const std::optional<forecast::Range>& range, Instant now);
 
 // The jobs that hold GPUs of a server, those that end first first: which job frees how many, and when about. Jobs whose end

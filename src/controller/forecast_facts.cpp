@@ -30,14 +30,6 @@ std::string command_of(const wire::JobSpec& spec) {
   return text;
 }
 
-forecast::RunKind kind_of(const wire::JobSpec& spec) {
-  const std::string family = spec.training.family ? *spec.training.family : forecast::family_of(spec.name);
-  return {.user = forecast::hash_of(spec.user),
-          .family = forecast::hash_of(family),
-          .command = forecast::hash_of(command_of(spec)),
-          .gpus = spec.gpus.max};
-}
-
 // Run times of those that gave up by themselves count: they free their GPUs too.
 bool says_how_long_it_takes(const ToldEnd& end) {
   return end.state == "succeeded" || (end.state == "failed" && end.failure_kind != "server_lost");
@@ -56,6 +48,14 @@ double number_in(const json::object& object, const char* key) {
 }
 
 }  // namespace
+
+forecast::RunKind kind_of(const wire::JobSpec& spec) {
+  const std::string family = spec.training.family ? *spec.training.family : forecast::family_of(spec.name);
+  return {.user = forecast::hash_of(spec.user),
+          .family = forecast::hash_of(family),
+          .command = forecast::hash_of(command_of(spec)),
+          .gpus = spec.gpus.max};
+}
 
 // ---- the core's thread ----
 

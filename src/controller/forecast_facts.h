@@ -64,6 +64,9 @@ class Teller {
 // How long it ran, as if on the GPUs that it asked for; 0: it never ran.
 double ran_s(const ToldEnd& end);
 
+// What runs of jobs like this one have in common.
+forecast::RunKind kind_of(const wire::JobSpec& spec);
+
 // Used by the forecast's thread: what is known of lengths, by all that was told so far.
 class KnownLengths {
  public:

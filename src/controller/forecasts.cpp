@@ -261,24 +261,29 @@ void Forecasts::keep_record(const Told& told) {
   record_.judge(told.present.now);
 }
 
+void Forecasts::correct(forecast::JobForecast& job, Instant now) const {
+  if (job.start) job.start = from_now(record_.corrected(forecast::Target::start, *job.start, now), now);
+  if (job.finish) job.finish = from_now(record_.corrected(forecast::Target::finish, *job.finish, now), now);
+}
+
 // Widens or narrows the ranges as the record says, and keeps what is shown.
 void Forecasts::correct(forecast::Forecast& forecast) {
   const auto show = [&](const forecast::JobForecast& job, forecast::Target target,
-                        std::optional<forecast::Range>& range) {
+                        const std::optional<forecast::Range>& raw, const std::optional<forecast::Range>& range) {
     if (!range) return;
-    const forecast::Range raw = *range;
-    range = from_now(record_.corrected(target, raw, forecast.at), forecast.at);
     record_.show({.job = job.job,
                   .target = target,
                   .policy = forecast.policy,
                   .basis = to_string(job.basis),
                   .at = forecast.at,
-                  .raw = raw,
+                  .raw = *raw,
                   .range = *range});
   };
   for (forecast::JobForecast& job : forecast.jobs) {
-    show(job, forecast::Target::start, job.start);
-    show(job, forecast::Target::finish, job.finish);
+    const std::optional<forecast::Range> start = job.start, finish = job.finish;
+    correct(job, forecast.at);
+    show(job, forecast::Target::start, start, job.start);
+    show(job, forecast::Target::finish, finish, job.finish);
   }
   const std::vector<forecast::Shown> changed = record_.take_changed();
   const std::lock_guard lock(rows_mutex_);

@@ -49,6 +49,8 @@ class Forecasts {
   // ---- the forecast's thread ----
   void learn(const Told& told);
   const KnownLengths& known() const { return known_; }
+  // Widens or narrows its ranges as the record says.
+  void correct(forecast::JobForecast& job, Instant now) const;
   const forecast::Continue& continue_present() const { return continue_; }
   // Makes policies like this one, as often as it is called. One from a user's source is made once and attached again.
   Result<std::function<std::unique_ptr<Policy>()>> maker_of(const PolicyChange& change);

@@ -4,6 +4,7 @@
 
 #include "controller/estimate_views.h"
 #include "controller/logic_test.h"
+#include "controller/submission_forecast.h"
 #include "wire/job_spec_text.h"
 
 namespace sl::controller {
@@ -95,6 +96,39 @@ TEST_F(ForecastsTest, a_time_limit_gives_a_range_that_ends_with_it) {
   EXPECT_EQ(shown.at("basis").at(0), "time_limit");
   EXPECT_LE(shown.at("finish").at("p10").as_string(), shown.at("finish").at("p50").as_string());
   EXPECT_LE(shown.at("finish").at("p90").as_string(), rfc3339((now + Duration::whole_seconds(600)).us));
+}
+
+TEST_F(ForecastsTest, of_a_job_that_is_not_submitted_yet_it_is_said_when_it_would_start_and_end) {
+  hello();
+  begin();
+  submit_limited(2, 0);
+  const auto asked = [this](const std::function<void(wire::JobSpec&)>& more) {
+    wire::JobSpec spec;
+    spec.command = "python3 train.py";
+    spec.workdir = "/";
+    more(spec);
+    std::optional<std::optional<answers::Estimate>> answer;
+    forecast_submission(*forecasts, *logic, spec, now, [&](const auto& estimate) { answer = estimate; });
+    std::deque<std::function<void()>> inputs;
+    while (!answer) {
+      inbox.take(inputs, std::chrono::milliseconds(20));
+      for (auto& input : inputs) input();
+      inputs.clear();
+    }
+    return wire::to_value(*answer);
+  };
+  const boost::json::value limited = asked([](wire::JobSpec& spec) { spec.time_limit_s = 600; });
+  EXPECT_EQ(limited.at("start").at("p50").as_string(), rfc3339(now.us)) << boost::json::serialize(limited);
+  EXPECT_LE(limited.at("finish").at("p90").as_string(), rfc3339((now + Duration::whole_seconds(600)).us));
+  EXPECT_EQ(limited.at("basis").at(0), "time_limit");
+  EXPECT_FALSE(limited.at("server").is_null());
+  EXPECT_TRUE(limited.at("text").is_null());
+  const boost::json::value unknown = asked([](wire::JobSpec&) {});
+  EXPECT_TRUE(unknown.at("finish").is_null());
+  EXPECT_NE(unknown.at("text").as_string().find("--estimate"), std::string::npos);
+  EXPECT_EQ(asked([](wire::JobSpec& spec) { spec.hold = true; }).at("text"), "no estimate while it is held");
+  EXPECT_TRUE(asked([](wire::JobSpec& spec) { spec.array = "0-3"; }).is_null());
+  EXPECT_EQ(logic->core().unfinished(), 1U) << "nothing was submitted";
 }
 
 TEST_F(ForecastsTest, what_is_shown_is_kept_for_the_next_commit_and_completed_when_the_job_ends) {

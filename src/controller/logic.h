@@ -79,6 +79,7 @@ class Logic {
   void submit(Submission submission, Instant now, Done done);
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const { return submissions_.check(spec, past); }
   Status check(const Submission& submission, std::size_t others) { return submissions_.check(submission, others); }
+  JobRequest request_of(const wire::JobSpec& spec, Instant now) const { return submissions_.request_of(spec, now); }
   void cancel(JobId job, const std::string& by, Instant now, Done done, const wire::Cancellation& wanted = {});
   Result<Submissions::Edit> plan_edit(JobId job, const wire::JobChange& change, Instant now) const {
     return submissions_.plan_edit(job, change, now);

@@ -88,8 +88,9 @@ struct SimulationBody {
   std::optional<std::int64_t> seeds;                    // how many, from 1
   std::optional<std::int64_t> jobs;                     // only the first ones
   std::optional<std::vector<std::int64_t>> job_counts;  // instead of `jobs`: a run with each of these
+  std::optional<std::vector<double>> loads;             // a run at each of these
 };
-BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs, job_counts))
+BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs, job_counts, loads))
 
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs

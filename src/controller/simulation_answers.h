@@ -35,23 +35,25 @@ struct Simulation {
   std::vector<SimulatedPolicy> policies;
   int seeds = 1;
   std::vector<Number> job_counts;  // of the runs with each setting, ascending; empty: one run with `jobs`
+  std::vector<double> loads;       // likewise; empty: jobs come as the trace says
   Number jobs = 0;                 // of each run
   Number left_out = 0;             // others, which ask for more GPUs than there are
   int gpus = 0;                    // of the servers
-  double load = 0;                 // of the jobs on these GPUs
+  double load = 0;                 // of the jobs on these GPUs, as the trace says
   Text command;                    // that does the same, in a folder with the same files
   SimulationProgress progress;
   std::optional<SimulationFault> failure;
 };
 BOOST_DESCRIBE_STRUCT(Simulation, (),
                       (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds,
-                       job_counts, jobs, left_out, gpus, load, command, progress, failure))
+                       job_counts, loads, jobs, left_out, gpus, load, command, progress, failure))
 
 // A run: one policy with one set of parameters and one seed. docs/guide/simulator.md defines the figures.
 struct SimulationResult {
   Text policy;
   std::map<Text, Text> parameters;
   Number seed = 1;
+  std::optional<double> load;  // that its jobs were made to be; null: they come as the trace says
   Number jobs = 0, unfinished = 0, failed = 0;
   std::optional<double> avg_wait_s, p95_wait_s, avg_jct_s, p50_jct_s, p95_jct_s, p99_jct_s, avg_slowdown, makespan_s;
   std::optional<double> gpu_allocation_pct, gpu_utilization_pct, jain_fairness, avg_jct_bound_s, makespan_bound_s;
@@ -59,13 +61,14 @@ struct SimulationResult {
   std::optional<Text> standstill;
 };
 BOOST_DESCRIBE_STRUCT(SimulationResult, (),
-                      (policy, parameters, seed, jobs, unfinished, failed, avg_wait_s, p95_wait_s, avg_jct_s, p50_jct_s,
-                       p95_jct_s, p99_jct_s, avg_slowdown, makespan_s, gpu_allocation_pct, gpu_utilization_pct,
-                       jain_fairness, avg_jct_bound_s, makespan_bound_s, preemptions, resizes, migrations, standstill))
+                      (policy, parameters, seed, load, jobs, unfinished, failed, avg_wait_s, p95_wait_s, avg_jct_s,
+                       p50_jct_s, p95_jct_s, p99_jct_s, avg_slowdown, makespan_s, gpu_allocation_pct,
+                       gpu_utilization_pct, jain_fairness, avg_jct_bound_s, makespan_bound_s, preemptions, resizes,
+                       migrations, standstill))
 
 struct SimulationDetails : Simulation {
   std::vector<SimulationResult>
-      results;  // in the order of the policies, their parameters the numbers of jobs and the seeds
+      results;  // in the order of the policies, their parameters, the numbers of jobs or loads, and the seeds
 };
 BOOST_DESCRIBE_STRUCT(SimulationDetails, (Simulation), (results))
 

@@ -38,6 +38,7 @@ struct KeptFacts {
   std::vector<answers::SimulatedPolicy> policies;
   int seeds = 1;
   std::optional<std::vector<std::int64_t>> job_counts;  // none in those of older controllers
+  std::optional<std::vector<double>> loads;             // likewise
   std::int64_t jobs = 0, left_out = 0;
   int gpus = 0;
   double load = 0;
@@ -46,8 +47,8 @@ struct KeptFacts {
   std::vector<answers::SimulationResult> results;
 };
 BOOST_DESCRIBE_STRUCT(KeptFacts, (),
-                      (user, state, trace, servers, command, policies, seeds, job_counts, jobs, left_out, gpus, load,
-                       progress, failure, results))
+                      (user, state, trace, servers, command, policies, seeds, job_counts, loads, jobs, left_out, gpus,
+                       load, progress, failure, results))
 
 // Of `trace info --json`.
 struct TraceLoad {
@@ -228,6 +229,7 @@ void Simulations::open() {
     shown.trace = facts->trace, shown.servers = facts->servers, shown.command = facts->command;
     shown.policies = facts->policies, shown.seeds = facts->seeds;
     shown.job_counts = facts->job_counts.value_or(std::vector<std::int64_t>{});
+    shown.loads = facts->loads.value_or(std::vector<double>{});
     shown.jobs = facts->jobs, shown.left_out = facts->left_out, shown.gpus = facts->gpus, shown.load = facts->load;
     shown.progress = facts->progress, shown.failure = facts->failure, shown.results = facts->results;
     entry.arguments = kept->arguments;
@@ -285,6 +287,10 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
     return invalid("trace-empty", fmt::format("every job asks for more than the {} GPUs there are", facts->load.gpus))
         .hint("simulate more servers, or narrower jobs")
         .at("/servers");
+  if (!wanted.shown.loads.empty() && facts->load.load == 0)
+    return invalid("bad-parameter", "no load can be set: all jobs of the trace are submitted at once")
+        .hint("simulate it as it is, without loads")
+        .at("/loads");
   return Checked{facts->jobs - left_out, left_out, facts->load.gpus, facts->load.load};
 }
 
@@ -451,20 +457,24 @@ void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::Sim
                                         "--width",
                                         std::to_string(wish.width_mm)};
   if (!wish.metric.empty()) arguments.insert(arguments.end(), {"--metric", wish.metric});
+  // Those with as many jobs, or at the same load.
+  const auto choose = [&](const answers::SimulationResult& result) {
+    if (!shown.job_counts.empty()) arguments.insert(arguments.end(), {"--where", fmt::format("jobs={}", result.jobs)});
+    if (result.load) arguments.insert(arguments.end(), {"--where", fmt::format("load={}", *result.load)});
+  };
   if (wish.result) {
     const answers::SimulationResult& result = shown.results[static_cast<std::size_t>(*wish.result)];
     arguments.insert(arguments.end(), {"--policy", result.policy, "--seed", std::to_string(result.seed)});
     for (const auto& [name, value] : result.parameters)
       arguments.insert(arguments.end(), {"--where", name + "=" + value});
-    if (!shown.job_counts.empty()) arguments.insert(arguments.end(), {"--where", fmt::format("jobs={}", result.jobs)});
+    choose(result);
   } else if (wish.kind != "bars" && wish.kind != "lines" && !shown.results.empty()) {
     arguments.insert(arguments.end(), {"--seed", std::to_string(shown.results.front().seed)});
   }
-  if (const std::size_t counts = shown.job_counts.size(); !wish.result && wish.kind != "lines" && counts > 0)
-    arguments.insert(
-        arguments.end(),
-        {"--where",
-         fmt::format("jobs={}", shown.results.at((counts - 1) * static_cast<std::size_t>(shown.seeds)).jobs)});
+  if (wish.kind == "lines" && !shown.loads.empty()) arguments.insert(arguments.end(), {"--x", "load"});
+  if (const std::size_t counts = shown.job_counts.size() + shown.loads.size();
+      !wish.result && wish.kind != "lines" && counts > 0)
+    choose(shown.results.at((counts - 1) * static_cast<std::size_t>(shown.seeds)));
   desk_.put([this, id, kind = wish.kind, arguments = std::move(arguments), then = std::move(then)] {
     auto chart = drawn(arguments, folder_of(id));
     if (chart.ok()) chart->kind = kind;

@@ -14,23 +14,6 @@
 namespace sl::controller {
 namespace {
 
-// The default name of a job: the program it runs, or the script if that is an interpreter.
-std::string default_name(const wire::CommandLine& command) {
-  const auto* words = std::get_if<std::vector<std::string>>(&command);
-  std::istringstream line(words ? "" : std::get<std::string>(command));
-  std::vector<std::string> first = words ? *words : std::vector<std::string>{};
-  for (std::string word; !words && first.size() < 2 && line >> word;) first.push_back(word);
-  const auto base = [](const std::string& word) { return word.substr(word.rfind('/') + 1); };
-  if (first.empty()) return "job";
-  const std::string program = base(first[0]);
-  const bool interpreter = program.starts_with("python") || program == "bash" || program == "sh";
-  const std::string name = interpreter && first.size() > 1 && first[1][0] != '-' ? base(first[1]) : program;
-  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-  });
-  return plain ? name.substr(0, 64) : "job";
-}
-
 std::string labels_text(const std::map<std::string, std::string>& labels) {
   std::string text;
   for (const auto& [name, value] : labels) text += (text.empty() ? "" : " ") + name + "=" + value;
@@ -84,6 +67,22 @@ wire::JobChange of_member(wire::JobChange change, int priority) {
 
 }  // namespace
 
+std::string default_name(const wire::CommandLine& command) {
+  const auto* words = std::get_if<std::vector<std::string>>(&command);
+  std::istringstream line(words ? "" : std::get<std::string>(command));
+  std::vector<std::string> first = words ? *words : std::vector<std::string>{};
+  for (std::string word; !words && first.size() < 2 && line >> word;) first.push_back(word);
+  const auto base = [](const std::string& word) { return word.substr(word.rfind('/') + 1); };
+  if (first.empty()) return "job";
+  const std::string program = base(first[0]);
+  const bool interpreter = program.starts_with("python") || program == "bash" || program == "sh";
+  const std::string name = interpreter && first.size() > 1 && first[1][0] != '-' ? base(first[1]) : program;
+  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+  });
+  return plain ? name.substr(0, 64) : "job";
+}
+
 Error already_ended(const store::JobRow& job) {
   return conflict("job-finished", fmt::format("job {} has already ended: {}", job.id, job.state));
 }
@@ -129,8 +128,7 @@ Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) con
   if (Status valid = wire::validate(spec); !valid.ok()) return valid;
   if (Status known = check_prerequisites(spec, past); !known.ok()) return known;
   if (!core_.has_servers()) return {};
-  Core& core = const_cast<Core&>(core_);  // interning a name changes no decision
-  const JobRequest request = make_request(spec, JobId(0), Instant{0}, profiles_, core);
+  const JobRequest request = request_of(spec, Instant{0});
   const Verdict verdict = could_ever_run(core_.servers(), request, request.gpus_min);
   if (verdict.possible()) return {};
   const std::string lack = "no server can ever run this job: " + lack_text(verdict);
@@ -138,6 +136,11 @@ Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) con
     return invalid("resources-unsatisfiable", lack)
         .hint(verdict.lack == Lack::server ? "schedulearn servers ls" : "schedulearn gpus");
   return invalid("gpus-unsatisfiable", lack).hint("ask for fewer: schedulearn submit --gpus N …").at("/gpus");
+}
+
+JobRequest Submissions::request_of(const wire::JobSpec& spec, Instant now) const {
+  Core& core = const_cast<Core&>(core_);  // interning a name changes no decision
+  return make_request(spec, JobId(0), now, profiles_, core);
 }
 
 // The answer to a key that has been seen before.

@@ -26,6 +26,9 @@ struct Submission {
   PastStates past = {};  // of the jobs that the submission names and the book does not have
 };
 
+// The name of a job that is given none: the program it runs, or the script if that is an interpreter.
+std::string default_name(const wire::CommandLine& command);
+
 // The answer to a request to cancel a finished job.
 Error already_ended(const store::JobRow& job);
 
@@ -53,6 +56,8 @@ class Submissions {
   Status check(const wire::JobSpec& spec, const PastStates& past = {}) const;
   // The same, after `others` new jobs have been accepted; with the key of the submission.
   Status check(const Submission& submission, std::size_t others);
+  // What policies would be told of it; it has no number yet.
+  JobRequest request_of(const wire::JobSpec& spec, Instant now) const;
   // Why nothing can be done with a job that the book does not have. Errors: "job-not-found", "member-to-come".
   Error no_job(JobId job) const;
   // Whether the numbers of GPUs that this job may have can be changed at all, and to those of `next`.

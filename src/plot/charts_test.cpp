@@ -338,6 +338,19 @@ TEST(Intervals, below_zero_are_cut_where_no_value_is_negative) {
   EXPECT_EQ(bars_figure(runs, {"avg_jct_s"}, Spacing::linear)->panels[0].x.range.low, 0);
 }
 
+TEST(Lines, go_over_the_load_and_name_results_by_it_elsewhere) {
+  RunSet runs{{{}},
+              {result_of("a", 1, 1, 1), result_of("a", 1, 9, 1), result_of("b", 1, 2, 1), result_of("b", 1, 4, 1)}};
+  for (std::size_t i = 0; i < 4; ++i) runs.results[i].figures["load"] = i % 2 == 0 ? 0.5 : 1.1;
+  const auto lines = lines_figure(runs, "load", {"avg_jct_s"});
+  ASSERT_TRUE(lines.ok()) << lines.error().message;
+  ASSERT_EQ(lines->panels[0].series.size(), 2U);
+  EXPECT_EQ(lines->panels[0].series[0].name, "a");
+  EXPECT_EQ(lines->panels[0].series[0].points, (std::vector<Point>{{0.5, 1}, {1.1, 9}}));
+  EXPECT_NE(lines->caption.find("Load = work that arrives"), std::string::npos);
+  EXPECT_EQ(names_of(runs), (std::vector<std::string>{"a, load 0.5", "a, load 1.1", "b, load 0.5", "b, load 1.1"}));
+}
+
 TEST(Shares, end_at_one_hundred_percent) {
   const RunSet runs{{{}}, {result_of("a", 1, 1, 1), result_of("a", 2, 1, 1)}};
   EXPECT_EQ(bars_figure(runs, {"share_pct"}, Spacing::linear)->panels[0].x.range.high, 100);

@@ -33,6 +33,7 @@ std::vector<Group> groups_of(const RunSet& runs, const std::string& x) {
     result.seed = 0;
     result.parameters.erase(x);
     if (x == "jobs" || x == "seed") result.figures.erase("jobs");
+    if (x == "load") result.figures.erase("load");
     if (is_one_setting) result.folder = 0;
   }
   const std::vector<std::string> names = names_of(blurred, Naming::alike_share);
@@ -62,11 +63,11 @@ std::set<std::string> keys_of(const RunSet& runs) {
   return keys;
 }
 
-// Which of jobs, seed and parameters could be the x axis.
+// Which of jobs, load, seed and parameters could be the x axis.
 std::vector<std::string> varying(const RunSet& runs) {
   std::vector<std::string> keys;
   for (const std::string& key : keys_of(runs)) {
-    const bool is_input = key == "jobs" || key == "seed" ||
+    const bool is_input = key == "jobs" || key == "load" || key == "seed" ||
                           std::any_of(runs.results.begin(), runs.results.end(),
                                       [&](const auto& r) { return r.parameters.contains(key); });
     std::set<double> values;
@@ -420,7 +421,9 @@ Result<Figure> lines_figure(const RunSet& runs, const std::string& x, const std:
   figure.kind = "lines";
   figure.title = names_text(*quantities) + " by " + lower_case_first(describe(x).name);
   figure.summary = line_summary(figure.panels, *quantities, unit);
-  figure.caption = joined({definitions_of(*quantities), sample_text(runs, groups, x)}, " ");
+  std::vector<Quantity> defined = *quantities;
+  defined.push_back(describe(x));
+  figure.caption = joined({definitions_of(defined), sample_text(runs, groups, x)}, " ");
   return figure;
 }
 

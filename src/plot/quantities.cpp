@@ -37,6 +37,8 @@ const std::vector<Quantity>& known_quantities() {
        Unit::percent},
       {"preemptions", "Preemptions", "Preemptions: times a job was taken off its GPUs.", Unit::none},
       {"jobs", "Jobs", "", Unit::none},
+      {"load", "Load", "Load = work that arrives / what the GPUs can do, from the first to the last submission.",
+       Unit::none},
       {"seed", "Seed", "", Unit::none}};
   return all;
 }

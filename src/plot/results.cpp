@@ -180,6 +180,8 @@ std::vector<std::string> names_of(const RunSet& runs, Naming naming) {
     std::string name = name_with_parameters(result.policy, parts) + runs.folders[result.folder].switches;
     const auto jobs = [](const SimulatedResult& r) { return r.figures.contains("jobs") ? r.figures.at("jobs") : 0; };
     if (differ(runs, result, jobs)) name += ", " + counted(static_cast<std::size_t>(jobs(result)), "job");
+    if (differ(runs, result, [](const auto& r) { return value_text_of(r, "load"); }))
+      name += ", load " + value_text_of(result, "load").value_or("as it is");
     if (differ(runs, result, [](const auto& r) { return r.seed; })) name += fmt::format(", seed {}", result.seed);
     if (differ(runs, result, [](const auto& r) { return r.folder; })) name += ", " + runs.folders[result.folder].path;
     const bool is_taken = std::find(names.begin(), names.end(), name) != names.end();

@@ -10,6 +10,7 @@ namespace sl::study {
 namespace {
 
 constexpr std::size_t most_numbers = 10'000;
+constexpr double load_max = 100;
 
 template <typename T>
 std::optional<T> number(std::string_view text) {
@@ -102,6 +103,18 @@ Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const s
     for (std::int64_t i = *first; i <= *last; ++i) numbers.push_back(i);
   }
   return numbers;
+}
+
+Result<std::vector<double>> parse_loads(const std::string& text) {
+  std::vector<double> loads;
+  for (const std::string& each : split_values(nullptr, text)) {
+    const auto load = number<double>(each);
+    if (!load || !(*load > 0) || *load > load_max || loads.size() == most_numbers)
+      return invalid("bad-flag", "--load takes parts of what the cluster can do, not " + text)
+          .hint("--load 0.5,0.8,1.1");
+    loads.push_back(*load);
+  }
+  return loads;
 }
 
 Result<std::vector<PolicyChoice>> choose_policies(const std::vector<std::string>& names,

@@ -13,6 +13,9 @@ namespace sl::study {
 // "7", "1,3,5", "1..10", "1..3,9". Numbers are at least one. Error `code` with `flag` in its message.
 Result<std::vector<std::int64_t>> parse_numbers(const std::string& text, const std::string& flag);
 
+// "0.5,0.8,1.1": above 0 and at most 100. Error "bad-flag".
+Result<std::vector<double>> parse_loads(const std::string& text);
+
 // Reads a policy from a file, "./mine.py". Optional: without a reader only built-in policies can be named.
 using PolicyReader = std::function<Result<PolicyEntry>(const std::string& path)>;
 

@@ -56,9 +56,10 @@ Result<LeftOut> leave_out(trace::Trace& trace, const ExperimentSettings& setting
   return left_out;
 }
 
-Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed, LeftOut& left_out) {
+Result<SharedTrace> load(const ExperimentSettings& settings, const Arrivals& arrivals, std::uint64_t seed,
+                         LeftOut& left_out) {
   trace::TraceOptions options = settings.trace_options;
-  if (jobs > 0) options.jobs_max = jobs;
+  if (arrivals.jobs > 0) options.jobs_max = arrivals.jobs;
   Result<trace::Trace> trace = trace::open_trace(settings.trace, seed, options);
   if (!trace.ok()) return trace.error();
   if (settings.elastic) {
@@ -69,6 +70,9 @@ Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, 
     if (!impossible.ok()) return impossible.error();
     left_out = std::move(*impossible);
   }
+  if (arrivals.load > 0 && !trace::set_load(*trace, settings.cluster.gpus(), arrivals.load))
+    return invalid("bad-flag", "no load can be set: all jobs of " + settings.trace + " are submitted at once")
+        .hint("simulate it as it is, without --load");
   return std::make_shared<const trace::Trace>(std::move(*trace));
 }
 
@@ -76,10 +80,10 @@ Result<SharedTrace> load(const ExperimentSettings& settings, std::int64_t jobs, 
 class TraceSlot {
  public:
   void expect() { ++users_; }
-  Result<SharedTrace> take(const ExperimentSettings& settings, std::int64_t jobs, std::uint64_t seed) {
+  Result<SharedTrace> take(const ExperimentSettings& settings, const Arrivals& arrivals, std::uint64_t seed) {
     const std::lock_guard lock(mutex_);
     if (trace_) return trace_;
-    Result<SharedTrace> loaded = load(settings, jobs, seed, left_out_);
+    Result<SharedTrace> loaded = load(settings, arrivals, seed, left_out_);
     if (loaded.ok()) trace_ = *loaded;
     return loaded;
   }
@@ -141,8 +145,8 @@ class Runner {
   Status prepare() {
     for (const PolicyChoice& choice : settings_.policies) {
       if (auto made = make(choice); !made.ok()) return made.error();
-      for (const std::int64_t jobs : settings_.job_counts)
-        for (const std::uint64_t seed : settings_.seeds) add_row(choice, jobs, seed);
+      for (const Arrivals& arrivals : settings_.arrivals)
+        for (const std::uint64_t seed : settings_.seeds) add_row(choice, arrivals, seed);
     }
     for (ExperimentRow& row : result_.rows) {
       tasks_.push_back({&row, &slot_of(row)});
@@ -154,7 +158,7 @@ class Runner {
     result_.impossible = tasks_.front().slot->left_out();
     result_.missing = sim::missing_facts(**first, settings_.cluster, settings_.knows_durations);
     result_.jobs = static_cast<std::int64_t>((*first)->jobs.size());
-    for (const Task& task : tasks_) jobs_total_ += task.row->jobs_asked > 0 ? task.row->jobs_asked : result_.jobs;
+    for (const Task& task : tasks_) jobs_total_ += task.row->arrivals.jobs > 0 ? task.row->arrivals.jobs : result_.jobs;
     std::error_code error;
     if (!settings_.folder.empty()) std::filesystem::create_directories(settings_.folder, error);
     if (error) return denied("cannot-write", "cannot make the folder " + settings_.folder + ": " + error.message());
@@ -181,21 +185,19 @@ class Runner {
     return std::unique_ptr<Policy>();
   }
 
-  void add_row(const PolicyChoice& choice, std::int64_t jobs, std::uint64_t seed) {
+  void add_row(const PolicyChoice& choice, const Arrivals& arrivals, std::uint64_t seed) {
     ExperimentRow row;
     row.policy = choice;
     row.seed = seed;
-    row.jobs_asked = jobs;
+    row.arrivals = arrivals;
     result_.rows.push_back(std::move(row));
   }
 
   // Rows with the same trace share it; a file is the same for all seeds.
   TraceSlot& slot_of(const ExperimentRow& row) {
-    return slots_[{row.jobs_asked, trace::is_workload(settings_.trace) ? row.seed : 0}];
+    return slots_[{row.arrivals, trace::is_workload(settings_.trace) ? row.seed : 0}];
   }
-  Result<SharedTrace> take(const Task& task) {
-    return task.slot->take(settings_, task.row->jobs_asked, task.row->seed);
-  }
+  Result<SharedTrace> take(const Task& task) { return task.slot->take(settings_, task.row->arrivals, task.row->seed); }
 
   void work() {
     for (std::size_t i; !cancelled_ && (i = next_++) < tasks_.size();) {
@@ -297,7 +299,7 @@ class Runner {
   const ExperimentSettings& settings_;
   ExperimentResult& result_;
   std::vector<Task> tasks_;
-  std::map<std::pair<std::int64_t, std::uint64_t>, TraceSlot> slots_;
+  std::map<std::pair<Arrivals, std::uint64_t>, TraceSlot> slots_;
   std::atomic<std::size_t> next_{0}, done_{0};
   std::atomic<std::int64_t> finished_{0};
   std::atomic<bool> cancelled_{false};

@@ -1,4 +1,5 @@
-// A comparison: policies × parameters × seeds × numbers of jobs, each combination a separate simulation, on all cores.
+// A comparison: policies × parameters × seeds × numbers of jobs × loads, each combination a separate simulation, on all
+// cores.
 #pragma once
 
 #include <atomic>
@@ -34,6 +35,13 @@ struct Elastic {
   std::string profile = "linear";  // for jobs whose speed is not known
 };
 
+// What a simulation takes of the trace.
+struct Arrivals {
+  std::int64_t jobs = 0;  // only the first ones; 0: all
+  double load = 0;  // closer together or further apart, until they are this load (trace::set_load); 0: as they come
+  auto operator<=>(const Arrivals&) const = default;
+};
+
 struct ExperimentSettings {
   std::string trace;  // a file, or a workload (workloads.h)
   trace::TraceOptions trace_options;
@@ -41,7 +49,7 @@ struct ExperimentSettings {
   std::string semantics;  // the published simulator to reproduce (published.h); empty: ours
   std::vector<PolicyChoice> policies;
   std::vector<std::uint64_t> seeds = {1};
-  std::vector<std::int64_t> job_counts = {0};  // only the first ones; 0: all
+  std::vector<Arrivals> arrivals = {{}};
   std::vector<PolicySwitchChoice> switches;
   std::optional<Elastic> elastic;
   bool knows_durations = true;
@@ -53,7 +61,7 @@ struct ExperimentSettings {
 struct ExperimentRow {
   PolicyChoice policy;
   std::uint64_t seed = 1;
-  std::int64_t jobs_asked = 0;
+  Arrivals arrivals;
   bool done = false;  // false: interrupted before its end
   Metrics metrics;
   std::optional<LowerBounds> bounds;   // of schedules that finish all jobs; nothing if this one did not
@@ -63,11 +71,11 @@ struct ExperimentRow {
 };
 
 struct ExperimentResult {
-  std::vector<ExperimentRow> rows;  // by policy, parameters, number of jobs, seed, in the order requested
+  std::vector<ExperimentRow> rows;  // by policy, parameters, arrivals, seed, in the order requested
   trace::TraceReport report;
   std::map<Lack, sim::Impossible> impossible;  // jobs of the trace that the cluster can never run
-  std::int64_t jobs = 0;  // in the trace, of the first row
-  MissingFacts missing;   // among those jobs
+  std::int64_t jobs = 0;                       // in the trace, of the first row
+  MissingFacts missing;                        // among those jobs
   bool interrupted = false;
 };
 

@@ -20,6 +20,7 @@ boost::json::object to_json(const ExperimentRow& row) {
   boost::json::object parameters;
   for (const auto& [name, value] : row.policy.parameters) parameters[name] = value;
   boost::json::object object = {{"policy", row.policy.name}, {"parameters", std::move(parameters)}, {"seed", row.seed}};
+  object["load"] = row.arrivals.load > 0 ? boost::json::value(row.arrivals.load) : boost::json::value();
   for (const MetricInfo& metric : metric_infos()) {
     const double value = row.metrics.*metric.value;
     object[metric.name] =
@@ -120,7 +121,8 @@ boost::json::object to_document(const ExperimentSettings& settings, const Experi
           {"gpus", settings.cluster.gpus()},
           {"jobs", result.jobs},
           {"left_out",
-           {{"oversize", result.report.dropped_oversize}, {"without_gpus", result.report.dropped_without_gpus},
+           {{"oversize", result.report.dropped_oversize},
+            {"without_gpus", result.report.dropped_without_gpus},
             {"impossible", std::move(impossible)}}},
           {"switches", to_json(settings.switches)},
           {"interrupted", result.interrupted},

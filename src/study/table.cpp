@@ -45,7 +45,7 @@ std::vector<Group> group(const ExperimentResult& result) {
     if (!row.done) continue;
     const bool same = !groups.empty() && groups.back().first().policy.name == row.policy.name &&
                       groups.back().first().policy.parameters == row.policy.parameters &&
-                      groups.back().first().jobs_asked == row.jobs_asked;
+                      groups.back().first().arrivals == row.arrivals;
     if (!same) groups.push_back({groups.size(), {}});
     groups.back().rows.push_back(&row);
   }
@@ -59,18 +59,17 @@ std::pair<bool, double> rank(const Group& group, const MetricInfo& metric) {
   return {!group.has_all_jobs(), metric.more_is_better ? -mean : mean};
 }
 
-// Numbers of jobs in the order requested, the rest by rank: a policy where its best parameters are.
-std::vector<Group> sorted(std::vector<Group> groups, const MetricInfo& metric,
-                          const std::vector<std::int64_t>& counts) {
+// Arrivals in the order requested, the rest by rank: a policy where its best parameters are.
+std::vector<Group> sorted(std::vector<Group> groups, const MetricInfo& metric, const std::vector<Arrivals>& arrivals) {
   const auto place = [&](const Group& each) {
-    const auto count = std::find(counts.begin(), counts.end(), each.first().jobs_asked) - counts.begin();
+    const auto part = std::find(arrivals.begin(), arrivals.end(), each.first().arrivals) - arrivals.begin();
     auto best = rank(each, metric);
     for (const Group& other : groups) {
       const bool is_sibling =
-          other.first().policy.name == each.first().policy.name && other.first().jobs_asked == each.first().jobs_asked;
+          other.first().policy.name == each.first().policy.name && other.first().arrivals == each.first().arrivals;
       if (is_sibling) best = std::min(best, rank(other, metric));
     }
-    return std::tuple(count, best, each.first().policy.name, rank(each, metric));
+    return std::tuple(part, best, each.first().policy.name, rank(each, metric));
   };
   std::vector<std::pair<decltype(place(groups.front())), std::size_t>> places;
   for (std::size_t i = 0; i < groups.size(); ++i) places.emplace_back(place(groups[i]), i);
@@ -110,14 +109,27 @@ std::string count_text(Number n) {
   return with_commas(static_cast<double>(n), 0);
 }
 
-std::string label(const ExperimentSettings& settings, const Group& group, bool with_jobs) {
+// Which numbers of jobs, or which loads, are asked for, each once; one: there is nothing to tell apart.
+template <typename T>
+std::vector<T> values_of(const ExperimentSettings& settings, T Arrivals::*of) {
+  std::vector<T> values;
+  for (const Arrivals& each : settings.arrivals) {
+    if (std::find(values.begin(), values.end(), each.*of) == values.end()) values.push_back(each.*of);
+  }
+  return values;
+}
+
+std::string label(const ExperimentSettings& settings, const Group& group, bool with_arrivals) {
   std::string text = group.first().policy.name;
   if (const std::string parameters = parameters_text(group.first().policy); !parameters.empty())
     text += " " + parameters;
   for (const PolicySwitchChoice& each : settings.switches)
     text += fmt::format(", {} after {}", each.policy.name, duration_text(each.after.to_seconds()));
-  if (with_jobs && settings.job_counts.size() > 1)
-    text += fmt::format(" ({} jobs)", count_text(group.first().jobs_asked));
+  const Arrivals& arrivals = group.first().arrivals;
+  if (with_arrivals && values_of(settings, &Arrivals::jobs).size() > 1)
+    text += fmt::format(" ({} jobs)", count_text(arrivals.jobs));
+  if (with_arrivals && values_of(settings, &Arrivals::load).size() > 1)
+    text += fmt::format(" (load {})", arrivals.load);
   return text;
 }
 
@@ -261,10 +273,10 @@ void print_left_out(const ExperimentResult& result, const TableStyle& style, std
   say(report.dropped_oversize, "left out", "jobs that are too wide for the cluster");
   say(report.dropped_without_gpus, "left out", "jobs without a GPU");
   for (const auto& [lack, such] : result.impossible) {
-    print_wrapped(fmt::format("left out     {} {} that no server can ever run ({}); the first is {}: {}",
-                              count_text(such.jobs), such.jobs == 1 ? "job" : "jobs", lack_name(lack), such.first,
-                              lack_text(such.why)),
-                  2, style.columns, out);
+    print_wrapped(
+        fmt::format("left out     {} {} that no server can ever run ({}); the first is {}: {}", count_text(such.jobs),
+                    such.jobs == 1 ? "job" : "jobs", lack_name(lack), such.first, lack_text(such.why)),
+        2, style.columns, out);
   }
   say(report.clipped_gpus, "made narrow", "jobs");
   say(report.clipped_duration, "clipped", "durations");
@@ -304,9 +316,9 @@ std::string load_text(const Loads& loads) {
 void print_head(const ExperimentSettings& settings, const ExperimentResult& result, const std::vector<Group>& groups,
                 const TableStyle& style, std::ostream& out) {
   std::string jobs = count_text(result.jobs);
-  if (settings.job_counts.size() > 1) {
+  if (const auto counts = values_of(settings, &Arrivals::jobs); counts.size() > 1) {
     jobs.clear();
-    for (const std::int64_t count : settings.job_counts) jobs += (jobs.empty() ? "" : ", ") + count_text(count);
+    for (const std::int64_t count : counts) jobs += (jobs.empty() ? "" : ", ") + count_text(count);
   }
   const Loads loads = loads_of(groups);
   const char* thing = jobs == "1" ? "job" : "jobs";
@@ -322,16 +334,16 @@ void print_head(const ExperimentSettings& settings, const ExperimentResult& resu
 
 // ---- Below it ----
 
-// The group requested first among those with as many jobs.
-const Group& base_of(const std::vector<Group>& groups, std::int64_t jobs) {
+// The group requested first among those with the same arrivals.
+const Group& base_of(const std::vector<Group>& groups, const Arrivals& arrivals) {
   const Group* base = nullptr;
   for (const Group& each : groups) {
-    if (each.first().jobs_asked == jobs && (!base || each.place < base->place)) base = &each;
+    if (each.first().arrivals == arrivals && (!base || each.place < base->place)) base = &each;
   }
   return *base;
 }
 
-// With several seeds: each policy compared with the first one that has the same number of jobs, seed by seed.
+// With several seeds: each policy compared with the first one that has the same arrivals, seed by seed.
 void print_changes(const ExperimentSettings& settings, const std::vector<Group>& groups, const TableStyle& style,
                    std::ostream& out) {
   if (groups.empty() || groups.front().rows.size() < 2) return;
@@ -344,7 +356,7 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
   }
   std::vector<Cells> rows;
   for (const Group& each : groups) {
-    const Group& base = base_of(groups, each.first().jobs_asked);
+    const Group& base = base_of(groups, each.first().arrivals);
     if (&base == &each) continue;
     const Estimate change = paired_change_pct(base.values(jct), each.values(jct));
     rows.push_back({"  " + label(settings, each, true), fmt::format("{:+.1f} %", change.mean),
@@ -353,11 +365,13 @@ void print_changes(const ExperimentSettings& settings, const std::vector<Group>&
   }
   if (rows.empty()) return;
   out << '\n';
-  const Group& first = base_of(groups, groups.front().first().jobs_asked);
-  print_wrapped(
-      fmt::format("mean JCT against {}{}, seed by seed, {} seeds, 95 % interval", label(settings, first, false),
-                  settings.job_counts.size() > 1 ? " with as many jobs" : "", first.rows.size()),
-      2, style.columns, out);
+  const Group& first = base_of(groups, groups.front().first().arrivals);
+  const char* const with_what = values_of(settings, &Arrivals::jobs).size() > 1   ? " with as many jobs"
+                                : values_of(settings, &Arrivals::load).size() > 1 ? " at the same load"
+                                                                                  : "";
+  print_wrapped(fmt::format("mean JCT against {}{}, seed by seed, {} seeds, 95 % interval",
+                            label(settings, first, false), with_what, first.rows.size()),
+                2, style.columns, out);
   print_aligned(rows, 0, out);
 }
 
@@ -425,7 +439,7 @@ void print_notes(const ExperimentSettings& settings, const ExperimentResult& res
 
 void print_table(const ExperimentSettings& settings, const ExperimentResult& result,
                  const std::vector<const MetricInfo*>& metrics, const TableStyle& style, std::ostream& out) {
-  const std::vector<Group> groups = sorted(group(result), *metrics.front(), settings.job_counts);
+  const std::vector<Group> groups = sorted(group(result), *metrics.front(), settings.arrivals);
   print_head(settings, result, groups, style, out);
   out << '\n';
   print_aligned(table_of(settings, groups, metrics), style.columns, out);

@@ -61,4 +61,26 @@ double offered_load(const Trace& trace, int gpus) {
   return span_s > 0 ? gpu_s / span_s / gpus : 0;
 }
 
+bool set_load(Trace& trace, int gpus, double load) {
+  const double before = offered_load(trace, gpus);
+  if (before == 0) return false;
+  const Instant first = trace.jobs.front().submitted;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> moved;  // (details, by how much later) -> their copy
+  for (TraceJob& job : trace.jobs) {
+    const Instant at = first + Duration::seconds((job.submitted - first).to_seconds() * (before / load));
+    const Duration later = at - job.submitted;
+    job.submitted = at;
+    const TraceDetails* details = trace.details_of(job);
+    if (!details || details->deadline.is_never()) continue;
+    const auto [copy, is_new] =
+        moved.try_emplace({job.details, later.us}, static_cast<std::uint32_t>(trace.details.size()));
+    if (is_new) {
+      trace.details.push_back(TraceDetails(*details));
+      trace.details.back().deadline = trace.details.back().deadline + later;
+    }
+    job.details = copy->second;
+  }
+  return true;
+}
+
 }  // namespace sl::trace

@@ -31,4 +31,9 @@ TraceSummary summarize(const Trace& trace);
 // jobs are all submitted at once.
 double offered_load(const Trace& trace, int gpus);
 
+// Moves the submissions closer together or further apart, all by the same factor, so that this becomes the load on `gpus`
+// GPUs. The first submission stays where it is, and deadlines as far behind their jobs as they were. `load` is above 0. False,
+// and nothing is changed, if all jobs are submitted at once.
+bool set_load(Trace& trace, int gpus, double load);
+
 }  // namespace sl::trace

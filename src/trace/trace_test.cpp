@@ -423,6 +423,19 @@ TEST(Summary, has_figures_by_hand) {
   EXPECT_DOUBLE_EQ(offered_load(good(header + "a,0,1,10\n"), 1), 0);
 }
 
+TEST(Load, is_set_by_moving_submissions_and_their_deadlines) {
+  Trace trace = good("job_id,submit_time_s,gpus,duration_s,deadline_s\na,100,1,10,130\nb,105,2,20,\nc,110,2,60,150\n");
+  ASSERT_TRUE(set_load(trace, 17, 0.5));  // it is 1
+  EXPECT_DOUBLE_EQ(offered_load(trace, 17), 0.5);
+  EXPECT_EQ(trace.jobs[0].submitted, Instant::at_seconds(100));
+  EXPECT_EQ(trace.jobs[1].submitted, Instant::at_seconds(110));
+  EXPECT_EQ(trace.jobs[2].submitted, Instant::at_seconds(120));
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->deadline, Instant::at_seconds(130));
+  EXPECT_EQ(trace.details_of(trace.jobs[2])->deadline, Instant::at_seconds(160));
+  Trace at_once = good(header + "a,0,1,10\nb,0,1,10\n");
+  EXPECT_FALSE(set_load(at_once, 1, 0.5));
+}
+
 TEST(Profiles, a_file_that_is_wrong_is_named_with_the_place_in_it) {
   const std::string path = testing::TempDir() + "profile" + std::to_string(::getpid()) + ".json";
   std::ofstream(path) << R"({"schedulearn_profile": 1, "family": "f", "speeds": [{"gpus": 2}]})";

@@ -272,6 +272,7 @@ class Page:
     def picture(self, path):
         width, height = self.run("[innerWidth, Math.max(innerHeight, Math.min(2600, document.documentElement.scrollHeight))]")
         self.size(width, height)
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")  # all of it is drawn
         data = self.call("Page.captureScreenshot", format="png")["data"]
         path = pathlib.Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)

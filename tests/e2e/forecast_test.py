@@ -57,6 +57,32 @@ class ForecastTest(LabTest):
         submitted = self.lab.cli("submit", "--gpus", "4", "--name", "train-8", "--", "sh", "-c", "sleep 0.3").stdout
         self.assertIn("finished run", submitted)
 
+    def test_a_dry_run_says_when_it_would_start_and_end(self):
+        def asked(**spec):
+            status, _, text = self.lab.request("POST", "/api/v1/jobs?dry_run=true", {"command": "sleep 0.3", **spec})
+            self.assertEqual(status, 200, text)
+            return json.loads(text)["estimate"]
+
+        self.learn()
+        self.learn(name="sleep", runs=1)
+        self.assertIn("history:", asked(gpus=4)["basis"][0], "it would be called sleep")
+        shown = asked(gpus=4, name="train")
+        self.assertLess(instant(shown["start"]["p90"]) - time.time(), 5)
+        self.assertEqual(shown["server"], "lab")
+        self.assertIn("history:", shown["basis"][0])
+        runs = self.lab.submit("sleep 100", gpus=3, time_limit_s=100, name="long")
+        until(lambda: self.lab.job(runs)["state"] == "running")
+        shown = asked(gpus=4, name="train")
+        self.assertGreater(instant(shown["start"]["p50"]) - time.time(), 2, "once the other one has ended")
+        self.assertLess(instant(shown["start"]["p50"]), instant(shown["finish"]["p50"]))
+        job = self.lab.submit("sleep 0.3", gpus=4, name="train")
+        told = self.estimate(job)
+        self.assertAlmostEqual(instant(told["start"]["p90"]), instant(shown["start"]["p90"]), delta=60)  # as was said
+        after = asked(gpus=1, after=[job], name="train")
+        self.assertGreaterEqual(instant(after["start"]["p50"]), instant(told["start"]["p10"]))
+        self.assertIsNone(asked(gpus=1, array="0-3"))
+        self.assertEqual(len(self.lab.jobs()), 5 + 2, "nothing was submitted")
+
     def test_what_was_shown_is_judged_and_survives_a_restart(self):
         self.learn()
         jobs = [self.lab.submit("sleep 0.3", gpus=4, name="train") for _ in range(8)]

@@ -88,6 +88,29 @@ class SimulationsTest(LabTest):
         self.assertEqual(self.ask(expect=422, trace=POISSON, jobs=5, job_counts=[5, 6])["code"], "bad-parameter")
         self.assertEqual(self.ask(expect=422, trace=POISSON, job_counts=list(range(1, 60)))["code"], "simulation-too-large")
 
+    def test_figures_over_the_load(self):
+        done = self.ended(self.ask(trace={"csv": TRACE}, policies=[{"name": "fifo"}, {"name": "srtf"}], loads=[0.25, 0.9, 2]))
+        self.assertEqual((done["state"], done["loads"], done["job_counts"]), ("succeeded", [0.25, 0.9, 2], []), done["failure"])
+        self.assertEqual([(result["policy"], result["load"]) for result in done["results"]], [(policy, load) for policy in ("fifo", "srtf") for load in (0.25, 0.9, 2)])
+        waits = [result["avg_wait_s"] for result in done["results"] if result["policy"] == "fifo"]
+        self.assertTrue(waits[0] <= waits[1] < waits[2], waits)
+        self.assertIn("--load 0.25,0.9,2", done["command"])
+        rows = list(csv.DictReader(io.StringIO(self.chart(done, "lines", metric="avg_wait_s")["csv"])))
+        self.assertEqual(sorted((row["series"], float(row["x"])) for row in rows), [(policy, load) for policy in ("fifo", "srtf") for load in (0.25, 0.9, 2)])
+        self.assertAlmostEqual(float(next(row["y"] for row in rows if (row["series"], float(row["x"])) == ("fifo", 2))), waits[2], delta=0.01 * waits[2] + 0.1)
+        self.assertEqual({row["series"] for row in csv.DictReader(io.StringIO(self.chart(done, "cdf")["csv"]))}, {"fifo", "srtf"}, "those at the highest load")
+        self.assertTrue(self.chart(done, "gantt", result=1)["summary"])
+        self.assertEqual(self.ended(self.ask(trace={"csv": TRACE}, loads=[0.5]))["results"][0]["load"], 0.5)
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        self.assertEqual(self.lab.get(f"/api/v1/simulations/{done['id']}")["loads"], [0.25, 0.9, 2])
+        for wrong in ([], [0.9, 0.5], [0.5, 0.5], [0, 1], [1, 101]):
+            self.assertEqual(self.ask(expect=422, trace=POISSON, loads=wrong)["code"], "bad-parameter", wrong)
+        self.assertEqual(self.ask(expect=422, trace=POISSON, loads=[1, 2], job_counts=[5, 6])["code"], "bad-parameter")
+        at_once = TRACE.splitlines()[0] + "\na,0,1,60\nb,0,1,60\n"
+        self.assertEqual(self.ask(expect=422, trace={"csv": at_once}, loads=[0.5, 1])["code"], "bad-parameter")
+        self.assertEqual(self.ask(expect=422, trace=POISSON, loads=[i / 10 for i in range(1, 60)])["code"], "simulation-too-large")
+
     def test_a_trace_of_ones_own_and_the_clusters_own_past(self):
         done = self.ended(self.ask(trace={"csv": TRACE}, policies=[{"name": "sjf"}]))
         self.assertEqual((done["jobs"], done["gpus"], done["results"][0]["jobs"]), (40, 16, 40))

@@ -29,6 +29,23 @@ class FirstSessionTest(PageTest):
         page.wait("/jobs\\/\\d+$/.test(location.pathname)", "the page of the job")
         return int(page.run("location.pathname.split('/').at(-1)"))
 
+    def test_the_form_says_when_a_job_would_start_and_end(self):
+        lab, page = self.lab, self.page
+        self.open("submit")
+        page.fill("#command", "sleep 1")
+        page.click("Time and order", kind="summary")
+        page.fill("#estimate", "10m")
+        said = "[...document.querySelectorAll('dt')].find(each => each.innerText === %r)?.nextElementSibling.innerText"
+        when, ends = said % "When", said % "Ends"
+        page.wait(f"{when} === 'at once, on lab'", "that it starts at once")
+        page.wait(f"/^about \\d\\d:.* to .*; rests on its user's estimate$/.test({ends})", "when it ends")
+        running = lab.submit("sleep 600", gpus=4, time={"estimate": "30m"})
+        until(lambda: lab.job(running)["state"] == "running")
+        page.wait(f"/^about \\d\\d:.* to .*, on lab$/.test({when})", "when it starts, once the other one has ended")  # without being asked
+        page.fill("#estimate", "")
+        page.wait(f"({ends} ?? '').includes('nothing is known about how long it runs')", "why its end is not known")
+        self.is_clean()
+
     def test_the_first_session_of_the_readme(self):
         lab, page = self.lab, self.page
         self.open()

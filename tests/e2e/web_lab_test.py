@@ -37,6 +37,26 @@ class LabPageTest(PageTest):
         self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].map(e => e.innerText.trim())"), ["fifo", "srtf"])
         self.is_clean()
 
+    def test_figures_over_the_load_are_lines(self):
+        lab, page = self.lab, self.page
+        self.open("lab")
+        page.fill("#loads", "0.4, 0.9, 1.6")
+        simulate(page, 60)
+        page.wait("location.pathname.endsWith('/ui/lab/1')")
+        page.wait_text("At a load of 1.6.", 40)
+        page.wait_text("made to need 40 %, 90 %, 160 % of them")
+        chart = "document.querySelector('[aria-label=\"By load\"] [role=slider]')"
+        page.wait(f"{chart} !== null", "the lines", 40)
+        page.run(f"{chart}.focus()")
+        page.key("Home")
+        results = {(result["policy"], result["load"]): result["avg_jct_s"] for result in lab.get("/api/v1/simulations/1")["results"]}
+        self.assertEqual(sorted(results), [(policy, load) for policy in ("fifo", "srtf") for load in (0.4, 0.9, 1.6)])
+        page.wait(f"{chart}.getAttribute('aria-valuetext').startsWith('load 0.4: fifo')")
+        page.key("End")
+        page.wait(f"{chart}.getAttribute('aria-valuetext').startsWith('load 1.6: fifo')")
+        self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].map(e => e.innerText.trim())"), ["fifo", "srtf"])
+        self.is_clean()
+
     def pictures(self):
         self.page.wait("document.querySelectorAll('figure .uplot').length === 3 && document.querySelectorAll('figure .bar').length === 3 && document.querySelectorAll('.gantt .box').length >= 100", "three curves, three bars and the boxes of the jobs", 40)
 

@@ -12,6 +12,7 @@ from web_large_test import add_ended_jobs
 from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
 
 AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
+PICTURES = os.environ.get("SCHEDULEARN_PICTURES")  # the folder they go to
 LONG = "wide-one-with-a-long-name-" + "x" * 60
 SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "job_counts": [30, 60, 120], "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
 TOKEN = "a secret of this test, long enough"
@@ -33,7 +34,8 @@ def busy_lab(lab):
     jobs["waiting"] = lab.submit("sleep 600", name=LONG, gpus=2, time={"estimate": "5m"})
     until(lambda: lab.job(jobs["running"])["state"] == "running")
     until(lambda: lab.job(jobs["waiting"])["reason"])
-    for wanted in (SIMULATION, {**SIMULATION, "job_counts": [10, 20], "trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "1x1"}):
+    at_loads = {"trace": SIMULATION["trace"], "policies": [{"name": "fifo"}, {"name": "srtf"}], "loads": [0.5, 0.9, 1.3]}
+    for wanted in (SIMULATION, {**SIMULATION, "job_counts": [10, 20], "trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "1x1"}, at_loads):
         jobs["simulation"] = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
     until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
     lab.request("POST", "/api/v1/servers/other/drain")
@@ -64,6 +66,7 @@ def pages_of(jobs):
     return [(name, path, lambda page: None) for name, path in plain.items()] + [
         ("what-if", "policy", tries_policies),
         ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 4 && document.querySelector('.gantt .box') !== null && [...document.images].every(i => i.complete)")),
+        ("loads", "lab/3", lambda page: (page.wait("document.querySelectorAll('figure .uplot').length >= 4"), page.wait("document.querySelector('[aria-label=\"By load\"] .uplot') !== null"))),
         ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
@@ -78,6 +81,7 @@ def pages_of(jobs):
         ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
         ("refused", "submit", lambda page: (page.fill("#command", "true"), page.fill("#gpus", "99"), page.wait_text("[gpus-unsatisfiable]"))),
+        ("forecast", "submit", lambda page: (page.fill("#command", "python train.py"), page.click("Time and order", kind="summary"), page.fill("#estimate", "2h"), page.wait_text("rests on its user's estimate"))),
         ("submit-all", "submit", lambda page: page.run("document.querySelectorAll('form > details').forEach(each => each.open = true)")),
         ("lab-all", "lab", lambda page: (page.wait("document.querySelector('#w-jobs')"), page.run("document.querySelectorAll('form details').forEach(each => each.open = true)"))),
         ("settings-all", "settings", lambda page: page.run("document.querySelectorAll('details').forEach(each => each.open = true)")),
@@ -91,26 +95,36 @@ def pages_of(jobs):
     ]
 
 
+def at_all_widths(page, name, theme, look=lambda width: []):
+    """What is wrong at four widths with the page as it is now. A picture of each is kept, where it is asked for."""
+    faults = []
+    for width in (360, 768, 1440, 2560):
+        page.size(width, 900)
+        page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the page has noticed
+        faults += look(width)
+        wide = page.run("document.documentElement.scrollWidth - innerWidth")
+        if wide > 0:
+            faults.append(f"{name}: {wide} px wider than {width}")
+        if PICTURES:
+            page.picture(f"{PICTURES}/{name}-{theme}-{width}.png")
+    return faults
+
+
 class LooksTest(unittest.TestCase):
     def setUp(self):
         self.axe = (TOOLS / "node_modules/axe-core/axe.min.js").read_text()
-        self.pictures = os.environ.get("SCHEDULEARN_PICTURES")
         self.faults = []
         self.browser = Browser().__enter__()
         self.addCleanup(self.browser.__exit__)
 
     def look(self, page, name, theme):
         page.run(self.axe)
-        for width in (360, 768, 1440, 2560):
-            page.size(width, 900)
-            page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")  # the page has noticed
-            if width == 1440 or (width == 360 and theme == "light"):
-                self.faults += [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)]
-            wide = page.run("document.documentElement.scrollWidth - innerWidth")
-            if wide > 0:
-                self.faults.append(f"{name}: {wide} px wider than {width}")
-            if self.pictures:
-                page.picture(f"{self.pictures}/{name}-{theme}-{width}.png")
+
+        def scan(width):
+            is_due = width == 1440 or (width == 360 and theme == "light")
+            return [f"{name}, {theme}, {width}: {fault}" for fault in page.run(AXE)] if is_due else []
+
+        self.faults += at_all_widths(page, name, theme, scan)
 
     def look_at_all(self, url, shown):
         for theme in ("light", "dark"):
@@ -150,8 +164,9 @@ class LooksTest(unittest.TestCase):
             page.theme(theme)
             page.open(f"{lab.url}/ui/")
             page.wait_text("Live")
+            page.wait("!document.querySelector('.skeleton')")
             lab.kill(lab.controller)
-            page.wait_text("As of")
+            page.wait("document.querySelectorAll('.old').length >= 3 && !document.querySelector('.problem')", "that all cards are old")
             self.look(page, "stale", theme)
             page.size(1280, 900)
             page.run("document.querySelector('a[href=\"policy\"]').click()")

@@ -262,6 +262,26 @@ class JourneyTest(PageTest):
         page.wait_text("[no-such-file]")
         self.is_clean()
 
+    def test_changes_of_state_are_said_to_screen_readers(self):
+        lab, page = self.lab, self.page
+        shown, other = lab.submit("sleep 600", name="shown", hold=True), lab.submit("exit 3", name="other", hold=True)
+        self.open(f"jobs/{shown}")
+        page.wait_text("held")
+        said = "document.querySelector('#spoken[role=status]').innerText"
+        self.assertEqual(page.run(said), "")
+        lab.cli("resume", str(shown))
+        page.wait(f"{said}.includes('Job {shown} is now running')", "what the page shows, as a sentence")
+        lab.cli("resume", str(other))
+        page.wait(f"{said}.includes('Job {other} is now failed')", "a failure elsewhere")
+        self.assertNotIn(f"Job {other} is now running", page.run(said), "what goes as it should elsewhere is not said")
+        page.click("Overview", kind="nav a")
+        quiet = lab.submit("true", name="quiet")
+        lab.finished(quiet)
+        last = lab.finished(lab.submit("exit 4", name="last"))["id"]
+        page.wait(f"{said}.includes('Job {last} is now failed')")
+        self.assertNotIn(f"Job {quiet} ", page.run(said))
+        self.is_clean()
+
     def test_keys_alone(self):
         page = self.page
         job = self.lab.submit("echo hello", name="keyed")

@@ -5,12 +5,16 @@ import sys
 import unittest
 
 from lab import until
-from web_looks_test import AXE, SIMULATION, TOOLS
+from web_looks_test import AXE, SIMULATION, TOOLS, at_all_widths
 from web_page_test import PageTest, reason_to_skip
 
-PAGES = {"overview": "", "policy": "policy", "lab": "lab", "simulation": "lab/1", "servers": "servers", "server": "servers/lab", "events": "events", "settings": "settings"}
+# Job 1 has failed, job 2 runs, job 3 waits.
+PAGES = {"overview": "", "jobs": "jobs", "queue": "jobs?tab=queue", "waits": "jobs/3?tab=spec", "measurements": "jobs/2?tab=measurements", "timeline": "jobs/2?tab=timeline", "usage": "jobs/2?tab=usage", "files": "jobs/1?tab=files",
+         "policy": "policy", "lab": "lab", "simulation": "lab/1", "servers": "servers", "server": "servers/lab", "events": "events", "settings": "settings"}
 # Nothing of the page is missing without them: numbers in dialogs, colours, names in a list.
 SILENT = {"policy": {"cluster"}, "lab": {"cluster"}, "overview": {"jobs?state=succeeded,failed,cancelled"}}
+TABS = {"measurements": "/metrics", "timeline": "/events", "files": "/files"}  # what the tab asks for; the rest of the page is that of "usage"
+NO_SKELETON = {"jobs/2/explain"}  # a line of text once it is there: nothing is missing before
 OF_THE_FRAME = ("events/stream", "announcements")  # no card shows them: without the second there is nothing to announce
 SHOWS_WHO_ASKS = ("overview", "settings")  # elsewhere only the frame names the user, once it is known
 KNOWN_ONCE = {("overview", "whoami")}  # who asks does not grow old
@@ -27,7 +31,7 @@ def emptied(document):
     return {**document, "total": 0} if "total" in document else document
 
 
-class StatesTest(PageTest):
+class CardsTest(PageTest):
     def setUp(self):
         super().setUp()
         self.axe = (TOOLS / "node_modules/axe-core/axe.min.js").read_text()
@@ -61,7 +65,8 @@ class StatesTest(PageTest):
             self.page.browser.pump(0.3)
             known = set()
             for address in asked:
-                if address in OF_THE_FRAME or address in known or (address == "whoami" and name not in SHOWS_WHO_ASKS):
+                is_of_others = address in OF_THE_FRAME or (address == "whoami" and name not in SHOWS_WHO_ASKS) or TABS.get(name, "") not in address
+                if is_of_others or address in known or "/logs" in address:
                     continue
                 known.add(address)
                 yield name, path, address
@@ -74,6 +79,9 @@ class StatesTest(PageTest):
         """Nothing else is loading or refused."""
         self.page.wait(f"document.querySelectorAll('main .skeleton').length <= {waits_for}", f"{what}: the other cards")
 
+    def is_told(self, what):
+        self.page.wait("document.querySelector('.problem') !== null", f"{what}: that something is said of it")
+
     def look(self, what):
         self.page.run(self.axe)
         for theme in ("light", "dark"):
@@ -84,12 +92,16 @@ class StatesTest(PageTest):
     def is_silent(self, name, address):
         return any(address == silent or address.startswith(silent + "&") for silent in SILENT.get(name, ()))
 
+
+class StatesTest(CardsTest):
     def test_a_refused_request_is_told_in_its_card_alone_and_can_be_repeated(self):
         page = self.page
         for name, path, address in list(self.each()):
             what = f"{name} without {address}"
             self.open_with(path, address, problem(500, "internal"))
             self.others_stand(what)
+            if not self.is_silent(name, address):
+                self.is_told(what)
             shown = page.run(f"[...document.querySelectorAll('.problem')].filter(each => each.innerText.includes({json.dumps(DETAIL)})).length")
             if self.is_silent(name, address):
                 self.expect(shown == 0, what + ": is not silent")
@@ -113,6 +125,7 @@ class StatesTest(PageTest):
             what = f"{name}, {address} forbidden"
             self.open_with(path, address, problem(403, "not-allowed"))
             self.others_stand(what)
+            self.is_told(what)
             text = self.page.run("document.querySelector('.problem')?.innerText ?? ''")
             self.expect("Not allowed" in text and "only the role admin may" in text, what + ": " + text)
         self.is_clean()
@@ -123,7 +136,7 @@ class StatesTest(PageTest):
             what = f"{name} while {address} is on its way"
             self.open_with(path, address, "withhold")
             page.wait("document.querySelector('main')?.innerText.length > 60", what)
-            if not self.is_silent(name, address):
+            if not self.is_silent(name, address) and address not in NO_SKELETON:
                 page.wait("[...document.querySelectorAll('main .skeleton')].some(each => getComputedStyle(each).opacity === '1' && each.innerText.includes('Loading'))", what)
             self.expect(page.run("document.querySelector('.problem') === null"), what + ": is told as a fault")
             self.look(what)
@@ -164,6 +177,39 @@ class StatesTest(PageTest):
             cards = page.run("[...document.querySelectorAll('main .panel')].filter(each => each.innerText.trim().length < 12 && each.offsetParent !== null && !each.querySelector('input, select, canvas')).length")
             self.expect(cards == 0, what + ": a card is left blank")
             self.look(what)
+        self.is_clean()
+
+
+class TogetherTest(CardsTest):
+    def test_all_cards_of_a_page_at_once_in_every_state(self):
+        """Nothing is wider than the window, whatever all of them say. The pictures of these states are made here."""
+        page = self.page
+
+        def of_cards(address):
+            return address not in OF_THE_FRAME and address != "whoami"
+
+        answers = {
+            "refused": lambda address: problem(500, "internal"), "forbidden": lambda address: problem(403, "not-allowed"), "loading": lambda address: "withhold",
+            "empty": lambda address: (200, emptied(self.lab.get(f"/api/v1/{address}"))), "old": lambda address: problem(500, "internal")}
+        for name, path in PAGES.items():
+            for state, answer in answers.items():
+                page.size(1280, 900)
+                page.intercept(None)
+                if state == "old":
+                    page.open(f"{self.lab.url}/ui/{path}")
+                    page.wait("!document.querySelector('.skeleton') && document.querySelector('.connection').dataset.state === 'live'", f"{name}, {state}")
+                page.intercept(lambda method, address: answer(address) if method == "GET" and of_cards(address) else None)
+                if state == "old":
+                    page.run("window.dispatchEvent(new Event('online'))")
+                else:
+                    page.open(f"{self.lab.url}/ui/{path}")
+                page.wait({"loading": "[...document.querySelectorAll('main .skeleton')].some(each => getComputedStyle(each).opacity === '1')", "empty": "!document.querySelector('main .skeleton')",
+                           "old": "document.querySelector('.is-old, .old') !== null"}.get(state, "document.querySelector('.problem') !== null"), f"{name}, {state}")
+                for theme in ("light", "dark"):
+                    page.theme(theme)
+                    self.faults += at_all_widths(page, f"state-{name}-{state}", theme)
+                page.let_go()
+        page.theme("light")
         self.is_clean()
 
 

@@ -413,6 +413,7 @@ export interface CheckedJob {
     pty?: boolean;
   };
   would_start: boolean;
+  estimate: Estimate | null;
 }
 
 export interface ChosenPolicy extends Policy {
@@ -986,6 +987,7 @@ export interface NewSimulation {
   seeds?: number | null;
   jobs?: number | null;
   job_counts?: number[] | null;
+  loads?: number[] | null;
 }
 
 export interface NewToken extends Token {
@@ -1346,6 +1348,7 @@ export interface Simulation {
   policies: SimulationPolicy[];
   seeds: number;
   job_counts: number[];
+  loads: number[];
   jobs: number;
   left_out: number;
   gpus: number;
@@ -1372,6 +1375,7 @@ export interface SimulationResult {
   policy: string;
   parameters: { [key: string]: string };
   seed: number;
+  load: number | null;
   jobs: number;
   unfinished: number;
   failed: number;

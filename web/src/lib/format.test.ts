@@ -5,6 +5,7 @@ import {
   clock,
   commandText,
   duration,
+  expectedStart,
   gpuRange,
   likely,
   plural,
@@ -34,6 +35,23 @@ test('durations are what a person would write', () => {
     [-5, '0 s']
   ];
   for (const [seconds, text] of cases) assert.equal(duration(seconds), text);
+});
+
+test('when a job would start: at once, about when, or not known', () => {
+  times.areUtc = true;
+  const now = new Date('2026-11-24T12:00:00Z');
+  const range = (minutes: number): { p10: string; p50: string; p90: string } => ({
+    p10: now.toISOString(),
+    p50: new Date(now.getTime() + minutes * 30_000).toISOString(),
+    p90: new Date(now.getTime() + minutes * 60_000).toISOString()
+  });
+  const start = (minutes: number | null): string =>
+    expectedStart({ start: minutes === null ? null : range(minutes), evaluated_at: now.toISOString() }, now);
+  assert.equal(start(0.05), 'at once');
+  assert.equal(start(1), 'about 12:00:30 UTC (12:00:00 UTC to 12:01:00 UTC)');
+  assert.equal(start(10), 'about 12:05:00 UTC (12:00:00 UTC to 12:10:00 UTC)');
+  assert.equal(start(null), '–');
+  times.areUtc = false;
 });
 
 test('sizes, numbers, GPUs', () => {

@@ -1,5 +1,5 @@
 // Numbers, times and sizes as people read them.
-import type { GpuRange, Job, TimeRange } from './types';
+import type { Estimate, GpuRange, Job, TimeRange } from './types';
 
 export const dash = '–';
 
@@ -97,6 +97,13 @@ export function localTime(time: Date): string {
 // 8 of 10 such ranges hold.
 export const likely = (range: TimeRange | null | undefined, now = new Date()): string | null =>
   range ? `about ${clock(range.p50, now)} (${clock(range.p10, now)} to ${clock(range.p90, now)})` : null;
+
+const atOnceMs = 5000;
+// When a job that is not submitted yet would start.
+export function expectedStart({ start, evaluated_at }: Pick<Estimate, 'start' | 'evaluated_at'>, now = new Date()): string {
+  if (start && Date.parse(start.p90) - Date.parse(evaluated_at) <= atOnceMs) return 'at once';
+  return likely(start, now) ?? dash;
+}
 
 export const since = (at: string | null | undefined, now: number): string =>
   at ? duration(Math.max(0, Math.floor((now - Date.parse(at)) / 1000))) : dash;

@@ -19,6 +19,7 @@ export interface Curve {
   isLong?: boolean; // of durations from less than a second to days: the axis is logarithmic, but for its beginning
   hasDurations?: boolean; // x is in seconds
   areDurations?: boolean; // the values are
+  areCounts?: boolean; // the values are, or means of such
   group?: string; // charts of a group have one cursor, and one zoom
   most?: number; // the axis begins at 0 and reaches at least to this
   height?: number;
@@ -32,6 +33,7 @@ const durationSteps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_
 const longDurations = [0, 1, 10, 60, 600, 3600, 21_600, day, 7 * day, 30 * day, 365 * day];
 const longNumbers = [0, 1, 2, 5, 10, 20, 50, 100, 1000, 10_000, 100_000];
 const timeSteps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * 60);
+const fineSteps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 const wholeSteps = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 100000];
 
 const durations = (_: uPlot, seconds: number[]): string[] =>
@@ -107,7 +109,7 @@ export function draw(
         x: { time: curve.isTime ?? false, ...(curve.isLong ? { distr: 4 as const, asinh: 1 } : {}) },
         ...(most === undefined
           ? {}
-          : { y: { range: (_: uPlot, __: number, high: number): [number, number] => [0, Math.max(most, high)] } })
+          : { y: { range: (_: uPlot, __: number, high: number): [number, number] => [0, high > most ? 1.05 * high : most] } })
       },
       legend: { show: false },
       padding: [null, 24, null, null],
@@ -127,7 +129,7 @@ export function draw(
             ? { values: clocks, incrs: timeSteps }
             : curve.hasDurations
               ? { values: durations, incrs: durationSteps, space: 80 }
-              : { incrs: wholeSteps }),
+              : { incrs: curve.x.every(Number.isInteger) ? wholeSteps : [...fineSteps, ...wholeSteps] }),
           ...(curve.isLong
             ? {
                 filter: roomy, // uPlot would label powers of ten only
@@ -136,7 +138,7 @@ export function draw(
               }
             : {})
         },
-        { ...axis(curve.yLabel), size: curve.areDurations ? 84 : 60, ...(curve.areDurations ? { values: durations, incrs: durationSteps } : {}) }
+        { ...axis(curve.yLabel), size: curve.areDurations ? 84 : 60, ...(curve.areDurations ? { values: durations, incrs: durationSteps } : curve.areCounts ? { incrs: wholeSteps } : {}) }
       ],
       series: [{}, ...series, ...(range ? [edge, edge] : [])],
       ...(range ? { bands: [{ series: [last + 2, last + 1], fill: colour('--sunken') }] } : {})

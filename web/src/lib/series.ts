@@ -58,7 +58,8 @@ function summaryOf(lines: SeriesLine[], unit: string): string {
     .map(({ name, y }) => {
       const values = y.filter((value) => value !== null);
       const mean = values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-      return `${name}${name ? ': ' : ''}${rounded(values.at(-1) ?? 0)} ${unit} at last, ${rounded(mean)} on average`;
+      const last = rounded(values.at(-1) ?? 0);
+      return `${name}${name ? ': ' : ''}${last} ${last === '1' ? unit.replace(/s$/, '') : unit} at last, ${rounded(mean)} on average`;
     })
     .join('; ');
 }

@@ -1,6 +1,6 @@
 // A simulation as one document that needs nothing else: what was simulated, its figures, its charts, the command.
 import { get } from './client';
-import { figures, fullest, meanOf, rowsOf, textOf } from './simulations';
+import { figures, fullest, meanOf, rowsOf, textOf, variedIn } from './simulations';
 import type { SimulationChart, SimulationDetails } from './types';
 
 const style =
@@ -25,7 +25,7 @@ export async function reportOf(simulation: SimulationDetails): Promise<string> {
     add(line, 'th', row.name);
     for (const { key, kind } of figures) add(line, 'td', textOf(meanOf(row, key), kind));
   }
-  for (const kind of ['cdf', 'bars', ...(simulation.job_counts.length > 0 ? ['lines'] : []), 'util', 'queue']) {
+  for (const kind of ['cdf', 'bars', ...(variedIn(simulation) ? ['lines'] : []), 'util', 'queue']) {
     const metric = kind === 'bars' || kind === 'lines' ? '&metric=avg_jct_s' : '';
     const chart = await get<SimulationChart>(`simulations/${simulation.id}/charts/${kind}?theme=light&width_mm=170${metric}`);
     add(page.body, 'h2', chart.title);

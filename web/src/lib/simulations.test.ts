@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { csvOf, rowsIn } from './csv';
-import { bestOf, bodyOf, emptyPlan, figures, fullest, meanOf, rowsOf, tableOf, textOf } from './simulations';
+import { bestOf, bodyOf, emptyPlan, figures, fullest, meanOf, rowsOf, tableOf, textOf, variedIn } from './simulations';
 import type { PolicyInfo, SimulationResult } from './types';
 
 const policies = [
@@ -10,8 +10,12 @@ const policies = [
 
 test('of runs with several numbers of jobs those with most are compared', () => {
   const results = ['a20 1', 'a20 2', 'a50 1', 'a50 2', 'b20 1', 'b20 2', 'b50 1', 'b50 2'] as unknown as SimulationResult[];
-  assert.deepEqual(fullest({ results, job_counts: [20, 50], seeds: 2 }), ['a50 1', 'a50 2', 'b50 1', 'b50 2']);
-  assert.deepEqual(fullest({ results, job_counts: [], seeds: 2 }), results);
+  assert.deepEqual(fullest({ results, job_counts: [20, 50], loads: [], seeds: 2 }), ['a50 1', 'a50 2', 'b50 1', 'b50 2']);
+  assert.deepEqual(fullest({ results, job_counts: [], loads: [], seeds: 2 }), results);
+  assert.deepEqual(fullest({ results, job_counts: [], loads: [0.5, 1.1], seeds: 2 }), ['a50 1', 'a50 2', 'b50 1', 'b50 2']);
+  assert.equal(variedIn({ job_counts: [20, 1500], loads: [] })?.most, 'With the first 1,500 jobs.');
+  assert.deepEqual(variedIn({ job_counts: [], loads: [0.5, 1.1] }), { by: 'load', most: 'At a load of 1.1.' });
+  assert.equal(variedIn({ job_counts: [], loads: [0.8] }), null);
 });
 
 test('a plan becomes the request', () => {
@@ -37,6 +41,7 @@ test('a plan becomes the request', () => {
     return jobs ?? job_counts;
   };
   assert.deepEqual(['', ' 50 ', '50, 100;200'].map(counts), [undefined, 50, [50, 100, 200]]);
+  assert.deepEqual(['', '0.8', '.5 1, 1.1'].map((loads) => bodyOf({ ...plan, loads }, policies).loads), [undefined, [0.8], [0.5, 1, 1.1]]);
 });
 
 const run = (policy: string, seed: number, avg_jct_s: number | null, parameters = {}): SimulationResult =>

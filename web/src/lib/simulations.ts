@@ -1,6 +1,6 @@
 // Simulations: what is asked for, and what its figures mean.
 import { csvOf } from './csv';
-import { duration } from './format';
+import { count, duration } from './format';
 import type { NewSimulation, SimulationDetails, PolicyInfo, PolicyParameter, SimulationResult, Workload } from './types';
 
 export const policiesMost = 4;
@@ -18,6 +18,7 @@ export interface Plan {
   csv: string;
   days: string;
   jobCounts: string; // "50, 100": a run with each; empty: one with all
+  loads: string; // "0.5, 0.8": a run at each; empty: one as the jobs come
   servers: string; // empty: those of this cluster
   policies: ChosenPolicy[];
   seeds: string;
@@ -30,6 +31,7 @@ export const emptyPlan: Plan = {
   csv: '',
   days: '30',
   jobCounts: '',
+  loads: '',
   servers: '',
   policies: [
     { name: 'fifo', parameters: {} },
@@ -83,6 +85,7 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
       };
     }),
     ...jobsOf(plan.jobCounts),
+    ...(numbersIn(plan.loads).length > 0 ? { loads: numbersIn(plan.loads) } : {}),
     ...(plan.source === 'workload' ? { seeds: Number(plan.seeds) } : {})
   };
 }
@@ -91,17 +94,25 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
 export const shownFirst = ({ parameters }: Workload): number => Math.min(parameters.length, 3);
 
 // What is no number becomes null, which the controller refuses with the name of the field.
+const numbersIn = (text: string): number[] => text.split(/[\s,;]+/).filter(Boolean).map(Number);
+
 function jobsOf(text: string): Pick<NewSimulation, 'jobs' | 'job_counts'> {
-  const counts = text.split(/[\s,;]+/).filter(Boolean).map(Number);
+  const counts = numbersIn(text);
   if (counts.length === 0) return {};
   return counts.length === 1 && counts[0] !== undefined ? { jobs: counts[0] } : { job_counts: counts };
 }
 
-// Of runs with several numbers of jobs those with most, in all seeds: only these can be compared with each other. They are the
-// last of each setting.
-export function fullest({ results, job_counts, seeds }: Pick<SimulationDetails, 'results' | 'job_counts' | 'seeds'>): SimulationResult[] {
-  const counts = Math.max(1, job_counts.length);
+// Of runs with several numbers of jobs those with most, of those at several loads those at the highest, in all seeds: only these
+// can be compared with each other. They are the last of each setting.
+export function fullest({ results, job_counts, loads, seeds }: Pick<SimulationDetails, 'results' | 'job_counts' | 'loads' | 'seeds'>): SimulationResult[] {
+  const counts = Math.max(1, job_counts.length, loads.length);
   return results.filter((_, i) => i % (counts * seeds) >= (counts - 1) * seeds);
+}
+
+// What its runs with the same policy differ in besides the seed; null: nothing.
+export function variedIn({ job_counts, loads }: Pick<SimulationDetails, 'job_counts' | 'loads'>): { by: 'number of jobs' | 'load'; most: string } | null {
+  if (job_counts.length > 1) return { by: 'number of jobs', most: `With the first ${count(job_counts.at(-1) ?? 0)} jobs.` };
+  return loads.length > 1 ? { by: 'load', most: `At a load of ${loads.at(-1)}.` } : null;
 }
 
 export interface Figure {
