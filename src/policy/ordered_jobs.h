@@ -89,7 +89,10 @@ class OrderedJobs {
  public:
   class Iterator {
    public:
+    using iterator_category = std::forward_iterator_tag;
     using value_type = Entry;
+    using pointer = const Entry*;
+    using reference = const Entry&;
     using difference_type = std::ptrdiff_t;
     Iterator() = default;
     Iterator(const Chunk* chunk, const Chunk* end) : chunk_(chunk), end_(end) {
@@ -134,11 +137,11 @@ class OrderedJobs {
     if (chunk.size() == Chunk::max) split(at);
   }
 
-  // Removes the job, whose key must be the one it was inserted with. Returns whether it was there.
+  // Removes the entry of this job and key, which is the one it was inserted with. Returns whether it was there.
   bool erase(JobIndex job, const Key& key) {
     if (empty()) return false;
     const Entry entry{key, job};
-    const bool is_first = begin()->job == job;  // nearly always in a queue
+    const bool is_first = !(*begin() < entry);  // nearly always in a queue
     const std::size_t in = is_first ? 0 : chunk_for(entry);
     Chunk& chunk = chunks_[in];
     Entry* const at = is_first ? chunk.begin() : std::lower_bound(chunk.begin(), chunk.end(), entry);
@@ -147,6 +150,21 @@ class OrderedJobs {
     --size_;
     if (chunk.empty()) chunks_.size() > 1 ? drop_chunk(in) : chunk.clear();
     return true;
+  }
+
+  // Gives every job the key `key_of(job)`.
+  template <typename KeyOf>
+  void rekey(KeyOf key_of) {
+    for (Chunk& chunk : chunks_) {
+      for (Entry& entry : chunk) entry.key = key_of(entry.job);
+    }
+    if (std::is_sorted(begin(), end())) return;
+    std::vector<Entry> entries(begin(), end());
+    std::sort(entries.begin(), entries.end());
+    auto next = entries.begin();
+    for (Chunk& chunk : chunks_) {
+      for (Entry& entry : chunk) entry = *next++;
+    }
   }
 
   Iterator begin() const { return empty() ? end() : Iterator(chunks_.data(), chunks_.data() + chunks_.size()); }

@@ -49,6 +49,34 @@ RC_GTEST_PROP(OrderedJobs, stays_sorted_whatever_comes_and_goes, (std::uint64_t 
   }
 }
 
+// Keys in another order, with the numbers of the entries in each chunk as they were.
+RC_GTEST_PROP(OrderedJobs, is_sorted_by_the_new_keys_after_a_change_of_all, (std::uint64_t seed)) {
+  Random random(seed);
+  OrderedJobs<std::int64_t> jobs;
+  std::map<std::int64_t, JobIndex> plain;
+  const std::int64_t sign = random.chance(.5) ? 1 : -1, factor = random.integer(1, 1000);
+  const auto new_key = [&](JobIndex job) { return sign * (std::int64_t{job.value} * factor % 1009); };
+  for (std::uint32_t job = 0; job < random.integer(0, 400); ++job) {
+    jobs.insert(JobIndex(job), job);
+    plain.emplace(new_key(JobIndex(job)), JobIndex(job));
+  }
+  jobs.rekey(new_key);
+  RC_ASSERT(std::equal(jobs.begin(), jobs.end(), plain.begin(), plain.end(), [](const auto& entry, const auto& same) {
+    return entry.key == same.first && entry.job == same.second;
+  }));
+  for (const auto& [key, job] : plain) RC_ASSERT(jobs.erase(job, key));
+  RC_ASSERT(jobs.empty());
+}
+
+TEST(OrderedJobs, of_several_entries_of_a_job_the_one_with_the_key_is_erased) {
+  OrderedJobs<std::int64_t> jobs;
+  for (const std::int64_t key : {1, 2, 3}) jobs.insert(JobIndex(7), key);
+  EXPECT_TRUE(jobs.erase(JobIndex(7), 2));
+  EXPECT_FALSE(jobs.erase(JobIndex(7), 2));
+  EXPECT_EQ(jobs.begin()->key, 1);
+  EXPECT_EQ(jobs.size(), 2U);
+}
+
 struct Placing : testing::Test {
   Placing() {
     for (const int gpus : {4, 2, 4}) {

@@ -239,8 +239,8 @@ bool PreemptivePolicy::start_by_preempting(const Victims::Context& context, Walk
   const auto where = may_give_way(context, walk.shape(), wanted);
   if (!where) return false;
   const Shape& shape = context.shapes[walk.shape()];
-  const auto victims =
-      where->valid() ? victims_.on_server(context, walk.shape(), *where) : victims_.anywhere(context, shape, wanted);
+  const auto victims = where->valid() ? victims_.on_server(context, walk.shape(), *where, wanted)
+                                      : victims_.anywhere(context, shape, wanted);
   return !victims.empty() && interrupt(context.snapshot, victims, walk, *where, trial, plan);
 }
 

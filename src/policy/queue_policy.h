@@ -40,7 +40,7 @@ class QueuePolicy : public Policy {
 
   // For keys that depend on estimates: moves every waiting job to where it belongs now.
   void rekey_all(const Snapshot& snapshot) {
-    for (const JobIndex job : snapshot.waiting) lines_.rekey(job, key_of(snapshot, snapshot.job(job)));
+    lines_.rekey_all([&](JobIndex job) { return key_of(snapshot, snapshot.job(job)); });
   }
 
   WaitingLines<Key> lines_;

@@ -62,18 +62,21 @@ void Victims::insert(Candidates& sorted, const Candidate& candidate) {
   sorted[at] = candidate;
 }
 
-// The jobs that may be stopped on a server, least urgent first.
-const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server) {
+// The jobs on a server that may be stopped for one of rank `than`, and perhaps others behind them; least urgent first.
+const Victims::Candidates& Victims::candidates_on(const Context& context, ServerIndex server, const Rank& than) {
   const Candidates& kept = kept_on(server);
   if (!context.rank_now) return kept;
   now_.clear();
-  for (const Candidate& one : kept) insert(now_, {context.rank_now(one.job), one.id, one.job, one.gpus});
+  for (const Candidate& one : kept) {
+    if (one.rank <= than) break;  // so are those behind it, and they are no less urgent now
+    insert(now_, {context.rank_now(one.job), one.id, one.job, one.gpus});
+  }
   return now_;
 }
 
 // An offer that is remembered may not be worse than one that is worked out later.
 const Victims::Candidates& Victims::to_remember(const Context& context, ServerIndex server) {
-  return context.ranks_rise ? kept_on(server) : candidates_on(context, server);
+  return context.ranks_rise ? kept_on(server) : candidates_on(context, server, Rank::most_urgent());
 }
 
 namespace {
@@ -187,7 +190,8 @@ ServerIndex Victims::best(const Context& context, std::uint32_t shape, const Ran
     if (before <= than) break;
     if (!context.rank_now) return server;
     // What was reported may be too good, because jobs have become more urgent since; it is never too bad.
-    const Rank now = work_out(context, context.shapes[shape], server, candidates_on(context, server));
+    const Rank now =
+        std::max(than, work_out(context, context.shapes[shape], server, candidates_on(context, server, than)));
     set(offers, server, now);
     if (context.ranks_rise) lowered_.push_back(server);
     if (now == before) return server;
@@ -195,10 +199,10 @@ ServerIndex Victims::best(const Context& context, std::uint32_t shape, const Ran
   return ServerIndex::none();
 }
 
-Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server) {
+Victims::Jobs Victims::on_server(const Context& context, std::uint32_t shape, ServerIndex server, const Rank& than) {
   Jobs jobs;
   Room room(context, context.shapes[shape], server);
-  for (const Candidate& candidate : candidates_on(context, server)) {
+  for (const Candidate& candidate : candidates_on(context, server, than)) {
     if (room.holds(context.shapes[shape])) break;
     room.add(context.snapshot.job(candidate.job), server);
     jobs.push_back(candidate.job);

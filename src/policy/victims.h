@@ -59,7 +59,7 @@ class Victims {
   ServerIndex best(const Context& context, std::uint32_t shape, const Rank& than);
   // Jobs to stop on that server, least urgent first, perhaps more than needed: until the shape fits or there are no
   // more.
-  Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server);
+  Jobs on_server(const Context& context, std::uint32_t shape, ServerIndex server, const Rank& than);
   // Jobs less urgent than `than` to stop on any servers for `shape`, least urgent first: until it fits or there are no
   // more.
   Jobs anywhere(const Context& context, const Shape& shape, const Rank& than) const;
@@ -97,7 +97,7 @@ class Victims {
   }
   void enter(JobIndex job);
   void leave(JobIndex job);
-  const Candidates& candidates_on(const Context& context, ServerIndex server);  // with their current ranks
+  const Candidates& candidates_on(const Context& context, ServerIndex server, const Rank& than);  // by current ranks
   const Candidates& to_remember(const Context& context, ServerIndex server);
   Rank work_out(const Context& context, const Shape& shape, ServerIndex server, const Candidates& candidates) const;
   void work_out_plain(const Context& context, ServerIndex server, const Candidates& candidates);

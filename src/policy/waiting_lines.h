@@ -97,6 +97,18 @@ class WaitingLines {
     add(line_of_[job], job, key);
     kept = key;
   }
+  // Moves every job to the position of `new_key(job)`.
+  template <typename KeyOf>
+  void rekey_all(KeyOf new_key) {
+    for (std::uint32_t line = 0; line < lines_.size(); ++line) {
+      Line& jobs = lines_[line].jobs;
+      if (jobs.empty()) continue;
+      const auto first = *jobs.begin();
+      jobs.rekey([&](JobIndex job) { return key_of_[job] = new_key(job); });
+      const auto& now = *jobs.begin();
+      if (now.job != first.job || now.key < first.key || first.key < now.key) note_change(line);
+    }
+  }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
   std::uint32_t shape_of(JobIndex job) const { return line_of_[job]; }  // of one that is here
   std::size_t size() const { return size_; }

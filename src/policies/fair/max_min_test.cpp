@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "policy/linear_program.h"
+#include "support/forgetful.h"
 #include "support/workload.h"
 
 namespace sl {
@@ -169,6 +170,70 @@ TEST(MaxMin, time_counts_by_type_so_that_like_jobs_change_places) {
   }
   EXPECT_NEAR(rounds_on_fast[1], 10, 2);
   EXPECT_NEAR(rounds_on_fast[2], 10, 2);
+}
+
+// One GPU, three like jobs submitted at once, the last id first. From the fourth round on they have run equally long.
+TEST(MaxMin, jobs_that_are_due_the_same_take_turns_in_order_of_submission_then_id) {
+  Cluster cluster({1}, "max_min");
+  for (const int job : {3, 2, 1}) cluster.submit(job, test::elastic(1, 1));
+  for (int round = 0; const int expected : {3, 1, 2, 1, 2, 3}) {
+    cluster.at(360.0 * round++).turn();
+    for (const int job : {1, 2, 3})
+      EXPECT_EQ(cluster.state(job) == JobState::running, job == expected) << "round " << round << ", job " << job;
+  }
+}
+
+// Job 2 wants both GPUs, of which job 1 keeps one. Job 3 was like job 2, so it had to wait behind it.
+TEST(MaxMin, a_job_whose_number_of_gpus_is_edited_waits_no_longer_with_those_it_was_like) {
+  Cluster cluster({2}, "max_min");
+  cluster.submit(1, gpus(1)).submit(2, gpus(2)).submit(3, gpus(2));
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+  cluster.feed(JobEdited{.job = JobId(3), .gpus_min = 1, .gpus_max = 1, .gpus = 1});
+  EXPECT_EQ(cluster.state(3), JobState::running);
+}
+
+// Where each job ran in each round, while jobs come, end, are edited, and report how fast they are on a type.
+std::vector<std::string> random_rounds(std::uint64_t seed, bool forgets) {
+  Random random(seed);
+  Cluster cluster({2, 3}, forgets ? std::make_unique<test::Forgetful>("max_min", 1) : Cluster::make("max_min"));
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ServerDescription server = cluster.core.servers()[ServerIndex(i)].description;
+    server.gpu_type = GpuTypeIndex(i);
+    cluster.feed(ServerJoined{server});
+  }
+  std::vector<std::string> places;
+  std::int64_t last = 0;
+  for (int step = 1; step <= 60; ++step) {
+    cluster.at(90.0 * step);
+    const std::int64_t job = random.integer(1, 6) + std::max<std::int64_t>(0, last - 6);
+    const double chance = random.uniform();
+    if (chance < .3) {
+      const int wide = static_cast<int>(random.integer(1, 3));
+      JobRequest request = test::elastic(1, wide);
+      request.user_weight = static_cast<double>(random.integer(1, 2));
+      cluster.submit(++last, std::move(request));
+    } else if (job > last || !cluster.has(job) || cluster.state(job) >= JobState::succeeded) {
+      cluster.turn();
+    } else if (chance < .5) {
+      cluster.feed(JobEdited{.job = JobId(job), .gpus = static_cast<int>(random.integer(1, 2))});
+    } else if (cluster.state(job) != JobState::running) {
+      cluster.turn();
+    } else if (chance < .9) {
+      SpeedSample speed;
+      speed.gpu_type = GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)));
+      speed.steps_per_s = static_cast<double>(random.integer(1, 9));
+      cluster.feed(AttemptProgressed{.job = JobId(job), .attempt = cluster.job(job).attempt, .speed = speed});
+    } else {
+      cluster.finish(job);
+    }
+    for (std::int64_t id = 1; id <= last; ++id) places.push_back(cluster.has(id) ? cluster.where(id) : "");
+  }
+  return places;
+}
+
+RC_GTEST_PROP(MaxMinProperty, edits_and_speeds_count_at_once_as_if_all_jobs_were_read_anew, ()) {
+  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+  RC_ASSERT(random_rounds(seed, false) == random_rounds(seed, true));
 }
 
 }  // namespace

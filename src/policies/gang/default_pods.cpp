@@ -194,18 +194,23 @@ class DefaultPods : public ArrivalPolicy {
   };
   static constexpr int no_pod = std::numeric_limits<int>::max();
 
-  void bind(const Snapshot& snapshot, Cursor& cursor, Bindings& bindings, Trial& trial) {
+  // `youngest`: of the jobs that hold pods, while jobs give up theirs; else none.
+  void bind(const Snapshot& snapshot, Cursor& cursor, Bindings& bindings, Trial& trial, JobIndex youngest = {}) {
     std::vector<bool> closed(shapes_.size(), false);  // no pod of this shape fits any more
     std::vector<std::size_t> passed;
     std::vector<JobIndex> bound;
     const auto visit = [&](std::size_t at) {
       const Pod& pod = pods_[at];
       if (pod.number < first_[pod.job] || !waits(pod)) return;
+      const bool holds_some = bindings.of.contains(pod.id);
+      const bool is_closed = !holds_some && closed[pod.shape];
+      if (!is_closed && !holds_some && bound.empty() && would_give_up(snapshot, pod, bindings.seed, trial, youngest))
+        return set_first(pod.job, no_pod);
       passed.push_back(at);
-      if (closed[pod.shape] && !bindings.of.contains(pod.id)) return;
+      if (is_closed) return;
       if (bind_one(snapshot, pod, bindings, trial)) {
         bound.push_back(pod.job);
-      } else if (!bindings.of.contains(pod.id)) {
+      } else if (!holds_some) {
         closed[pod.shape] = true;
       }
     };
@@ -215,6 +220,16 @@ class DefaultPods : public ArrivalPolicy {
     passed.insert(passed.end(), cursor.passed.begin() + static_cast<std::ptrdiff_t>(i), cursor.passed.end());
     cursor.passed = std::move(passed);
     for (const JobIndex job : bound) set_first(job, bindings.of.at(snapshot.job(job).request.id).count());
+  }
+
+  // Whether a job that would get the only free GPU would be the next to give up its pods. While many wait most are, and
+  // nothing else comes of it.
+  static bool would_give_up(const Snapshot& snapshot, const Pod& pod, std::uint64_t seed, const Trial& trial,
+                            JobIndex youngest) {
+    if (!youngest.valid() || trial.free().total() > 1) return false;
+    const Job& job = snapshot.job(pod.job);
+    return submitted_before(snapshot.job(youngest), job) && !has_enough_pods(job.request, 1) &&
+           emptiest(snapshot, trial.free(), job.request, {}, seed, pod.number).valid();
   }
   void set_first(JobIndex job, int number) {
     first_[job] = number;
@@ -310,7 +325,7 @@ class DefaultPods : public ArrivalPolicy {
       give(bindings.of.at(request.id), request, trial);
       bindings.of.erase(request.id);
       set_first(youngest, no_pod);
-      bind(snapshot, cursor, bindings, trial);
+      bind(snapshot, cursor, bindings, trial, youngest_holder(snapshot, bindings));
     }
     if (!is_deadlocked(snapshot, bindings)) return;
     for (const JobIndex index : snapshot.waiting) {

@@ -6,10 +6,9 @@
 
 namespace sl {
 
-int TiresiasQueues::queue(const Job& job, Instant now) const {
+int TiresiasQueues::queue_of(std::int64_t service_gpu_us) const {
   const auto& thresholds = settings_.thresholds_gpu_us;
-  return static_cast<int>(std::upper_bound(thresholds.begin(), thresholds.end(), service(job, now)) -
-                          thresholds.begin());
+  return static_cast<int>(std::upper_bound(thresholds.begin(), thresholds.end(), service_gpu_us) - thresholds.begin());
 }
 
 std::string TiresiasQueues::standing(const Job& job, Instant now) const {

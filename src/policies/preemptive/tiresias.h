@@ -42,7 +42,8 @@ class TiresiasQueues {
   static std::int64_t service(const Job& job, Instant now) {
     return job.attained_at(now) - job.attained_at_promotion_gpu_us;
   }
-  int queue(const Job& job, Instant now) const;
+  int queue(const Job& job, Instant now) const { return queue_of(service(job, now)); }
+  int queue_of(std::int64_t service_gpu_us) const;
   // "queue 2 of 3, 1200 GPU-seconds of service".
   std::string standing(const Job& job, Instant now) const;
   // When a job that runs on `gpus` GPUs from now on will fall to the next queue.

@@ -11,10 +11,31 @@
 
 namespace sl {
 
+namespace {
+
+// Amounts in steps of 1/64 of a power of two; up to a second they are all in the first.
+std::size_t step_of(double amount) {
+  constexpr int bits_of_fraction = 52, bits_of_step = 6;
+  const auto step = [](double x) { return std::bit_cast<std::uint64_t>(x) >> (bits_of_fraction - bits_of_step); };
+  return static_cast<std::size_t>(step(std::max(amount, 1.0)) - step(1.0));
+}
+
+}  // namespace
+
 void GittinsSample::add(double total) {
   totals_.insert(std::upper_bound(totals_.begin(), totals_.end(), total), total);
   sums_.clear();
   fresh_.reset();
+}
+
+void GittinsSample::tabulate() const {
+  if (sums_.size() == totals_.size() + 1) return;
+  sums_.assign(1, 0);
+  steps_.assign(1, 0);
+  for (const double total : totals_) {
+    steps_.resize(std::max(steps_.size(), step_of(total) + 1), sums_.size() - 1);
+    sums_.push_back(sums_.back() + total);
+  }
 }
 
 double GittinsSample::index(double attained, double delta) const {
@@ -24,20 +45,21 @@ double GittinsSample::index(double attained, double delta) const {
 }
 
 std::size_t GittinsSample::up_to(double amount) const {
-  return static_cast<std::size_t>(std::upper_bound(totals_.begin(), totals_.end(), amount) - totals_.begin());
+  const std::size_t step = step_of(amount);
+  if (step >= steps_.size()) return totals_.size();
+  const auto at = [&](std::size_t i) { return totals_.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto end = step + 1 < steps_.size() ? at(steps_[step + 1]) : totals_.end();
+  return static_cast<std::size_t>(std::upper_bound(at(steps_[step]), end, amount) - totals_.begin());
 }
 
 // What the jobs that took more than `attained` take together until they end or have had `delta` more.
 double GittinsSample::spent(double attained, double delta, std::size_t from, std::size_t soon) const {
-  if (sums_.size() != totals_.size() + 1) {
-    sums_.assign(1, 0);
-    for (const double total : totals_) sums_.push_back(sums_.back() + total);
-  }
   return sums_[soon] - sums_[from] - static_cast<double>(soon - from) * attained +
          static_cast<double>(totals_.size() - soon) * delta;
 }
 
 double GittinsSample::work_out(double attained, double delta) const {
+  tabulate();
   const std::size_t from = up_to(attained), soon = up_to(attained + delta);
   if (from == totals_.size()) return 0;
   const double amount = spent(attained, delta, from, soon);
@@ -47,6 +69,7 @@ double GittinsSample::work_out(double attained, double delta) const {
 
 // With more service fewer of the jobs are left to end soon, and all of them together take less.
 double GittinsSample::index_at_least(double attained, double until, double delta) const {
+  tabulate();
   const std::size_t from = up_to(attained), soon = up_to(attained + delta), passed = up_to(until);
   if (passed >= soon) return 0;
   const double amount = spent(attained, delta, from, soon);
@@ -91,7 +114,8 @@ class TiresiasGittins : public PreemptivePolicy {
     return sample_differs_;
   }
   Rank waiting_rank(const Snapshot& snapshot, const Job& job) override {
-    return rank(queues_.queue(job, snapshot.now), TiresiasQueues::service(job, snapshot.now), job);
+    const std::int64_t service_us = TiresiasQueues::service(job, snapshot.now);
+    return rank(queues_.queue_of(service_us), service_us, job);
   }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
   RankUntil rank_until(const Snapshot& snapshot, const Job& job) override {
@@ -101,7 +125,7 @@ class TiresiasGittins : public PreemptivePolicy {
     const Instant until = std::min(snapshot.now + lasts, queues_.falls_at(job, snapshot.now, gpus));
     const double least = sample_.index_at_least(
         seconds(service_us), seconds(service_us + gpus * (until - snapshot.now).us), settings_.delta_gpu_s);
-    return {rank_of(queues_.queue(job, snapshot.now), least, job), until};
+    return {rank_of(queues_.queue_of(service_us), least, job), until};
   }
   Spread spread_of(const Job& job) const override { return spread_by_skew(job.request, settings_.tiresias.skew_limit); }
   Instant next_change(const Snapshot& snapshot, const Job& job, int gpus) override {

@@ -22,7 +22,7 @@
 
 namespace sl {
 
-// Past jobs' totals, sorted, with cumulative sums: an index costs two searches.
+// Past jobs' totals, sorted, with cumulative sums: an index costs two searches, each among the totals that are alike.
 class GittinsSample {
  public:
   void clear() {
@@ -36,11 +36,13 @@ class GittinsSample {
   double index_at_least(double attained, double until, double delta) const;
 
  private:
+  void tabulate() const;
   std::size_t up_to(double amount) const;  // the number of totals that are at most that
   double spent(double attained, double delta, std::size_t from, std::size_t soon) const;
   double work_out(double attained, double delta) const;
   mutable std::optional<std::pair<double, double>> fresh_;  // delta and index of a job without service: most of them
-  mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; computed when needed
+  mutable std::vector<double> sums_;                        // sums_[i]: of the first i totals; made when needed, like
+  mutable std::vector<std::size_t> steps_;                  // the number of totals below each step, up to the greatest
   std::vector<double> totals_;
 };
 

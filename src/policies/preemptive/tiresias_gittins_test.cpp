@@ -32,18 +32,40 @@ TEST_F(Index, of_the_worked_example) {
 
 TEST_F(Index, is_lowest_when_no_past_job_took_as_long) { EXPECT_EQ(sample.index(4000, 500), 0); }
 
+double index_by_definition(const std::vector<double>& totals, double attained, double delta) {
+  double survivors = 0, ending = 0, spent = 0;
+  for (const double total : totals) {
+    if (total <= attained) continue;
+    ++survivors;
+    if (total <= attained + delta) ++ending;
+    spent += std::min(total - attained, delta);
+  }
+  return survivors == 0 ? 0 : (ending / survivors) / (spent / survivors);
+}
+
 TEST_F(Index, equals_its_definition_summed_up_job_by_job) {
-  const std::vector<double> totals = {100, 200, 1000, 4000};
-  for (double attained = 0; attained < 4200; attained += 50) {
-    double survivors = 0, ending = 0, spent = 0;
-    for (const double total : totals) {
-      if (total <= attained) continue;
-      ++survivors;
-      if (total <= attained + 500) ++ending;
-      spent += std::min(total - attained, 500.0);
-    }
-    const double expected = survivors == 0 ? 0 : (ending / survivors) / (spent / survivors);
-    EXPECT_NEAR(sample.index(attained, 500), expected, 1e-12) << attained;
+  for (double attained = 0; attained < 4200; attained += 50)
+    EXPECT_NEAR(sample.index(attained, 500), index_by_definition({100, 200, 1000, 4000}, attained, 500), 1e-12)
+        << attained;
+}
+
+// Of totals from a fraction of a second to weeks, some of them equal, at, between and beyond them.
+RC_GTEST_PROP(GittinsSampleProperty, the_index_equals_its_definition, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  GittinsSample sample;
+  std::vector<double> totals;
+  const auto any = [&] { return std::round(std::pow(10, random.uniform() * 7 - 1) * 10) / 10; };
+  for (std::int64_t jobs = random.integer(0, 60); jobs > 0; --jobs) {
+    totals.push_back(any());
+    sample.add(totals.back());
+  }
+  for (int i = 0; i < 30; ++i) {
+    const bool at_one = !totals.empty() && random.chance(.5);
+    const double attained =
+        at_one ? totals[static_cast<std::size_t>(random.integer(0, std::ssize(totals) - 1))] : any();
+    const double delta = any(), expected = index_by_definition(totals, attained, delta);
+    // Differences of sums as great as all totals lose as much.
+    RC_ASSERT(std::abs(sample.index(attained, delta) - expected) <= 1e-6 * (expected + 1e-6));
   }
 }
 
