@@ -50,7 +50,7 @@ void preview_edit(Forecasts& forecasts, const Logic& logic, const JobEntry& entr
       }))
     give(jobs, edit.next.priority);
   for (const Priority& other : edit.others) give(with_members(other.job), other.priority);
-  if (edits.empty() || !forecasts.continue_present()) return done(std::move(preview));
+  if (edits.empty() || !forecasts.continue_present() || forecasts.is_full()) return done(std::move(preview));
   std::vector<JobId> before;
   for (const JobIndex each : logic.core().queue_order(now)) before.push_back(logic.core().job(each).request.id);
   auto told = std::make_shared<Told>(forecasts.tell_present(now));

@@ -95,7 +95,11 @@ void Forecasts::start(History& history) {
 }
 
 void Forecasts::ask(Work work) {
-  work_.put([this, work = std::move(work)] { work(*this); });
+  ++questions_;
+  work_.put([this, work = std::move(work)] {
+    work(*this);
+    --questions_;
+  });
 }
 
 bool Forecasts::is_fresh(std::int64_t version) const {

@@ -42,6 +42,8 @@ class Forecasts {
   // Runs on the forecast's thread, in order; `work` may read what is known there.
   using Work = std::function<void(Forecasts&)>;
   void ask(Work work);
+  // So many questions wait already that no other one is to be asked: each keeps a copy of the present.
+  bool is_full() const { return questions_ >= questions_most; }
   Told tell_present(Instant now) { return teller_.tell(now); }  // the thread must learn() it
   const RecentJobs& recent() const { return recent_; }
   std::vector<store::EstimateRow> take_rows();  // to be written with the next commit
@@ -59,6 +61,7 @@ class Forecasts {
   void post(std::function<void()> work) { post_(std::move(work)); }
 
  private:
+  static constexpr int questions_most = 16;
   struct Waiter {
     std::int64_t version;
     Instant until;
@@ -88,6 +91,7 @@ class Forecasts {
   std::vector<Waiter> waiters_;
   std::atomic<bool> is_busy_ = false, has_waiters_ = false, is_ending_ = false;
   std::atomic<std::int64_t> took_us_ = 0;
+  std::atomic<int> questions_ = 0;
 
   // The forecast's thread.
   KnownLengths known_;

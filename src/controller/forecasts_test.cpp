@@ -1,10 +1,12 @@
 #include "controller/forecasts.h"
 
 #include <future>
+#include <thread>
 
 #include "controller/estimate_views.h"
 #include "controller/logic_test.h"
 #include "controller/submission_forecast.h"
+#include "controller/tried_policies.h"
 #include "wire/job_spec_text.h"
 
 namespace sl::controller {
@@ -84,6 +86,30 @@ TEST_F(ForecastsTest, a_job_of_which_nothing_is_known_says_what_would_give_it_an
   EXPECT_TRUE(shown.at("finish").is_null());
   EXPECT_EQ(shown.at("confidence"), "unknown");
   EXPECT_NE(shown.at("text").as_string().find("--estimate"), std::string::npos);
+}
+
+// Each keeps a copy of the present: whoever asks without end would fill the memory.
+TEST_F(ForecastsTest, only_so_many_questions_wait) {
+  hello();
+  submit_limited(2, 0);
+  begin();
+  std::promise<void> go;
+  forecasts->ask([wait = go.get_future().share()](Forecasts&) { wait.wait(); });
+  std::vector<std::string> codes;
+  int asked = 0, submissions = 0;
+  for (; !forecasts->is_full() && asked < 100; ++asked)
+    try_on_present(*forecasts, {}, now,
+                   [&](const Result<TriedPolicies>& tried) { codes.push_back(tried.error().code); });
+  EXPECT_GT(asked, 4);
+  EXPECT_LT(asked, 100);
+  try_on_present(*forecasts, {}, now, [&](const Result<TriedPolicies>& tried) { codes.push_back(tried.error().code); });
+  EXPECT_EQ(codes, std::vector<std::string>{"forecasts-busy"});
+  wire::JobSpec spec;
+  spec.command = "true", spec.workdir = "/";
+  forecast_submission(*forecasts, *logic, spec, now, [&](const auto& estimate) { submissions += !estimate; });
+  EXPECT_EQ(submissions, 1) << "it is accepted all the same";
+  go.set_value();
+  while (forecasts->is_full()) std::this_thread::yield();
 }
 
 TEST_F(ForecastsTest, a_time_limit_gives_a_range_that_ends_with_it) {

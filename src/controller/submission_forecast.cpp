@@ -60,7 +60,7 @@ answers::Estimate expected(Forecasts& forecasts, Told& told, JobRequest request,
 
 void forecast_submission(Forecasts& forecasts, const Logic& logic, const wire::JobSpec& spec, Instant now,
                          std::function<void(const std::optional<answers::Estimate>&)> done) {
-  if (!forecasts.continue_present() || wire::is_group(spec)) return done(std::nullopt);
+  if (!forecasts.continue_present() || forecasts.is_full() || wire::is_group(spec)) return done(std::nullopt);
   if (spec.hold) {
     answers::Estimate held{.confidence = "unknown", .evaluated_at = {now.us}};
     held.text = "no estimate while it is held";

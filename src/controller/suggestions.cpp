@@ -113,6 +113,7 @@ void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, I
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
   if (affordable < static_cast<double>(draws_few))
     return done({{}, "too many jobs wait for changes to be tried in time"});
+  if (forecasts.is_full()) return done({{}, "too many forecasts that others asked for are being worked out"});
   const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
   // Whatever comes first, the answer or the end of the time.
   const auto answer = std::make_shared<std::function<void(Suggestions)>>(std::move(done));

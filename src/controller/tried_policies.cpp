@@ -72,6 +72,9 @@ std::vector<answers::Hold> schedule_view(const std::vector<forecast::Hold>& hold
 void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done) {
   if (!forecasts.continue_present()) return done(unavailable("no-forecasts", "this controller makes no forecasts"));
+  if (forecasts.is_full())
+    return done(unavailable("forecasts-busy", "too many forecasts that were asked for are being worked out")
+                    .hint("try again in a few seconds"));
   auto told = std::make_shared<Told>(forecasts.tell_present(now));
   told->present.next_wake = now;  // a policy that takes over decides at once
   wishes.policies.insert(wishes.policies.begin(), told->policy);

@@ -22,7 +22,7 @@ struct TriedPolicies {
 };
 
 // `arrivals`: for so long, jobs come as they came in as long a time before; 0: none comes, as in other forecasts. Called on
-// the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "too-many-trials".
+// the core's thread, as is `done`. Errors: those of making a policy; "no-forecasts"; "forecasts-busy"; "too-many-trials".
 struct TrialWishes {
   std::vector<PolicyChange> policies;
   Duration arrivals = {};  // shorter if no job is known that came so long ago

@@ -67,8 +67,8 @@ class SecretsTest(LabTest):
         self.lab.kill(self.lab.agent)
         self.lab.start_agent()
         self.assertTrue(given[0].exists())
+        pid = until(lambda: self.lab.job(job)["placement"][0]["pid"], what="its process")
         self.lab.kill(self.lab.agent)
-        pid = self.lab.job(job)["placement"][0]["pid"]
         os.kill(pid, 9)
         self.lab.start_agent()
         self.lab.finished(job)
