@@ -22,6 +22,11 @@ def places_with_secret(folder):
     return found
 
 
+def given_files():
+    """Also those that an agent which was killed with its machine has left."""
+    return set(pathlib.Path("/dev/shm").glob("schedulearn-*/*/wandb"))
+
+
 class SecretsTest(LabTest):
     def store(self, value=VALUE, name="wandb"):
         environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url}
@@ -41,11 +46,10 @@ class SecretsTest(LabTest):
         self.lab.start_controller("--record", recordings)
         until(lambda: self.lab.get("/api/v1/servers")["items"][0]["state"] == "up")
         self.store()
-        files = lambda: set(pathlib.Path("/dev/shm").glob("schedulearn-*/*/wandb"))
-        of_others = files()  # an agent that was killed with its machine has left its own
+        of_others = given_files()
         job = self.lab.submit("sleep 83.7", secrets=["wandb", "WANDB_API_KEY=wandb"])
         until(lambda: self.lab.job(job)["state"] == "running")
-        given = until(lambda: [path for path in files() - of_others if path.parent.name.startswith(f"{job}.1.") and path.read_text() == VALUE], what="the file")
+        given = until(lambda: [path for path in given_files() - of_others if path.parent.name.startswith(f"{job}.1.") and path.read_text() == VALUE], what="the file")
         commands = b"".join(path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if path.exists())
         self.assertNotIn(VALUE.encode(), commands)
         for path in ("/jobs", f"/jobs/{job}", f"/jobs/{job}/events", "/events", "/secrets", f"/jobs/{job}/explain"):
@@ -62,8 +66,9 @@ class SecretsTest(LabTest):
         self.lab.kill(self.lab.controller)
         self.lab.start_controller()
         until(lambda: self.lab.get("/api/v1/servers")["items"][0]["state"] == "up")
+        of_others = given_files()
         job = self.lab.submit("sleep 84.6", secrets=["wandb"])
-        given = until(lambda: list(pathlib.Path("/dev/shm").glob(f"schedulearn-*/{job}.1.*/wandb")), what="the file")
+        given = until(lambda: list(given_files() - of_others), what="the file")
         self.lab.kill(self.lab.agent)
         self.lab.start_agent()
         self.assertTrue(given[0].exists())
