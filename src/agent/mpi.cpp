@@ -349,7 +349,7 @@ int serve(char** arguments) {
   std::string order;
   const std::unique_ptr<Caller> caller = hear(door.get(), secret, order);
   if (!caller) return 128 + SIGTERM;
-  const pid_t child = start({"/bin/sh", "-c", order});
+  const pid_t child = start({"/bin/sh", "-c", with_agent_of(self(), order)});
   if (child < 0) return cannot_run;
   const int code = wait_for(child, caller->socket.get());
   send_all(caller->socket.get(), std::to_string(code) + "\n");
@@ -439,6 +439,17 @@ std::vector<std::string> mpirun_words(const std::string& self, const std::vector
   const std::string rank = std::string("exec \"$") + program_variable + "\" mpi rank \"$@\"";  // its own on each server
   words.insert(words.end(), {"/bin/sh", "-c", rank, "rank"});
   return words;
+}
+
+std::string with_agent_of(const std::string& self, std::string line) {
+  constexpr std::string_view begin = "/proc/", end = "/exe mpi connect";
+  for (std::size_t at = 0; (at = line.find(begin, at)) != std::string::npos; at += begin.size()) {
+    const std::size_t number = at + begin.size();
+    const std::size_t behind = line.find_first_not_of("0123456789", number);
+    if (behind == std::string::npos || behind == number || line.compare(behind, end.size(), end) != 0) continue;
+    line.replace(at, behind - at + std::string_view("/exe").size(), self);
+  }
+  return line;
 }
 
 int run_mpi(char** arguments) {

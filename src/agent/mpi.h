@@ -38,6 +38,10 @@ std::string to_text(const std::vector<MpiPart>& parts);  // "10.0.0.1 7000 SECRE
 // Nothing if the text is malformed.
 std::vector<MpiPart> parse_mpi_parts(const std::string& text);
 
+// The command line that mpirun wants run on another server, with the path of this program there (`self`) in place of the
+// one on its own server, "/proc/N/exe": orted starts no others and yet ends if that path does not exist.
+std::string with_agent_of(const std::string& self, std::string line);
+
 // The words of mpirun's command line up to the command. `self`: the path of this program. Without parts, that many
 // processes on this server.
 std::vector<std::string> mpirun_words(const std::string& self, const std::vector<MpiPart>& parts, int processes,

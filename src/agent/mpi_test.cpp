@@ -33,6 +33,14 @@ TEST(Mpi, parts_are_read_back_from_the_environment) {
     EXPECT_TRUE(parse_mpi_parts(text).empty()) << text;
 }
 
+// Process numbers of one server, or of one container, mean nothing in another.
+TEST(Mpi, orted_is_told_of_the_program_on_its_own_server) {
+  EXPECT_EQ(with_agent_of("/proc/7/exe", "orted -mca plm_rsh_agent \"/proc/612/exe mpi connect\" -mca a /proc/5/exe"),
+            "orted -mca plm_rsh_agent \"/proc/7/exe mpi connect\" -mca a /proc/5/exe");
+  for (const char* line : {"", "orted", "/proc/", "/proc/5", "/proc/x/exe mpi connect", "/proc//exe mpi connect"})
+    EXPECT_EQ(with_agent_of("/proc/7/exe", line), line);
+}
+
 TEST(Mpi, on_one_server_nothing_is_started_elsewhere) {
   const auto words = mpirun_words("/self", {}, 3, "", false);
   EXPECT_TRUE(has_word(words, "localhost:3"));
