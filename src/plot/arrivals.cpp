@@ -25,10 +25,8 @@ Series steps_of(const Arrivals& trace, int style) {
 }  // namespace
 
 Result<Figure> arrivals_figure(const std::vector<Arrivals>& traces) {
-  if (traces.size() > line_styles)
-    return invalid("too-many-lines", fmt::format("{} lines cannot be told apart", traces.size()))
-        .note(fmt::format("at most {}", line_styles))
-        .hint("draw fewer traces at a time");
+  if (const Status fit = lines_fit(traces.size(), line_styles, "draw fewer traces at a time"); !fit.ok())
+    return fit.error();
   Figure figure;
   Panel panel;
   double last = 0, most = 0;

@@ -408,10 +408,9 @@ Result<Figure> lines_figure(const RunSet& runs, const std::string& x, const std:
   if (!quantities.ok()) return quantities.error();
   if (const Status fine = check_x(runs, x); !fine.ok()) return fine.error();
   const std::vector<Group> groups = groups_of(runs, x);
-  if (groups.size() > line_styles)
-    return invalid("too-many-lines", fmt::format("{} lines cannot be told apart", groups.size()))
-        .note(fmt::format("at most {}", line_styles))
-        .hint("choose some: --policy a,b or --where key=value");
+  if (const Status fit = lines_fit(groups.size(), line_styles, "choose some: --policy a,b or --where key=value");
+      !fit.ok())
+    return fit.error();
   Figure figure;
   const TimeUnit unit = unit_of_times(runs, *quantities);
   for (const Quantity& quantity : *quantities) {

@@ -106,10 +106,7 @@ Result<std::vector<JobSample>> samples_of_files(const std::vector<std::string>& 
 }
 
 Status line_count_fits(std::size_t count) {
-  if (count <= line_styles) return {};
-  return invalid("too-many-lines", fmt::format("{} lines cannot be told apart", count))
-      .note(fmt::format("at most {}", line_styles))
-      .hint("choose some: --policy a,b, --seed 1 or --where key=value");
+  return lines_fit(count, line_styles, "choose some: --policy a,b, --seed 1 or --where key=value");
 }
 
 // "Seed 3.", "Seeds 1 to 5.", "Seeds 1, 4, 9."

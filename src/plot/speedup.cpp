@@ -10,11 +10,9 @@
 namespace sl::plot {
 
 Result<Figure> speedup_figure(const std::vector<SpeedupCurve>& curves) {
-  const std::size_t curves_max = line_styles - 1;  // the ideal has one too
-  if (curves.size() > curves_max)
-    return invalid("too-many-lines", fmt::format("{} lines cannot be told apart", curves.size()))
-        .note(fmt::format("at most {}", curves_max))
-        .hint("draw fewer profiles at a time");
+  constexpr std::size_t curves_max = line_styles - 1;  // the ideal has one too
+  if (const Status fit = lines_fit(curves.size(), curves_max, "draw fewer profiles at a time"); !fit.ok())
+    return fit.error();
   Figure figure;
   Panel panel;
   std::set<double> counts = {1};

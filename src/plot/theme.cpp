@@ -72,6 +72,13 @@ int dash_of(int style) { return style < 8 ? style : (style + 3) % 8; }
 
 }  // namespace
 
+Status lines_fit(std::size_t count, std::size_t most, const std::string& hint) {
+  if (count <= most) return {};
+  return invalid("too-many-lines", fmt::format("{} lines cannot be told apart", count))
+      .note(fmt::format("at most {}", most))
+      .hint(hint);
+}
+
 std::string style_sheet(Theme theme) {
   std::string css = shape_rules() + "\n" + color_rules(theme == Theme::dark ? dark : light) + "\n";
   if (theme == Theme::automatic) css += "@media (prefers-color-scheme:dark){" + color_rules(dark) + "}\n";

@@ -6,11 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace sl::plot {
 
 enum class Theme { automatic, light, dark };
 
 inline constexpr int line_styles = 16;  // 8 colours; the second eight use other dashes
+// Whether so many lines can be told apart. `hint`: how to draw fewer. Error "too-many-lines".
+Status lines_fit(std::size_t count, std::size_t most, const std::string& hint);
 inline constexpr int box_colors = 8;
 inline constexpr int shades = 5;  // 0 is nothing
 
