@@ -305,7 +305,7 @@ class CommandLineTest(LabTest):
     def test_up_opens_the_page_on_a_desktop_unless_told_not_to(self):
         browser = self.lab.folder / "bin" / "xdg-open"
         browser.parent.mkdir()
-        browser.write_text(f"#!/bin/sh\necho $1 > {self.lab.folder}/opened\nexec sleep 20\n")
+        browser.write_text(f"#!/bin/sh\necho $$ > {self.lab.folder}/browser\necho $1 > {self.lab.folder}/opened\nexec sleep 20\n")
         browser.chmod(0o755)
         opened = self.lab.folder / "opened"
         for more, opens in (([], True), (["--no-open"], False)):
@@ -319,6 +319,9 @@ class CommandLineTest(LabTest):
             if opens:
                 until(lambda: opened.exists() and opened.read_text())
                 self.assertEqual(opened.read_text(), f"http://{listen}/ui/\n")
+                started = int((self.lab.folder / "browser").read_text())
+                self.addCleanup(os.kill, started, signal.SIGKILL)
+                self.assertEqual(os.getsid(started), started)  # Ctrl-C at the terminal of `up` does not reach it
             up.send_signal(signal.SIGINT)  # it does not wait for the browser
             up.communicate(timeout=30)
             os.close(ours)
