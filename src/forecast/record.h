@@ -9,7 +9,8 @@
 // from the latest ranges that were as far ahead (within a factor of two; while there are too few, of the same horizon, or
 // of any), since clusters change, and weighted so that ranges shown at about the same
 // time count as one: their errors are not independent (Barber, Candès, Ramdas, Tibshirani 2023, "Conformal prediction
-// beyond exchangeability", weights).
+// beyond exchangeability", weights). Those of times that follow each other err together to some degree too: five count
+// as four in n.
 //
 // A range counts once its p90 as shown has passed. Before that only jobs that end early are known, and counting them
 // would make ranges look too wide.
@@ -67,9 +68,10 @@ class Record {
  public:
   static constexpr std::size_t kept_most = 20'000;
   static constexpr std::size_t learnt_from_most = 120;  // steps
-  static constexpr std::size_t learnt_from_least = 10;  // steps of one length: with fewer, no value has a tenth above it
-  static constexpr std::size_t per_step_most = 30;                             // ranges
-  static constexpr int per_job_most = 8;                                       // for each target
+  static constexpr std::size_t learnt_from_least =
+      10;                                           // steps of one length: with fewer, no value has a tenth above it
+  static constexpr std::size_t per_step_most = 30;  // ranges
+  static constexpr int per_job_most = 8;            // for each target
 
   void restore(std::vector<Shown> shown);
 
