@@ -316,10 +316,11 @@ void Judge::orders(const std::string& server, const wire::ControllerMessage& mes
       require(is_here && life->row.state == (moves ? stop->reason : "stopping"),
               "{}.{} is ordered to stop on {} and the database does not know it", stop->incarnation.job,
               stop->incarnation.attempt, server);
-      require(
-          moves || life->row.extra_json == stop->reason || (stop->reason == "cancelled" && life->row.cancel_requested),
-          "{}.{} is ordered to stop ({}), the database says '{}'", stop->incarnation.job, stop->incarnation.attempt,
-          stop->reason, life->row.extra_json);
+      // "time_limit:KILL" is why, and the signal asked for since; an order from before that is true as well.
+      const std::string why = life->row.extra_json.substr(0, life->row.extra_json.find(':'));
+      require(moves || why == stop->reason || (stop->reason == "cancelled" && life->row.cancel_requested),
+              "{}.{} is ordered to stop ({}), the database says '{}'", stop->incarnation.job, stop->incarnation.attempt,
+              stop->reason, life->row.extra_json);
     }
   }
   if (const auto* resize = std::get_if<wire::ResizeAttempt>(&message)) {
