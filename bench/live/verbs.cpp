@@ -19,8 +19,8 @@ namespace {
 
 // Says in a file when it started, was asked to stop, and ends.
 const char* const says_when =
-    "say() { echo $1 $EPOCHREALTIME >> $0; }; say started; sleep 1000 & "
-    "trap 'say asked; kill $!; say ends; exit 75' TERM; wait";
+    "say() { echo $1 $EPOCHREALTIME >> $0; }; trap 'say asked; kill $!; say ends; exit 75' TERM; "
+    "say started; sleep 1000 & wait";
 
 void wait_soon(const std::function<bool()>& done) { wait_until(60, done, 0.0002); }
 
