@@ -1,6 +1,7 @@
-"""How the web page looks: every page in every state, both themes and four widths. No fault that axe finds, nothing wider
-than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
+"""How the web page looks: every page in every state, both themes and four widths, shortly before midnight, when times are
+longest. No fault that axe finds, nothing wider than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
 
+import datetime
 import json
 import os
 import sys
@@ -18,6 +19,12 @@ SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load
 TOKEN = "a secret of this test, long enough"
 
 
+def late_evening():
+    """The time zone in which it is between 23:00 and midnight: forecasts name the day, as do times of whatever was before."""
+    offset = 23 - datetime.datetime.now(datetime.timezone.utc).hour
+    return f"Etc/GMT{(offset if offset <= 14 else offset - 24) * -1:+d}"  # with the sign of POSIX: west of Greenwich is positive
+
+
 def busy_lab(lab):
     """Jobs in every state, servers in several. Returns the ids of some."""
     lab.start_another_agent("other", 2)
@@ -27,6 +34,8 @@ def busy_lab(lab):
     lab.finished(jobs["measured"])
     jobs["failed"] = lab.submit("echo Traceback; exit 3", name="yolo", gpus=1)
     lab.finished(jobs["failed"])
+    for file in lab.folder.glob(f"*/attempts/{jobs['failed']}.*/*"):
+        os.utime(file, (0, 0))  # its time has a date
     for i in range(3):
         lab.submit("sleep 600", name=f"vit-large-{i}", gpus=4, time={"estimate": "20m"})
     lab.submit("sleep 600", name="later", hold=True)
@@ -130,6 +139,7 @@ class LooksTest(unittest.TestCase):
         for theme in ("light", "dark"):
             page = self.browser.page()
             page.theme(theme)
+            page.call("Emulation.setTimezoneOverride", timezoneId=late_evening())
             for name, path, prepare in shown:
                 page.size(1280, 900)
                 page.run("localStorage.removeItem('schedulearn.draft'); localStorage.removeItem('schedulearn.plan')") if page.requested else None

@@ -28,6 +28,8 @@ test('labels stand at round times', () => {
   assert.deepEqual(ticksOf(100), [0, 30, 60, 90]);
   assert.deepEqual(ticksOf(0.5), [0]);
   assert.equal(ticksOf(86_400 * 100).length, 6);
+  assert.deepEqual(ticksOf(100, 2), [0, 60]);
+  assert.deepEqual(ticksOf(86_400 * 100, 1), [0, 86_400 * 100]);
 });
 
 const hold = (job_id: number, server: string, gpus: number[], from: string, to: string | null): Hold => ({

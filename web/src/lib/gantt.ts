@@ -109,9 +109,9 @@ function runsOf(numbers: number[]): [number, number][] {
 
 const steps = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200, 86_400];
 
-// Where the labels of an axis stand: up to seven, at round times.
-export function ticksOf(seconds: number): number[] {
-  const days = Math.ceil(seconds / 6 / 86_400) * 86_400;
-  const step = steps.find((each) => seconds / each <= 6) ?? days;
+// Where the labels of an axis stand: at 0 and up to `most` round times after it.
+export function ticksOf(seconds: number, most = 6): number[] {
+  const days = Math.ceil(seconds / most / 86_400) * 86_400;
+  const step = steps.find((each) => seconds / each <= most) ?? days;
   return Array.from({ length: Math.floor(seconds / step) + 1 }, (_, i) => i * step);
 }
