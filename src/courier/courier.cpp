@@ -1,8 +1,10 @@
 #include "courier/courier.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,22 +13,23 @@
 #include <utility>
 
 #include "base/check.h"
+#include "courier/libcurl.h"
 
 namespace sl::courier {
 
 struct ListDeleter {
-  void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { libcurl()->slist_free_all(list); }
 };
 struct EasyDeleter {
-  void operator()(CURL* easy) const { ::curl_easy_cleanup(easy); }
+  void operator()(CURL* easy) const { libcurl()->easy_cleanup(easy); }
 };
 struct MultiDeleter {
-  void operator()(CURLM* multi) const { ::curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const { libcurl()->multi_cleanup(multi); }
 };
 
 // One message under way. libcurl keeps pointers to it.
 struct Transfer {
-  std::unique_ptr<CURL, EasyDeleter> easy{::curl_easy_init()};
+  std::unique_ptr<CURL, EasyDeleter> easy{libcurl()->easy_init()};
   std::unique_ptr<curl_slist, ListDeleter> list;  // headers, or the receiver of a mail
   std::string body;
   std::size_t body_sent = 0;
@@ -38,10 +41,10 @@ struct Transfer {
 
   template <typename Value>
   void set(CURLoption option, Value value) {
-    SL_CHECK(::curl_easy_setopt(easy.get(), option, value) == CURLE_OK, "libcurl knows this option");
+    SL_CHECK(libcurl()->easy_setopt(easy.get(), option, value) == CURLE_OK, "libcurl knows this option");
   }
   void append(const std::string& text) {
-    curl_slist* longer = ::curl_slist_append(list.get(), text.c_str());
+    curl_slist* longer = libcurl()->slist_append(list.get(), text.c_str());
     SL_CHECK(longer != nullptr, "there is memory for a header");
     static_cast<void>(list.release());
     list.reset(longer);
@@ -99,7 +102,7 @@ std::string words_of(CURLcode code, const Transfer& transfer) {
     case CURLE_WRITE_ERROR:
       return "its answer is too long";
     default:
-      return std::string(transfer.is_mail ? "the mail server: " : "") + ::curl_easy_strerror(code);
+      return std::string(transfer.is_mail ? "the mail server: " : "") + libcurl()->easy_strerror(code);
   }
 }
 
@@ -108,8 +111,8 @@ Outcome outcome_of(CURLcode code, const Transfer& transfer) {
     return refused_here("its host leads to " + transfer.refused + ", which is not allowed");
   long status = 0;
   curl_off_t wait_s = 0;
-  ::curl_easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  ::curl_easy_getinfo(transfer.easy.get(), CURLINFO_RETRY_AFTER, &wait_s);
+  libcurl()->easy_getinfo(transfer.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  libcurl()->easy_getinfo(transfer.easy.get(), CURLINFO_RETRY_AFTER, &wait_s);
   Outcome outcome{.status = static_cast<int>(status), .wait_s = static_cast<std::int64_t>(wait_s)};
   // Who answers a post with success has it, however the answer ends; a mail is accepted when the dialogue was completed.
   outcome.is_delivered = transfer.is_mail ? code == CURLE_OK : status >= 200 && status < 300;
@@ -122,22 +125,16 @@ Outcome outcome_of(CURLcode code, const Transfer& transfer) {
   return outcome;
 }
 
-void begin_libcurl() {
-  static const CURLcode begun = ::curl_global_init(CURL_GLOBAL_DEFAULT);
-  SL_CHECK(begun == CURLE_OK, "libcurl can be used");
-}
-
 }  // namespace
 
 class Courier::Impl {
  public:
   explicit Impl(CourierSettings settings) : settings_(std::move(settings)) {
-    begin_libcurl();
-    multi_.reset(::curl_multi_init());
-    SL_CHECK(multi_ != nullptr, "libcurl can transfer");
+    SL_CHECK(wake_ >= 0, "there is a descriptor to wake the courier with");
   }
   ~Impl() {
-    for (auto& [easy, _] : transfers_) ::curl_multi_remove_handle(multi_.get(), easy);
+    for (auto& [easy, _] : transfers_) libcurl()->multi_remove_handle(multi_.get(), easy);
+    ::close(wake_);
   }
 
   void send(HttpPost message, Done done) {
@@ -175,15 +172,11 @@ class Courier::Impl {
 
   void work(std::chrono::milliseconds longest) {
     if (!refused_.empty()) longest = std::chrono::milliseconds(0);
-    ::curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(longest.count()), nullptr);
-    int running = 0;
-    ::curl_multi_perform(multi_.get(), &running);
-    for (int left = 0; const CURLMsg* message = ::curl_multi_info_read(multi_.get(), &left);) {
-      if (message->msg == CURLMSG_DONE) end(message->easy_handle, message->data.result);
-    }
+    wait(static_cast<int>(longest.count()));
+    if (multi_) perform();
     for (auto& [done, outcome] : std::exchange(refused_, {})) done(outcome);
   }
-  void wake() { ::curl_multi_wakeup(multi_.get()); }
+  void wake() { ::eventfd_write(wake_, 1); }
   const AllowedHosts& allowed() const { return settings_.allowed; }
 
  private:
@@ -192,7 +185,8 @@ class Courier::Impl {
                                   const char* protocols, Done& done) {
     const auto to = parse_destination(url, schemes, settings_.allowed);
     if (!to.ok()) {
-      refused_.emplace_back(std::move(done), refused_here(to.error().message));
+      const bool is_refused = to.error().kind != ErrorKind::unavailable;  // that may pass
+      refused_.emplace_back(std::move(done), Outcome{.why = to.error().message, .is_refused_here = is_refused});
       return nullptr;
     }
     auto transfer = std::make_unique<Transfer>();
@@ -221,21 +215,42 @@ class Courier::Impl {
     return transfer;
   }
   void go(std::unique_ptr<Transfer> transfer) {
+    if (!multi_) multi_.reset(libcurl()->multi_init());
+    SL_CHECK(multi_ != nullptr, "libcurl can transfer");
     CURL* const easy = transfer->easy.get();
     transfers_[easy] = std::move(transfer);
-    ::curl_multi_add_handle(multi_.get(), easy);
+    libcurl()->multi_add_handle(multi_.get(), easy);
+  }
+  void wait(int longest_ms) {
+    if (multi_) {
+      curl_waitfd woken{wake_, CURL_WAIT_POLLIN, 0};
+      libcurl()->multi_poll(multi_.get(), &woken, 1, longest_ms, nullptr);
+    } else {
+      pollfd woken{wake_, POLLIN, 0};
+      ::poll(&woken, 1, longest_ms);
+    }
+    eventfd_t times = 0;
+    ::eventfd_read(wake_, &times);
+  }
+  void perform() {
+    int running = 0;
+    libcurl()->multi_perform(multi_.get(), &running);
+    for (int left = 0; const CURLMsg* message = libcurl()->multi_info_read(multi_.get(), &left);) {
+      if (message->msg == CURLMSG_DONE) end(message->easy_handle, message->data.result);
+    }
   }
   void end(CURL* easy, CURLcode code) {
     const auto found = transfers_.find(easy);
     const std::unique_ptr<Transfer> transfer = std::move(found->second);
     transfers_.erase(found);
     const Outcome outcome = outcome_of(code, *transfer);
-    ::curl_multi_remove_handle(multi_.get(), easy);
+    libcurl()->multi_remove_handle(multi_.get(), easy);
     transfer->done(outcome);
   }
 
   CourierSettings settings_;
-  std::unique_ptr<CURLM, MultiDeleter> multi_;
+  const int wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  std::unique_ptr<CURLM, MultiDeleter> multi_;  // from the first message on
   std::map<CURL*, std::unique_ptr<Transfer>> transfers_;
   std::vector<std::pair<Done, Outcome>> refused_;  // before they were begun
 };

@@ -1,7 +1,6 @@
 #include "courier/hosts.h"
 
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 
@@ -10,6 +9,8 @@
 #include <cctype>
 #include <cstring>
 #include <memory>
+
+#include "courier/libcurl.h"
 
 namespace sl::courier {
 namespace {
@@ -58,16 +59,16 @@ std::string lower(std::string text) {
 bool is_local_name(const std::string& host) { return host == "localhost" || host.ends_with(".localhost"); }
 
 struct UrlDeleter {
-  void operator()(CURLU* url) const { ::curl_url_cleanup(url); }
+  void operator()(CURLU* url) const { libcurl()->url_cleanup(url); }
 };
 using ParsedUrl = std::unique_ptr<CURLU, UrlDeleter>;
 
 // Empty: the URL has none.
 std::string part(CURLU* url, CURLUPart which, unsigned flags = 0) {
   char* text = nullptr;
-  if (::curl_url_get(url, which, &text, flags) != CURLUE_OK) return "";
+  if (libcurl()->url_get(url, which, &text, flags) != CURLUE_OK) return "";
   std::string copy(text);
-  ::curl_free(text);
+  libcurl()->free(text);
   return copy;
 }
 
@@ -97,10 +98,11 @@ std::string address_text(const sockaddr& address) {
 
 Result<AllowedHosts> AllowedHosts::parse(const std::vector<std::string>& hosts) {
   AllowedHosts allowed;
+  if (!hosts.empty() && libcurl() == nullptr) return no_libcurl();
   for (const std::string& text : hosts) {
-    const ParsedUrl url(::curl_url());
+    const ParsedUrl url(libcurl()->url());
     const bool is_host = text.find_first_of("/?#@ \t") == std::string::npos &&
-                         ::curl_url_set(url.get(), CURLUPART_URL, ("http://" + text).c_str(), 0) == CURLUE_OK;
+                         libcurl()->url_set(url.get(), CURLUPART_URL, ("http://" + text).c_str(), 0) == CURLUE_OK;
     if (!is_host)
       return invalid("bad-host", "'" + text + "' is no host").hint("--notify-allow relay.lab, or 127.0.0.1:8025");
     allowed.entries_.push_back({host_of(url.get()), part(url.get(), CURLUPART_PORT)});
@@ -120,8 +122,9 @@ Result<Destination> parse_destination(const std::string& url, const std::vector<
     for (const std::string_view scheme : schemes) known += (known.empty() ? "" : " or ") + std::string(scheme) + "://";
     return invalid("bad-url", why).hint("write it as " + known + "HOST");
   };
-  const ParsedUrl parsed(::curl_url());
-  if (::curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
+  if (libcurl() == nullptr) return no_libcurl();
+  const ParsedUrl parsed(libcurl()->url());
+  if (libcurl()->url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
     return bad("this is no URL");
   const Destination found{part(parsed.get(), CURLUPART_SCHEME), host_of(parsed.get()),
                           part(parsed.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT)};

@@ -20,7 +20,7 @@ std::string address_text(const sockaddr& address);  // "127.0.0.1"
 // The hosts that the admin has allowed, as they are written in a URL: "relay", "127.0.0.1", "127.0.0.1:8025", "[::1]".
 class AllowedHosts {
  public:
-  // Error: "bad-host".
+  // Errors: "bad-host", "no-libcurl".
   static Result<AllowedHosts> parse(const std::vector<std::string>& hosts);
   // `host`: in lower case, without brackets.
   bool contain(std::string_view host, std::string_view port) const;
@@ -34,7 +34,7 @@ class AllowedHosts {
 
 // Where a URL leads. Another scheme than these, a name and password in it, or an address that is reserved and not
 // allowed is refused. A name may still lead to such an address: that shows when it is resolved (courier.h).
-// Errors: "bad-url", "host-not-allowed".
+// Errors: "bad-url", "host-not-allowed", "no-libcurl".
 struct Destination {
   std::string scheme, host, port;
   bool is_allowed = false;  // by the admin: its addresses are not checked

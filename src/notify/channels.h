@@ -41,8 +41,8 @@ struct Channel {
   ChannelSettings settings;
 };
 
-// Whether this can be a channel of a user. Errors: "bad-channel", "bad-url", "host-not-allowed", "bad-notify",
-// "admins-only" for what only admins may do: share it, be told of servers.
+// Whether this can be a channel of a user. Errors: "bad-channel", "bad-url", "host-not-allowed", "no-libcurl",
+// "bad-notify", "admins-only" for what only admins may do: share it, be told of servers.
 Status check_channel(const std::string& name, const ChannelBody& body, bool is_admin,
                      const courier::AllowedHosts& allowed);
 

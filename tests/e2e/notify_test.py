@@ -358,6 +358,39 @@ class NotifyTest(unittest.TestCase):
             self.assertIn("[host-not-allowed]", said.stderr)
         self.assertEqual([one["name"] for one in self.lab.get("/api/v1/notifications/channels")["items"]], ["hook"])
 
+    def test_libcurl_is_loaded_by_the_first_message_only(self):
+        def is_loaded():
+            return "libcurl" in pathlib.Path(f"/proc/{self.lab.controller.pid}/maps").read_text()
+
+        hook = self.receiver()
+        self.lab.kill(self.lab.controller)
+        self.lab.start_controller()
+        self.lab.finished(self.lab.submit("true"))
+        self.assertFalse(is_loaded())
+        self.restart()
+        self.add_hook(hook.url)
+        self.lab.cli("notify", "test", "hook")
+        self.assertTrue(is_loaded())
+
+    def test_without_libcurl_it_is_said_that_nothing_can_be_sent(self):
+        self.secret("key", KEY)
+        self.secret("room", "https://hooks.slack.example/services/T0")
+        self.lab.kill(self.lab.controller)
+        broken = self.lab.folder / "libraries"
+        broken.mkdir()
+        (broken / "libcurl.so.4").write_text("no library")
+        self.lab.environment["LD_LIBRARY_PATH"] = str(broken)
+        self.lab.start_controller()
+        refused = self.lab.cli("notify", "add", "hook", "--webhook", "https://ci.lab.example/", "--secret", "key", check=False)
+        self.assertEqual(refused.returncode, 6, refused.stderr)
+        self.assertIn("[no-libcurl]", refused.stderr)
+        self.assertIn("libcurl4", refused.stderr)
+        self.lab.cli("notify", "add", "team", "--slack", "--secret", "room")
+        self.lab.cli("submit", "--notify", "team", "--", "true")
+        waiting = until(lambda: [one for one in self.log() if one["tries"] > 0], what="a try")[0]
+        self.assertEqual(waiting["state"], "waiting")  # it is sent once the library is there
+        self.assertIn("libcurl", waiting["why"])
+
     def test_bad_requests_change_nothing(self):
         self.secret("key", KEY)
         for words, code in ((("notify", "add", "a"), "bad-flag"), (("notify", "add", "a b", "--slack", "--secret", "key"), "bad-channel"),
