@@ -152,7 +152,8 @@ std::optional<Allocation> place_consolidated(const FreeGpus& free, const ServerT
   if (free.total() < count) return std::nullopt;
   if (has_unlike_members(request)) return place_members(free, servers, request, count, fullest_first(free));
   auto gpus = within_limit(request, place_over_buckets(free, servers, request, count, true));
-  return gpus || request.servers_max == any_number_of_servers ? gpus : place_on_fewest(free, servers, request, count);
+  if (gpus || (request.servers_max == any_number_of_servers && !is_constrained(request))) return gpus;
+  return place_on_fewest(free, servers, request, count);  // there also with fewer of a server's GPUs than are free
 }
 
 std::optional<Allocation> place_anywhere(const FreeGpus& free, const ServerTable& servers, const JobRequest& request,

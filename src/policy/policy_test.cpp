@@ -111,6 +111,22 @@ TEST_F(Placing, a_job_over_servers_takes_whole_ones_first_and_the_rest_where_it_
   EXPECT_EQ(place_consolidated(free, servers, request, 10)->count(), 10);
 }
 
+TEST_F(Placing, a_server_that_lacks_cpus_for_all_of_its_gpus_gives_fewer) {
+  FreeGpus scarce;
+  ResourceVector cpus;
+  cpus[Resource::cpu] = 3;
+  scarce.set(ServerIndex(0), GpuSet::first(3), cpus, true, 4);
+  scarce.set(ServerIndex(1), GpuSet::first(1), cpus, true, 4);
+  request.servers_max = any_number_of_servers;
+  request.demand[Resource::cpu] = 4;
+  const auto three = place(scarce, servers, request, 3);
+  ASSERT_TRUE(three);
+  EXPECT_EQ(three->on(ServerIndex(0)).count(), 2);
+  EXPECT_EQ(three->on(ServerIndex(1)).count(), 1);
+  request.demand[Resource::cpu] = 6;  // four for two of its GPUs
+  EXPECT_FALSE(place(scarce, servers, request, 3));
+}
+
 TEST_F(Placing, a_job_is_on_no_more_servers_than_it_may_be) {
   request.servers_max = 2;
   EXPECT_EQ(place(free, servers, request, 8)->parts().size(), 2u);
