@@ -1,15 +1,12 @@
 #include "controller/browser_sessions.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 
-#include <array>
 #include <sstream>
 
-#include "base/check.h"
 #include "base/whole_number.h"
 #include "controller/secret_text.h"
+#include "notify/hmac.h"
 
 namespace sl::controller {
 namespace {
@@ -56,12 +53,7 @@ BrowserSessions::BrowserSessions(std::string token, const People& people, std::f
       port_cookie_name_(cookie_name_ + "_port") {}
 
 std::string BrowserSessions::proof(const std::string& text) const {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  const auto* made = ::HMAC(EVP_sha256(), token_.data(), static_cast<int>(token_.size()),
-                            reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data(), &size);
-  SL_CHECK(made != nullptr, "SHA-256 is there");
-  return hex_text({reinterpret_cast<const char*>(digest.data()), size});
+  return notify::hmac_sha256(token_, {text});
 }
 
 // USER:BASIS:EXPIRES:RANDOM:PROOF, the first two percent-encoded.

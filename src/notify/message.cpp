@@ -1,12 +1,12 @@
 #include "notify/message.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
 #include <unistd.h>
 
 #include <array>
 #include <ctime>
 
+#include "notify/hmac.h"
 #include "wire/base64.h"
 #include "wire/json.h"
 
@@ -110,16 +110,7 @@ courier::Mail mail(const Channel& channel, const store::DeliveryRow& row, const 
 }  // namespace
 
 std::string signature_of(const std::string& secret, const std::string& timestamp, const std::string& body) {
-  const auto bytes = [](const std::string& text) { return reinterpret_cast<const unsigned char*>(text.data()); };
-  crypto_auth_hmacsha256_state state;
-  ::crypto_auth_hmacsha256_init(&state, bytes(secret), secret.size());
-  for (const std::string& part : {timestamp, std::string("."), body})
-    ::crypto_auth_hmacsha256_update(&state, bytes(part), part.size());
-  std::array<unsigned char, crypto_auth_hmacsha256_BYTES> code{};
-  ::crypto_auth_hmacsha256_final(&state, code.data());
-  std::string text = "v1=";
-  for (const unsigned char byte : code) text += fmt::format("{:02x}", byte);
-  return text;
+  return "v1=" + hmac_sha256(secret, {timestamp, ".", body});
 }
 
 Message make_message(const Channel& channel, const store::DeliveryRow& row, const std::string& secret,
