@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <openssl/crypto.h>
+#include <nettle/memops.h>
 
 #include <algorithm>
 #include <atomic>
@@ -82,7 +82,7 @@ std::string leave_nonce(int folder) {
 }
 
 bool is_same(const std::string& a, const std::string& b) {
-  return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+  return !a.empty() && a.size() == b.size() && ::memeql_sec(a.data(), b.data(), a.size()) != 0;
 }
 
 net::Response plain(int status, std::string text) { return {status, "text/plain", {}, std::move(text)}; }

@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,18 +13,17 @@
 
 namespace sl::archive {
 
-void Digest::Free::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
+void Digest::Free::operator()(sha256_ctx* context) const { delete context; }
 
-Digest::Digest() : context_(EVP_MD_CTX_new()) {
-  SL_CHECK(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1, "SHA-256 is there");
+Digest::Digest() : context_(new sha256_ctx) { ::sha256_init(context_.get()); }
+
+void Digest::add(std::string_view bytes) {
+  ::sha256_update(context_.get(), bytes.size(), reinterpret_cast<const unsigned char*>(bytes.data()));
 }
-
-void Digest::add(std::string_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
 
 std::string Digest::take() {
   std::string digest(size, '\0');
-  EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), nullptr);
-  EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr);
+  ::sha256_digest(context_.get(), size, reinterpret_cast<unsigned char*>(digest.data()));
   return digest;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-struct evp_md_ctx_st;  // OpenSSL's
+struct sha256_ctx;  // Nettle's
 
 namespace sl::archive {
 
@@ -23,9 +23,9 @@ class Digest {
 
  private:
   struct Free {
-    void operator()(evp_md_ctx_st* context) const;
+    void operator()(sha256_ctx* context) const;
   };
-  std::unique_ptr<evp_md_ctx_st, Free> context_;
+  std::unique_ptr<sha256_ctx, Free> context_;
 };
 
 // Adds the first `length` bytes of the file. False if there are fewer, or they cannot be read.

@@ -1,6 +1,7 @@
 // Every command with its options, examples and action. The commands of researchers are in research.cpp.
 #include "cli/cli.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -503,6 +504,18 @@ int CommandLine::print_candidates(const std::vector<std::string>& words) {
 
 }  // namespace
 
-int run_cli(int argc, char** argv, const Roles& roles) { return CommandLine(roles).run(argc, argv); }
+// A daemon begins when the command line that named it is gone: all commands with their options take a megabyte.
+int run_cli(int argc, char** argv, const Roles& roles) {
+  std::function<int()> daemon;
+  const auto later = [&daemon](const auto& role) {
+    return [&daemon, role](const auto& options) { return daemon = [role, options] { return role(options); }, 0; };
+  };
+  Roles known = roles;
+  known.up = later(roles.up), known.controller = later(roles.controller), known.agent = later(roles.agent);
+  const int status = CommandLine(known).run(argc, argv);
+  if (!daemon) return status;
+  ::malloc_trim(0);
+  return daemon();
+}
 
 }  // namespace sl::cli
