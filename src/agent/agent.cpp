@@ -164,7 +164,8 @@ class LiveAgent : public Agent, private AgentPorts {
   Status launch(const std::string& key, const wire::StartAttempt& ordered,
                 const std::vector<wire::AttemptPart>& parts) override {
     const wire::StartAttempt order = files_.in_its_code(key, ordered);
-    const auto ports = choose_ports(order.spec.ports, published_ports(key));
+    const auto ports = order.spec.ports.empty() ? Result<PublishedPorts>(PublishedPorts{})
+                                                : choose_ports(order.spec.ports, published_ports(key));
     if (!ports.ok()) return abandon(key), ports.error();
     Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, {*ports, containers_.python_path(key)});
     abandon(key);
@@ -184,17 +185,18 @@ class LiveAgent : public Agent, private AgentPorts {
     return {};
   }
   Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
+    Limits limits = limits_of(order, parts);
+    limits.gpus = files_of_gpus(order.placement.gpus);
+    if (!order.spec.resources.pin_cpus) return limits;
     std::vector<std::string> others;
     for (const auto& [other, attempt] : logic_.attempts()) {
       if (other != key && runs(attempt)) others.push_back(files_.folders().of_attempt(other));
     }
-    Limits limits = limits_of(order, parts);
-    limits.gpus = files_of_gpus(order.placement.gpus);
-    if (order.spec.resources.pin_cpus) limits.cpu_set = take_cpus(limits, files_.folders().of_attempt(key), others);
+    limits.cpu_set = take_cpus(limits, files_.folders().of_attempt(key), others);
     return limits;
   }
   std::map<int, bool> files_of_gpus(const std::vector<int>& held) const {
-    return gpu_files(gpus_->known(), held, present_gpu_files());
+    return gpu_files(gpus_->known(), held, [] { return present_gpu_files(); });
   }
   // By attempts that run here, but for `key`.
   std::set<int> published_ports(const std::string& key) const {

@@ -77,16 +77,16 @@ std::string take_cpus(const Limits& limits, const std::string& attempt_dir, cons
 }
 
 std::map<int, bool> gpu_files(const std::vector<wire::GpuReport>& gpus, const std::vector<int>& held,
-                              const std::vector<int>& present) {
+                              const std::function<std::vector<int>()>& present) {
   std::map<int, bool> files;
-  for (const int number : present) files[number] = false;
-  for (const wire::GpuReport& gpu : gpus) {
-    if (gpu.device_number) files.try_emplace(*gpu.device_number, false);
-  }
   for (const int index : held) {
     const auto gpu = std::ranges::find(gpus, index, &wire::GpuReport::index);
     if (gpu == gpus.end() || !gpu->device_number) return {};
     files[*gpu->device_number] = true;
+  }
+  for (const int number : present()) files.try_emplace(number, false);
+  for (const wire::GpuReport& gpu : gpus) {
+    if (gpu.device_number) files.try_emplace(*gpu.device_number, false);
   }
   return files;
 }

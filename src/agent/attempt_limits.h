@@ -2,6 +2,7 @@
 // processors that are its own. Those are kept in the attempt's folder, for the next agent.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,10 +24,10 @@ std::vector<int> choose_cpus(const Limits& limits, const std::vector<int>& usabl
 // The same here and now, noted in the attempt's folder, beside those that `others` have noted in theirs.
 std::string take_cpus(const Limits& limits, const std::string& attempt_dir, const std::vector<std::string>& others);
 
-// Which device files of NVIDIA's GPUs may be opened by who holds these GPUs of the server. `present`: the numbers of the
-// files that there are, also of GPUs that are none of ours. Empty if it is not known which file is whose.
+// Which device files of NVIDIA's GPUs may be opened by who holds these GPUs of the server. `present` reads the
+// numbers of the files that there are, also of GPUs that are none of ours. Empty if it is not known which file is whose.
 std::map<int, bool> gpu_files(const std::vector<wire::GpuReport>& gpus, const std::vector<int>& held,
-                              const std::vector<int>& present);
+                              const std::function<std::vector<int>()>& present);
 std::vector<int> present_gpu_files(const std::string& folder = "/dev");
 
 }  // namespace sl::agent
