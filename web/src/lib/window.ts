@@ -10,13 +10,11 @@ export interface Window {
   height: number; // of the whole list
 }
 
-const together = 2; // rows become elements two at a time: more would make the slowest frames slower, one all of them
-
 export function windowOf(count: number, rowHeight: number, top: number, view: number, margin: number): Window {
   const full = count * rowHeight;
   const height = Math.min(full, tallest);
   const place = rowAt(top, count, rowHeight, view);
-  const step = Math.max(1, Math.min(together, margin));
+  const step = Math.max(1, margin >> 1); // so many rows enter at once: a frame that only scrolls costs less than one in which even one enters
   const shown = Math.min(count, Math.ceil(view / rowHeight) + 2 * margin + step); // everywhere as many, so that none is made on the way
   const first = Math.max(0, Math.min(count - shown, Math.floor((Math.floor(place) - margin) / step) * step));
   return { first, end: first + shown, offset: full === height ? first * rowHeight : top + (first - place) * rowHeight, height };
