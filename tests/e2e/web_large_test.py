@@ -172,7 +172,7 @@ class ReuseTest(PageTest):
         page.wait("document.querySelectorAll('tr.nested').length === 6", "its members")
         for each in (group, group + 3, held, 300, 295):
             page.click(f"Choose job {each}", kind="input")
-        page.run("document.querySelector('.tall').scrollTop = 0")
+        page.run("new Promise(done => { document.querySelector('.tall').scrollTop = 0; requestAnimationFrame(() => requestAnimationFrame(done)); })")
         page.key("j", "j")
         page.wait("document.querySelector('tr.at .name a') === document.activeElement && document.activeElement.innerText === 'held'", "the focus")
         self.reuses(".tall", "[data-row]", 38 * 60, 76)
