@@ -364,6 +364,16 @@ class TableTest(PageTest):
         page.wait("document.querySelector('.tall .sign').innerText.includes('cancelled')", "the new state")
         self.is_clean()
 
+    def test_on_narrow_screens_the_first_card_is_at_the_top(self):
+        page = self.page
+        self.open("jobs")
+        page.wait_text("300 jobs")
+        for width in (800, 390):
+            page.size(width, 900)
+            page.wait("getComputedStyle(document.querySelector('[data-row=\"0\"]')).display === 'flex'", "cards")
+            self.assertLess(page.run("document.querySelector('[data-row=\"0\"]').getBoundingClientRect().top - document.querySelector('.tall').getBoundingClientRect().top"), 10)
+        self.is_clean()
+
     def test_columns_and_filters_are_kept(self):
         page = self.page
         self.open("jobs?state=failed")
