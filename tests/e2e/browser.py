@@ -13,6 +13,8 @@ import time
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
+SECRETS = {"authorization": "Bearer ", "x-schedulearn-code": "", "x-schedulearn-session": "", "cookie": ""}  # headers that say who asks, and what comes before the secret
+
 # Where an element can be pressed; null while it is not there, moves, or is covered.
 POINT = """(async () => {
     const find = () => %s;
@@ -123,7 +125,7 @@ class Browser:
 class Page:
     def __init__(self, browser, session, width, height):
         self.browser, self.session = browser, session
-        self.requested, self.complaints, self.traced = [], [], None
+        self.requested, self.secrets, self.complaints, self.traced = [], set(), [], None
         self.answer_instead, self.withheld = None, []
         browser.pages[session] = self
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -136,6 +138,9 @@ class Page:
     def hear(self, method, parameters):
         if method == "Network.requestWillBeSent":
             self.requested.append(parameters["request"]["url"].removeprefix("blob:"))  # what the page has made itself names its origin
+        if method in ("Network.requestWillBeSent", "Network.requestWillBeSentExtraInfo"):
+            headers = parameters.get("request", parameters)["headers"]
+            self.secrets |= {value.removeprefix(SECRETS[name.lower()]) for name, value in headers.items() if name.lower() in SECRETS}
         if method == "Fetch.requestPaused":
             self._answer(parameters["requestId"], parameters["request"])
         if method == "Tracing.dataCollected" and self.traced is not None:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 from browser import Browser
 from lab import PROGRAM, Lab, until
@@ -26,6 +27,13 @@ class SessionTest(unittest.TestCase):
         self.browser = Browser().__enter__()
         self.addCleanup(self.browser.__exit__)
         self.url = f"http://0.0.0.0:{self.lab.port}"
+
+    def tearDown(self):
+        """What a page says who it is with is in none of the addresses that it asks for: those are in histories and logs."""
+        pages = self.browser.pages.values()
+        secrets = {part for page in pages for secret in page.secrets for part in re.split("[;=] ?", secret) if len(part) >= 20}
+        for url in {url for page in pages for url in page.requested}:
+            self.assertEqual([secret for secret in secrets if secret in urllib.parse.unquote_plus(url)], [], url)
 
     def start_controller(self):
         lab = self.lab

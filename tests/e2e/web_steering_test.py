@@ -415,6 +415,7 @@ class SettingsTest(PageTest):
         page.click("Test team")
         page.wait_text("It was not delivered:")
         self.assertNotIn("a-secret-path", page.run("document.documentElement.innerHTML + JSON.stringify(localStorage)"))
+        self.assertEqual([url for url in page.requested if "a-secret-path" in url], [])
         # The form of a submission offers both.
         self.open("submit")
         page.wait("document.querySelector('#secrets-options option')?.value === 'hook-url'")

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tallest, topOf, windowOf } from './window';
+import { Reused, tallest, topOf, windowOf } from './window';
 
 test('only the rows in view and a margin are elements', () => {
   assert.deepEqual(windowOf(1000, 20, 400, 200, 5), { first: 14, end: 36, offset: 280, height: 20_000 });
@@ -46,5 +46,40 @@ test('rows follow the scroll position without a jump', () => {
     const { first } = windowOf(count, 20, top, 500, 0);
     assert.ok(last < 0 || first - last <= 1);
     last = first;
+  }
+});
+
+const from = (first: number, end: number): number[] => Array.from({ length: end - first }, (_, i) => first + i);
+
+test('an element that leaves the view shows the row that enters, and those that stay are the same', () => {
+  const reused = new Reused();
+  const before = reused.of(from(10, 20));
+  assert.deepEqual(before.map(({ row }) => row), from(10, 20));
+  const down = reused.of(from(12, 22));
+  assert.deepEqual(down.slice(0, 8), before.slice(2));
+  for (let i = 0; i < 8; i += 1) assert.equal(down[i], before[i + 2]); // and not only alike: nothing is drawn for them
+  assert.deepEqual(down.slice(8), [{ row: 20, key: before[0]?.key }, { row: 21, key: before[1]?.key }]);
+  const up = reused.of(from(11, 21));
+  assert.deepEqual(up[0], { row: 11, key: down.at(-1)?.key });
+  assert.deepEqual(up.slice(1), down.slice(0, -1));
+});
+
+test('no two rows have one element, whatever is shown', () => {
+  const reused = new Reused();
+  for (let round = 0; round < 500; round += 1) {
+    const first = (round * 7919) % 60;
+    const rows = from(first, first + 5 + ((round * 31) % 25)).filter((row) => (row * round) % 7 !== 3); // some are folded away
+    const shown = reused.of(rows);
+    assert.deepEqual(shown.map(({ row }) => row), rows);
+    assert.equal(new Set(shown.map(({ key }) => key)).size, rows.length);
+  }
+});
+
+test('after a jump, and where as many leave as stay, all that enters has new elements', () => {
+  for (const jump of [5, 9, 10, 1000, -5, -10]) {
+    const reused = new Reused();
+    const before = new Set(reused.of(from(2000, 2010)).map(({ key }) => key));
+    for (const { row, key } of reused.of(from(2000 + jump, 2010 + jump)))
+      assert.equal(before.has(key), row >= 2000 && row < 2010, `by ${jump}: ${row}`);
   }
 });
