@@ -397,61 +397,6 @@ void Api::answer_explained(const Call& call, const Suggestions& suggestions) {
   });
 }
 
-// ---- cluster ----
-
-void Api::get_server(Call call) {
-  const ServerIndex index = logic_.core().find_server(call.captured.front());
-  if (!index.valid() || logic_.core().servers()[index].state == ServerState::removed)
-    return call.fail(
-        not_found("server-not-found", "there is no server " + call.captured.front()).hint("schedulearn servers ls"));
-  call.send(200, server_view(logic_, logic_.core().servers()[index], index, call.now));
-}
-
-Logic::Told Api::answer_with_server(const Call& call) {
-  return [this, call](const Status& status) { status.ok() ? get_server(call) : call.fail(status.error()); };
-}
-
-void Api::declare_server_lost(Call call) {
-  logic_.declare_lost(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::release_server(Call call) {
-  logic_.release_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::drain_server(Call call) {
-  const std::string& server = call.captured.front();
-  DrainRequest wanted{call.request.parameter("migrate") == "true", call.request.parameter("reason").value_or("")};
-  if (const auto after = call.request.parameter("deadline")) {
-    const auto seconds = wire::parse_duration_s(*after);
-    if (!seconds.ok() || *seconds <= 0)
-      return call.fail(
-          invalid("bad-deadline", "deadline is no duration above zero: " + *after).hint("deadline=2h").at("/deadline"));
-    wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
-  }
-  if (const Status plain = wire::check_reason(wanted.reason); !plain.ok()) return call.fail(plain.error());
-  if (call.request.parameter("dry_run") != "true")
-    return logic_.drain_server(server, wanted, call.user(), call.now, answer_with_server(call));
-  const auto drained = logic_.drains().preview(server, wanted, call.now);
-  if (!drained.ok()) return call.fail(drained.error());
-  answers::DrainPreview view{server, {}};
-  for (const DrainedJob& each : *drained) {
-    const JobEntry* entry = logic_.book().find(each.job);
-    view.jobs.push_back({each.job.value, entry ? entry->row.name : "", entry ? entry->row.user : "", each.then});
-  }
-  call.send(200, view);
-}
-
-void Api::undrain_server(Call call) {
-  logic_.undrain_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::remove_server(Call call) {
-  logic_.remove_server(call.captured.front(), call.user(), call.now, [call](const Status& status) {
-    status.ok() ? call.send(200, answers::RemovedServer{call.captured.front()}) : call.fail(status.error());
-  });
-}
-
 // ---- policy ----
 
 void Api::list_policies(Call call) {

@@ -19,6 +19,7 @@
 //   api_simulations.cpp  simulations on request
 //   api_sessions.cpp  who one is, and signing in with a browser
 //   api_people.cpp  users, named tokens, announcements
+//   api_servers.cpp  one server, letting another one in, and what admins do to them
 #pragma once
 
 #include <boost/json.hpp>
@@ -210,6 +211,7 @@ class Api {
   void examine(Call call);
   void list_servers(Call call);
   void get_server(Call call);
+  void create_server(Call call);
   void remove_server(Call call);
   void declare_server_lost(Call call);
   void release_server(Call call);
@@ -278,6 +280,7 @@ class Api {
   void legacy_sign_in(Call call);
   void legacy_algorithm(Call call);
 
+  std::string join_url(const net::Request& request) const;  // where servers join, unless the request says
   answers::Me identity_view(const Identity& identity) const;
   void send_noted(const Call& call, const char* kind, std::string text, const net::Response& response);
   void set_user(const Call& call, const std::string& name, const std::string& role_text, bool is_new);

@@ -252,13 +252,21 @@ void Api::add_routes() {
   add(Role::viewer, &Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"),
           {"state", "label", "limit", "cursor"}));
+  add(Role::admin, &Api::create_server,
+      {.method = "POST",
+       .path = "/api/v1/servers",
+       .summary = "let a server join: the line to run there, and its token, which is in the answer and nowhere else",
+       .body = request<NewServerBody>("ServerWanted"),
+       .status = 201,
+       .answer = answer<answers::NewServer>("NewServer")});
   add(Role::viewer, &Api::get_server, get("/api/v1/servers/{name}", "one server", server));
   add(Role::viewer, &Api::server_series,
       get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
           {"hours"}));
-  add(Role::admin, &Api::remove_server,
-      removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
-              answer<RemovedServer>("RemovedServer")));
+  RouteInfo leave = removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
+                            answer<RemovedServer>("RemovedServer"));
+  leave.is_for_its_agent = true;
+  add(Role::admin, &Api::remove_server, std::move(leave));
   add(Role::admin, &Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
   RouteInfo drain = server_change("/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there");
   drain.parameters = {"migrate", "deadline", "reason", "dry_run"};
@@ -370,7 +378,7 @@ void Api::add_routes() {
       get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record"),
           {"limit", "cursor"}));
 
-  add(Role::viewer, &Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
+  add(Role::agent, &Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
   const DocumentInfo user = answer<User>("User");
   add(Role::admin, &Api::list_users,
       get("/api/v1/users", "who has a role here", list_of<User>("User"), {"limit", "cursor"}));
@@ -530,7 +538,9 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       continue;
     }
     noted_reply.deprecate(route.info.successor);
-    if (const Status may = check_role(call.identity, route.info.needs); !may.ok()) return call.fail(may.error());
+    const bool is_its_agent = route.info.is_for_its_agent && call.identity.server == call.captured.front();
+    const Status may = is_its_agent ? Status() : check_role(call.identity, route.info.needs);
+    if (!may.ok()) return call.fail(may.error());
     if (const Status known = check_parameters(route.info, call.request); !known.ok()) return call.fail(known.error());
     const bool is_member =
         route.info.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;

@@ -47,6 +47,13 @@ struct TokenBody {
 };
 BOOST_DESCRIBE_STRUCT(TokenBody, (), (name, user, role, expires_in_s))
 
+struct NewServerBody {
+  std::string name;
+  std::optional<std::string> url;            // where it reaches the controller; none: as this request did
+  std::optional<std::int64_t> expires_in_s;  // of its token; none: never
+};
+BOOST_DESCRIBE_STRUCT(NewServerBody, (), (name, url, expires_in_s))
+
 struct AnnouncementBody {
   std::string text;
   std::optional<std::string> until;  // a time; none: until it is removed

@@ -150,6 +150,7 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs/{id}/events"): [(done, None), (f"{done}?since=0&limit=2", None)],
             ("GET", "/api/v1/jobs/{id}/logs"): [(done, None), (f"{done}?tail=1", None)],
             ("GET", "/api/v1/servers/{name}"): [("lab", None)],
+            ("POST", "/api/v1/servers"): [("", {"name": "third"}), ("", {"name": "fourth", "url": "http://lab:5000/", "expires_in_s": 60})],
             ("DELETE", "/api/v1/servers/{name}"): [],  # needs one that is down: servers_test.py
             ("POST", "/api/v1/servers/{name}/lost"): [],  # takes the world away
             ("POST", "/api/v1/servers/{name}/drain"): [("lab?dry_run=true&reason=cleaning", None)],

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from lab import PROGRAM, Lab, LabTest, until
@@ -127,6 +128,93 @@ class JoinTest(LabTest):
         kept = other / "data" / "controller-token"
         self.assertEqual((kept.read_text(), kept.stat().st_mode & 0o777), (secret + "\n", 0o600))
         self.assertNotIn(secret, done.stdout + done.stderr + (other / "data" / "joined.json").read_text())
+
+
+class LetInTest(LabTest):
+    def refused(self, code, body, **headers):
+        status, _, text = self.lab.request("POST", "/api/v1/servers", body, headers)
+        problem = json.loads(text)
+        self.assertEqual((problem["code"], status >= 400), (code, True), text)
+        return problem
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can be another user")
+    def test_the_line_that_is_printed_makes_a_server_of_a_machine(self):
+        lab = self.lab
+        other = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chown(other, nobody, -1)
+        said = lab.cli("servers", "add", "theirs", "--expires", "1h").stdout
+        line = next(each for each in said.splitlines() if "agent join" in each).strip()
+        data = other / "data"
+        line = line.replace("/var/lib/schedulearn-agent", str(data)).replace("schedulearn agent", f"{PROGRAM} agent").removesuffix("\n")
+        agent = subprocess.Popen(["sh", "-c", line.replace(" && ", " && exec ") + " --simulate 2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=nobody, env={**os.environ, "HOME": str(other)})
+        lab.more_agents.append(agent)
+        until(lambda: (lab.try_get("/api/v1/servers/theirs") or {}).get("state") == "up")
+        token = lab.get("/api/v1/tokens")["items"][0]
+        self.assertEqual((token["name"], token["role"], token["expires_at"] is not None), ("theirs", "agent", True))
+        self.assertEqual(json.loads((data / "joined.json").read_text())["name"], "theirs")
+        self.assertEqual((data / "controller-token").stat().st_mode & 0o777, 0o600)
+        job = lab.submit("id -un", resources={"on": ["theirs"]}, workdir="/")
+        self.assertEqual(lab.finished(job)["state"], "succeeded")
+        self.assertEqual(lab.output(job).strip(), "nobody")
+        leave = lambda: subprocess.run([PROGRAM, "agent", "leave", "--data", data], capture_output=True, text=True, user=nobody, env={**os.environ, "HOME": str(other)}, timeout=60)
+        self.assertIn("[server-connected]", leave().stderr)
+        lab.kill(agent)
+        until(lambda: lab.get("/api/v1/servers/theirs")["state"] == "down")
+        self.assertEqual((left := leave()).returncode, 0, left.stderr)
+        self.assertEqual(lab.request("GET", "/api/v1/servers/theirs")[0], 404)
+        lab.cli("token", "rm", "theirs")
+        again = subprocess.run(["sh", "-c", line], capture_output=True, text=True, user=nobody, env={**os.environ, "HOME": str(other)}, timeout=60)
+        self.assertIn("[wrong-token]", again.stderr)
+
+    def test_a_token_joins_as_its_own_server_only(self):
+        lab = self.lab
+        status, _, text = lab.request("POST", "/api/v1/servers", {"name": "gpu4"})
+        (lab.folder / "gpu4").write_text(json.loads(text)["token"] + "\n")
+        join = lambda *more: lab.cli("agent", "join", lab.url, "--data", lab.folder / "joined", "--token-file", lab.folder / "gpu4", *more, check=False)
+        refused = join("--name", "gpu5")
+        self.assertEqual((refused.returncode, "[not-your-server]" in refused.stderr), (4, True), refused.stderr)
+        self.assertFalse((lab.folder / "joined").exists())
+        self.assertEqual(join().returncode, 0)
+        self.assertEqual(json.loads((lab.folder / "joined" / "joined.json").read_text())["name"], "gpu4")
+        agent = lab._daemon("other", "agent", "run", "--data", str(lab.folder / "joined"), "--name", "gpu5", "--simulate", "1")
+        lab.more_agents.append(agent)
+        until(lambda: "refused by the controller: this token was made for the server gpu4, not for gpu5" in (lab.folder / "other.log").read_text())
+        self.assertEqual(lab.request("GET", "/api/v1/servers/gpu5")[0], 404)
+
+    def test_what_no_server_can_be_called_and_no_address_can_be(self):
+        lab = self.lab
+        for name in ("", "-x", ".", "..", "a b", "a;reboot", "$(reboot)", "a/b", "ä", "a\nb", "x" * 65):
+            self.refused("bad-token-name", {"name": name})
+        for url in ("", "lab", "ftp://lab", "http://", "http://lab:5000;reboot", "http://lab/$(reboot)", "http://lab/a b", "http://lab/`x`", "ws://lab:5000", "http://lab:70000000", "http://mei@lab", "http://lab/?a=b", "http://lab\nreboot"):
+            self.refused("bad-url", {"name": "gpu4", "url": url})
+        self.refused("https-unsupported", {"name": "gpu4", "url": "https://lab"})
+        for seconds in (0, -1, 10**18):
+            self.refused("bad-expiry", {"name": "gpu4", "expires_in_s": seconds})
+        self.assertIn("choose another name", self.refused("server-name-taken", {"name": "lab"})["hints"][0]["text"])
+        self.refused("media-type", '{"name": "gpu4"}', **{"Content-Type": "text/plain"})
+        self.refused("body-too-large", json.dumps({"name": "gpu4", "url": "http://" + "x" * (4 << 20)}))
+        self.assertEqual(lab.get("/api/v1/tokens")["items"], [])
+        self.assertIn("[unknown-flag]", lab.cli("servers", "add", check=False).stderr.replace("[missing-argument]", "[unknown-flag]"))
+
+    def test_it_joins_at_the_address_that_was_asked_unless_another_is_given(self):
+        made = lambda name, host, **more: json.loads(self.lab.request("POST", "/api/v1/servers", {"name": name, **more}, {"Host": host})[2])
+        self.assertEqual(made("a", "localhost")["url"], self.lab.url)
+        given = made("b", "localhost", url="http://lab.example:80/below/")
+        self.assertEqual(given["url"], "http://lab.example:80/below")
+        self.assertEqual(given["command"], f"echo {given['token']} | schedulearn agent join {given['url']} --name b --data /var/lib/schedulearn-agent && schedulearn agent run --data /var/lib/schedulearn-agent")
+
+    def test_of_many_at_once_for_one_name_one_gets_it(self):
+        lab, codes = self.lab, []
+        ask = lambda: codes.append(json.loads(lab.request("POST", "/api/v1/servers", {"name": "gpu4"})[2]).get("code", "made"))
+        threads = [threading.Thread(target=ask) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(codes), ["made"] + ["token-exists"] * 19)
+        self.assertIn("schedulearn token rm gpu4", self.refused("token-exists", {"name": "gpu4"})["hints"][0]["text"])
 
 
 class ChosenFromListsTest(LabTest):
