@@ -58,6 +58,8 @@ net::Response error_response(const Error& error, const std::string& path, const 
 // Tells two bodies with one idempotency key apart; no secret depends on it.
 std::string hash_of(std::string_view text);
 
+struct ServerBody;
+
 class Api {
  public:
   using Post = std::function<void(std::function<void()>)>;
@@ -212,6 +214,7 @@ class Api {
   void list_servers(Call call);
   void get_server(Call call);
   void create_server(Call call);
+  void edit_server(Call call);
   void remove_server(Call call);
   void declare_server_lost(Call call);
   void release_server(Call call);
@@ -280,6 +283,9 @@ class Api {
   void legacy_sign_in(Call call);
   void legacy_algorithm(Call call);
 
+  // The server that the path names; null: it has been answered that there is none.
+  const Server* find_server(const Call& call) const;
+  void drain(const Call& call, const ServerBody& wanted);
   std::string join_url(const net::Request& request) const;  // where servers join, unless the request says
   answers::Me identity_view(const Identity& identity) const;
   void send_noted(const Call& call, const char* kind, std::string text, const net::Response& response);

@@ -263,6 +263,15 @@ void Api::add_routes() {
   add(Role::viewer, &Api::server_series,
       get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
           {"hours"}));
+  add(Role::admin, &Api::edit_server,
+      {.method = "PATCH",
+       .path = "/api/v1/servers/{name}",
+       .summary = "drain it, change why or until when it is drained, or put it back into service",
+       .parameters = {"dry_run"},
+       .headers = {"If-Match"},
+       .body = request<ServerBody>("ServerChange"),
+       .answer = server,
+       .preview = answer<DrainPreview>("DrainPreview")});
   RouteInfo leave = removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
                             answer<RemovedServer>("RemovedServer"));
   leave.is_for_its_agent = true;

@@ -30,9 +30,15 @@ Status check_join_url(const std::string& url) {
 
 std::string join_command(const std::string& url, const std::string& server, const std::string& secret) {
   constexpr std::string_view data = "/var/lib/schedulearn-agent";
-  return fmt::format(
-      "echo {} | schedulearn agent join {} --name {} --data {} && schedulearn agent run --data {}", secret, url, server,
-      data, data);
+  return fmt::format("echo {} | schedulearn agent join {} --name {} --data {} && schedulearn agent run --data {}",
+                     secret, url, server, data, data);
+}
+
+// Changes with whatever an admin may change of the server, and with its state.
+std::string etag_of(const Logic& logic, const Server& server) {
+  const Drain* drain = logic.drains().find(server.description.name);
+  return fmt::format("\"{}\"", hash_of(fmt::format("{}\n{}\n{}", server.description.name, to_string(server.state),
+                                                   drain ? wire::write_json(*drain) : "")));
 }
 
 }  // namespace
@@ -70,11 +76,19 @@ void Api::create_server(Call call) {
 }
 
 void Api::get_server(Call call) {
+  const Server* server = find_server(call);
+  if (!server) return;
+  const ServerIndex index = logic_.core().find_server(server->description.name);
+  call.send(200, wire::to_value(server_view(logic_, *server, index, call.now)), etag_of(logic_, *server));
+}
+
+const Server* Api::find_server(const Call& call) const {
   const ServerIndex index = logic_.core().find_server(call.captured.front());
-  if (!index.valid() || logic_.core().servers()[index].state == ServerState::removed)
-    return call.fail(
-        not_found("server-not-found", "there is no server " + call.captured.front()).hint("schedulearn servers ls"));
-  call.send(200, server_view(logic_, logic_.core().servers()[index], index, call.now));
+  if (index.valid() && logic_.core().servers()[index].state != ServerState::removed)
+    return &logic_.core().servers()[index];
+  call.fail(
+      not_found("server-not-found", "there is no server " + call.captured.front()).hint("schedulearn servers ls"));
+  return nullptr;
 }
 
 Logic::Told Api::answer_with_server(const Call& call) {
@@ -90,13 +104,22 @@ void Api::release_server(Call call) {
 }
 
 void Api::drain_server(Call call) {
+  const net::Request& request = call.request;
+  drain(call, {.drained = true,
+               .reason = request.parameter("reason"),
+               .deadline = request.parameter("deadline"),
+               .migrate = request.parameter("migrate") == "true"});
+}
+
+void Api::drain(const Call& call, const ServerBody& body) {
   const std::string& server = call.captured.front();
-  DrainRequest wanted{call.request.parameter("migrate") == "true", call.request.parameter("reason").value_or("")};
-  if (const auto after = call.request.parameter("deadline")) {
-    const auto seconds = wire::parse_duration_s(*after);
+  DrainRequest wanted{body.migrate.value_or(false), body.reason.value_or("")};
+  if (body.deadline) {
+    const auto seconds = wire::parse_duration_s(*body.deadline);
     if (!seconds.ok() || *seconds <= 0)
-      return call.fail(
-          invalid("bad-deadline", "deadline is no duration above zero: " + *after).hint("deadline=2h").at("/deadline"));
+      return call.fail(invalid("bad-deadline", "deadline is no duration above zero: " + *body.deadline)
+                           .hint("deadline=2h")
+                           .at("/deadline"));
     wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
   }
   if (const Status plain = wire::check_reason(wanted.reason); !plain.ok()) return call.fail(plain.error());
@@ -110,6 +133,26 @@ void Api::drain_server(Call call) {
     view.jobs.push_back({each.job.value, entry ? entry->row.name : "", entry ? entry->row.user : "", each.then});
   }
   call.send(200, view);
+}
+
+void Api::edit_server(Call call) {
+  if (const Status json = expect_json(call, "a change of a server"); !json.ok()) return call.fail(json.error());
+  const auto body = wire::read_json<ServerBody>(call.request.body);
+  if (!body.ok()) return call.fail(body.error());
+  const Server* server = find_server(call);
+  if (!server) return;
+  if (const Status same = call.check_match(etag_of(logic_, *server)); !same.ok()) return call.fail(same.error());
+  const std::string& name = server->description.name;
+  const bool is_of_drain = body->reason || body->deadline || body->migrate;
+  if (body->drained.value_or(is_of_drain && logic_.drains().find(name))) return drain(call, *body);
+  if (is_of_drain)
+    return call.fail(conflict("server-not-drained", "reason, deadline and migrate are those of a drained server")
+                         .hint("say with them: \"drained\": true"));
+  const bool only_asks = call.request.parameter("dry_run") == "true";
+  if (!body->drained) return only_asks ? call.send(200, answers::DrainPreview{name, {}}) : get_server(call);
+  if (!only_asks) return undrain_server(std::move(call));
+  const Status may = logic_.drains().may_end(name);
+  may.ok() ? call.send(200, answers::DrainPreview{name, {}}) : call.fail(may.error());
 }
 
 void Api::undrain_server(Call call) {

@@ -151,6 +151,7 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs/{id}/logs"): [(done, None), (f"{done}?tail=1", None)],
             ("GET", "/api/v1/servers/{name}"): [("lab", None)],
             ("POST", "/api/v1/servers"): [("", {"name": "third"}), ("", {"name": "fourth", "url": "http://lab:5000/", "expires_in_s": 60})],
+            ("PATCH", "/api/v1/servers/{name}"): [("lab", {}), ("lab?dry_run=true", {"drained": True, "reason": "cleaning", "deadline": "2h", "migrate": True}), ("second", {"drained": True, "reason": "cleaning"}), ("second", {"reason": "still cleaning"}), ("second", {"drained": False})],
             ("DELETE", "/api/v1/servers/{name}"): [],  # needs one that is down: servers_test.py
             ("POST", "/api/v1/servers/{name}/lost"): [],  # takes the world away
             ("POST", "/api/v1/servers/{name}/drain"): [("lab?dry_run=true&reason=cleaning", None)],

@@ -51,7 +51,7 @@ NEEDS = {
     "admin": """
         PUT /api/v1/policy  POST /api/v1/policy/undo  PUT /api/v1/policy/shadow  DELETE /api/v1/policy/shadow
         PUT /api/v1/policy/planned  DELETE /api/v1/policy/planned
-        POST /api/v1/servers  DELETE /api/v1/servers/{name}  POST /api/v1/servers/{name}/lost  POST /api/v1/servers/{name}/drain
+        POST /api/v1/servers  PATCH /api/v1/servers/{name}  DELETE /api/v1/servers/{name}  POST /api/v1/servers/{name}/lost  POST /api/v1/servers/{name}/drain
         POST /api/v1/servers/{name}/undrain  POST /api/v1/servers/{name}/release
         GET /api/v1/users  POST /api/v1/users  PATCH /api/v1/users/{name}  DELETE /api/v1/users/{name}
         POST /api/v1/announcements  DELETE /api/v1/announcements/{id}  PUT /algorithm/{name}""",
