@@ -247,6 +247,7 @@ class Api {
   void remove_simulation(Call call);
   void get_simulation_chart(Call call);
   void list_workloads(Call call);
+  void get_trace(Call call);
   void with_simulation(const Call& call, const std::function<void(const answers::SimulationDetails&)>& work);
   void who_am_i(Call call);
   void list_users(Call call);

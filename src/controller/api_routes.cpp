@@ -367,6 +367,12 @@ void Api::add_routes() {
   add(Role::viewer, &Api::list_workloads,
       get("/api/v1/workloads", "the workloads that simulations can have made for them", list_of<Workload>("Workload"),
           {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_workloads,
+      get("/api/v1/traces", "workloads, by another name", list_of<Workload>("Workload"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_trace,
+      get("/api/v1/traces/{name}", "one of them, with the figures of its jobs", answer<Trace>("Trace")));
+  add(Role::viewer, &Api::get_trace,
+      get("/api/v1/traces/thesis/{name}", "the same of one whose name begins with thesis/", answer<Trace>("Trace")));
   add(Role::viewer, &Api::get_costs,
       get("/api/v1/costs", "what interruptions of trainings have cost, by family",
           answer<wire::CostsDocument>("Costs")));

@@ -166,6 +166,8 @@ class Walk(LabTest):
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
             ("GET", "/api/v1/simulations/{id}/results"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/jobs"): [(f"{self.simulation}?result=0", None), (f"{self.simulation}?result=0&limit=2", None)],
+            ("GET", "/api/v1/traces/{name}"): [("poisson", None)],
+            ("GET", "/api/v1/traces/thesis/{name}"): [("keras-mnist", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True}), ("", {"policies": [{"name": "sjf"}], "horizon_s": 3600})],
             ("POST", "/api/v1/policy/preview"): [("", {"policies": [{"name": "srtf"}]})],

@@ -34,7 +34,7 @@ NEEDS = {
         GET /api/v1/policies  GET /api/v1/policies/{name}  GET /api/v1/policy  GET /api/v1/policy/history
         GET /api/v1/policy/shadow  GET /api/v1/policy/shadow/series  GET /api/v1/estimates  GET /api/v1/costs
         GET /api/v1/simulations  GET /api/v1/simulations/{id}  GET /api/v1/simulations/{id}/charts/{kind}
-        GET /api/v1/simulations/{id}/results  GET /api/v1/simulations/{id}/jobs  GET /api/v1/workloads
+        GET /api/v1/simulations/{id}/results  GET /api/v1/simulations/{id}/jobs  GET /api/v1/workloads  GET /api/v1/traces  GET /api/v1/traces/{name}  GET /api/v1/traces/thesis/{name}
         GET /api/v1/profiles  GET /api/v1/profiles/{family}  GET /api/v1/secrets  GET /api/v1/snapshots  GET /api/v1/snapshots/{id}
         GET /api/v1/notifications/channels  GET /api/v1/notifications/deliveries  GET /api/v1/events  GET /api/v1/events/stream
         GET /api/v1/tokens  DELETE /api/v1/tokens/{id}  GET /api/v1/announcements
