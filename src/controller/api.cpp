@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "controller/edit_preview.h"
 #include "controller/explain.h"
@@ -97,6 +99,28 @@ Status Api::Call::check_match(const std::string& etag) const {
   if (wanted == "*" || wanted.find(etag) != std::string::npos) return {};
   return conflict("stale-etag", "it has changed since it was read: its ETag is " + etag + " now, not " + wanted)
       .hint("read it again, and decide anew");
+}
+
+Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,
+                                       std::int64_t max) const {
+  const auto text = request.parameter(name);
+  if (!text) return other;
+  const auto number = parse_whole_number(*text);
+  if (number && *number >= min && *number <= max) return *number;
+  const std::string range = max == std::numeric_limits<std::int64_t>::max()
+                                ? std::to_string(min) + " or more"
+                                : std::to_string(min) + " to " + std::to_string(max);
+  return invalid("bad-parameter", std::string(name) + " is a whole number, " + range + "; not " + *text);
+}
+
+Result<std::string> Api::Call::one_of(std::string_view name, const std::vector<std::string_view>& words) const {
+  const std::string text = request.parameter(name).value_or("");
+  if (text.empty() || std::ranges::find(words, text) != words.end()) return text;
+  std::string all;
+  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
+  Error error = invalid("bad-parameter", fmt::format("{} is one of {}; not {}", name, all, text));
+  if (const auto near = did_you_mean(text, words)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
 }
 
 std::optional<JobId> Api::job_id(const Call& call) const {

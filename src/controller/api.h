@@ -129,10 +129,13 @@ class Api {
     Result<std::int64_t> number(std::string_view name, std::int64_t other, std::int64_t min, std::int64_t max) const;
     // A word of the query, empty if it is not given. Error "bad-parameter" unless it is one of these.
     Result<std::string> one_of(std::string_view name, const std::vector<std::string_view>& words) const;
-    // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor".
-    Result<std::optional<std::int64_t>> cursor() const;
+    // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor". `order`: in
+    // which the list is, if not in its usual one; another order takes other cursors.
+    Result<std::optional<std::int64_t>> cursor(const std::string& order = "") const;
     // What continues this list after that position.
-    std::string next_cursor(std::int64_t position) const { return cursor_text(request.path, position); }
+    std::string next_cursor(std::int64_t position, const std::string& order = "") const {
+      return cursor_text(request.path + order, position);
+    }
     // Error "stale-etag" if the request is to change something else than what has this ETag.
     Status check_match(const std::string& etag) const;
     // An answer with an ETag.

@@ -2,10 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
-#include "base/suggest.h"
-#include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
 #include "controller/edit_preview.h"
@@ -150,8 +147,8 @@ void Api::add_routes() {
 
   add(Role::viewer, &Api::list_jobs,
       get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-          {"state", "user", "server", "label", "q", "since", "until", "group", "grouped", "fields", "before", "limit",
-           "cursor"}));
+          {"state", "user", "server", "label", "q", "since", "until", "group", "grouped", "fields", "before", "sort",
+           "limit", "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
@@ -587,28 +584,6 @@ void Api::list_routes(Call call) {
                return wire::json_text(wire::to_value(answers::Operation{
                    route.method, route.path, route.summary, std::string(name_of(route.needs)), route.parameters}));
              }});
-}
-
-Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,
-                                       std::int64_t max) const {
-  const auto text = request.parameter(name);
-  if (!text) return other;
-  const auto number = parse_whole_number(*text);
-  if (number && *number >= min && *number <= max) return *number;
-  const std::string range = max == std::numeric_limits<std::int64_t>::max()
-                                ? std::to_string(min) + " or more"
-                                : std::to_string(min) + " to " + std::to_string(max);
-  return invalid("bad-parameter", std::string(name) + " is a whole number, " + range + "; not " + *text);
-}
-
-Result<std::string> Api::Call::one_of(std::string_view name, const std::vector<std::string_view>& words) const {
-  const std::string text = request.parameter(name).value_or("");
-  if (text.empty() || std::ranges::find(words, text) != words.end()) return text;
-  std::string all;
-  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
-  Error error = invalid("bad-parameter", fmt::format("{} is one of {}; not {}", name, all, text));
-  if (const auto near = did_you_mean(text, words)) error.hints.push_back("did you mean " + *near + "?");
-  return error;
 }
 
 }  // namespace sl::controller

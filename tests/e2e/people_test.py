@@ -169,14 +169,22 @@ class Roles(PeopleLab):
             while b"token-revoked" not in (said := agent.recv(4096)):
                 self.assertTrue(said, "closed without a reason")
 
+    @staticmethod
+    def hello_of(server):
+        return json.dumps({"type": "hello", "protocol": 4, "agent_id": "an-agent", "server": server})
+
+    @staticmethod
+    def frame(text):
+        data = text.ljust(200).encode()
+        return b"\x81\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data
+
     def hello(self, secret, server):
         """What an agent is told that says it is this server's, until it is refused or welcome."""
         agent = socket.create_connection(("127.0.0.1", self.lab.port), 10)
         self.addCleanup(agent.close)
         agent.sendall(self.upgrade_text(secret, "/api/v1/agent"))
         self.assertIn(b" 101 ", agent.recv(4096))
-        data = json.dumps({"type": "hello", "protocol": 4, "agent_id": "an-agent", "server": server}).encode()
-        agent.sendall(b"\x81\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data)
+        agent.sendall(self.frame(self.hello_of(server)))
         said = b""
         while b"welcome" not in said and b"refused" not in said:
             piece = agent.recv(65536)
@@ -189,14 +197,25 @@ class Roles(PeopleLab):
         until(lambda: "seen" in self.lab.output(job))
         secret = self.let_in("gpu4")["token"]
         self.assertEqual(self.ask(secret, "GET", "/api/v1/whoami")[1], {"user": pwd.getpwuid(os.geteuid()).pw_name, "role": "agent", "token": "gpu4"})
-        for path in (f"/api/v1/jobs/{job}/shell", f"/jobs/{job}/proxy/board/", f"/jobs/{job}/logs"):
-            self.assertNotIn(b"seen", answer := self.upgrade(secret, path), path)
-            self.assertIn(b"role-needed", answer, path)
+        for path in (f"/api/v1/jobs/{job}/shell", f"/jobs/{job}/proxy/board/"):
+            self.assertIn(b"role-needed", self.upgrade(secret, path), path)
+        with socket.create_connection(("127.0.0.1", self.lab.port), 10) as output:
+            output.sendall(self.upgrade_text(secret, f"/jobs/{job}/logs"))
+            said = b""
+            while piece := output.recv(65536):
+                said += piece
+            self.assertNotIn(b"seen", said)
+            self.assertTrue(said.endswith(b"refused"), said)
         self.assertEqual(self.code(secret, "GET", f"/jobs/{job}/proxy/board/"), "role-needed")
         self.assertEqual(self.code(secret, "POST", "/signin", {"email": "gpu4", "password": secret}), "role-needed")
         self.assertEqual(self.code(secret, "GET", "/api/v1/whoami", **{"X-Schedulearn-User": "ada"}), "not-your-name")
         self.assertIn(b"not-your-server", self.hello(secret, "lab")[1])
         self.assertIn(b"not-your-server", self.hello(secret, "")[1])
+        for _ in range(50):  # whoever has hung up is not somebody else
+            with socket.create_connection(("127.0.0.1", self.lab.port), 10) as agent:
+                agent.sendall(self.upgrade_text(secret, "/api/v1/agent"))
+                self.assertIn(b" 101 ", agent.recv(4096))
+                agent.sendall(self.frame(self.hello_of("other")))
         self.assertEqual([server["name"] for server in self.lab.get("/api/v1/servers")["items"]], ["lab"])
         agent, said = self.hello(secret, "gpu4")
         self.assertIn(b"welcome", said)
