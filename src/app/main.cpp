@@ -16,8 +16,11 @@ namespace {
 using namespace sl;
 using namespace sl::app;
 
-void run_until_signal(net::EventLoop& loop) {
+// `text` says that it runs: signals are heard from then on.
+void run_until_signal(net::EventLoop& loop, const std::string& text) {
   loop.on_signals({SIGINT, SIGTERM}, [&](int) { loop.stop(); });
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
   loop.run();
 }
 
@@ -26,9 +29,7 @@ int controller_role(const cli::ControllerOptions& options) {
   net::EventLoop loop;
   auto controller = start_controller(loop, options);
   if (!controller.ok()) return fail(controller.error());
-  std::printf("controller listens on port %d\n", (*controller)->port());
-  std::fflush(stdout);
-  run_until_signal(loop);
+  run_until_signal(loop, "controller listens on port " + std::to_string((*controller)->port()));
   return 0;
 }
 
@@ -63,9 +64,7 @@ int agent_role(const cli::AgentOptions& options) {
   settings.containers = container_settings(options.containers);
   auto agent = agent::Agent::start(loop, settings);
   if (!agent.ok()) return fail(agent.error());
-  std::printf("agent joins %s\n", options.join.c_str());
-  std::fflush(stdout);
-  run_until_signal(loop);
+  run_until_signal(loop, "agent joins " + options.join);
   return 0;
 }
 

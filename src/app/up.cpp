@@ -70,7 +70,10 @@ void say(const std::string& text) {
 class Up {
  public:
   Up(net::EventLoop& loop, std::string data, std::unique_ptr<controller::Controller> controller)
-      : loop_(loop), data_(std::move(data)), controller_(std::move(controller)) {}
+      : loop_(loop), data_(std::move(data)), controller_(std::move(controller)) {
+    // Before anybody is told that it runs; what comes until it does waits for it.
+    loop_.on_signals({SIGINT, SIGTERM}, [this](int) { on_signal(); });
+  }
 
   // One per simulated server, or one for this machine.
   Status start_agents(agent::AgentSettings settings, const SimulatedServers& simulated);
@@ -123,7 +126,6 @@ void Up::run(bool opens_page) {
   if (opens_page && cli::has_desktop()) std::thread([page] { cli::open_browser(page); }).detach();
   say(fmt::format("Schedulearn is up at http://127.0.0.1:{} (data in {}). Ctrl-C stops it and its jobs.",
                   controller_->port(), data_));
-  loop_.on_signals({SIGINT, SIGTERM}, [this](int) { on_signal(); });
   loop_.run();
 }
 

@@ -75,10 +75,10 @@ void AgentCommands::add_to(CLI::App& app) {
                             [this] { return join_cluster(); });
   join->add_option("url", url_, "address of the controller")->required();
   join->add_option("--data", options_.data, "data directory of the agent")->required();
-  join->add_option("--name", options_.name, "the server's name (default: the host's)");
+  join->add_option("--name", options_.name, "the server's name (default: that of its token, or the host's)");
   join->add_option("--token-file", options_.token_file,
-                   "file whose first line is the token of an admin (default: it is asked for, or read from standard "
-                   "input, where one is needed)");
+                   "file whose first line is the token that servers add has made, or an admin's (default: it is asked "
+                   "for, or read from standard input, where one is needed)");
   add_run(*agent);
   CLI::App* leave = command_(*agent, "leave", "Take this server out of the cluster, once its agent has been stopped.",
                              "  schedulearn agent leave --data /var/lib/schedulearn-agent\n"
@@ -102,14 +102,15 @@ void AgentCommands::add_run(CLI::App& agent) {
                     "serve only GPUs of this name; a server with several types runs one agent per type, each with its "
                     "own --name and --data");
   add_labels(*serve, options_.labels);
-  serve->add_option("--token-file", options_.token_file, "file whose first line is the controller's token");
+  serve->add_option("--token-file", options_.token_file,
+                    "file whose first line is the token made for this server, or the controller's");
   add_shells(*serve, options_.shell_keep_s);
   add_containers(*serve, options_.containers);
   add_retention(*serve, options_.keep, "the files", "they are larger");
   add_free_limit(*serve, options_.keep);
 }
 
-Result<Context> AgentCommands::admitted(const std::string& url, std::string& secret) const {
+Result<Context> AgentCommands::admitted(const std::string& url, std::string& secret, std::string& name) const {
   Context context = context_();
   context.url = url, context.socket.clear(), context.recorded.clear();
   context.use_token(options_.token_file.empty() ? "" : read_secret(options_.token_file));
@@ -123,19 +124,25 @@ Result<Context> AgentCommands::admitted(const std::string& url, std::string& sec
     self = context.get("/api/v1/whoami");
   }
   if (!self.ok()) return self.error();
-  if (text_at(*self, "role") == "admin") return context;
+  const std::string role = text_at(*self, "role"), own = text_at(*self, "token");
+  if (name.empty()) name = role == "agent" ? own : own_host_name();
+  if (role == "admin") return context;
+  if (role == "agent" && name == own) return context;
+  if (role == "agent")
+    return denied("not-your-server", "this token was made for the server " + own + ", not for " + name)
+        .hint("leave --name out");
   return denied("admins-only", text_at(*self, "user") + " is no admin of this cluster, and only admins add servers")
-      .hint("ask an admin for a token: schedulearn token add " + own_host_name());
+      .hint("ask an admin for the line that joins: schedulearn servers add " + name);
 }
 
 int AgentCommands::join_cluster() {
   const auto url = full_url(url_);
   if (!url.ok()) return fail(url.error());
-  std::string secret;
-  const auto context = admitted(*url, secret);
+  std::string secret, name = options_.name;
+  const auto context = admitted(*url, secret, name);
   if (!context.ok()) return fail(context.error());
   std::error_code unknown;
-  Joined joined{*url, options_.name.empty() ? own_host_name() : options_.name, ""};
+  Joined joined{*url, name, ""};
   if (!options_.token_file.empty()) joined.token_file = fs::absolute(options_.token_file, unknown).string();
   if (!secret.empty()) {
     joined.token_file = kept_token_file(options_.data);

@@ -22,9 +22,10 @@ class AgentCommands : CommandGroup {
   int join_cluster();
   int run();
   int leave_cluster();
-  // A context that asks the controller that is to be joined, once it has let us in as an admin. `secret`: what was
-  // typed for that, to be kept; empty: nothing.
-  Result<Context> admitted(const std::string& url, std::string& secret) const;
+  // A context that asks the controller that is to be joined, once it has let us in as an admin, or as the agent of a
+  // server. `secret`: what was typed for that, to be kept; empty: nothing. `name`: of the server; if it is empty, that
+  // of its token or of the host is filled in. Errors: "admins-only", "not-your-server".
+  Result<Context> admitted(const std::string& url, std::string& secret, std::string& name) const;
 
   const Roles& roles_;
   AgentOptions options_;

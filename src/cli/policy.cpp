@@ -163,8 +163,9 @@ int show_policy(const Context& context, const std::string& name) {
   show_needs(*policy);
   const json::value& failure = value_at(*current, "failure");
   if (failure.is_object())
-    std::printf("  Failed     %s at %s and was replaced\n             %s\n", text_at(failure, "name").c_str(),
-                clock_text(text_at(failure, "at")).c_str(), text_at(failure, "text").c_str());
+    std::printf("  Failed     %s at %s and was replaced\n             %s [%s]\n", text_at(failure, "name").c_str(),
+                clock_text(text_at(failure, "at")).c_str(), text_at(failure, "text").c_str(),
+                text_at(failure, "code").c_str());
   if (in_force && value_at(*current, "acting").is_string())
     std::printf("  Acting     %s\n", text_at(*current, "acting").c_str());
   if (in_force) std::printf("  Since      %s\n", by_whom(*current).c_str());

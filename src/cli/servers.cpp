@@ -8,6 +8,8 @@
 #include "cli/surroundings.h"
 #include "net/http.h"
 #include "net/url.h"
+#include "wire/job_spec.h"
+#include "wire/json_text.h"
 
 namespace sl::cli {
 namespace {
@@ -56,21 +58,32 @@ int show_server(const Context& context, const std::string& name) {
 }
 
 // The line that makes another machine a server of this cluster.
-int add_server(const Context& context) {
-  const auto cluster = context.get("/api/v1/cluster");
-  if (!cluster.ok()) return fail(cluster.error());
-  const std::string url = context.socket.empty() ? context.url : text_at(*cluster, "url", context.url);
-  const auto address = net::parse_url(url);
-  const bool is_loopback = address.ok() && net::is_loopback(address->host);
-  const std::string data = " --data /var/lib/schedulearn-agent";
-  const std::string line = is_loopback ? "schedulearn agent run --join " + url + data
-                                       : "schedulearn agent join " + url + data + " && schedulearn agent run" + data;
-  if (context.as_json) return context.print_json(json::object{{"command", line}, {"url", url}}), 0;
+int add_server(const Context& context, const std::string& name, const std::string& join, const std::string& expires) {
+  json::object body{{"name", name}};
+  if (context.socket.empty()) body["url"] = context.url;
+  if (!join.empty()) body["url"] = join;
+  if (!expires.empty()) {
+    const auto seconds = wire::parse_duration_s(expires);
+    if (!seconds.ok()) return fail(seconds.error());
+    body["expires_in_s"] = static_cast<std::int64_t>(*seconds);
+  }
+  const auto made = context.call("POST", "/api/v1/servers", wire::json_text(body));
+  if (!made.ok()) return fail(made.error());
+  if (context.as_json) return context.print_json(*made), 0;
+  const std::string line = text_at(*made, "command"), ends = text_at(*made, "expires_at");
   if (context.plain || context.quiet) return std::printf("%s\n", line.c_str()), 0;
+  const auto address = net::parse_url(text_at(*made, "url"));
+  const bool is_loopback = address.ok() && net::is_loopback(address->host);
   std::printf("On the GPU server%s:\n\n  %s\n\n", is_loopback ? ", which is this machine" : "", line.c_str());
-  std::printf("%s\n", is_loopback ? "Other machines reach this controller only if it listens beyond loopback:\n"
-                                    "  schedulearn controller run --listen 0.0.0.0:5000 --token-file TOKEN"
-                                  : "It asks for a token of an admin's, or for that of the controller.");
+  std::printf(
+      "The token in it lets %s join and nothing else, %s. It is not shown again; revoke it: schedulearn token rm %s\n",
+      name.c_str(), ends.empty() ? "until it is revoked" : ("until " + clock_text(ends)).c_str(), name.c_str());
+  if (is_loopback)
+    std::printf(
+        "Other machines reach this controller only if it listens beyond loopback:\n"
+        "  schedulearn controller run --listen 0.0.0.0:5000 --token-file TOKEN\n"
+        "  schedulearn servers add %s --join http://HOST:5000\n",
+        name.c_str());
   return 0;
 }
 
@@ -86,8 +99,13 @@ void ServerCommands::add_to(CLI::App& app) {
            [this] { return show_server(context_(), name_); })
       ->add_option("name", name_, "see: schedulearn servers ls")
       ->required();
-  command_(*servers, "add", "The line that makes a machine a server of this cluster.", "  schedulearn servers add\n",
-           [this] { return add_server(context_()); });
+  CLI::App* add = command_(
+      *servers, "add", "Let a machine join as a server: makes a token for it alone, and the line to run there.",
+      "  schedulearn servers add gpu4\n  schedulearn servers add gpu4 --join http://lab:5000 --expires 2h\n",
+      [this] { return add_server(context_(), name_, join_, expires_); });
+  add->add_option("name", name_, "the server's name: letters, digits and . _ -")->required();
+  add->add_option("--join", join_, "address at which it reaches the controller (default: that of this command)");
+  add->add_option("--expires", expires_, "how long its token is valid: 2h, 90d (default: until it is revoked)");
   CLI::App* drain = command_(*servers, "drain", "Take a server out of service: nothing new starts there.",
                              "  schedulearn servers drain gpu4\n  schedulearn servers drain gpu4 --migrate\n",
                              [this] { return drain_server(context_(), name_, drain_); });

@@ -16,7 +16,7 @@ class ServerCommands : CommandGroup {
  private:
   int remove() const;
 
-  std::string name_, confirmed_;
+  std::string name_, confirmed_, join_, expires_;
   DrainOptions drain_;
 };
 

@@ -16,6 +16,13 @@ Agent* Agents::by_session(SessionId session) {
   return at == by_session_.end() ? nullptr : by_server(at->second);
 }
 
+Status Agents::check_free(const std::string& name) const {
+  const Agent* agent = by_server(name);
+  if (!agent || agent->session == 0) return {};
+  return conflict("server-name-taken", "another agent is connected as server " + name)
+      .hint("choose another name: schedulearn agent run --name OTHER");
+}
+
 Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   if (hello.protocol != wire::agent_protocol_version) {
     const bool is_older = hello.protocol < wire::agent_protocol_version;
@@ -27,10 +34,8 @@ Result<Agent*> Agents::open(SessionId session, wire::Hello hello, Instant now) {
   }
   if (hello.server.empty()) return invalid("server-name", "the agent gives no server name");
   Agent& agent = by_name_[hello.server];
-  if (!agent.agent_id.empty() && agent.agent_id != hello.agent_id && agent.session != 0) {
-    return conflict("server-name-taken", "another agent is connected as server " + hello.server)
-        .hint("schedulearn agent run --name OTHER");
-  }
+  const bool is_other = !agent.agent_id.empty() && agent.agent_id != hello.agent_id;
+  if (Status free = check_free(hello.server); is_other && !free.ok()) return free.error();
   if (agent.session != 0)
     by_session_.erase(agent.session);  // the same agent, reconnecting before we noticed that it
                                        // had gone

@@ -30,6 +30,8 @@ class Agents {
   const Agent* by_server(const std::string& name) const { return const_cast<Agents*>(this)->by_server(name); }
   Agent* by_session(SessionId session);
   const Agent* by_session(SessionId session) const { return const_cast<Agents*>(this)->by_session(session); }
+  // Error "server-name-taken": an agent is connected as this server.
+  Status check_free(const std::string& name) const;
   // Takes the session for its server. An error if another live agent has that name.
   Result<Agent*> open(SessionId session, wire::Hello hello, Instant now);
   // Returns the server's name, empty if the session had not said hello.

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "controller/edit_preview.h"
 #include "controller/explain.h"
@@ -97,6 +99,28 @@ Status Api::Call::check_match(const std::string& etag) const {
   if (wanted == "*" || wanted.find(etag) != std::string::npos) return {};
   return conflict("stale-etag", "it has changed since it was read: its ETag is " + etag + " now, not " + wanted)
       .hint("read it again, and decide anew");
+}
+
+Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,
+                                       std::int64_t max) const {
+  const auto text = request.parameter(name);
+  if (!text) return other;
+  const auto number = parse_whole_number(*text);
+  if (number && *number >= min && *number <= max) return *number;
+  const std::string range = max == std::numeric_limits<std::int64_t>::max()
+                                ? std::to_string(min) + " or more"
+                                : std::to_string(min) + " to " + std::to_string(max);
+  return invalid("bad-parameter", std::string(name) + " is a whole number, " + range + "; not " + *text);
+}
+
+Result<std::string> Api::Call::one_of(std::string_view name, const std::vector<std::string_view>& words) const {
+  const std::string text = request.parameter(name).value_or("");
+  if (text.empty() || std::ranges::find(words, text) != words.end()) return text;
+  std::string all;
+  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
+  Error error = invalid("bad-parameter", fmt::format("{} is one of {}; not {}", name, all, text));
+  if (const auto near = did_you_mean(text, words)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
 }
 
 std::optional<JobId> Api::job_id(const Call& call) const {
@@ -394,61 +418,6 @@ void Api::answer_explained(const Call& call, const Suggestions& suggestions) {
     view.suggestions = suggestions.items;
     if (!suggestions.note.empty()) view.suggestions_note = suggestions.note;
     asked.send(200, view);
-  });
-}
-
-// ---- cluster ----
-
-void Api::get_server(Call call) {
-  const ServerIndex index = logic_.core().find_server(call.captured.front());
-  if (!index.valid() || logic_.core().servers()[index].state == ServerState::removed)
-    return call.fail(
-        not_found("server-not-found", "there is no server " + call.captured.front()).hint("schedulearn servers ls"));
-  call.send(200, server_view(logic_, logic_.core().servers()[index], index, call.now));
-}
-
-Logic::Told Api::answer_with_server(const Call& call) {
-  return [this, call](const Status& status) { status.ok() ? get_server(call) : call.fail(status.error()); };
-}
-
-void Api::declare_server_lost(Call call) {
-  logic_.declare_lost(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::release_server(Call call) {
-  logic_.release_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::drain_server(Call call) {
-  const std::string& server = call.captured.front();
-  DrainRequest wanted{call.request.parameter("migrate") == "true", call.request.parameter("reason").value_or("")};
-  if (const auto after = call.request.parameter("deadline")) {
-    const auto seconds = wire::parse_duration_s(*after);
-    if (!seconds.ok() || *seconds <= 0)
-      return call.fail(
-          invalid("bad-deadline", "deadline is no duration above zero: " + *after).hint("deadline=2h").at("/deadline"));
-    wanted.deadline_us = (call.now + Duration::seconds(*seconds)).us;
-  }
-  if (const Status plain = wire::check_reason(wanted.reason); !plain.ok()) return call.fail(plain.error());
-  if (call.request.parameter("dry_run") != "true")
-    return logic_.drain_server(server, wanted, call.user(), call.now, answer_with_server(call));
-  const auto drained = logic_.drains().preview(server, wanted, call.now);
-  if (!drained.ok()) return call.fail(drained.error());
-  answers::DrainPreview view{server, {}};
-  for (const DrainedJob& each : *drained) {
-    const JobEntry* entry = logic_.book().find(each.job);
-    view.jobs.push_back({each.job.value, entry ? entry->row.name : "", entry ? entry->row.user : "", each.then});
-  }
-  call.send(200, view);
-}
-
-void Api::undrain_server(Call call) {
-  logic_.undrain_server(call.captured.front(), call.user(), call.now, answer_with_server(call));
-}
-
-void Api::remove_server(Call call) {
-  logic_.remove_server(call.captured.front(), call.user(), call.now, [call](const Status& status) {
-    status.ok() ? call.send(200, answers::RemovedServer{call.captured.front()}) : call.fail(status.error());
   });
 }
 

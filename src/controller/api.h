@@ -19,6 +19,7 @@
 //   api_simulations.cpp  simulations on request
 //   api_sessions.cpp  who one is, and signing in with a browser
 //   api_people.cpp  users, named tokens, announcements
+//   api_servers.cpp  one server, letting another one in, and what admins do to them
 #pragma once
 
 #include <boost/json.hpp>
@@ -56,6 +57,8 @@ net::Response error_response(const Error& error, const std::string& path, const 
 
 // Tells two bodies with one idempotency key apart; no secret depends on it.
 std::string hash_of(std::string_view text);
+
+struct ServerBody;
 
 class Api {
  public:
@@ -126,10 +129,13 @@ class Api {
     Result<std::int64_t> number(std::string_view name, std::int64_t other, std::int64_t min, std::int64_t max) const;
     // A word of the query, empty if it is not given. Error "bad-parameter" unless it is one of these.
     Result<std::string> one_of(std::string_view name, const std::vector<std::string_view>& words) const;
-    // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor".
-    Result<std::optional<std::int64_t>> cursor() const;
+    // Where the page begins that is asked for; nothing: at the beginning of the list. Error "bad-cursor". `order`: in
+    // which the list is, if not in its usual one; another order takes other cursors.
+    Result<std::optional<std::int64_t>> cursor(const std::string& order = "") const;
     // What continues this list after that position.
-    std::string next_cursor(std::int64_t position) const { return cursor_text(request.path, position); }
+    std::string next_cursor(std::int64_t position, const std::string& order = "") const {
+      return cursor_text(request.path + order, position);
+    }
     // Error "stale-etag" if the request is to change something else than what has this ETag.
     Status check_match(const std::string& etag) const;
     // An answer with an ETag.
@@ -210,6 +216,8 @@ class Api {
   void examine(Call call);
   void list_servers(Call call);
   void get_server(Call call);
+  void create_server(Call call);
+  void edit_server(Call call);
   void remove_server(Call call);
   void declare_server_lost(Call call);
   void release_server(Call call);
@@ -242,6 +250,7 @@ class Api {
   void remove_simulation(Call call);
   void get_simulation_chart(Call call);
   void list_workloads(Call call);
+  void get_trace(Call call);
   void with_simulation(const Call& call, const std::function<void(const answers::SimulationDetails&)>& work);
   void who_am_i(Call call);
   void list_users(Call call);
@@ -278,6 +287,10 @@ class Api {
   void legacy_sign_in(Call call);
   void legacy_algorithm(Call call);
 
+  // The server that the path names; null: it has been answered that there is none.
+  const Server* find_server(const Call& call) const;
+  void drain(const Call& call, const ServerBody& wanted);
+  std::string join_url(const net::Request& request) const;  // where servers join, unless the request says
   answers::Me identity_view(const Identity& identity) const;
   void send_noted(const Call& call, const char* kind, std::string text, const net::Response& response);
   void set_user(const Call& call, const std::string& name, const std::string& role_text, bool is_new);

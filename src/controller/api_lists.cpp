@@ -1,7 +1,7 @@
 // Long lists, made piece by piece, each once the reader has read the previous one: a slow reader costs neither the
 // core's thread nor memory for more than one piece.
 //
-// A list of jobs joins those in memory with those only in the database, newest first. The threads of the History read
+// A list of jobs joins those in memory with those only in the database, newest or oldest first. The threads of the History read
 // the older jobs and render them.
 #include <fmt/format.h>
 
@@ -73,7 +73,8 @@ namespace json = boost::json;
 
 constexpr std::size_t items_per_piece = 200;
 constexpr std::size_t visits_per_piece = 100 * items_per_piece;
-constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};
+constexpr JobId newest{std::numeric_limits<std::int64_t>::max()};  // beyond all
+constexpr JobId oldest{0};                                         // likewise
 
 // "pending,running"
 Result<std::vector<std::string>> parse_states(std::string_view text) {
@@ -108,9 +109,18 @@ Result<JobFilter> parse_filter(const net::Request& request) {
   return filter;
 }
 
-store::JobQuery query_of(const JobFilter& filter, JobId before = newest) {
-  return {before.value,    filter.states, filter.user,      filter.word,        filter.group,    filter.grouped,
-          items_per_piece, filter.server, filter.label.key, filter.label.value, filter.since_us, filter.until_us};
+store::JobQuery query_of(const JobFilter& filter) {
+  return {.states = filter.states,
+          .user = filter.user,
+          .word = filter.word,
+          .group = filter.group,
+          .grouped = filter.grouped,
+          .limit = items_per_piece,
+          .server = filter.server,
+          .label = filter.label.key,
+          .label_value = filter.label.value,
+          .since_us = filter.since_us,
+          .until_us = filter.until_us};
 }
 
 std::int64_t count_by_state(const JobBook& book, const JobFilter& filter) {
@@ -174,10 +184,10 @@ void Api::send_each(const Call& call, Items items) {
   });
 }
 
-Result<std::optional<std::int64_t>> Api::Call::cursor() const {
+Result<std::optional<std::int64_t>> Api::Call::cursor(const std::string& order) const {
   const auto text = request.parameter("cursor");
   if (!text) return std::optional<std::int64_t>();
-  const auto position = parse_cursor(request.path, *text);
+  const auto position = parse_cursor(request.path + order, *text);
   return position.ok() ? Result<std::optional<std::int64_t>>(*position) : position.error();
 }
 
@@ -208,35 +218,42 @@ struct Api::JobPages {
   std::function<std::string(const JobEntry&)> now_text;   // of a job in memory, on the core's thread
   std::function<std::string(const JobEntry&)> past_text;  // of a finished job, on any thread
   std::size_t limit = std::numeric_limits<std::size_t>::max();
-  JobId before = newest;  // the next one is below
-  JobId last = newest;    // the last one listed
+  bool oldest_first = false;
+  JobId above = oldest, below = newest;  // the next one is between these
+  JobId last = newest;                   // the last one listed
   std::string text, separator;
 
-  // Read from the database, newest first: everything it has below `before`, down to the last of them or to the end.
+  // Read from the database, in this order: everything that it has between them, up to the last of these or to the end.
   std::deque<PastJob> past;
   bool past_is_whole = false;
   std::uint64_t past_mark = 0;  // of the book, at the time of reading
 
   enum class Outcome { more, limit_reached, whole };
   Outcome make_piece(const JobBook& book);
+  bool is_next(JobId id) const { return id > above && id < below; }
+  const JobEntry* next_of(const JobBook& book) const {
+    const JobEntry* entry = oldest_first ? book.oldest_above(above) : book.newest_below(below);
+    return entry && is_next(JobId(entry->row.id)) ? entry : nullptr;
+  }
   void add(const std::string& item) {
     text += separator + item;
     separator = ",";
   }
 };
 
-// Repeatedly the newest of both below `before`. A job that is in both is shown as it is in memory.
+// Repeatedly the first of both. A job that is in both is shown as it is in memory.
 Api::JobPages::Outcome Api::JobPages::make_piece(const JobBook& book) {
   for (std::size_t visits = 0, items = 0; visits < visits_per_piece && items < items_per_piece; ++visits) {
-    const JobEntry* entry = book.newest_below(before);
-    while (!past.empty() && past.front().id >= before) past.pop_front();
+    const JobEntry* entry = next_of(book);
+    while (!past.empty() && !is_next(past.front().id)) past.pop_front();
     if (past.empty() && !past_is_whole) return Outcome::more;
     if (!entry && past.empty()) return Outcome::whole;
-    const bool is_past = !past.empty() && (!entry || past.front().id > JobId(entry->row.id));
-    const JobId id = is_past ? past.front().id : JobId(entry->row.id);
+    const JobId here(entry ? entry->row.id : 0);
+    const bool is_past = !past.empty() && (!entry || (oldest_first ? past.front().id < here : past.front().id > here));
+    const JobId id = is_past ? past.front().id : here;
     const bool is_wanted = (is_past || filter.wants(*entry)) && !(hidden && hidden->contains(id));
     if (is_wanted && limit == 0) return Outcome::limit_reached;
-    before = id;
+    (oldest_first ? above : below) = id;
     if (!is_wanted) continue;
     add(is_past ? past.front().text : now_text(*entry));
     last = id;
@@ -251,7 +268,8 @@ void Api::read_past(const std::shared_ptr<JobPages>& pages, std::function<void(S
   const bool is_stale = !logic_.book().has_kept(pages->past_mark);
   if (!is_stale && (pages->past_is_whole || !pages->past.empty())) return then({});
   using PastJobs = std::deque<JobPages::PastJob>;
-  const store::JobQuery query = query_of(pages->filter, pages->before);
+  store::JobQuery query = query_of(pages->filter);
+  query.before = pages->below.value, query.after = pages->above.value, query.oldest_first = pages->oldest_first;
   pages->past_mark = logic_.book().mark();
   history_.ask<PastJobs>(
       [query, render = pages->past_text](store::Reader& reader) -> Result<PastJobs> {
@@ -290,18 +308,26 @@ void Api::send_jobs(const Call& call, const std::shared_ptr<JobPages>& pages,
 void Api::list_jobs(Call call) {
   const auto limit = call.number("limit", 100, 1, list_items_max);
   const auto before = call.number("before", newest.value, 1, newest.value);
-  const auto cursor = call.cursor();
+  const auto sort = call.one_of("sort", {"-id", "id"});
+  const bool oldest_first = sort.ok() && *sort == "id";
+  const std::string order = oldest_first ? "/oldest_first" : "";
+  const auto cursor = call.cursor(order);
   auto filter = parse_filter(call.request);
   auto fields = JobFields::parse(call.request.parameter("fields").value_or(""));
   if (!limit.ok()) return call.fail(limit.error());
   if (!before.ok()) return call.fail(before.error());
+  if (!sort.ok()) return call.fail(sort.error());
   if (!cursor.ok()) return call.fail(cursor.error());
   if (!filter.ok()) return call.fail(filter.error());
   if (!fields.ok()) return call.fail(fields.error());
   auto pages = std::make_shared<JobPages>();
   pages->filter = std::move(*filter);
   pages->limit = static_cast<std::size_t>(*limit);
-  pages->before = pages->last = JobId(std::min(*before, cursor->value_or(newest.value)));
+  pages->oldest_first = oldest_first;
+  pages->below = JobId(*before);
+  if (*cursor && oldest_first) pages->above = JobId(**cursor);
+  if (*cursor && !oldest_first) pages->below = std::min(pages->below, JobId(**cursor));
+  pages->last = oldest_first ? pages->above : pages->below;
   pages->text = list_opening();
   const auto line = std::make_shared<Line>(logic_, call.now);
   pages->now_text = [this, call, line, fields = *fields](const JobEntry& entry) {
@@ -310,10 +336,10 @@ void Api::list_jobs(Call call) {
   pages->past_text = [identity = call.identity, fields = *fields](const JobEntry& entry) {
     return past_job_text(entry, identity.may_see(entry.row.user), fields);
   };
-  count_jobs(logic_.book(), history_, pages->filter, [this, call, pages](const Result<std::int64_t>& total) {
+  count_jobs(logic_.book(), history_, pages->filter, [this, call, pages, order](const Result<std::int64_t>& total) {
     if (!total.ok()) return call.fail(total.error());
-    send_jobs(call, pages, [call, total = *total](const JobPages& list, bool is_cut) {
-      const json::value next = is_cut ? json::value(call.next_cursor(list.last.value)) : json::value(nullptr);
+    send_jobs(call, pages, [call, order, total = *total](const JobPages& list, bool is_cut) {
+      const json::value next = is_cut ? json::value(call.next_cursor(list.last.value, order)) : json::value(nullptr);
       return list_ending(total, next);
     });
   });

@@ -247,6 +247,7 @@ void Api::stream_logs(Call call) {
 void Api::follow_as_text(const std::string& job, net::Request request, Identity identity,
                          std::shared_ptr<net::Reply> reply) {
   Call call{std::move(request), std::move(identity), std::move(reply), {job}, clock_(), ""};
+  if (const Status may = check_role(call.identity, Role::viewer); !may.ok()) return call.fail(may.error());
   if (job.find('_') != std::string::npos) return resolve_member(std::move(call), &Api::stream_text);
   stream_text(std::move(call));
 }

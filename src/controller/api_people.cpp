@@ -14,18 +14,12 @@
 namespace sl::controller {
 namespace {
 
-constexpr std::int64_t expires_in_s_max = 10LL * 365 * 24 * 3600;
-
 Error nobody_listens() {
   return conflict("not-running", "users, tokens and announcements are kept by a running controller");
 }
 
-std::optional<wire::Time> time_unless_zero(std::int64_t us) {
-  return us == 0 ? std::nullopt : std::optional(wire::Time{us});
-}
-
 Result<Role> read_role(const std::string& text) {
-  if (const auto role = role_of_name(text)) return *role;
+  if (const auto role = role_of_name(text); role && *role != Role::agent) return *role;
   return invalid("bad-role", fmt::format("a role is {}, not {}", role_names, text)).at("/role");
 }
 
@@ -39,14 +33,14 @@ answers::Token token_view(const store::TokenRow& row, const People& people, Inst
           row.user,
           std::string(name_of(people.role_of(row))),
           {row.made_us},
-          time_unless_zero(row.expires_us),
-          time_unless_zero(row.used_us),
+          answers::time_unless_zero(row.expires_us),
+          answers::time_unless_zero(row.used_us),
           row.by,
           row.expires_us != 0 && row.expires_us <= now.us};
 }
 
 answers::Announcement announcement_view(const store::AnnouncementRow& row) {
-  return {row.id, row.text, row.by, {row.made_us}, time_unless_zero(row.until_us)};
+  return {row.id, row.text, row.by, {row.made_us}, answers::time_unless_zero(row.until_us)};
 }
 
 template <typename Body>
@@ -136,11 +130,9 @@ void Api::create_token(Call call) {
     if (!role.ok()) return call.fail(role.error());
     wanted.role = *role;
   }
-  if (const auto seconds = body->expires_in_s) {
-    if (*seconds < 1 || *seconds > expires_in_s_max)
-      return call.fail(invalid("bad-expiry", "a token expires within 1 second to 10 years").at("/expires_in_s"));
-    wanted.expires = call.now + Duration::whole_seconds(*seconds);
-  }
+  const auto expires = expiry_of_token(body->expires_in_s, call.now);
+  if (!expires.ok()) return call.fail(expires.error());
+  wanted.expires = *expires;
   people_->add_token(wanted, call.identity, [this, call](const Result<People::Made>& made) {
     if (!made.ok()) return call.fail(made.error());
     const store::TokenRow& row = made->row;

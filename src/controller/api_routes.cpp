@@ -2,10 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
-#include "base/suggest.h"
-#include "base/whole_number.h"
 #include "controller/answers.h"
 #include "controller/api.h"
 #include "controller/edit_preview.h"
@@ -150,8 +147,8 @@ void Api::add_routes() {
 
   add(Role::viewer, &Api::list_jobs,
       get("/api/v1/jobs", "jobs, newest first", list_of<Job>("JobInList", wire::KeysOf::partial),
-          {"state", "user", "server", "label", "q", "since", "until", "group", "grouped", "fields", "before", "limit",
-           "cursor"}));
+          {"state", "user", "server", "label", "q", "since", "until", "group", "grouped", "fields", "before", "sort",
+           "limit", "cursor"}));
   RouteInfo submit = submission("/api/v1/jobs", "submit a job", job_body(), job);
   submit.parameters = {"dry_run"};
   submit.preview = answer<CheckedJob>("CheckedJob");
@@ -252,13 +249,30 @@ void Api::add_routes() {
   add(Role::viewer, &Api::list_servers,
       get("/api/v1/servers", "every server", list_of<answers::Server>("Server"),
           {"state", "label", "limit", "cursor"}));
+  add(Role::admin, &Api::create_server,
+      {.method = "POST",
+       .path = "/api/v1/servers",
+       .summary = "let a server join: the line to run there, and its token, which is in the answer and nowhere else",
+       .body = request<NewServerBody>("ServerWanted"),
+       .status = 201,
+       .answer = answer<answers::NewServer>("NewServer")});
   add(Role::viewer, &Api::get_server, get("/api/v1/servers/{name}", "one server", server));
   add(Role::viewer, &Api::server_series,
       get("/api/v1/servers/{name}/metrics", "its GPUs over the last hours", answer<SeriesDocument>("Series"),
           {"hours"}));
-  add(Role::admin, &Api::remove_server,
-      removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
-              answer<RemovedServer>("RemovedServer")));
+  add(Role::admin, &Api::edit_server,
+      {.method = "PATCH",
+       .path = "/api/v1/servers/{name}",
+       .summary = "drain it, change why or until when it is drained, or put it back into service",
+       .parameters = {"dry_run"},
+       .headers = {"If-Match"},
+       .body = request<ServerBody>("ServerChange"),
+       .answer = server,
+       .preview = answer<DrainPreview>("DrainPreview")});
+  RouteInfo leave = removal("/api/v1/servers/{name}", "take a server that is down out of the cluster",
+                            answer<RemovedServer>("RemovedServer"));
+  leave.is_for_its_agent = true;
+  add(Role::admin, &Api::remove_server, std::move(leave));
   add(Role::admin, &Api::declare_server_lost, server_change("/api/v1/servers/{name}/lost", "declare a server dead"));
   RouteInfo drain = server_change("/api/v1/servers/{name}/drain", "take it out of service: nothing new starts there");
   drain.parameters = {"migrate", "deadline", "reason", "dry_run"};
@@ -350,6 +364,12 @@ void Api::add_routes() {
   add(Role::viewer, &Api::list_workloads,
       get("/api/v1/workloads", "the workloads that simulations can have made for them", list_of<Workload>("Workload"),
           {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_workloads,
+      get("/api/v1/traces", "workloads, by another name", list_of<Workload>("Workload"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::get_trace,
+      get("/api/v1/traces/{name}", "one of them, with the figures of its jobs", answer<Trace>("Trace")));
+  add(Role::viewer, &Api::get_trace,
+      get("/api/v1/traces/thesis/{name}", "the same of one whose name begins with thesis/", answer<Trace>("Trace")));
   add(Role::viewer, &Api::get_costs,
       get("/api/v1/costs", "what interruptions of trainings have cost, by family",
           answer<wire::CostsDocument>("Costs")));
@@ -370,7 +390,7 @@ void Api::add_routes() {
       get("/api/v1/estimates", "how often the ranges held that were shown", answer<Record>("Record"),
           {"limit", "cursor"}));
 
-  add(Role::viewer, &Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
+  add(Role::agent, &Api::who_am_i, get("/api/v1/whoami", "as whom this request counts", answer<Me>("Me")));
   const DocumentInfo user = answer<User>("User");
   add(Role::admin, &Api::list_users,
       get("/api/v1/users", "who has a role here", list_of<User>("User"), {"limit", "cursor"}));
@@ -530,7 +550,9 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       continue;
     }
     noted_reply.deprecate(route.info.successor);
-    if (const Status may = check_role(call.identity, route.info.needs); !may.ok()) return call.fail(may.error());
+    const bool is_its_agent = route.info.is_for_its_agent && call.identity.server == call.captured.front();
+    const Status may = is_its_agent ? Status() : check_role(call.identity, route.info.needs);
+    if (!may.ok()) return call.fail(may.error());
     if (const Status known = check_parameters(route.info, call.request); !known.ok()) return call.fail(known.error());
     const bool is_member =
         route.info.path.find("/jobs/{id}") != std::string::npos && call.captured.front().find('_') != std::string::npos;
@@ -562,28 +584,6 @@ void Api::list_routes(Call call) {
                return wire::json_text(wire::to_value(answers::Operation{
                    route.method, route.path, route.summary, std::string(name_of(route.needs)), route.parameters}));
              }});
-}
-
-Result<std::int64_t> Api::Call::number(std::string_view name, std::int64_t other, std::int64_t min,
-                                       std::int64_t max) const {
-  const auto text = request.parameter(name);
-  if (!text) return other;
-  const auto number = parse_whole_number(*text);
-  if (number && *number >= min && *number <= max) return *number;
-  const std::string range = max == std::numeric_limits<std::int64_t>::max()
-                                ? std::to_string(min) + " or more"
-                                : std::to_string(min) + " to " + std::to_string(max);
-  return invalid("bad-parameter", std::string(name) + " is a whole number, " + range + "; not " + *text);
-}
-
-Result<std::string> Api::Call::one_of(std::string_view name, const std::vector<std::string_view>& words) const {
-  const std::string text = request.parameter(name).value_or("");
-  if (text.empty() || std::ranges::find(words, text) != words.end()) return text;
-  std::string all;
-  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
-  Error error = invalid("bad-parameter", fmt::format("{} is one of {}; not {}", name, all, text));
-  if (const auto near = did_you_mean(text, words)) error.hints.push_back("did you mean " + *near + "?");
-  return error;
 }
 
 }  // namespace sl::controller

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "controller/api.h"
 #include "controller/policy_views.h"
@@ -164,12 +163,10 @@ Status add_servers(const SimulationBody& body, const Core& core, NewSimulation& 
 // The workload with its parameters as `--trace` takes it. `known`: all of them.
 Status add_workload(const TraceBody& trace, const std::vector<answers::Workload>& known, NewSimulation& wanted) {
   const std::string& name = *trace.workload;
-  std::vector<std::string_view> names;
-  for (const answers::Workload& each : known) names.push_back(each.name);
-  if (std::ranges::find(names, name) == names.end()) {
-    Error error = invalid("unknown-workload", "there is no workload " + name).at("/trace/workload");
-    if (const auto near = did_you_mean(name, names)) error.hints.push_back("did you mean " + *near + "?");
-    return error;
+  if (const auto found = find_workload(known, name); !found.ok()) {
+    Error error = found.error();
+    error.kind = ErrorKind::invalid;  // the path is there
+    return std::move(error).at("/trace/workload");
   }
   std::string text = name;
   for (const auto& [key, value] : trace.parameters.value_or(std::map<std::string, boost::json::value>{})) {
@@ -314,6 +311,14 @@ void Api::get_simulation_chart(Call call) {
                        [call](const Result<answers::SimulationChart>& chart) {
                          chart.ok() ? call.send(200, *chart) : call.fail(chart.error());
                        });
+  });
+}
+
+void Api::get_trace(Call call) {
+  if (!simulations_) return call.fail(not_simulating());
+  constexpr std::string_view folder = "/api/v1/traces/";  // what follows is the name, which may have a slash
+  simulations_->trace(call.request.path.substr(folder.size()), [call](const Result<answers::Trace>& trace) {
+    trace.ok() ? call.send(200, *trace) : call.fail(trace.error());
   });
 }
 

@@ -293,10 +293,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Verdict on_head(const net::Request& head) override {
     if (is_public(head) || signs_in(head)) return {};
     const auto identity = admission_.identify(head);
-    if (identity.ok() && Channels::channel_of(head) && !identity->is_admin())
-      return {refusal(denied("admins-only", "only an agent connects channels"), head)};
     if (identity.ok() && is_of_agent(head) && !may_be_agent(*identity))
-      return {refusal(denied("admins-only", "an agent joins with the token of the controller"), head)};
+      return {refusal(denied("admins-only", "an agent joins with a token made for its server, or an admin's"), head)};
     if (identity.ok()) return {{}, true, Channels::target_of(head) || Channels::channel_of(head)};
     if ((web::is_for_page(head) || is_description(head)) && admission_.check_place(head).ok()) return {};
     return {.refusal = refusal(identity.error(), head), .delay = delay_of(identity.error(), head)};
@@ -320,9 +318,9 @@ class LiveController : public Controller, private net::Handler, private Outside 
   static bool is_of_agent(const net::Request& head) {
     return head.path == "/api/v1/agent" || Channels::channel_of(head).has_value();
   }
-  // Whoever has the controller's token, from wherever, or is an admin.
+  // Whoever has a token made for a server or, from wherever, the controller's, or is an admin.
   static bool may_be_agent(const Identity& identity) {
-    return identity.is_admin() || identity.basis.starts_with("name:");
+    return identity.role == Role::agent || identity.is_admin() || identity.basis.starts_with("name:");
   }
   void on_request(net::Request request, std::shared_ptr<net::Reply> reply) override {
     if (web::is_for_page(request)) return reply->send(web::Page::embedded().answer(request));
@@ -397,13 +395,14 @@ class LiveController : public Controller, private net::Handler, private Outside 
     auto identity = admission_.identify(request);
     if (!identity.ok()) return false;
     const SessionId session = next_session_++;
+    const Caller from{request.peer, identity->server};
     {
       const std::lock_guard lock(sockets_mutex_);
       sockets_[session] = {socket, std::move(*identity)};
     }
     net::WebSocket::Callbacks callbacks;
-    callbacks.on_message = [this, session, peer = request.peer](std::string text) {
-      inbox_.put([this, session, peer, text = std::move(text)] { on_agent_text(session, peer, text); });
+    callbacks.on_message = [this, session, from](std::string text) {
+      inbox_.put([this, session, from, text = std::move(text)] { on_agent_text(session, from, text); });
     };
     callbacks.on_close = [this, session](const std::string&) {
       {
@@ -430,7 +429,11 @@ class LiveController : public Controller, private net::Handler, private Outside 
     });
     return true;
   }
-  void on_agent_text(SessionId session, const std::string& peer, const std::string& text) {
+  // Of an agent, whether it is still connected or not.
+  struct Caller {
+    std::string peer, only_server;  // Identity::server
+  };
+  void on_agent_text(SessionId session, const Caller& from, const std::string& text) {
     auto message = wire::decode_agent_message(text);
     if (!message.ok()) return close(session, "bad-message");
     if (const auto* query = std::get_if<wire::JobFilesQuery>(&*message)) return job_files_.on_query(session, *query);
@@ -441,8 +444,15 @@ class LiveController : public Controller, private net::Handler, private Outside 
       return loop_.post([this, session, refused = *refused] { channels_.refuse(session, refused); });
     if (const auto* read = std::get_if<wire::SnapshotRead>(&*message))
       return snapshots_.read(*read, [this, session](const auto& piece) { send_unrecorded(session, piece); });
-    if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(peer);
-    if (auto* hello = std::get_if<wire::Hello>(&*message)) hello->address = host_of_peer(peer);
+    if (auto* offered = std::get_if<wire::CheckpointOffered>(&*message)) offered->address = host_of_peer(from.peer);
+    if (auto* hello = std::get_if<wire::Hello>(&*message)) {
+      hello->address = host_of_peer(from.peer);
+      if (!from.only_server.empty() && hello->server != from.only_server) {
+        const Error error = not_your_server(from.only_server, hello->server);
+        send_unrecorded(session, wire::Refused{error.code, error.message});
+        return close(session, error.code);
+      }
+    }
     logic_->on_agent_message(session, *message, clock_.now());
   }
 

@@ -28,6 +28,7 @@ Result<std::int64_t> parse_cursor(std::string_view list, std::string_view text) 
         .hint("cursor is the next_cursor of the previous page; leave it out for the first page");
   if (const std::string_view issuer = text.substr(0, colon); issuer != name_of(list))
     return invalid("bad-cursor", "this cursor belongs to another list, " + std::string(issuer))
+        .note("a list in another order takes other cursors")
         .hint("cursor is the next_cursor of the previous page; leave it out for the first page");
   return *position;
 }

@@ -104,9 +104,14 @@ void Drains::stop_jobs(const std::string& server, bool all, Instant now) {
   }
 }
 
-Status Drains::end(const std::string& server, const std::string& by, Instant now) {
+Status Drains::may_end(const std::string& server) const {
   if (Status known = find_server(server); !known.ok()) return known;
-  if (!find(server)) return conflict("server-not-drained", "server " + server + " is not drained");
+  if (find(server)) return {};
+  return conflict("server-not-drained", "server " + server + " is not drained");
+}
+
+Status Drains::end(const std::string& server, const std::string& by, Instant now) {
+  if (Status may = may_end(server); !may.ok()) return may;
   forget(server);
   note("server.undrained", server, by, "", now);
   engine_.feed(ServerDrained{server, false}, now);

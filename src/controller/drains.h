@@ -43,6 +43,7 @@ class Drains {
   // What begin() would do, job by job; the same errors.
   Result<std::vector<DrainedJob>> preview(const std::string& server, const DrainRequest& wanted, Instant now) const;
   // Errors: "server-not-found", "server-not-drained".
+  Status may_end(const std::string& server) const;
   Status end(const std::string& server, const std::string& by, Instant now);
   void forget(const std::string& server);  // it has been removed
   // When one has come back, and before each decision: it may have been in quarantine.

@@ -9,13 +9,14 @@ namespace sl::controller {
 
 // In this order: each may do what those before it may do.
 enum class Role {
+  agent,   // joins as the one server of its token, and takes that one out of the cluster; only tokens have it
   viewer,  // sees everything that is shown to all, and changes nothing
   user,    // has jobs, and does with them what he likes
   admin,   // everything: all jobs, servers, the policy, users; acts for others
 };
 std::string_view name_of(Role role);
 std::optional<Role> role_of_name(std::string_view name);
-inline constexpr std::string_view role_names = "viewer, user or admin";
+inline constexpr std::string_view role_names = "viewer, user or admin";  // those that users can have
 
 struct Identity {
   std::string user;
@@ -25,6 +26,7 @@ struct Identity {
   //   "name:USER"   the kernel's word that it is USER, who also has the controller's token
   //   "token:ID"    a named token
   std::string basis = {};
+  std::string server = {};  // of the role `agent`: the only one for which it may speak
   bool is_admin() const { return role == Role::admin; }
   bool may_see(const std::string& owner) const { return is_admin() || user == owner; }
 };

@@ -49,6 +49,11 @@ const JobEntry* JobBook::newest_below(JobId before) const {
   return above == entries_.begin() ? nullptr : &std::prev(above)->second;
 }
 
+const JobEntry* JobBook::oldest_above(JobId after) const {
+  const auto above = entries_.upper_bound(after);
+  return above == entries_.end() ? nullptr : &above->second;
+}
+
 store::JobRow new_row(const wire::JobSpec& spec, JobId id, Instant now) {
   store::JobRow row;
   row.id = id.value;

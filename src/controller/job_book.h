@@ -79,6 +79,8 @@ class JobBook {
   void retire(JobId job);
   // The newest job with an id below `before`; null if there is none.
   const JobEntry* newest_below(JobId before) const;
+  // The oldest job with an id above `after`; likewise.
+  const JobEntry* oldest_above(JobId after) const;
   std::size_t size() const { return entries_.size(); }
   template <typename Visit>
   void for_each(Visit visit) const {

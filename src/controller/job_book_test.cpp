@@ -24,6 +24,9 @@ TEST(JobBook, jobs_are_walked_from_the_newest_down) {
   EXPECT_EQ(book.newest_below(JobId(100))->row.id, 7);
   EXPECT_EQ(book.newest_below(JobId(7))->row.id, 5);
   EXPECT_EQ(book.newest_below(JobId(3)), nullptr);
+  EXPECT_EQ(book.oldest_above(JobId(0))->row.id, 3);
+  EXPECT_EQ(book.oldest_above(JobId(3))->row.id, 5);
+  EXPECT_EQ(book.oldest_above(JobId(7)), nullptr);
 }
 
 TEST(JobBook, says_when_a_job_may_have_left_since) {

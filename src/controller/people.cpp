@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::string_view secret_prefix = wire::named_token_prefix;
 constexpr std::size_t id_bytes = 6, secret_bytes = 20;
-constexpr std::size_t tokens_of_user_max = 100, users_max = 10'000;
+constexpr std::size_t tokens_of_user_max = 100, tokens_of_servers_max = 10'000, users_max = 10'000;
+constexpr std::int64_t expires_in_s_max = 10LL * 365 * 24 * 3600;
 constexpr Duration uses_written_every = Duration::whole_seconds(60);
-constexpr std::array roles = {"viewer", "user", "admin"};
+constexpr std::array roles = {"agent", "viewer", "user", "admin"};
 
 // "ID" of "slt_ID_SECRET".
 std::string_view id_of(std::string_view secret) {
@@ -29,15 +30,30 @@ bool is_name(std::string_view name, std::string_view more) {
   const auto fits = [&](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || more.find(c) != more.npos;
   };
-  return !name.empty() && name.size() <= length_max && name.front() != '-' && std::ranges::all_of(name, fits);
+  const bool begins_well = !name.empty() && name.front() != '-' && name.front() != '.';
+  return begins_well && name.size() <= length_max && std::ranges::all_of(name, fits);
 }
+
+bool is_of_server(const store::TokenRow& token) { return token.role == name_of(Role::agent); }
 
 Error wrong_token() { return denied("wrong-token", "this is not a token of this controller, or it has been revoked"); }
 
 }  // namespace
 
+Result<Instant> expiry_of_token(const std::optional<std::int64_t>& expires_in_s, Instant now) {
+  if (!expires_in_s) return Instant::never();
+  if (*expires_in_s < 1 || *expires_in_s > expires_in_s_max)
+    return invalid("bad-expiry", "a token expires within 1 second to 10 years").at("/expires_in_s");
+  return now + Duration::whole_seconds(*expires_in_s);
+}
+
 Error no_such_user(const std::string& name) {
   return not_found("user-not-found", "there is no user " + name).hint("schedulearn user add " + name);
+}
+
+Error not_your_server(const std::string& own, const std::string& asked) {
+  return denied("not-your-server", fmt::format("this token was made for the server {}, not for {}", own, asked))
+      .hint("schedulearn servers add " + asked);
 }
 
 std::string_view name_of(Role role) { return roles.at(static_cast<std::size_t>(role)); }
@@ -68,10 +84,9 @@ Result<Identity> People::holder_of(std::string_view secret) {
   const auto at = tokens_.find(std::string(id_of(secret)));
   if (at == tokens_.end() || !same_secret(at->second.hash, digest)) return wrong_token();
   store::TokenRow& token = at->second;
-  if (has_expired(token))
-    return denied("token-expired", fmt::format("the token {} of {} has expired", token.name, token.user));
+  if (Status holds = check_locked(token); !holds.ok()) return holds.error();
   token.used_us = clock_().us;
-  return Identity{token.user, role_locked(token), "token:" + token.id};
+  return identity_locked(token);
 }
 
 std::optional<Identity> People::confirm(const Identity& identity) const {
@@ -81,14 +96,15 @@ std::optional<Identity> People::confirm(const Identity& identity) const {
   if (colon == std::string::npos) return std::nullopt;
   std::string user = identity.basis.substr(colon + 1);
   const std::lock_guard lock(mutex_);
-  Role role = role_locked(user);
+  Identity now{user, role_locked(user), identity.basis};
   if (kind == "token") {
     const auto at = tokens_.find(user);
-    if (at == tokens_.end() || has_expired(at->second)) return std::nullopt;
-    user = at->second.user, role = role_locked(at->second);
+    if (at == tokens_.end() || !check_locked(at->second).ok()) return std::nullopt;
+    now = identity_locked(at->second);
   }
-  if (user != identity.user && role != Role::admin) return std::nullopt;
-  return Identity{identity.user, role, identity.basis};
+  if (now.user != identity.user && now.role != Role::admin) return std::nullopt;
+  now.user = identity.user;
+  return now;
 }
 
 Role People::role_of(const std::string& user) const {
@@ -108,6 +124,20 @@ Role People::role_locked(const std::string& user) const {
 Role People::role_locked(const store::TokenRow& token) const {
   const Role most = token.role.empty() ? Role::admin : role_of_name(token.role).value_or(Role::viewer);
   return std::min(most, role_locked(token.user));
+}
+
+Identity People::identity_locked(const store::TokenRow& token) const {
+  const Role role = role_locked(token);
+  return {token.user, role, "token:" + token.id, role == Role::agent ? token.name : ""};
+}
+
+Status People::check_locked(const store::TokenRow& token) const {
+  if (has_expired(token))
+    return denied("token-expired", fmt::format("the token {} of {} has expired", token.name, token.user));
+  if (is_of_server(token) && role_locked(token.user) != Role::admin)
+    return denied("role-above", fmt::format("only admins let servers in, and {}, whose token {} is, is none any more",
+                                            token.user, token.name));
+  return {};
 }
 
 // ---- changes ----
@@ -187,6 +217,24 @@ Instant People::expiry_of(const Identity& identity) const {
   return token->expires_us == 0 ? Instant::never() : Instant{token->expires_us};
 }
 
+// Tokens of servers are counted together, and those of each user.
+Status People::check_room(const store::TokenRow& row) const {
+  std::size_t alike = 0;
+  for (const auto& [id, other] : tokens_) {
+    const bool is_own = other.user == row.user;
+    const bool is_alike = is_of_server(other) == is_of_server(row) && (is_of_server(row) || is_own);
+    if (other.name == row.name && (is_alike || is_own))
+      return conflict("token-exists", fmt::format("{} has a token {}", other.user, row.name))
+          .hint(fmt::format("revoke it: schedulearn token rm {} --user {}", row.name, other.user))
+          .hint("or choose another name")
+          .at("/name");
+    alike += is_alike ? 1 : 0;
+  }
+  if (alike < (is_of_server(row) ? tokens_of_servers_max : tokens_of_user_max)) return {};
+  return conflict("too-many-tokens",
+                  fmt::format("{} {} tokens", is_of_server(row) ? "servers have" : row.user + " has", alike));
+}
+
 void People::add_token(const NewToken& wanted, const Identity& by, std::function<void(Result<Made>)> done) {
   const Role most = by.role;
   const Instant latest = expiry_of(by);
@@ -211,16 +259,12 @@ void People::add_token(const NewToken& wanted, const Identity& by, std::function
               .by = by.user};
   change(
       [this, row = made.row, most]() -> Result<store::People> {
-        const auto others = tokens(row.user);
         if (row.user != row.by && !users_.contains(row.user) && !admins_.contains(row.user))
           return no_such_user(row.user);
-        if (std::ranges::find(others, row.name, &store::TokenRow::name) != others.end())
-          return conflict("token-exists", fmt::format("{} has a token {}", row.user, row.name))
-              .hint("revoke it, or choose another name");
-        if (others.size() >= tokens_of_user_max)
-          return conflict("too-many-tokens", fmt::format("{} has {} tokens", row.user, others.size()));
+        if (Status has_room = check_room(row); !has_room.ok()) return has_room.error();
         const Role highest = std::min(most, role_locked(row.user));
-        if (!row.role.empty() && *role_of_name(row.role) > highest)
+        const Role needed = is_of_server(row) ? Role::admin : role_of_name(row.role).value_or(highest);
+        if (needed > highest)
           return denied("role-above",
                         fmt::format("a token of {} allows no more than the role {}", row.user, name_of(highest)))
               .at("/role");

@@ -3,6 +3,7 @@
 //
 // Root and the controller's own user are admins, whatever rows say. Another user without a row has the role `user`: whoever holds the controller's token on its machine may submit. A named token
 // never allows more than its user's role at the moment of the request; it may be limited to less, and it may expire.
+// Only admins let servers in: a token with the role `agent`, whose name is that of its server, holds while its user is one.
 //
 //   slt_ID_SECRET   as it is given to its holder, once. The ID finds the row, the hash of the whole is compared.
 //
@@ -32,6 +33,9 @@ struct NewToken {
 };
 
 Error no_such_user(const std::string& name);  // "user-not-found"
+Error not_your_server(const std::string& own, const std::string& asked);
+// When a token ends that is made now. Error "bad-expiry".
+Result<Instant> expiry_of_token(const std::optional<std::int64_t>& expires_in_s, Instant now);
 
 class People {
  public:
@@ -43,7 +47,7 @@ class People {
   // ---- who asks ----
   // Whether a secret has the form of a named token. It need not be one.
   static bool is_named(std::string_view secret);
-  // Errors: "wrong-token", "token-expired".
+  // Errors: "wrong-token", "token-expired", "role-above".
   Result<Identity> holder_of(std::string_view secret);
   // The same identity as its role is now. Nothing: what it rests on has been revoked or has expired, or it names another
   // user, which it may not do any more.
@@ -57,7 +61,8 @@ class People {
   void remove_user(const std::string& name, Told done);  // with his tokens. Error "user-not-found"
   // `done` gets the row and the secret. Errors: "bad-token-name", "token-exists", "user-not-found" unless `by` makes it
   // for himself, "role-above" if it is to allow more than its user or `by` may do, "expiry-beyond" if it is to hold longer
-  // than the token that `by` rests on (without an expiry of its own it ends with that one), "too-many-tokens".
+  // than the token that `by` rests on (without an expiry of its own it ends with that one), "too-many-tokens". No two
+  // tokens with the role `agent` have the same name.
   struct Made {
     store::TokenRow row;
     std::string secret;
@@ -80,6 +85,11 @@ class People {
   void take_over(const store::People& rows);
   Role role_locked(const std::string& user) const;
   Role role_locked(const store::TokenRow& token) const;
+  Identity identity_locked(const store::TokenRow& token) const;
+  // Errors: "token-expired", "role-above".
+  Status check_locked(const store::TokenRow& token) const;
+  // Whether there may be this token too. Errors: "token-exists", "too-many-tokens".
+  Status check_room(const store::TokenRow& row) const;
   Instant expiry_of(const Identity& identity) const;
   bool has_expired(const store::TokenRow& token) const {
     return token.expires_us != 0 && token.expires_us <= clock_().us;

@@ -5,6 +5,10 @@
 
 namespace sl::controller::answers {
 
+inline std::optional<Time> time_unless_zero(std::int64_t us) {
+  return us == 0 ? std::nullopt : std::optional(Time{us});
+}
+
 struct SignedOut {
   bool signed_out = true;
 };
@@ -44,6 +48,15 @@ struct NewToken : Token {
   Text token;  // the secret: only now
 };
 BOOST_DESCRIBE_STRUCT(NewToken, (Token), (token))
+
+// One that may join.
+struct NewServer {
+  Text name, url;
+  Text command;          // to be run there
+  Text token, token_id;  // the secret is only here, and in `command`
+  std::optional<Time> expires_at;
+};
+BOOST_DESCRIBE_STRUCT(NewServer, (), (name, url, command, token, token_id, expires_at))
 
 struct RemovedToken {
   Text id;

@@ -224,9 +224,60 @@ TEST(People, what_was_written_is_there_after_a_restart_and_when_tokens_were_used
   EXPECT_EQ(again.role_of("mei"), Role::user);
 }
 
+// ---- tokens of servers ----
+
+TEST(TokensOfServers, one_speaks_for_its_server_and_may_do_nothing_that_users_do) {
+  Registry all;
+  const auto made = all.add({.user = "root", .name = "gpu4", .role = Role::agent});
+  ASSERT_TRUE(made.ok());
+  const auto agent = all.people.holder_of(made->secret);
+  ASSERT_TRUE(agent.ok());
+  EXPECT_EQ(agent->role, Role::agent);
+  EXPECT_EQ(agent->server, "gpu4");
+  EXPECT_EQ(all.people.confirm(*agent)->server, "gpu4");
+  EXPECT_FALSE(check_role(*agent, Role::viewer).ok());
+  all.set("mei", Role::user);
+  EXPECT_EQ(all.people.holder_of(all.add({.user = "mei", .name = "laptop"})->secret)->server, "");
+}
+
+TEST(TokensOfServers, there_is_one_of_a_name_whoever_has_made_it) {
+  Registry all;
+  all.set("ada", Role::admin), all.set("mei", Role::user);
+  EXPECT_EQ(all.add_code({.user = "root", .name = "gpu4", .role = Role::agent}), "");
+  EXPECT_EQ(all.add_code({.user = "ada", .name = "gpu4", .role = Role::agent}, "ada"), "token-exists");
+  EXPECT_EQ(all.add_code({.user = "root", .name = "gpu4"}), "token-exists") << "its user revokes it by its name";
+  EXPECT_EQ(all.add_code({.user = "mei", .name = "gpu4"}), "");
+  EXPECT_EQ(all.add_code({.user = "ada", .name = "gpu5", .role = Role::agent}, "ada"), "");
+  for (const char* name : {"", "-x", ".", "..", ".x", "a b", "a/b", "a;b", "ä", "a\nb"})
+    EXPECT_EQ(all.add_code({.user = "root", .name = name, .role = Role::agent}), "bad-token-name") << name;
+}
+
+TEST(TokensOfServers, they_do_not_count_among_those_of_their_user) {
+  Registry all;
+  for (int i = 0; i < 150; ++i)
+    ASSERT_EQ(all.add_code({.user = "root", .name = "gpu" + std::to_string(i), .role = Role::agent}), "");
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(all.add_code({.user = "root", .name = "t" + std::to_string(i)}), "");
+  EXPECT_EQ(all.add_code({.user = "root", .name = "more"}), "too-many-tokens");
+  EXPECT_EQ(all.add_code({.user = "root", .name = "gpu150", .role = Role::agent}), "");
+}
+
+TEST(TokensOfServers, only_admins_let_servers_in) {
+  Registry all;
+  all.set("mei", Role::user), all.set("ada", Role::admin);
+  EXPECT_EQ(all.add_code({.user = "mei", .name = "gpu4", .role = Role::agent}, "mei", Role::user), "role-above");
+  EXPECT_EQ(all.add_code({.user = "mei", .name = "gpu4", .role = Role::agent}), "role-above") << "in another's name";
+  const auto made = all.add({.user = "ada", .name = "gpu4", .role = Role::agent}, "ada");
+  const Identity agent = *all.people.holder_of(made->secret);
+  all.set("ada", Role::user, false);
+  EXPECT_EQ(all.who(made->secret), "role-above");
+  EXPECT_FALSE(all.people.confirm(agent));
+  all.set("ada", Role::admin, false);
+  EXPECT_EQ(all.who(made->secret), "ada agent");
+}
+
 TEST(Roles, each_may_do_what_those_before_it_may_do) {
-  for (const Role role : {Role::viewer, Role::user, Role::admin}) {
-    for (const Role needed : {Role::viewer, Role::user, Role::admin}) {
+  for (const Role role : {Role::agent, Role::viewer, Role::user, Role::admin}) {
+    for (const Role needed : {Role::agent, Role::viewer, Role::user, Role::admin}) {
       const Status may = check_role({"mei", role, ""}, needed);
       EXPECT_EQ(may.ok(), role >= needed);
       EXPECT_TRUE(may.ok() || may.error().message.find(name_of(needed)) != std::string::npos);

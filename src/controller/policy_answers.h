@@ -6,10 +6,12 @@
 namespace sl::controller::answers {
 
 struct PolicyFailed {
-  Text name, text;
+  Text name;
+  Text code;  // as of other errors: `help error CODE`
+  Text text;
   Time at;
 };
-BOOST_DESCRIBE_STRUCT(PolicyFailed, (), (name, text, at))
+BOOST_DESCRIBE_STRUCT(PolicyFailed, (), (name, code, text, at))
 
 struct Policy {
   Text name;

@@ -173,7 +173,7 @@ void PolicyLife::restore(const store::Loaded& loaded, Instant now) {
   }
   auto made = make_built_in(change_back_to(in_force()));
   if (!made.ok()) {  // an older version of this program knew it
-    failure_ = {in_force().name, made.error().message, now.us};
+    failure_ = {in_force().name, made.error().code, made.error().message, now.us};
     history_.push_back({now.us, fallback_, "{}", "schedulearn", "", made.error().message});
     made = make_built_in({fallback_});
   }
@@ -291,7 +291,8 @@ void PolicyLife::carry_out_plan(Instant now) {
   const std::string name = plan.change.name;
   set(std::move(plan.change), plan.by, now, [this, name, now](const Status& status) {
     if (status.ok() || recorder_.is_refusing()) return;  // what could not be written is written later
-    recorder_.write_event(failure_event({name, "it was planned: " + status.error().message, now.us}, in_force()));
+    recorder_.write_event(
+        failure_event({name, status.error().code, "it was planned: " + status.error().message, now.us}, in_force()));
   });
 }
 
@@ -371,7 +372,7 @@ bool PolicyLife::give_up(const Error& failure, Instant now) {
 void PolicyLife::replace(const Error& failure, const PolicyChange& change, MadePolicy made, Instant now) {
   store::PolicyRow row = row_of(change, made.info, "schedulearn", now);
   row.reason = fmt::format("{} failed: {}", in_force().name, failure.message);
-  failure_ = {in_force().name, failure.message, now.us};
+  failure_ = {in_force().name, failure.code, failure.message, now.us};
   recorder_.write_event(failure_event(*failure_, row));
   adopt(std::move(row), std::move(made), now);
 }

@@ -27,7 +27,7 @@ struct PlannedChange {
 };
 // A policy that failed and was replaced.
 struct PolicyFailure {
-  std::string name, text;
+  std::string name, code, text;
   std::int64_t at_us = 0;
 };
 

@@ -273,6 +273,8 @@ TEST_F(OwnPolicyTest, one_that_only_interrupts_is_replaced_and_the_reason_is_sai
   EXPECT_EQ(logic->policies().in_force().name, "fifo");
   EXPECT_EQ(logic->policies().in_force().reason,
             "mine.py failed: it preempted job 1 100 times in a row before any of its work was done");
+  ASSERT_TRUE(logic->policies().failure());
+  EXPECT_EQ(logic->policies().failure()->code, "policy-stands-still");
 }
 
 TEST_F(OwnPolicyTest, one_that_interrupts_jobs_that_get_on_is_kept) {

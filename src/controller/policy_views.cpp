@@ -71,7 +71,8 @@ answers::Policy policy_view(const Logic& logic, const std::string& shadow) {
   if (!undo_until.is_never()) view.undo_until = wire::Time{undo_until.us};
   view.planned = planned_policy_view(logic.policies());
   if (!policy.source.empty()) view.source = policy.source;
-  if (const auto& failure = logic.policies().failure()) view.failure = {failure->name, failure->text, {failure->at_us}};
+  if (const auto& failure = logic.policies().failure())
+    view.failure = {failure->name, failure->code, failure->text, {failure->at_us}};
   view.notes = missing_facts(logic.core()).sentences(info.needs, "waiting");
   return view;
 }

@@ -47,6 +47,22 @@ struct TokenBody {
 };
 BOOST_DESCRIBE_STRUCT(TokenBody, (), (name, user, role, expires_in_s))
 
+struct NewServerBody {
+  std::string name;
+  std::optional<std::string> url;            // where it reaches the controller; none: as this request did
+  std::optional<std::int64_t> expires_in_s;  // of its token; none: never
+};
+BOOST_DESCRIBE_STRUCT(NewServerBody, (), (name, url, expires_in_s))
+
+// What is left out stays as it is.
+struct ServerBody {
+  std::optional<bool> drained;          // nothing new starts there
+  std::optional<std::string> reason;    // the rest: of the drain
+  std::optional<std::string> deadline;  // a duration, 2h
+  std::optional<bool> migrate;          // its jobs that have a checkpoint folder stop, and start elsewhere
+};
+BOOST_DESCRIBE_STRUCT(ServerBody, (), (drained, reason, deadline, migrate))
+
 struct AnnouncementBody {
   std::string text;
   std::optional<std::string> until;  // a time; none: until it is removed

@@ -42,6 +42,7 @@ constexpr RequestParameter query_parameters[] = {
     {"since", text,
      "a time: only what happened, or was submitted, from then on; of events also a number: only later ones, 0: all"},
     {"size", number, "bytes of the whole"},
+    {"sort", text, "of jobs: -id, newest first, or id, oldest first"},
     {"state", text, "states of jobs: failed,cancelled; of servers one: down"},
     {"tail", number, "only this many lines, the last ones"},
     {"tail_bytes", number, "only this many bytes, the last ones"},

@@ -45,6 +45,7 @@ struct RouteInfo {
   std::string content_type = "application/json";  // of the answer
   std::string successor = {};                     // what replaces it; empty: it is not deprecated
   Role needs = Role::admin;                       // of who asks, at least
+  bool is_for_its_agent = false;                  // the agent of the server that the path names may too
 };
 
 enum class ParameterKind { text, number, truth };

@@ -104,4 +104,35 @@ struct Workload {
 };
 BOOST_DESCRIBE_STRUCT(Workload, (), (name, title, summary, parameters))
 
+// A percentile: so many percent of the jobs run no longer.
+struct TraceDuration {
+  double percent = 0, duration_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(TraceDuration, (), (percent, duration_s))
+
+// The jobs with so many GPUs.
+struct TraceWidth {
+  int gpus = 0;
+  Number jobs = 0;
+  double gpu_s = 0;
+};
+BOOST_DESCRIBE_STRUCT(TraceWidth, (), (gpus, jobs, gpu_s))
+
+// What `trace info` counts.
+struct TraceFigures {
+  Number jobs = 0, users = 0;
+  double first_submit_s = 0, last_submit_s = 0, span_s = 0, gap_mean_s = 0, gpu_days = 0, duration_mean_s = 0;
+  std::vector<TraceDuration> durations;
+  std::vector<TraceWidth> gpus;
+  Number with_deadline = 0, with_estimate = 0, elastic = 0, sharing = 0, with_profile = 0;  // jobs
+};
+BOOST_DESCRIBE_STRUCT(TraceFigures, (),
+                      (jobs, users, first_submit_s, last_submit_s, span_s, gap_mean_s, gpu_days, duration_mean_s,
+                       durations, gpus, with_deadline, with_estimate, elastic, sharing, with_profile))
+
+struct Trace : Workload {
+  TraceFigures figures;  // with these defaults and the seed 1
+};
+BOOST_DESCRIBE_STRUCT(Trace, (Workload), (figures))
+
 }  // namespace sl::controller::answers

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/csv.h"
+#include "base/suggest.h"
 #include "base/whole_number.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
@@ -521,6 +522,41 @@ void Simulations::workloads(Then<std::vector<answers::Workload>> then) {
       if (!listed.ok()) return then(listed.error());
       workloads_ = std::move(listed->items);
       then(workloads_);
+    });
+  });
+}
+
+Result<answers::Workload> find_workload(const std::vector<answers::Workload>& known, const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const answers::Workload& each : known) {
+    if (each.name == name) return each;
+    names.push_back(each.name);
+  }
+  Error error = not_found("unknown-workload", "there is no workload " + name);
+  if (const auto near = did_you_mean(name, names)) error.hints.push_back("did you mean " + *near + "?");
+  return error;
+}
+
+void Simulations::trace(const std::string& workload, Then<answers::Trace> then) {
+  if (const auto known = traces_.find(workload); known != traces_.end()) return then(known->second);
+  workloads([this, workload, then = std::move(then)](const Result<std::vector<answers::Workload>>& known) {
+    const auto found = known.ok() ? find_workload(*known, workload) : Result<answers::Workload>(known.error());
+    found.ok() ? count(*found, then) : then(found.error());
+  });
+}
+
+void Simulations::count(const answers::Workload& workload, Then<answers::Trace> then) {
+  auto& waiting = wait_for_trace_[workload.name];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  desk_.put([this, workload] {
+    auto figures =
+        read_printed<answers::TraceFigures>(run_({"trace", "info", workload.name, "--json"}, "/", short_limits,
+                                                 [this](std::string_view) { return !is_ending_; }));
+    post_([this, workload, figures = std::move(figures)]() mutable {
+      const auto told = std::move(wait_for_trace_.extract(workload.name).mapped());
+      if (figures.ok()) traces_[workload.name] = answers::Trace{workload, std::move(*figures)};
+      for (const auto& tell : told) figures.ok() ? tell(traces_[workload.name]) : tell(figures.error());
     });
   });
 }

@@ -39,6 +39,9 @@ struct ChartWish {
   std::optional<int> result;  // only this one, from 0; none: all of the first seed, or of all where seeds are averaged
 };
 
+// Error "unknown-workload", with the name that may be meant.
+Result<answers::Workload> find_workload(const std::vector<answers::Workload>& known, const std::string& name);
+
 struct SimulatedJobs {
   std::vector<answers::SimulatedJob> items;  // in order of submission
   std::size_t total = 0;
@@ -72,6 +75,8 @@ class Simulations {
   // "simulation-unfinished", "bad-parameter", "no-files" if what was written is gone.
   void jobs(std::int64_t id, std::optional<int> result, std::size_t from, std::size_t count, Then<SimulatedJobs> then);
   void workloads(Then<std::vector<answers::Workload>> then);
+  // One of them with the figures of its jobs, which are counted once. Error "unknown-workload".
+  void trace(const std::string& workload, Then<answers::Trace> then);
 
  private:
   struct Entry {
@@ -100,6 +105,7 @@ class Simulations {
   void forget_oldest();
   void erase_folder(std::int64_t id);
   Result<answers::SimulationChart> drawn(const std::vector<std::string>& arguments, const std::string& folder);
+  void count(const answers::Workload& workload, Then<answers::Trace> then);
   static void work(Inbox& inbox);
 
   std::string folder_;
@@ -111,6 +117,8 @@ class Simulations {
   std::int64_t next_id_ = 1;
   std::size_t checking_ = 0;
   std::vector<answers::Workload> workloads_;
+  std::map<std::string, answers::Trace> traces_;                             // those that have been counted
+  std::map<std::string, std::vector<Then<answers::Trace>>> wait_for_trace_;  // those that are being counted
   std::atomic<bool> is_ending_ = false;
   Inbox desk_, runner_;  // short commands and files; simulations
   std::thread desk_thread_, runner_thread_;

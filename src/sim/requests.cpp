@@ -17,9 +17,35 @@ void add(const trace::TraceDetails& details, int cluster_gpus, JobRequest& reque
   request.gpus_max = std::max(request.gpus, std::min(request.gpus_max, cluster_gpus));
   request.shareable = details.gpu_share < 1;
   request.demand = details.demand;
+  request.servers_chosen = ServerChoice(details.on, details.not_on);
 }
 
 }  // namespace
+
+Prerequisite::Prerequisite(const trace::Trace& trace) : trace_(trace) {
+  for (const trace::TraceDetails& details : trace.details) {
+    for (const std::string& id : details.after) jobs_.try_emplace(id);
+  }
+  for (std::size_t i = 0; !jobs_.empty() && i < trace.jobs.size(); ++i) {
+    if (const auto at = jobs_.find(trace.jobs[i].id()); at != jobs_.end())
+      at->second = JobId(static_cast<std::int64_t>(i) + 1);
+  }
+  for (std::size_t i = 0; !jobs_.empty() && i < trace.jobs.size(); ++i) {
+    const trace::TraceDetails* details = trace.details_of(trace.jobs[i]);
+    const auto at = details ? jobs_.find(details->array) : jobs_.end();
+    if (at != jobs_.end() && !at->second.valid()) at->second = group_of(trace, i);
+  }
+}
+
+std::shared_ptr<const Prerequisites> Prerequisite::of(const trace::TraceJob& job) const {
+  const trace::TraceDetails* details = trace_.details_of(job);
+  if (!details || details->after.empty()) return nullptr;
+  Prerequisites made;
+  for (const std::string& id : details->after) {
+    if (const JobId on = jobs_.at(id); on.valid()) made.after.push_back(on);  // else it was left out
+  }
+  return std::make_shared<const Prerequisites>(std::move(made));
+}
 
 JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, const Cluster& cluster) {
   JobRequest request;
@@ -33,7 +59,7 @@ JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, con
 }
 
 void set_demand(JobRequest& request, const Cluster& cluster) {
-  if (cluster.is_pool) request.demand = {};
+  if (cluster.is_pool) request.demand = {}, request.servers_chosen = {};
   if (cluster.is_pool || roles_of(request).empty()) return;
   request.demand = Demand(request).of_ranks(0, request.gpus, request.gpus);
   if (!request.demand.is_zero()) request.servers_max = any_number_of_servers;

@@ -24,6 +24,17 @@ inline std::size_t place_of(const trace::Trace& trace, JobId id) {
   return static_cast<std::size_t>(id.value - 1) % trace.jobs.size();
 }
 
+// Which jobs of a trace must have succeeded before others start.
+class Prerequisite {
+ public:
+  explicit Prerequisite(const trace::Trace& trace);
+  std::shared_ptr<const Prerequisites> of(const trace::TraceJob& job) const;  // null: none
+
+ private:
+  const trace::Trace& trace_;
+  std::map<std::string_view, JobId> jobs_;  // and groups, that others wait for
+};
+
 // Sets what follows from the model's roles: what all members need, and that they may be on several servers: they talk over
 // the network anyway. Does nothing without roles that need more than GPUs. A pool is a number of GPUs: there, jobs need
 // nothing else.

@@ -40,6 +40,7 @@ class World : private Journal, private Fleet {
         trainings_(trace.jobs.size()),
         behaviours_(trace, cluster_),
         told_models_(settings.knows_durations),
+        prerequisite_(trace),
         known_(trace, trainings_, cluster_.costs,
                !Speeds::depend_on_others(trace, cluster_) && cluster_.has_one_speed() && !behaviours_.any(),
                !settings.like_live),
@@ -342,6 +343,7 @@ class World : private Journal, private Fleet {
     request.id = id_of(at);
     request.user = users_[job.user];
     request.preemptible = !settings_.like_live;
+    request.prerequisites = prerequisite_.of(job);
     if (job.details == trace::TraceJob::nothing_more) return request;
     request.gpu_types = gpu_types_[job.details];
     request.family = families_[job.details];
@@ -545,6 +547,7 @@ class World : private Journal, private Fleet {
   Trainings trainings_;
   Behaviours behaviours_;
   ToldModels told_models_;
+  Prerequisite prerequisite_;
   KnownDurations known_;
   RequestEstimates estimates_;
   Core core_;

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "policies/registry.h"
+#include "sim/requests.h"
 #include "study/metrics.h"
 #include "support/trace_rows.h"
 
@@ -192,17 +193,61 @@ TEST(Faults, a_job_that_breaks_too_often_has_failed) {
 constexpr const char* patient = "lyapunov";
 const GivenParameters patience = {{"penalty", "absolute"}, {"v", "10000"}, {"slot_s", "0.1"}};
 
+std::vector<double> starts_of(const SimulationResult& result) {
+  std::vector<double> starts;
+  for (const Outcome& outcome : result.outcomes) starts.push_back(outcome.started.to_seconds());
+  return starts;
+}
+
 constexpr const char* with_arrays = ",array,max_running";
 
 TEST(Arrays, run_as_many_of_their_jobs_at_a_time_as_may_and_others_pass) {
   const trace::Trace trace =
       trace_of("a,0,1,10,x,2\nb,0,1,30,x,2\nc,0,1,10,x,2\nd,0,1,10,x,2\ne,0,1,10,,\n", with_arrays);
   const SimulationResult result = run_on(trace, "fifo", Cluster::uniform(1, 4));
-  std::vector<double> starts;
-  for (const Outcome& outcome : result.outcomes) starts.push_back(outcome.started.to_seconds());
-  EXPECT_EQ(starts, (std::vector<double>{0, 0, 10, 20, 0}));
+  EXPECT_EQ(starts_of(result), (std::vector<double>{0, 0, 10, 20, 0}));
   EXPECT_EQ(result.unfinished, 0);
   EXPECT_EQ(result.failed, 0);
+}
+
+TEST(Prerequisites, are_waited_for_while_others_pass) {
+  const trace::Trace trace = trace_of("a,0,1,10,\nb,0,1,30,\nc,1,1,10,a|b\nd,2,1,10,\n", ",after");
+  const SimulationResult result = run_on(trace, "fifo", Cluster::uniform(1, 4));
+  EXPECT_EQ(starts_of(result), (std::vector<double>{0, 0, 30, 2}));
+  EXPECT_EQ(result.unfinished, 0);
+}
+
+TEST(Prerequisites, are_members_of_arrays_too_and_arrays_wait_as_one) {
+  const trace::Trace trace =
+      trace_of("a,0,1,10,x,1,\nb,0,1,10,x,1,\nc,0,1,10,y,0,b\nd,0,1,10,y,0,b\n", ",array,max_running,after");
+  const SimulationResult result = run_on(trace, "fifo", Cluster::uniform(1, 4));
+  EXPECT_EQ(starts_of(result), (std::vector<double>{0, 10, 20, 20}));
+  const trace::Trace whole =
+      trace_of("a,0,1,10,x,1,\nb,0,1,10,x,1,\nc,0,1,10,,,x\nd,0,1,10,,,a\n", ",array,max_running,after");
+  EXPECT_EQ(starts_of(run_on(whole, "fifo", Cluster::uniform(1, 4))), (std::vector<double>{0, 10, 20, 10}));
+}
+
+TEST(Prerequisites, that_fail_end_what_waits_for_them) {
+  Cluster cluster = Cluster::uniform(1, 1);
+  cluster.faults.job_mtbf = Duration::whole_seconds(1);
+  cluster.faults.job_retries = 0;
+  const SimulationResult result = run_on(trace_of("a,0,1,100000,\nb,0,1,100000,a\n", ",after"), "fifo", cluster);
+  EXPECT_EQ(result.failed, 2);
+  EXPECT_EQ(result.unfinished, 0);
+  EXPECT_FALSE(result.outcomes[1].started.happened());
+}
+
+TEST(ChosenServers, are_the_only_ones_that_a_job_gets) {
+  const trace::Trace trace =
+      trace_of("a,0,1,10,gpu1,\nb,0,1,10,gpu1,\nc,0,1,10,,gpu0|gpu1\nd,0,1,10,,\n", ",on,not_on");
+  const SimulationResult result = run_on(trace, "fifo_first_fit", Cluster::uniform(3, 1));
+  EXPECT_EQ(starts_of(result), (std::vector<double>{0, 10, 0, 0}));
+  trace::Trace nowhere = trace_of("a,0,1,10,gpu9\nb,0,1,10,\n", ",on");
+  const auto left_out = leave_out_impossible(nowhere, Cluster::uniform(3, 1));
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_EQ(left_out.begin()->second.first, "a");
+  trace::Trace anywhere = trace_of("a,0,1,10,gpu9\n", ",on");
+  EXPECT_TRUE(leave_out_impossible(anywhere, *read_cluster("pool:4")).empty()) << "a pool has no servers";
 }
 
 TEST(Arrays, count_a_job_that_fails_as_one_and_go_on) {

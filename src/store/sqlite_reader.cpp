@@ -18,6 +18,7 @@ const std::string by_name = "INDEXED BY finished_jobs_by_name ";
 
 std::string conditions(const JobQuery& query) {
   std::string sql = "WHERE finished_us IS NOT NULL AND id < " + std::to_string(query.before);
+  if (query.after > INT64_MIN) sql += " AND id > " + std::to_string(query.after);
   if (query.group > 0)  // its members have the numbers after its own
     sql += " AND id > " + std::to_string(query.group) + " AND group_id = " + std::to_string(query.group);
   if (query.grouped) sql += " AND group_id = 0";
@@ -59,11 +60,12 @@ class SqliteReader : public Reader {
 
   Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
     return guarded<std::vector<JobRow>>([&] {
-      const std::string newest = " ORDER BY id DESC LIMIT " + std::to_string(query.limit);
+      const std::string order = query.oldest_first ? " ORDER BY id" : " ORDER BY id DESC";
+      const std::string first = order + " LIMIT " + std::to_string(query.limit);
       if (query.word.empty() || query.is_of_some())
-        return select_jobs(sql_, index_for(query) + conditions(query) + newest);
-      const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + newest;
-      return select_jobs(sql_, "WHERE id IN (" + ids + ") ORDER BY id DESC");
+        return select_jobs(sql_, index_for(query) + conditions(query) + first);
+      const std::string ids = "SELECT id FROM jobs " + (by_name + conditions(query)) + first;
+      return select_jobs(sql_, "WHERE id IN (" + ids + ")" + order);
     });
   }
 

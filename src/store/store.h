@@ -198,6 +198,8 @@ Result<Loaded> load_past(const std::string& data_dir, std::size_t finished_max);
 // Which finished jobs to read. Empty fields exclude nothing.
 struct JobQuery {
   std::int64_t before = INT64_MAX;  // ids below this one
+  std::int64_t after = INT64_MIN;   // ids above this one
+  bool oldest_first = false;
   std::vector<std::string> states;
   std::string user, word;  // `word`: some part of the name
   std::int64_t group = 0;  // only the members of this group; 0: any job
@@ -244,7 +246,7 @@ class Reader {
   virtual ~Reader() = default;
   virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;                // finished or not
   virtual Result<std::vector<PlacementRow>> placements(std::int64_t job) = 0;    // in the order they began
-  virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first
+  virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first, unless it says so
   virtual Result<std::int64_t> count_finished(const JobQuery& query) = 0;        // ignores the limit of `query`
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;     // oldest first
   virtual Result<Moment> moment(std::int64_t) { return Moment(); }               // at this time, in µs

@@ -215,6 +215,7 @@ class Adviser {
     const trace::TraceJob& job = trace_.jobs[index];
     JobRequest request = sim::request_of(trace_, job, world_.cluster);
     request.id = JobId(static_cast<std::int64_t>(index) + 1);
+    request.prerequisites = prerequisite_.of(job);
     request.user = present.users.intern(trace_.users[job.user]);
     const trace::TraceDetails* details = trace_.details_of(job);
     if (details && !details->family.empty()) request.family = present.families.intern(details->family);
@@ -237,6 +238,7 @@ class Adviser {
 
   const trace::Trace& trace_;
   const sim::SimulationSettings& world_;
+  sim::Prerequisite prerequisite_{trace_};
   GivenParameters given_;
   AutoParameters parameters_;
   forecast::ChoiceRules rules_;

@@ -42,11 +42,14 @@ enum class Column : std::uint8_t {
   roles,
   array,
   max_running,
+  after,
+  on,
+  not_on,
   qos,  // simulations use neither this nor the next two
   iterations,
   original_start
 };
-inline constexpr std::size_t column_count = 34;
+inline constexpr std::size_t column_count = 37;
 constexpr bool is_detail(Column column) { return column > Column::user; }
 constexpr bool is_for_simulation(Column column) { return column < Column::qos; }
 

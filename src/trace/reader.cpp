@@ -115,6 +115,7 @@ class Reader {
     const char* const expected = column == Column::profile        ? "profile"
                                  : column == Column::gpus_allowed ? "list of numbers, like 1|2|4"
                                  : column == Column::roles        ? "list of roles, like ps 1 gpus=0|worker 1..4 cpus=2"
+                                 : is_list(column)                ? "list, like a|b"
                                                                   : "number";
     return bad_row(fmt::format("{} is not a valid {}: {}", Columns::name(column), expected, shown(field(column))));
   }
@@ -206,7 +207,7 @@ class Reader {
   Status read_new_details(TraceJob& job) {
     TraceDetails details;
     if (const Column wrong = read_numbers(details); wrong != Column::id) return bad(wrong);
-    if (!split_types(field(Column::gpu_type), details.gpu_types)) return bad(Column::gpu_type);
+    if (const Column wrong = read_lists(details); wrong != Column::id) return bad(wrong);
     details.virtual_cluster = field(Column::virtual_cluster);
     details.family = field(Column::family);
     details.array = field(Column::array);
@@ -311,15 +312,33 @@ class Reader {
     if (!rank || *rank != std::trunc(*rank)) return std::nullopt;
     return static_cast<int>(*rank);
   }
-  // False if a name is missing, as in "V100|".
-  static bool split_types(std::string_view text, std::vector<std::string>& types) {
+  static bool is_list(Column column) {
+    return column == Column::gpu_type || column == Column::after || column == Column::on || column == Column::not_on;
+  }
+  // Returns the column that is no list of names, Column::id if all are.
+  Column read_lists(TraceDetails& to) const {
+    const auto read = [&](Column column, auto keep) {
+      auto names = names_in(field(column));
+      if (names) keep(std::move(*names));
+      return names.has_value();
+    };
+    using Names = std::vector<std::string>;
+    if (!read(Column::gpu_type, [&](Names names) { to.gpu_types = std::move(names); })) return Column::gpu_type;
+    if (!read(Column::after, [&](Names names) { to.after = std::move(names); })) return Column::after;
+    if (!read(Column::on, [&](Names names) { to.on = std::move(names); })) return Column::on;
+    if (!read(Column::not_on, [&](Names names) { to.not_on = std::move(names); })) return Column::not_on;
+    return Column::id;
+  }
+  // Nothing if a name is missing, as in "V100|".
+  static std::optional<std::vector<std::string>> names_in(std::string_view text) {
+    std::vector<std::string> names;
     for (std::size_t at = 0; !text.empty() && at <= text.size();) {
       const std::size_t bar = std::min(text.find('|', at), text.size());
-      if (bar == at) return false;
-      types.emplace_back(text.substr(at, bar - at));
+      if (bar == at) return std::nullopt;
+      names.emplace_back(text.substr(at, bar - at));
       at = bar + 1;
     }
-    return true;
+    return names;
   }
 
   const TraceOptions& options_;
@@ -389,6 +408,44 @@ std::string_view array_of(const Trace& trace, const TraceJob& job) {
   return details ? std::string_view(details->array) : std::string_view();
 }
 
+using Ids = boost::unordered_flat_map<std::string_view, std::size_t>;  // where each job is, and each array
+
+// None if nobody waits for another job.
+Ids places_if_needed(const Trace& trace) {
+  Ids places;
+  const bool is_needed =
+      std::ranges::any_of(trace.details, [](const TraceDetails& details) { return !details.after.empty(); });
+  if (!is_needed) return places;
+  Ids arrays;  // with the place of the last member
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    places.emplace(trace.jobs[i].id(), i);
+    if (const std::string_view array = array_of(trace, trace.jobs[i]); !array.empty()) arrays[array] = i;
+  }
+  places.insert(arrays.begin(), arrays.end());
+  return places;
+}
+
+// Jobs wait for earlier ones. Those that were left out are waited for no more. `rows`: all jobs of the file.
+Status settle_after(Trace& trace, const Ids& rows) {
+  if (rows.empty()) return {};
+  const Ids places = places_if_needed(trace);
+  std::vector<bool> is_settled(trace.details.size());
+  for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
+    const TraceJob& job = trace.jobs[i];
+    if (job.details == TraceJob::nothing_more || is_settled[job.details]) continue;  // those that share them come later
+    is_settled[job.details] = true;
+    std::vector<std::string>& after = trace.details[job.details].after;
+    const auto is_later = [&](const std::string& id) { return places.contains(id) && places.at(id) >= i; };
+    for (const std::string& id : after) {
+      if (!rows.contains(id) || is_later(id))
+        return invalid("trace-after",
+                       fmt::format("job {} is after {}, which is not submitted before it", shown(job.id()), shown(id)));
+    }
+    std::erase_if(after, [&](const std::string& id) { return !places.contains(id); });
+  }
+  return {};
+}
+
 Status check_arrays(const Trace& trace) {
   boost::unordered_flat_set<std::string_view> known;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
@@ -416,6 +473,7 @@ std::size_t array_at(const Trace& trace, std::size_t job) {
 
 Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
   set_restart_costs(trace, options.restart_by_family);
+  const Ids rows = places_if_needed(trace);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < trace.jobs.size(); ++i) {
     TraceJob job = trace.jobs[i];
@@ -430,6 +488,7 @@ Result<Trace> finish_trace(Trace trace, const TraceOptions& options) {
     std::stable_sort(trace.jobs.begin(), trace.jobs.end(),
                      [](const TraceJob& a, const TraceJob& b) { return a.submitted < b.submitted; });
   }
+  if (Status after = settle_after(trace, rows); !after.ok()) return after.error();
   if (Status arrays = check_arrays(trace); !arrays.ok()) return arrays.error();
   if (options.jobs_max > 0 && trace.jobs.size() > static_cast<std::size_t>(options.jobs_max))
     trace.jobs.resize(static_cast<std::size_t>(options.jobs_max));

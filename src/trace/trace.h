@@ -44,8 +44,10 @@ struct TraceDetails {
   ResourceVector demand;               // CPUs, memory, disk, network, for the whole job
   std::vector<std::string> gpu_types;  // any of; empty: any
   // Jobs of one array follow each other, ask for the same and are submitted together (array_at).
-  std::string array;    // its name; empty: the job belongs to none
-  int max_running = 0;  // so many jobs of the array at a time; 0: any number
+  std::string array;                    // its name; empty: the job belongs to none
+  int max_running = 0;                  // so many jobs of the array at a time; 0: any number
+  std::vector<std::string> after;       // ids of jobs, or names of arrays, before it that must have succeeded
+  std::vector<std::string> on, not_on;  // names or labels of servers, as ServerChoice takes them
   std::string virtual_cluster, family, status;
   std::shared_ptr<const JobModel> model;  // what is stated about its training in advance; null: nothing
   // How its training really runs: the world knows it, policies only as far as they may. Null: unknown; its speed
@@ -110,7 +112,7 @@ struct Trace {
 std::size_t array_at(const Trace& trace, std::size_t job);
 
 // Errors: those of read_text (trace_file.h), "trace-columns", "trace-row" with the line and the column's name,
-// "trace-empty", "trace-duplicate-id", "trace-oversize", "trace-array".
+// "trace-empty", "trace-duplicate-id", "trace-oversize", "trace-array", "trace-after".
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options);
 Result<Trace> parse_trace(std::string text, const TraceOptions& options);
 

@@ -104,6 +104,43 @@ TEST(Traces, have_arrays_whose_jobs_follow_each_other_and_are_alike) {
   EXPECT_EQ(message("a,0,2,5,,,x,many\n"), "trace-row: line 2: max_running is not a valid number: many");
 }
 
+const std::string order_header = "job_id,submit_time_s,gpus,duration_s,after,on,not_on\n";
+
+TEST(Traces, hold_what_jobs_come_after_and_where_they_may_run_and_write_it_as_it_came) {
+  const std::string text = order_header + "a,0,1,5,,gpu0|rack=a,\nb,0,1,5,a,,gpu1\nc,1,1,5,a|b,,\n";
+  const Trace trace = good(text);
+  EXPECT_EQ(trace.details_of(trace.jobs[2])->after, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(trace.details_of(trace.jobs[0])->on, (std::vector<std::string>{"gpu0", "rack=a"}));
+  EXPECT_EQ(trace.details_of(trace.jobs[1])->not_on, std::vector<std::string>{"gpu1"});
+  EXPECT_EQ(to_csv(trace), text);
+  EXPECT_EQ(lost_in_swf(trace),
+            (std::vector<std::string>{"job ids (numbered instead)", "what jobs come after", "choices of servers"}));
+}
+
+TEST(Traces, have_jobs_that_wait_for_earlier_ones_only) {
+  const auto message = [](const std::string& rows, TraceOptions options = {.everything = true}) {
+    const auto trace = parse_trace(order_header + rows, options);
+    return trace.ok() ? to_csv(*trace) : trace.error().code + ": " + trace.error().message;
+  };
+  EXPECT_EQ(message("b,1,1,5,a,,\na,0,1,5,,,\n"), "job_id,submit_time_s,gpus,duration_s,after\na,0,1,5,\nb,1,1,5,a\n")
+      << "once they are sorted";
+  for (const char* rows : {"a,0,1,5,a,,\n", "a,0,1,5,b,,\nb,1,1,5,,,\n", "a,0,1,5,b,,\nb,0,1,5,a,,\n"})
+    EXPECT_TRUE(message(rows).starts_with("trace-after: job a is after ")) << message(rows);
+  EXPECT_EQ(message("a,0,1,5,,,\nb,1,1,5,x,,\n"), "trace-after: job b is after x, which is not submitted before it");
+  EXPECT_EQ(message("x,0,1,5,,,\na,1,1,5,x,,\ny,2,1,5,,,\nb,3,1,5,x,,\n").substr(0, 6), "job_id")
+      << "jobs that are after the same share what is stated of them";
+  EXPECT_EQ(message("a,0,9,5,,,\nb,1,1,5,a,,\n", {.gpus_max = 4}), "job_id,submit_time_s,gpus,duration_s\nb,1,1,5\n")
+      << "one that is left out is waited for no more";
+  const std::string arrays = "job_id,submit_time_s,gpus,duration_s,array,after\n";
+  EXPECT_TRUE(parse_trace(arrays + "a,0,1,5,x,\nb,0,1,5,x,\nc,0,1,5,,x\n", {}).ok()) << "all of an array";
+  EXPECT_EQ(parse_trace(arrays + "a,0,1,5,x,\nc,0,1,5,,x\nb,1,1,5,x,\n", {}).error().code, "trace-after");
+  for (const char* column : {"a|", "|a", "a||b"})
+    EXPECT_EQ(message("a,0,1,5,,,\nb,0,1,5," + std::string(column) + ",,\n"),
+              "trace-row: line 3: after is not a valid list, like a|b: " + std::string(column));
+  EXPECT_TRUE(message("a,0,1,5,,gpu0|,\n").starts_with("trace-row: line 2: on is not a valid list"));
+  EXPECT_TRUE(message("a,0,1,5,,,|\n").starts_with("trace-row: line 2: not_on is not a valid list"));
+}
+
 TEST(Traces, take_the_range_of_gpus_from_roles_and_from_the_numbers_that_are_allowed) {
   const Trace trace = good(
       "job_id,submit_time_s,gpus,duration_s,gpus_allowed,roles\n"

@@ -38,9 +38,9 @@ void append_seconds(std::string& to, std::int64_t us) {
   to.append(shown);
 }
 
-void append_types(std::string& to, const std::vector<std::string>& types) {
+void append_names(std::string& to, const std::vector<std::string>& names) {
   std::string list;
-  for (const std::string& type : types) list += (list.empty() ? "" : "|") + type;
+  for (const std::string& name : names) list += (list.empty() ? "" : "|") + name;
   append_csv_field(to, list);
 }
 
@@ -77,7 +77,7 @@ void append_detail(std::string& to, Column column, const TraceDetails& details) 
     case Column::gpu_share:
       return append_if(to, details.gpu_share, 1);
     case Column::gpu_type:
-      return append_types(to, details.gpu_types);
+      return append_names(to, details.gpu_types);
     case Column::cpus:
       return append_if(to, details.demand[Resource::cpu], 0);
     case Column::memory_mib:
@@ -115,6 +115,12 @@ void append_detail(std::string& to, Column column, const TraceDetails& details) 
       return append_csv_field(to, details.array);
     case Column::max_running:
       return append_if(to, details.max_running, 0);
+    case Column::after:
+      return append_names(to, details.after);
+    case Column::on:
+      return append_names(to, details.on);
+    case Column::not_on:
+      return append_names(to, details.not_on);
     case Column::qos:
       return append_csv_field(to, details.qos);
     case Column::iterations:
@@ -141,7 +147,8 @@ constexpr Column detail_columns[] = {Column::gpu_share,    Column::gpu_type,    
                                      Column::epochs,       Column::batch_size,      Column::target_loss,
                                      Column::budget,       Column::model_bytes,     Column::largest_tensor_bytes,
                                      Column::gpus_allowed, Column::roles,           Column::array,
-                                     Column::max_running};
+                                     Column::max_running,  Column::after,           Column::on,
+                                     Column::not_on};
 
 // The details of jobs that stayed; those of others are not written.
 std::vector<const TraceDetails*> used_details(const Trace& trace) {
@@ -322,6 +329,9 @@ std::vector<std::string> lost_in_swf(const Trace& trace) {
   if (any([](const TraceDetails& d) { return d.model != nullptr; })) lost.push_back("profiles");
   if (any([](const TraceDetails& d) { return d.demand[Resource::cpu] > 0; })) lost.push_back("CPUs");
   if (any([](const TraceDetails& d) { return !d.array.empty(); })) lost.push_back("arrays");
+  if (any([](const TraceDetails& d) { return !d.after.empty(); })) lost.push_back("what jobs come after");
+  if (any([](const TraceDetails& d) { return !d.on.empty() || !d.not_on.empty(); }))
+    lost.push_back("choices of servers");
   if (any([](const TraceDetails& d) { return d.priority != 0; })) lost.push_back("priorities");
   return lost;
 }

@@ -22,7 +22,7 @@ COMMANDS = [
     "why 1", "why 3", "why 5", "why 6", "why 7", "why 14", "logs 2", "logs 2 --tail 1", "events --limit 99", "files 1 ls",
     "servers ls", "gpus", "policy ls", "policy show", "policy history", "policy try sjf", "policy shadow", "estimates",
     "secret ls", "notify ls", "notify log", "profile ls", "profile costs", "config show", "whoami", "version",
-    "user ls", "token ls", "announce", "servers show far", "servers add", "sim ls", "login",
+    "user ls", "token ls", "announce", "servers show far", "servers add lab", "sim ls", "login",
     "show 999", "ls --state tired", "why 1 --at soon", "policy set fifoo", "cancel nobody", "submit --gpus 99 -- true", "migrate 5", "set 3 --gpus 0",
     "user add mei", "user set nobody --role admin", "token rm none", "token add more --user nobody", "sim show 99", "servers show none", "whoami --context lab",
 ]  # fmt: skip

@@ -76,6 +76,10 @@ class OldJobs(LabTest):
         self.assertEqual(pages(lab, "&state=cancelled"), (every[1:-1], len(self.many)))
         self.assertEqual(pages(lab, "&state=failed,held"), ([self.waiting, first], 2))
         self.assertEqual(pages(lab, "&q=irs"), ([first], 1))
+        self.assertEqual(pages(lab, "&sort=id"), (every[::-1], len(every)))
+        self.assertEqual(pages(lab, "&sort=id&state=cancelled"), (self.many, len(self.many)))
+        self.assertEqual(pages(lab, "&sort=id&q=irs"), ([first], 1))
+        self.assertEqual(pages(lab, f"&sort=id&before={self.many[1]}")[0], [first, self.many[0]])
         self.assertEqual(pages(lab, "&user=nobody-at-all"), ([], 0))
         self.assertEqual(pages(lab, f"&user={job['user']}"), (every, len(every)))
         counts = lab.get("/api/v1/cluster")["jobs"]

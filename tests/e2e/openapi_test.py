@@ -115,7 +115,7 @@ class Walk(LabTest):
         bodies = {
             ("POST", "/api/v1/jobs"): [("", job), ("?dry_run=true", job)],
             ("POST", "/api/v1/jobs/batch"): [("", {"jobs": [job, {**job, "gpus": 2}]})],
-            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None), ("?server=lab&label=a=b&since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", None)],
+            ("GET", "/api/v1/jobs"): [("", None), ("?state=running,pending&limit=1", None), ("?fields=id,spec.gpus&q=walk", None), (f"?before={waiting}", None), ("?grouped=true", None), ("?sort=id&limit=1", None), ("?sort=-id", None), ("?server=lab&label=a=b&since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z", None)],
             ("GET", "/api/v1/events"): [("", None), ("?since=2026-01-01T00:00:00Z&until=2100-01-01T00:00:00Z&server=lab&limit=5", None)],
             ("GET", "/api/v1/jobs/{id}/attempts"): [(done, None), (f"{running}?limit=1", None), (waiting, None)],
             ("GET", "/api/v1/queue"): [("", None), ("?grouped=true", None), ("?user=nobody", None)],
@@ -150,6 +150,8 @@ class Walk(LabTest):
             ("GET", "/api/v1/jobs/{id}/events"): [(done, None), (f"{done}?since=0&limit=2", None)],
             ("GET", "/api/v1/jobs/{id}/logs"): [(done, None), (f"{done}?tail=1", None)],
             ("GET", "/api/v1/servers/{name}"): [("lab", None)],
+            ("POST", "/api/v1/servers"): [("", {"name": "third"}), ("", {"name": "fourth", "url": "http://lab:5000/", "expires_in_s": 60})],
+            ("PATCH", "/api/v1/servers/{name}"): [("lab", {}), ("lab?dry_run=true", {"drained": True, "reason": "cleaning", "deadline": "2h", "migrate": True}), ("second", {"drained": True, "reason": "cleaning"}), ("second", {"reason": "still cleaning"}), ("second", {"drained": False})],
             ("DELETE", "/api/v1/servers/{name}"): [],  # needs one that is down: servers_test.py
             ("POST", "/api/v1/servers/{name}/lost"): [],  # takes the world away
             ("POST", "/api/v1/servers/{name}/drain"): [("lab?dry_run=true&reason=cleaning", None)],
@@ -164,6 +166,8 @@ class Walk(LabTest):
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
             ("GET", "/api/v1/simulations/{id}/results"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/jobs"): [(f"{self.simulation}?result=0", None), (f"{self.simulation}?result=0&limit=2", None)],
+            ("GET", "/api/v1/traces/{name}"): [("poisson", None)],
+            ("GET", "/api/v1/traces/thesis/{name}"): [("keras-mnist", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True}), ("", {"policies": [{"name": "sjf"}], "horizon_s": 3600})],
             ("POST", "/api/v1/policy/preview"): [("", {"policies": [{"name": "srtf"}]})],
@@ -268,6 +272,29 @@ class Walk(LabTest):
 
 
 class Pages(LabTest):
+    def test_jobs_are_listed_from_either_end_and_a_cursor_is_of_one_order(self):
+        lab = self.lab
+        jobs = [lab.submit("true", hold=True) for _ in range(5)]
+        array = lab.submit("true", hold=True, array="0-2")
+        numbers = lambda query: [job["id"] for job in lab.get(f"/api/v1/jobs?{query}")["items"]]
+        self.assertEqual(numbers("sort=id"), jobs + [array])
+        self.assertEqual(numbers("sort=-id"), numbers(""))
+        self.assertEqual(numbers(f"sort=id&before={jobs[3]}"), jobs[:3])
+        for sort in ("id", "-id"):
+            found, query = [], f"sort={sort}&limit=2"
+            while query:
+                page = lab.get(f"/api/v1/jobs?{query}")
+                found += [job["id"] for job in page["items"]]
+                query = page["next_cursor"] and f"sort={sort}&limit=2&cursor={page['next_cursor']}"
+            self.assertEqual(found, numbers(f"sort={sort}"))
+        cursors = {sort: lab.get(f"/api/v1/jobs?sort={sort}&limit=2")["next_cursor"] for sort in ("id", "-id")}
+        for sort, other in (("id", "-id"), ("-id", "id")):
+            status, _, text = lab.request("GET", f"/api/v1/jobs?sort={sort}&cursor={cursors[other]}")
+            self.assertEqual((status, json.loads(text)["code"]), (422, "bad-cursor"), text)
+        for query, code in (("jobs?sort=name", "bad-parameter"), ("jobs?sort=ID", "bad-parameter"), ("queue?sort=id", "unknown-parameter")):
+            status, _, text = lab.request("GET", f"/api/v1/{query}")
+            self.assertEqual((status, json.loads(text)["code"]), (422, code), text)
+
     def test_every_list_has_cursors_that_only_it_takes(self):
         lab = self.lab
         for i in range(5):

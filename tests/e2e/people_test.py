@@ -19,10 +19,11 @@ import unittest
 from lab import PROGRAM, Lab, LabTest, until
 
 NOBODY = pwd.getpwnam("nobody")
-ROLES = ("viewer", "user", "admin")
+ROLES = ("agent", "viewer", "user", "admin")
 
 # The role that each operation needs. A route that is not here fails the test, and so does one that is not there.
 NEEDS = {
+    "agent": "GET /api/v1/whoami",
     "viewer": """
         GET /healthz  GET /readyz  GET /metrics  GET /api/v1  GET /api/v1/openapi.json  GET /api/docs  GET /api/docs/style.css
         GET /api/v1/jobs  GET /api/v1/jobs/{id}  GET /api/v1/jobs/{id}/explain  GET /api/v1/jobs/{id}/events
@@ -33,10 +34,10 @@ NEEDS = {
         GET /api/v1/policies  GET /api/v1/policies/{name}  GET /api/v1/policy  GET /api/v1/policy/history
         GET /api/v1/policy/shadow  GET /api/v1/policy/shadow/series  GET /api/v1/estimates  GET /api/v1/costs
         GET /api/v1/simulations  GET /api/v1/simulations/{id}  GET /api/v1/simulations/{id}/charts/{kind}
-        GET /api/v1/simulations/{id}/results  GET /api/v1/simulations/{id}/jobs  GET /api/v1/workloads
+        GET /api/v1/simulations/{id}/results  GET /api/v1/simulations/{id}/jobs  GET /api/v1/workloads  GET /api/v1/traces  GET /api/v1/traces/{name}  GET /api/v1/traces/thesis/{name}
         GET /api/v1/profiles  GET /api/v1/profiles/{family}  GET /api/v1/secrets  GET /api/v1/snapshots  GET /api/v1/snapshots/{id}
         GET /api/v1/notifications/channels  GET /api/v1/notifications/deliveries  GET /api/v1/events  GET /api/v1/events/stream
-        GET /api/v1/whoami  GET /api/v1/tokens  DELETE /api/v1/tokens/{id}  GET /api/v1/announcements
+        GET /api/v1/tokens  DELETE /api/v1/tokens/{id}  GET /api/v1/announcements
         POST /api/v1/sessions  DELETE /api/v1/sessions  POST /api/v1/sessions/link
         GET /jobs  GET /jobs/{id}  POST /signin""",
     "user": """
@@ -50,7 +51,7 @@ NEEDS = {
     "admin": """
         PUT /api/v1/policy  POST /api/v1/policy/undo  PUT /api/v1/policy/shadow  DELETE /api/v1/policy/shadow
         PUT /api/v1/policy/planned  DELETE /api/v1/policy/planned
-        DELETE /api/v1/servers/{name}  POST /api/v1/servers/{name}/lost  POST /api/v1/servers/{name}/drain
+        POST /api/v1/servers  PATCH /api/v1/servers/{name}  DELETE /api/v1/servers/{name}  POST /api/v1/servers/{name}/lost  POST /api/v1/servers/{name}/drain
         POST /api/v1/servers/{name}/undrain  POST /api/v1/servers/{name}/release
         GET /api/v1/users  POST /api/v1/users  PATCH /api/v1/users/{name}  DELETE /api/v1/users/{name}
         POST /api/v1/announcements  DELETE /api/v1/announcements/{id}  PUT /algorithm/{name}""",
@@ -66,6 +67,12 @@ class PeopleLab(LabTest):
         self.assertEqual((status, headers["Cache-Control"]), (201, "no-store"), text)
         self.made = json.loads(text)
         return self.made["token"]
+
+    def let_in(self, name, **more):
+        """What is said to a server that may join."""
+        status, headers, text = self.lab.request("POST", "/api/v1/servers", {"name": name, **more})
+        self.assertEqual((status, headers["Cache-Control"]), (201, "no-store"), text)
+        return json.loads(text)
 
     def ask(self, secret, method, path, body=None, **headers):
         status, _, text = self.lab.request(method, path, body, {"Authorization": f"Bearer {secret}", **headers})
@@ -95,7 +102,8 @@ class Roles(PeopleLab):
         operations = {(verb.upper(), path): operation["x-schedulearn-role"] for path, verbs in self.lab.get("/api/v1/openapi.json")["paths"].items() for verb, operation in verbs.items()}
         self.assertEqual(operations, NEEDS)
         self.assertEqual({(each["method"], each["path"]): each["role"] for each in self.lab.get("/api/v1")["items"]}, NEEDS)
-        secrets = {role: self.add(f"a-{role}", role) for role in ROLES}
+        secrets = {role: self.add(f"a-{role}", role) for role in ROLES[1:]}
+        secrets["agent"] = self.let_in("gpu9")["token"]
         open_to_all = {"/healthz", "/api/v1/openapi.json", "/api/docs", "/api/docs/style.css", "/signin"}
         for (method, path), needed in NEEDS.items():
             if path in open_to_all:
@@ -160,6 +168,90 @@ class Roles(PeopleLab):
             self.lab.request("PATCH", "/api/v1/users/ada", {"role": "user"})
             while b"token-revoked" not in (said := agent.recv(4096)):
                 self.assertTrue(said, "closed without a reason")
+
+    @staticmethod
+    def hello_of(server):
+        return json.dumps({"type": "hello", "protocol": 4, "agent_id": "an-agent", "server": server})
+
+    @staticmethod
+    def frame(text):
+        data = text.ljust(200).encode()
+        return b"\x81\xfe" + len(data).to_bytes(2, "big") + bytes(4) + data
+
+    def hello(self, secret, server):
+        """What an agent is told that says it is this server's, until it is refused or welcome."""
+        agent = socket.create_connection(("127.0.0.1", self.lab.port), 10)
+        self.addCleanup(agent.close)
+        agent.sendall(self.upgrade_text(secret, "/api/v1/agent"))
+        self.assertIn(b" 101 ", agent.recv(4096))
+        agent.sendall(self.frame(self.hello_of(server)))
+        said = b""
+        while b"welcome" not in said and b"refused" not in said:
+            piece = agent.recv(65536)
+            self.assertTrue(piece, said)
+            said += piece
+        return agent, said
+
+    def test_the_token_of_a_server_is_good_for_that_server_and_nothing_else(self):
+        job = self.lab.submit("echo seen; sleep 4114.6")
+        until(lambda: "seen" in self.lab.output(job))
+        secret = self.let_in("gpu4")["token"]
+        self.assertEqual(self.ask(secret, "GET", "/api/v1/whoami")[1], {"user": pwd.getpwuid(os.geteuid()).pw_name, "role": "agent", "token": "gpu4"})
+        for path in (f"/api/v1/jobs/{job}/shell", f"/jobs/{job}/proxy/board/"):
+            self.assertIn(b"role-needed", self.upgrade(secret, path), path)
+        with socket.create_connection(("127.0.0.1", self.lab.port), 10) as output:
+            output.sendall(self.upgrade_text(secret, f"/jobs/{job}/logs"))
+            said = b""
+            while piece := output.recv(65536):
+                said += piece
+            self.assertNotIn(b"seen", said)
+            self.assertTrue(said.endswith(b"refused"), said)
+        self.assertEqual(self.code(secret, "GET", f"/jobs/{job}/proxy/board/"), "role-needed")
+        self.assertEqual(self.code(secret, "POST", "/signin", {"email": "gpu4", "password": secret}), "role-needed")
+        self.assertEqual(self.code(secret, "GET", "/api/v1/whoami", **{"X-Schedulearn-User": "ada"}), "not-your-name")
+        self.assertIn(b"not-your-server", self.hello(secret, "lab")[1])
+        self.assertIn(b"not-your-server", self.hello(secret, "")[1])
+        for _ in range(50):  # whoever has hung up is not somebody else
+            with socket.create_connection(("127.0.0.1", self.lab.port), 10) as agent:
+                agent.sendall(self.upgrade_text(secret, "/api/v1/agent"))
+                self.assertIn(b" 101 ", agent.recv(4096))
+                agent.sendall(self.frame(self.hello_of("other")))
+        self.assertEqual([server["name"] for server in self.lab.get("/api/v1/servers")["items"]], ["lab"])
+        agent, said = self.hello(secret, "gpu4")
+        self.assertIn(b"welcome", said)
+        self.assertEqual(self.code(secret, "DELETE", "/api/v1/servers/lab"), "role-needed")
+        self.assertEqual(self.code(secret, "POST", "/api/v1/servers/gpu4/lost", {}), "role-needed")
+        self.assertEqual(self.code(secret, "DELETE", "/api/v1/servers/gpu4"), "server-connected")
+        agent.close()
+        until(lambda: self.lab.get("/api/v1/servers/gpu4")["state"] == "down")
+        self.assertEqual(self.ask(secret, "DELETE", "/api/v1/servers/gpu4")[0], 200, "as its agent leaves")
+        self.lab.cli("cancel", job)
+
+    def test_who_is_no_admin_gets_no_token_that_joins(self):
+        mei = self.add("mei")
+        self.assertEqual(self.code(mei, "POST", "/api/v1/servers", {"name": "gpu4"}), "role-needed")
+        for path, body in (("/api/v1/tokens", {"name": "x", "role": "agent"}), ("/api/v1/users", {"name": "x", "role": "agent"})):
+            status, _, text = self.lab.request("POST", path, body)
+            self.assertEqual((status, json.loads(text)["code"]), (422, "bad-role"), path)
+        ada = self.add("ada", "admin")
+        status, made = self.ask(ada, "POST", "/api/v1/servers", {"name": "gpu4"})
+        self.assertEqual(status, 201)
+        self.assertIn(b"welcome", self.hello(made["token"], "gpu4")[1])
+        agent = self.hello(made["token"], "gpu4")[0]
+        self.lab.request("PATCH", "/api/v1/users/ada", {"role": "user"})
+        while b"token-revoked" not in (said := agent.recv(4096)):
+            self.assertTrue(said, "closed without a reason")
+        self.assertEqual(self.code(made["token"], "GET", "/api/v1/whoami"), "role-above")
+
+    def test_a_server_s_token_that_expires_ends_its_connection(self):
+        made = self.let_in("gpu4", expires_in_s=2)
+        self.assertLess(made["expires_at"], "2100")
+        agent, said = self.hello(made["token"], "gpu4")
+        self.assertIn(b"welcome", said)
+        while b"token-revoked" not in (said := agent.recv(4096)):
+            self.assertTrue(said, "closed without a reason")
+        self.assertEqual(self.code(made["token"], "GET", "/api/v1/whoami"), "token-expired")
+        self.assertIn(b"token-expired", self.upgrade(made["token"], "/api/v1/agent"))
 
     def test_a_user_has_his_own_jobs_and_an_admin_all(self):
         mei, bella, ada = self.add("mei"), self.add("bella"), self.add("ada", "admin")

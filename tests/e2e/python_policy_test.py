@@ -70,6 +70,19 @@ class PythonPolicyTest(LabTest):
         self.assertEqual(len(self.events("policy.failed")), len(HOSTILE))
         self.assertIn("policy.failed", self.lab.cli("events", "--limit", "500").stdout)
 
+    def test_one_that_only_interrupts_is_replaced_and_its_error_is_told_by_its_code(self):
+        source = "from schedulearn.policy import Policy, preempt, start\nclass Restless(Policy):\n    def decide(self, snapshot):\n        self.wake_in(0.02)\n        return [start(job) for job in snapshot.waiting] + [preempt(job) for job in snapshot.running if job.can_preempt]\n"
+        self.lab.cli("policy", "set", self.write(source), "--param", "deadline_ms=5000")
+        job = self.lab.submit("sleep 300", checkpoint={"dir": "saved"}, gpus=1)
+        until(lambda: self.lab.get("/api/v1/policy")["name"] == "fifo", 120, "the policy of a new installation")
+        failure = self.lab.get("/api/v1/policy")["failure"]
+        self.assertEqual((failure["name"], failure["code"]), ("mine.py", "policy-stands-still"), failure)
+        self.assertIn(f"it preempted job {job} 100 times in a row", failure["text"])
+        self.assertIn("[policy-stands-still]", self.lab.cli("policy", "show").stdout)
+        self.assertIn("interrupts jobs before any of their work is done", self.lab.cli("help", "error", failure["code"]).stdout)
+        until(lambda: self.lab.job(job)["state"] == "running", what="the job under the policy that follows")
+        self.lab.cli("cancel", job, "--now")
+
     def test_a_policy_that_cannot_be_read_is_refused_with_its_line_and_the_old_one_stays(self):
         refused = {
             "class Mine(Policy:\n": ("mine.py:1: SyntaxError", "policy-exception"),

@@ -8,6 +8,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from lab import PROGRAM, Lab, LabTest, until
@@ -127,6 +128,175 @@ class JoinTest(LabTest):
         kept = other / "data" / "controller-token"
         self.assertEqual((kept.read_text(), kept.stat().st_mode & 0o777), (secret + "\n", 0o600))
         self.assertNotIn(secret, done.stdout + done.stderr + (other / "data" / "joined.json").read_text())
+
+
+class LetInTest(LabTest):
+    def refused(self, code, body, **headers):
+        status, _, text = self.lab.request("POST", "/api/v1/servers", body, headers)
+        problem = json.loads(text)
+        self.assertEqual((problem["code"], status >= 400), (code, True), text)
+        return problem
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can be another user")
+    def test_the_line_that_is_printed_makes_a_server_of_a_machine(self):
+        lab = self.lab
+        other = pathlib.Path(tempfile.mkdtemp(prefix="schedulearn-test-"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        nobody = pwd.getpwnam("nobody").pw_uid
+        os.chown(other, nobody, -1)
+        said = lab.cli("servers", "add", "theirs", "--expires", "1h").stdout
+        line = next(each for each in said.splitlines() if "agent join" in each).strip()
+        data = other / "data"
+        line = line.replace("/var/lib/schedulearn-agent", str(data)).replace("schedulearn agent", f"{PROGRAM} agent").removesuffix("\n")
+        agent = subprocess.Popen(["sh", "-c", line.replace(" && ", " && exec ") + " --simulate 2"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, user=nobody, env={**os.environ, "HOME": str(other)})
+        lab.more_agents.append(agent)
+        until(lambda: (lab.try_get("/api/v1/servers/theirs") or {}).get("state") == "up")
+        token = lab.get("/api/v1/tokens")["items"][0]
+        self.assertEqual((token["name"], token["role"], token["expires_at"] is not None), ("theirs", "agent", True))
+        self.assertEqual(json.loads((data / "joined.json").read_text())["name"], "theirs")
+        self.assertEqual((data / "controller-token").stat().st_mode & 0o777, 0o600)
+        job = lab.submit("id -un", resources={"on": ["theirs"]}, workdir="/")
+        self.assertEqual(lab.finished(job)["state"], "succeeded")
+        self.assertEqual(lab.output(job).strip(), "nobody")
+        leave = lambda: subprocess.run([PROGRAM, "agent", "leave", "--data", data], capture_output=True, text=True, user=nobody, env={**os.environ, "HOME": str(other)}, timeout=60)
+        self.assertIn("[server-connected]", leave().stderr)
+        lab.kill(agent)
+        until(lambda: lab.get("/api/v1/servers/theirs")["state"] == "down")
+        self.assertEqual((left := leave()).returncode, 0, left.stderr)
+        self.assertEqual(lab.request("GET", "/api/v1/servers/theirs")[0], 404)
+        lab.cli("token", "rm", "theirs")
+        again = subprocess.run(["sh", "-c", line], capture_output=True, text=True, user=nobody, env={**os.environ, "HOME": str(other)}, timeout=60)
+        self.assertIn("[wrong-token]", again.stderr)
+
+    def test_a_token_joins_as_its_own_server_only(self):
+        lab = self.lab
+        status, _, text = lab.request("POST", "/api/v1/servers", {"name": "gpu4"})
+        (lab.folder / "gpu4").write_text(json.loads(text)["token"] + "\n")
+        join = lambda *more: lab.cli("agent", "join", lab.url, "--data", lab.folder / "joined", "--token-file", lab.folder / "gpu4", *more, check=False)
+        refused = join("--name", "gpu5")
+        self.assertEqual((refused.returncode, "[not-your-server]" in refused.stderr), (4, True), refused.stderr)
+        self.assertFalse((lab.folder / "joined").exists())
+        self.assertEqual(join().returncode, 0)
+        self.assertEqual(json.loads((lab.folder / "joined" / "joined.json").read_text())["name"], "gpu4")
+        agent = lab._daemon("other", "agent", "run", "--data", str(lab.folder / "joined"), "--name", "gpu5", "--simulate", "1")
+        lab.more_agents.append(agent)
+        until(lambda: "refused by the controller: this token was made for the server gpu4, not for gpu5" in (lab.folder / "other.log").read_text())
+        self.assertEqual(lab.request("GET", "/api/v1/servers/gpu5")[0], 404)
+
+    def test_what_no_server_can_be_called_and_no_address_can_be(self):
+        lab = self.lab
+        for name in ("", "-x", ".", "..", "a b", "a;reboot", "$(reboot)", "a/b", "ä", "a\nb", "x" * 65):
+            self.refused("bad-token-name", {"name": name})
+        for url in ("", "lab", "ftp://lab", "http://", "http://lab:5000;reboot", "http://lab/$(reboot)", "http://lab/a b", "http://lab/`x`", "ws://lab:5000", "http://lab:70000000", "http://mei@lab", "http://lab/?a=b", "http://lab\nreboot"):
+            self.refused("bad-url", {"name": "gpu4", "url": url})
+        self.refused("https-unsupported", {"name": "gpu4", "url": "https://lab"})
+        for seconds in (0, -1, 10**18):
+            self.refused("bad-expiry", {"name": "gpu4", "expires_in_s": seconds})
+        self.assertIn("choose another name", self.refused("server-name-taken", {"name": "lab"})["hints"][0]["text"])
+        self.refused("media-type", '{"name": "gpu4"}', **{"Content-Type": "text/plain"})
+        self.refused("body-too-large", json.dumps({"name": "gpu4", "url": "http://" + "x" * (4 << 20)}))
+        self.assertEqual(lab.get("/api/v1/tokens")["items"], [])
+        nameless = lab.cli("servers", "add", check=False)
+        self.assertEqual((nameless.returncode, "[usage]" in nameless.stderr), (2, True), nameless.stderr)
+
+    def test_it_joins_at_the_address_that_was_asked_unless_another_is_given(self):
+        made = lambda name, host, **more: json.loads(self.lab.request("POST", "/api/v1/servers", {"name": name, **more}, {"Host": host})[2])
+        self.assertEqual(made("a", "localhost")["url"], self.lab.url)
+        given = made("b", "localhost", url="http://lab.example:80/below/")
+        self.assertEqual(given["url"], "http://lab.example:80/below")
+        self.assertEqual(given["command"], f"echo {given['token']} | schedulearn agent join {given['url']} --name b --data /var/lib/schedulearn-agent && schedulearn agent run --data /var/lib/schedulearn-agent")
+
+    def test_of_many_at_once_for_one_name_one_gets_it(self):
+        lab, codes = self.lab, []
+        ask = lambda: codes.append(json.loads(lab.request("POST", "/api/v1/servers", {"name": "gpu4"})[2]).get("code", "made"))
+        threads = [threading.Thread(target=ask) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(codes), ["made"] + ["token-exists"] * 19)
+        self.assertIn("schedulearn token rm gpu4", self.refused("token-exists", {"name": "gpu4"})["hints"][0]["text"])
+
+
+class EditTest(LabTest):
+    def setUp(self):
+        super().setUp()
+        self.lab.start_another_agent("far", 2)
+
+    def edit(self, body, name="far", query="", **headers):
+        status, headers, text = self.lab.request("PATCH", f"/api/v1/servers/{name}{query}", body, headers)
+        return status, headers, json.loads(text)
+
+    def refused(self, code, *of, **more):
+        status, _, problem = self.edit(*of, **more)
+        self.assertEqual((problem.get("code"), bool(problem.get("hints"))), (code, True), problem)
+        return status
+
+    def test_a_server_is_drained_and_put_back_as_by_the_commands(self):
+        lab = self.lab
+        job = lab.submit("trap '' TERM; sleep 90.0645", name="stays", resources={"on": ["far"]}, checkpoint={"dir": "saved"})
+        until(lambda: lab.job(job)["state"] == "running")
+        body = {"drained": True, "reason": "new PSU", "deadline": "2h"}
+        status, _, preview = self.edit(body, query="?dry_run=true")
+        by_command = json.loads(lab.request("POST", "/api/v1/servers/far/drain?dry_run=true&reason=new+PSU&deadline=2h")[2])
+        masked = lambda view: [{**each, "then": each["then"][:20]} for each in view["jobs"]]
+        self.assertEqual((status, masked(preview)), (200, masked(by_command)))
+        self.assertEqual([each["id"] for each in preview["jobs"]], [job])
+        self.assertEqual(lab.get("/api/v1/servers/far")["state"], "up", "a dry run changes nothing")
+        status, headers, server = self.edit(body)
+        self.assertEqual((status, server["state"]), (200, "draining"))
+        self.assertIn("new PSU, 1 job is left there until", server["state_reason"])
+        status, changed, server = self.edit({"reason": "new fans"})
+        self.assertIn("new fans, 1 job is left there until", server["state_reason"], "the deadline stays")
+        self.assertNotEqual(headers["ETag"], changed["ETag"])
+        self.assertEqual(self.edit({"drained": False}, query="?dry_run=true")[2], {"name": "far", "jobs": []})
+        self.assertEqual(lab.get("/api/v1/servers/far")["state"], "draining")
+        self.assertEqual(self.edit({"drained": False})[2]["state"], "up")
+        self.assertEqual(lab.job(job)["state"], "running")
+        self.assertEqual(self.edit({"drained": True, "migrate": True})[0], 200)
+        until(lambda: lab.job(job)["state"] != "running", what="the job to stop at a checkpoint")
+        kinds = [event["kind"] for event in lab.get("/api/v1/events?since=0&server=far&limit=1000")["items"] if "drain" in event["kind"]]
+        self.assertEqual([kind for kind in kinds if kind in ("server.drain_requested", "server.undrained")], ["server.drain_requested", "server.undrained", "server.drain_requested"])
+        lab.cli("cancel", job, "--now")
+
+    def test_what_was_read_before_it_changed_is_stale(self):
+        status, headers, _ = self.lab.request("GET", "/api/v1/servers/far")
+        read = headers["ETag"]
+        self.assertEqual(self.lab.request("GET", "/api/v1/servers/far")[1]["ETag"], read)
+        self.lab.cli("servers", "drain", "far", "--reason", "by another")
+        self.assertEqual(self.refused("stale-etag", {"drained": False}, **{"If-Match": read}), 412)
+        self.assertEqual(self.refused("stale-etag", {}, **{"If-Match": '"nonsense"'}), 412)
+        self.assertEqual(self.lab.get("/api/v1/servers/far")["state"], "draining")
+        fresh = self.lab.request("GET", "/api/v1/servers/far")[1]["ETag"]
+        self.assertEqual(self.edit({"drained": False}, **{"If-Match": fresh})[0], 200)
+        self.assertEqual(self.edit({}, **{"If-Match": "*"})[0], 200)
+
+    def test_what_cannot_be_is_refused_and_changes_nothing(self):
+        self.refused("server-not-found", {"drained": True}, name="nowhere")
+        self.refused("server-not-drained", {"drained": False})
+        self.refused("server-not-drained", {"drained": False}, query="?dry_run=true")
+        self.refused("server-not-drained", {"reason": "none"})
+        self.refused("server-not-drained", {"drained": False, "migrate": True})
+        for deadline in ("", "0", "-1h", "soon", "2026-11-25T00:00:00Z"):
+            self.refused("bad-deadline", {"drained": True, "deadline": deadline})
+        for reason in ("x" * 201, "two\nlines", "\x1b[31m"):
+            self.refused("bad-reason", {"drained": True, "reason": reason})
+        self.refused("unknown-key", {"drain": True})
+        self.refused("wrong-type", {"drained": "yes"})
+        self.assertEqual({server["state"] for server in self.lab.get("/api/v1/servers")["items"]}, {"up"})
+        self.assertEqual(self.edit({"drained": True})[0], 200)
+        self.refused("last-server", {"drained": True}, name="lab")
+        self.refused("last-server", {"drained": True}, name="lab", query="?dry_run=true")
+
+    def test_of_two_at_once_who_names_what_was_read_one_is_late(self):
+        read, answers = self.lab.request("GET", "/api/v1/servers/far")[1]["ETag"], []
+        ask = lambda reason: answers.append(self.edit({"drained": True, "reason": reason}, **{"If-Match": read})[0])
+        threads = [threading.Thread(target=ask, args=(f"reason {i}",)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(answers), [200] + [412] * 7)
 
 
 class ChosenFromListsTest(LabTest):

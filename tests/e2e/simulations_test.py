@@ -111,6 +111,16 @@ class SimulationsTest(LabTest):
         self.assertEqual(self.ask(expect=422, trace={"csv": at_once}, loads=[0.5, 1])["code"], "bad-parameter")
         self.assertEqual(self.ask(expect=422, trace=POISSON, loads=[i / 10 for i in range(1, 60)])["code"], "simulation-too-large")
 
+    def of_the_past(self, jobs):
+        """A simulation of so many: a job has ended a little before it can be read as one of the past."""
+        wanted = {"trace": {"history_days": 2}, "policies": [{"name": "fifo"}]}
+
+        def ask():
+            made = json.loads(self.lab.request("POST", "/api/v1/simulations", wanted)[2])
+            return made if made.get("jobs") == jobs else None
+
+        return until(ask, 20, f"a past of {jobs} jobs")
+
     def test_a_trace_of_ones_own_and_the_clusters_own_past(self):
         done = self.ended(self.ask(trace={"csv": TRACE}, policies=[{"name": "sjf"}]))
         self.assertEqual((done["jobs"], done["gpus"], done["results"][0]["jobs"]), (40, 16, 40))
@@ -118,10 +128,24 @@ class SimulationsTest(LabTest):
         jobs = [self.lab.submit("sleep 0.31", gpus=n) for n in (1, 2)]
         for job in jobs:
             self.assertEqual(self.lab.finished(job)["state"], "succeeded")
-        until(lambda: self.lab.request("POST", "/api/v1/simulations", {"trace": {"history_days": 2}, "policies": [{"name": "fifo"}]})[0] == 202, 20)
-        done = self.ended(self.lab.get("/api/v1/simulations")["items"][0])
+        done = self.ended(self.of_the_past(len(jobs)))
         self.assertEqual((done["jobs"], done["gpus"]), (2, 4))  # on the servers that are here
         self.assertAlmostEqual(done["results"][0]["avg_jct_s"], 0.35, delta=0.3)
+
+    def test_arrays_of_the_past_stay_arrays_and_what_came_after_them_comes_after_them(self):
+        lab = self.lab
+        first = lab.submit("sleep 0.31")
+        array = lab.submit("sleep 0.32", array="3-6", max_running=2, after=[first])
+        last = lab.submit("sleep 0.33", gpus=2, after=[array], after_any=[first])
+        self.assertEqual(lab.finished(last)["state"], "succeeded")
+        done = self.ended(self.of_the_past(6))
+        rows = list(csv.DictReader(io.StringIO((lab.folder / "controller" / "simulations" / str(done["id"]) / "trace.csv").read_text())))
+        self.assertEqual([(row["array"], row["max_running"], row["after"]) for row in rows], [("", "", "")] + [(str(array), "2", str(first))] * 4 + [("", "", f"{array}|{first}")])
+        jobs = {row["job_id"]: row for row in lab.get(f"/api/v1/simulations/{done['id']}/jobs")["items"]}
+        times = [(jobs[row["job_id"]]["start_s"], jobs[row["job_id"]]["finish_s"]) for row in rows]
+        self.assertGreaterEqual(min(start for start, _ in times[1:5]), times[0][1])
+        self.assertGreaterEqual(times[3][0], min(finish for _, finish in times[1:3]), "two at a time")
+        self.assertGreaterEqual(times[5][0], max(finish for _, finish in times[:5]))
 
     def test_what_is_wrong_is_said_and_changes_nothing(self):
         for expected, body in (

@@ -223,6 +223,7 @@ export interface Planned {
 
 export interface ChosenPolicyFailure {
   name: string;
+  code: string;
   text: string;
   at: string;
 }
@@ -972,6 +973,15 @@ export interface NewProfile {
   } | null;
 }
 
+export interface NewServer {
+  name: string;
+  url: string;
+  command: string;
+  token: string;
+  token_id: string;
+  expires_at: string | null;
+}
+
 export interface NewSimulation {
   trace?: {
     workload?: string | null;
@@ -1277,6 +1287,19 @@ export interface Server {
   gpus: Gpu[];
 }
 
+export interface ServerChange {
+  drained?: boolean | null;
+  reason?: string | null;
+  deadline?: string | null;
+  migrate?: boolean | null;
+}
+
+export interface ServerWanted {
+  name?: string;
+  url?: string | null;
+  expires_in_s?: number | null;
+}
+
 export interface Session {
   user: string;
   role: string;
@@ -1427,6 +1450,37 @@ export interface TokenWanted {
   user?: string | null;
   role?: string | null;
   expires_in_s?: number | null;
+}
+
+export interface Trace {
+  name: string;
+  title: string;
+  summary: string;
+  parameters: Parameter[];
+  figures: {
+    jobs: number;
+    users: number;
+    first_submit_s: number;
+    last_submit_s: number;
+    span_s: number;
+    gap_mean_s: number;
+    gpu_days: number;
+    duration_mean_s: number;
+    durations: {
+      percent: number;
+      duration_s: number;
+    }[];
+    gpus: {
+      gpus: number;
+      jobs: number;
+      gpu_s: number;
+    }[];
+    with_deadline: number;
+    with_estimate: number;
+    elastic: number;
+    sharing: number;
+    with_profile: number;
+  };
 }
 
 export interface TriedPolicies {

@@ -85,6 +85,7 @@ export type OpenedPort = api.OpenedPort;
 export type Secret = api.Secret;
 export type Token = api.Token;
 export type NewToken = api.NewToken;
+export type NewServer = api.NewServer;
 export type User = api.User;
 export type Announcement = api.Announcement;
 export type Channel = api.Channel;
