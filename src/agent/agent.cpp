@@ -165,7 +165,7 @@ class LiveAgent : public Agent, private AgentPorts {
                 const std::vector<wire::AttemptPart>& parts) override {
     const wire::StartAttempt order = files_.in_its_code(key, ordered);
     const auto ports = order.spec.ports.empty() ? Result<PublishedPorts>(PublishedPorts{})
-                                                : choose_ports(order.spec.ports, published_ports(key));
+                                                : choose_ports(order.spec.ports, ports_of(others(key)));
     if (!ports.ok()) return abandon(key), ports.error();
     Result<AttemptFiles::Prepared> prepared = files_.prepare(key, order, parts, {*ports, containers_.python_path(key)});
     abandon(key);
@@ -187,25 +187,20 @@ class LiveAgent : public Agent, private AgentPorts {
   Limits limit(const std::string& key, const wire::StartAttempt& order, const std::vector<wire::AttemptPart>& parts) {
     Limits limits = limits_of(order, parts);
     limits.gpus = files_of_gpus(order.placement.gpus);
-    if (!order.spec.resources.pin_cpus) return limits;
-    std::vector<std::string> others;
-    for (const auto& [other, attempt] : logic_.attempts()) {
-      if (other != key && runs(attempt)) others.push_back(files_.folders().of_attempt(other));
-    }
-    limits.cpu_set = take_cpus(limits, files_.folders().of_attempt(key), others);
+    if (order.spec.resources.pin_cpus)
+      limits.cpu_set = take_cpus(limits, files_.folders().of_attempt(key), others(key));
     return limits;
   }
   std::map<int, bool> files_of_gpus(const std::vector<int>& held) const {
     return gpu_files(gpus_->known(), held, [] { return present_gpu_files(); });
   }
-  // By attempts that run here, but for `key`.
-  std::set<int> published_ports(const std::string& key) const {
-    std::set<int> taken;
+  // The folders of the attempts that run here, but for `key`.
+  std::vector<std::string> others(const std::string& key) const {
+    std::vector<std::string> folders;
     for (const auto& [other, attempt] : logic_.attempts()) {
-      if (other == key || !runs(attempt)) continue;
-      for (const auto& [name, port] : read_ports(files_.folders().of_attempt(other))) taken.insert(port);
+      if (other != key && runs(attempt)) folders.push_back(files_.folders().of_attempt(other));
     }
-    return taken;
+    return folders;
   }
   Status give_secrets(const wire::StartAttempt& order, AttemptFiles::Prepared& prepared) const {
     if (order.spec.secrets.empty()) return {};

@@ -68,4 +68,12 @@ PublishedPorts read_ports(const std::string& attempt_dir) {
   return ports;
 }
 
+std::set<int> ports_of(const std::vector<std::string>& attempt_dirs) {
+  std::set<int> ports;
+  for (const std::string& folder : attempt_dirs) {
+    for (const auto& [name, port] : read_ports(folder)) ports.insert(port);
+  }
+  return ports;
+}
+
 }  // namespace sl::agent

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "wire/job_spec.h"
@@ -18,5 +19,7 @@ Result<PublishedPorts> choose_ports(const std::map<std::string, wire::PortSpec>&
 
 void write_ports(const std::string& attempt_dir, const PublishedPorts& ports);
 PublishedPorts read_ports(const std::string& attempt_dir);
+// Of all these attempts.
+std::set<int> ports_of(const std::vector<std::string>& attempt_dirs);
 
 }  // namespace sl::agent
