@@ -293,6 +293,8 @@ class LiveController : public Controller, private net::Handler, private Outside 
   Verdict on_head(const net::Request& head) override {
     if (is_public(head) || signs_in(head)) return {};
     const auto identity = admission_.identify(head);
+    if (identity.ok() && Channels::channel_of(head) && !identity->is_admin() && identity->role != Role::agent)
+      return {refusal(denied("admins-only", "only an agent connects channels"), head)};
     if (identity.ok() && is_of_agent(head) && !may_be_agent(*identity))
       return {refusal(denied("admins-only", "an agent joins with a token made for its server, or an admin's"), head)};
     if (identity.ok()) return {{}, true, Channels::target_of(head) || Channels::channel_of(head)};
