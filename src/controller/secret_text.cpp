@@ -1,9 +1,9 @@
 #include "controller/secret_text.h"
 
 #include <fmt/format.h>
-#include <sodium.h>
 #include <sys/random.h>
 
+#include "archive/digest.h"
 #include "base/check.h"
 
 namespace sl::controller {
@@ -21,10 +21,9 @@ std::string random_text(std::size_t bytes) {
 }
 
 std::string digest_of(std::string_view secret) {
-  std::string digest(crypto_hash_sha256_BYTES, '\0');
-  ::crypto_hash_sha256(reinterpret_cast<unsigned char*>(digest.data()),
-                       reinterpret_cast<const unsigned char*>(secret.data()), secret.size());
-  return hex_text(digest);
+  archive::Digest digest;
+  digest.add(secret);
+  return hex_text(digest.take());
 }
 
 bool same_secret(std::string_view a, std::string_view b) {
