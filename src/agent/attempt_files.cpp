@@ -42,7 +42,7 @@ void install(const std::string& path, const char* text) {
   if (read_text(path) == text) return;
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  std::ofstream(path + ".new") << text;
+  write_text(path + ".new", text);
   std::filesystem::rename(path + ".new", path, ignored);
 }
 
@@ -117,14 +117,14 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
     const double left_s = *order.spec.time_limit_s - order.run_s;
     paths.time_limit_at = wire::time_text((wall_now() + Duration::seconds(left_s)).us);
   }
-  std::ofstream(paths.attempt_dir + "/hostfile") << host_lines(order, parts);
-  if (!order.spec.setup.empty()) std::ofstream(paths.attempt_dir + "/setup") << wire::write_json(order.spec.setup);
-  if (order.spec.progress) std::ofstream(paths.attempt_dir + "/progress") << wire::write_json(*order.spec.progress);
-  if (order.spec.output_limit_bytes) std::ofstream(paths.attempt_dir + "/limit") << *order.spec.output_limit_bytes;
+  write_text(paths.attempt_dir + "/hostfile", host_lines(order, parts));
+  if (!order.spec.setup.empty()) write_text(paths.attempt_dir + "/setup", wire::write_json(order.spec.setup));
+  if (order.spec.progress) write_text(paths.attempt_dir + "/progress", wire::write_json(*order.spec.progress));
+  if (order.spec.output_limit_bytes) write_text(paths.attempt_dir + "/limit", std::to_string(*order.spec.output_limit_bytes));
   if (order.spec.checkpoint.dir)
-    std::ofstream(paths.attempt_dir + "/checkpoint_folder") << checkpoint_folder(order, paths);
+    write_text(paths.attempt_dir + "/checkpoint_folder", checkpoint_folder(order, paths));
   const Execution execution = make_execution(order, parts, paths, own_environment());
-  std::ofstream(paths.attempt_dir + "/command") << command_text(execution);
+  write_text(paths.attempt_dir + "/command", command_text(execution));
   LaunchOrder launch;
   launch.key = key;
   launch.fenced = order.spec.on_partition == "stop";
@@ -160,7 +160,7 @@ Result<CheckpointPlace> AttemptFiles::checkpoint_place(const std::string& key, c
   const bool has_own = order.checkpoint->subfolder == job_subfolder(order.incarnation.job);
   if (has_own) place.folder += "/" + order.checkpoint->subfolder;
   place.is_own = has_own || !is_named || is_in_code || has_run_with(place.folder, key);
-  std::ofstream(folders_.of_attempt(key) + "/arriving") << place.folder;
+  write_text(folders_.of_attempt(key) + "/arriving", place.folder);
   place.job = order.incarnation.job;
   place.boot = boot_id();
   return place;
@@ -210,7 +210,7 @@ LeftCheckpoint AttemptFiles::left_checkpoint(const std::string& key, std::int64_
 }
 
 void AttemptFiles::on_signal(const std::string& key, int number) {
-  if (number != SIGKILL) std::ofstream(folders_.of_attempt(key) + "/notice") << "stop\n";
+  if (number != SIGKILL) write_text(folders_.of_attempt(key) + "/notice", "stop\n");
   stops_.try_emplace(key, wall_now());
 }
 
@@ -262,7 +262,7 @@ void AttemptFiles::bound(const std::string& key) {
 // The job's limit, recorded at its start, or else the server's.
 std::int64_t AttemptFiles::output_limit_of(const std::string& key) {
   const auto [at, is_new] = output_limits_.try_emplace(key, 0);
-  if (is_new) std::ifstream(folders_.of_attempt(key) + "/limit") >> at->second;
+  if (is_new) at->second = std::atoll(read_text(folders_.of_attempt(key) + "/limit").c_str());
   return at->second > 0 ? at->second : settings_.output_limit;
 }
 

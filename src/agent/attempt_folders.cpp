@@ -10,9 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 #include <utility>
+
+#include "agent/files.h"
 
 namespace sl::agent {
 namespace {
@@ -59,7 +60,8 @@ AttemptFolders::AttemptFolders(std::string data_dir) : dir_(std::move(data_dir))
 
 std::string AttemptFolders::of_job(const std::string& key) const {
   Incarnation first = parse_key(key).value_or(Incarnation{});
-  std::ifstream(of_attempt(key) + "/first") >> first.number;
+  if (const std::string number = read_text(of_attempt(key) + "/first"); !number.empty())
+    first.number = std::atoll(number.c_str());
   return of_job(first);
 }
 
@@ -71,12 +73,12 @@ std::string AttemptFolders::of_job(const Incarnation& first) const {
 Result<std::string> AttemptFolders::make(const std::string& key, std::int64_t first) {
   if (Status room = check_room(); !room.ok()) return room.error();
   const std::string attempt = of_attempt(key);
-  ::mkdir(attempt.c_str(), mode);
+  if (::mkdir(attempt.c_str(), mode) != 0 && errno != EEXIST) return failed("cannot make " + attempt, errno);
   Incarnation incarnation = parse_key(key).value_or(Incarnation{});
-  if (std::exchange(incarnation.number, first) != first) std::ofstream(attempt + "/first") << first;
+  if (std::exchange(incarnation.number, first) != first) write_text(attempt + "/first", std::to_string(first));
   std::string job = of_job(incarnation);
   if (make_from_spare(attempt, job)) return job;
-  for (const std::string& path : {attempt, attempt + "/tmp", job, job + "/checkpoints", job + "/output"}) {
+  for (const std::string& path : {attempt + "/tmp", job, job + "/checkpoints", job + "/output"}) {
     if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) return failed("cannot make " + path, errno);
   }
   return job;

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <tuple>
@@ -72,7 +71,7 @@ std::string take_cpus(const Limits& limits, const std::string& attempt_dir, cons
   for (const std::string& other : others)
     std::ranges::copy(parse_cpu_list(read_text(other + cpus_file)), std::back_inserter(taken));
   const std::string cpus = cpu_list(choose_cpus(limits, usable_cpus(), taken));
-  std::ofstream(attempt_dir + cpus_file) << cpus << '\n';
+  write_text(attempt_dir + cpus_file, cpus + '\n');
   return cpus;
 }
 

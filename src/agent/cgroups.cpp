@@ -26,6 +26,7 @@ namespace {
 
 constexpr int freeze_polls = 100;  // of a millisecond each
 
+constexpr std::size_t spare_max = 64;
 constexpr const char* controllers[] = {"cpu", "cpuset", "devices", "memory", "pids"};
 // Where v2 permits no processes beside the groups below, those of our own group go.
 constexpr const char* own_leaf = "/schedulearn-own";
@@ -205,6 +206,14 @@ bool set_frozen(const std::string& group, bool frozen) {
   return written;
 }
 
+// Of those that remember nothing.
+bool is_as_new(const std::string& group) {
+  const std::string count = read_proc_file(group + "/pids.current"), events = read_proc_file(group + "/cgroup.events");
+  if (!count.empty()) return count == "0\n";
+  if (!events.empty()) return events == "populated 0\nfrozen 0\n";
+  return read_proc_file(group + "/freezer.state") == "THAWED\n" && !has_processes(group);
+}
+
 void kill_v1(const std::string& group) {
   set_frozen(group, true);
   kill_processes(group);
@@ -252,6 +261,7 @@ void Cgroups::find_controllers(const CgroupSources& sources, bool may_v2, bool m
       else
         missing_[controller] = reason_of("making a group in " + own_group(controller, sources), error);
       if (!folder.empty() && controller == std::string("cpuset")) inherit_cpuset(folder);
+      if (!folder.empty() && controller == std::string("pids")) reused_[folder];
     } else if (version_ == CgroupVersion::v2 && controller == std::string("devices")) {
       if (const Status may = can_set_gpu_files_v2(folder_); may.ok())
         controllers_[controller] = folder_;
@@ -261,10 +271,12 @@ void Cgroups::find_controllers(const CgroupSources& sources, bool may_v2, bool m
       missing_[controller] = std::string("the kernel has no controller ") + controller + " here";
     }
   }
+  const auto is_in_folder = [this](const auto& item) { return item.second == folder_; };
+  if (version_ != CgroupVersion::none && std::ranges::none_of(controllers_, is_in_folder)) reused_[folder_];
 }
 
 Result<LimitGroups> Cgroups::make_limited(const std::string& key, const std::string& group,
-                                          const Limits& limits) const {
+                                          const Limits& limits) {
   LimitGroups groups;
   for (const auto& [controller, folder] : controllers_) {
     if (folder == folder_ && !group.empty()) groups[controller] = group;
@@ -272,21 +284,50 @@ Result<LimitGroups> Cgroups::make_limited(const std::string& key, const std::str
   for (const std::string& controller : controllers_for(limits)) {
     const auto at = controllers_.find(controller);
     if (at == controllers_.end() || at->second == folder_) continue;
-    const std::string own = at->second + "/" + key;
-    const bool is_made = ::mkdir(own.c_str(), 0755) == 0 || errno == EEXIST ||
-                         (errno == ENOENT && ::mkdir(at->second.c_str(), 0755) == 0 && ::mkdir(own.c_str(), 0755) == 0);
-    if (!is_made) {
+    const std::string own = make_in(at->second, key);
+    if (own.empty()) {
       const int error = errno;
-      remove_cgroups(groups);
-      return unavailable("server_setup", "cannot limit it: " + reason_of("making " + own, error));
+      take_back(groups);
+      return unavailable("server_setup",
+                         "cannot limit it: " + reason_of("making a group for it in " + at->second, error));
     }
     if (controller == "cpuset") inherit_cpuset(own);
     groups[controller] = own;
   }
   const Status set = apply_limits(groups, limits);
   if (set.ok()) return groups;
-  remove_cgroups(groups);
+  take_back(groups);
   return set.error();
+}
+
+std::string Cgroups::make(const std::string& key) {
+  return version_ == CgroupVersion::none ? "" : make_in(folder_, key);
+}
+
+std::string Cgroups::make_in(const std::string& folder, const std::string& key) {
+  const auto reused = reused_.find(folder);
+  while (reused != reused_.end() && !reused->second.spare.empty()) {
+    std::string spare = std::move(reused->second.spare.back());
+    reused->second.spare.pop_back();
+    if (exists(spare)) return spare;
+  }
+  const std::string group = folder + "/" + (reused == reused_.end() ? key : std::to_string(++reused->second.made));
+  if (::mkdir(group.c_str(), 0755) == 0 || (errno == EEXIST && is_empty_cgroup(group))) return group;
+  // A process that does not see this one may have taken the folder for an abandoned one and removed what was empty.
+  const bool again = errno == ENOENT && ::mkdir(folder.c_str(), 0755) == 0 && ::mkdir(group.c_str(), 0755) == 0;
+  return again ? group : "";
+}
+
+void Cgroups::take_back(const std::string& group) {
+  const auto reused = reused_.find(group.substr(0, group.rfind('/')));
+  if (reused != reused_.end() && reused->second.spare.size() < spare_max && is_as_new(group))
+    reused->second.spare.push_back(group);
+  else
+    remove_cgroup(group);
+}
+
+void Cgroups::take_back(const LimitGroups& groups) {
+  for (const auto& [controller, group] : groups) take_back(group);
 }
 
 std::vector<std::string> Cgroups::enforces() const {
@@ -308,16 +349,10 @@ std::string Cgroups::cannot_enforce() const {
   return text;
 }
 
-std::string Cgroups::make(const std::string& key) const {
-  if (version_ == CgroupVersion::none) return "";
-  const std::string group = folder_ + "/" + key;
-  if (::mkdir(group.c_str(), 0755) == 0 || (errno == EEXIST && is_empty_cgroup(group))) return group;
-  // A process that does not see this one may have taken the folder for an abandoned one.
-  const bool again = errno == ENOENT && ::mkdir(folder_.c_str(), 0755) == 0 && ::mkdir(group.c_str(), 0755) == 0;
-  return again ? group : "";
-}
-
 void Cgroups::remove_folder() const {
+  for (const auto& [folder, reused] : reused_) {
+    for (const std::string& spare : reused.spare) remove_cgroup(spare);
+  }
   if (!folder_.empty()) ::rmdir(folder_.c_str());
   for (const auto& [controller, folder] : controllers_) ::rmdir(folder.c_str());
 }
@@ -343,10 +378,6 @@ void remove_cgroup(const std::string& group) {
   if (group.empty() || ::rmdir(group.c_str()) == 0) return;
   for (const std::string& below : groups_below(group)) remove_cgroup(below);
   ::rmdir(group.c_str());
-}
-
-void remove_cgroups(const LimitGroups& groups) {
-  for (const auto& [controller, group] : groups) remove_cgroup(group);
 }
 
 bool join_cgroup(const std::string& group) { return write_file(group + "/cgroup.procs", "0"); }

@@ -27,10 +27,13 @@ class Cgroups {
   CgroupVersion version() const { return version_; }
   const std::string& folder() const { return folder_; }
   // The path of a new group; empty if none can be made.
-  std::string make(const std::string& key) const;
+  std::string make(const std::string& key);
   // The groups that limit an attempt, with its limits set; `group` is what make() gave. A limit whose controller cannot
   // be had here is left out. Error "server_setup": the kernel refuses one; then no group is left.
-  Result<LimitGroups> make_limited(const std::string& key, const std::string& group, const Limits& limits) const;
+  Result<LimitGroups> make_limited(const std::string& key, const std::string& group, const Limits& limits);
+  // What make() and make_limited() gave, once the attempt has ended.
+  void take_back(const std::string& group);
+  void take_back(const LimitGroups& groups);
   // What can be limited, as users read it: "cpu_set", "cpus", "devices", "memory", "processes".
   std::vector<std::string> enforces() const;
   // Why the rest cannot; empty: all can. Not of devices, which jobs do not ask for.
@@ -40,11 +43,19 @@ class Cgroups {
 
  private:
   void find_controllers(const CgroupSources& sources, bool may_v2, bool may_v1);
+  std::string make_in(const std::string& folder, const std::string& key);  // empty (errno): it cannot be made
 
   CgroupVersion version_ = CgroupVersion::none;
   std::string folder_;
   std::map<std::string, std::string> controllers_;  // by controller: its folder; of v2: folder_
   std::map<std::string, std::string> missing_;      // why it cannot be had
+  // To make and to remove a group takes as long as to start a program. One that only holds, freezes or counts processes
+  // remembers nothing of them, so once it is empty it serves the next attempt; its name is a number.
+  struct Reused {
+    std::vector<std::string> spare;
+    int made = 0;
+  };
+  std::map<std::string, Reused> reused_;  // by folder
 };
 
 bool is_v2_cgroup(const std::string& group);
@@ -58,7 +69,6 @@ bool freeze_cgroup(const std::string& group, bool frozen);
 bool is_frozen_cgroup(const std::string& group);
 // Call once it is empty. What cannot be removed stays for the next make_folder().
 void remove_cgroup(const std::string& group);
-void remove_cgroups(const LimitGroups& groups);
 // Moves the calling process into it. spawn.h has a faster way for v2.
 bool join_cgroup(const std::string& group);
 

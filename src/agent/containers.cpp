@@ -109,6 +109,10 @@ Containers::Containers(net::EventLoop& loop, ContainerSettings settings, std::st
       runner_(program_folder() + "/schedulearn-container"),
       ports_(std::move(ports)) {
   ::mkdir((dir_ + "/containers").c_str(), 0700);
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_ + "/containers", failed)) {
+    if (::access((entry.path() / "order.json").c_str(), F_OK) == 0) ordered_.insert(entry.path().filename());
+  }
 }
 
 container::Engine Containers::engine_at(const std::string& socket, Duration patience) const {
@@ -277,16 +281,13 @@ Result<LaunchOrder> Containers::in_container(LaunchOrder plain, const wire::Star
   const std::string folder = folder_of(plain.key);
   ::mkdir(folder.c_str(), 0700);
   if (Status written = write_order(folder, wanted); !written.ok()) return written.error();
+  ordered_.insert(plain.key);
   plain.arguments = {runner_, folder};
   plain.environment = {"PATH=/usr/bin:/bin"};
   plain.workdir = folder;
   plain.required.clear();
   plain.has_container = true;
   return plain;
-}
-
-bool Containers::is_one(const std::string& key) const {
-  return ::access((folder_of(key) + "/order.json").c_str(), F_OK) == 0;
 }
 
 std::string Containers::digest(const std::string& key) const {
@@ -369,7 +370,7 @@ void Containers::end(const std::string& key) {
 void Containers::forget(const std::string& key) {
   end_find_image(key);
   unbegun_.erase(key);
-  if (!is_one(key)) return;
+  if (ordered_.erase(key) == 0) return;
   std::error_code ignored;
   std::filesystem::remove_all(folder_of(key), ignored);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <optional>
 #include <string>
 
@@ -51,7 +52,8 @@ class Containers {
   Result<LaunchOrder> in_container(LaunchOrder plain, const wire::StartAttempt& order, const Limits& limits,
                                    const AttemptPlace& place);
 
-  bool is_one(const std::string& key) const;  // whether an attempt that is held runs in a container
+  // Whether an attempt that is held runs in a container.
+  bool is_one(const std::string& key) const { return ordered_.contains(key); }
   std::string digest(const std::string& key) const;
   // The state with what only the program that ran the container knows: until the job has begun, the attempt is
   // "starting". Its end is the newest news of this attempt.
@@ -91,6 +93,7 @@ class Containers {
   container::Sweeps sweeps_;
   std::map<std::string, std::shared_ptr<Search>> searches_;
   std::map<std::string, container::ImageFacts> images_;  // of attempts that are about to start
+  std::set<std::string> ordered_;                        // whose order is in its folder
   Threads threads_;
 };
 

@@ -7,14 +7,33 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 namespace sl::agent {
+namespace {
+
+bool write_to(const std::string& path, std::string_view text, int how) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  if (fd < 0) return false;
+  const bool is_written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  ::close(fd);
+  return is_written;
+}
+
+}  // namespace
 
 std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return text;
+  char piece[4096];
+  for (ssize_t n = 0; (n = ::read(fd, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
+  ::close(fd);
+  return text;
 }
+
+bool write_text(const std::string& path, std::string_view text) { return write_to(path, text, O_TRUNC); }
+
+bool append_text(const std::string& path, std::string_view text) { return write_to(path, text, O_APPEND); }
 
 std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset, std::int64_t limit, const Gap& gap) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -52,7 +71,7 @@ bool bound_output(const std::string& attempt_dir, std::int64_t limit) {
   const Gap before = output_gap(attempt_dir);
   const Gap gap = {limit / 4, info.st_size - (limit - limit / 4)};
   if (gap.to - std::max(before.to, gap.from) < limit / 16) return true;  // a few large cuts instead of many small ones
-  std::ofstream(attempt_dir + "/gap.new") << gap.from << ' ' << gap.to << '\n';
+  write_text(attempt_dir + "/gap.new", std::to_string(gap.from) + ' ' + std::to_string(gap.to) + '\n');
   if (::rename((attempt_dir + "/gap.new").c_str(), (attempt_dir + "/gap").c_str()) != 0) return false;
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   const bool punched =

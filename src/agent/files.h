@@ -10,6 +10,9 @@ namespace sl::agent {
 
 // The whole of a small file; empty when there is none.
 std::string read_text(const std::string& path);
+// Makes the file, or replaces what is in it, or adds to its end. False (errno): not all of it could be written.
+bool write_text(const std::string& path, std::string_view text);
+bool append_text(const std::string& path, std::string_view text);
 
 // Up to `limit` bytes of a file from `offset` (negative: that far before its end). `size` is the file's current size.
 // Empty if there is no such file, or something else in its place: a pipe would keep its reader waiting.

@@ -130,7 +130,7 @@ TEST_F(FakeGroups, of_v2_are_the_attempt_s_own) {
   write(key + "memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n");
   write(key + "memory.peak", "1073737728\n");
 
-  const Cgroups groups = Cgroups::make_folder("", sources());
+  Cgroups groups = Cgroups::make_folder("", sources());
   EXPECT_EQ(groups.version(), CgroupVersion::v2);
   EXPECT_EQ(groups.enforces(), (std::vector<std::string>{"cpu_set", "cpus", "memory", "processes"}));
   EXPECT_EQ(groups.cannot_enforce(), "");
@@ -157,7 +157,7 @@ TEST_F(FakeGroups, of_v2_are_the_attempt_s_own) {
 TEST_F(FakeGroups, where_none_may_be_made_it_says_so) {
   write("mountinfo", "30 24 0:26 / " + (root / "memory").string() + " rw - cgroup cgroup rw,memory\n");
   write("cgroup", "4:memory:/nowhere\n");
-  const Cgroups groups = Cgroups::make_folder("", sources());
+  Cgroups groups = Cgroups::make_folder("", sources());
   EXPECT_TRUE(groups.enforces().empty());
   EXPECT_NE(groups.cannot_enforce().find("memory: making a group in"), std::string::npos) << groups.cannot_enforce();
   EXPECT_NE(groups.cannot_enforce().find("No such file"), std::string::npos) << groups.cannot_enforce();
@@ -172,13 +172,39 @@ TEST_F(FakeGroups, a_limit_that_the_kernel_refuses_fails_the_start_and_leaves_no
   write("mountinfo", "30 24 0:26 / " + (root / "pids").string() + " rw - cgroup cgroup rw,pids\n");
   write("cgroup", "4:pids:/\n");
   fs::create_directories(root / "pids");
-  const Cgroups groups = Cgroups::make_folder("v1", sources());
+  Cgroups groups = Cgroups::make_folder("v1", sources());
   EXPECT_EQ(groups.enforces(), std::vector<std::string>{"processes"});
   const auto limited = groups.make_limited("1.1", "", limits);  // there is no pids.max in a plain folder
   ASSERT_FALSE(limited.ok());
   EXPECT_EQ(limited.error().code, "server_setup");
   EXPECT_NE(limited.error().message.find("pids.max"), std::string::npos) << limited.error().message;
-  EXPECT_FALSE(fs::exists(root / "pids" / own_name() / "1.1"));
+  EXPECT_FALSE(fs::exists(root / "pids" / own_name() / "1"));
+}
+
+TEST_F(FakeGroups, a_group_of_v1_that_counts_processes_serves_the_next_attempt_if_it_is_empty) {
+  write("mountinfo", "30 24 0:26 / " + (root / "pids").string() + " rw - cgroup cgroup rw,pids\n");
+  write("cgroup", "4:pids:/\n");
+  const std::string own = "pids/" + own_name() + "/";
+  for (const char* number : {"1", "2", "3"}) {
+    fs::create_directories(root / own / number);
+    for (const char* file : {"/pids.max", "/cgroup.procs"}) write(own + number + file);
+    write(own + number + "/pids.current", "0\n");
+  }
+  Cgroups groups = Cgroups::make_folder("v1", sources());
+  const auto group_of = [&](const std::string& key, int processes) {
+    limits.processes = processes;
+    const auto limited = groups.make_limited(key, "", limits);
+    return limited.ok() ? limited->at("pids") : limited.error().message;
+  };
+  const std::string first = group_of("1.1", 7);
+  EXPECT_EQ(first, (root / own / "1").string());
+  EXPECT_EQ(group_of("2.1", 7), (root / own / "2").string()) << "the first has it still";
+  groups.take_back({{"pids", first}});
+  EXPECT_EQ(group_of("3.1", 9), first);
+  EXPECT_EQ(read(own + "1/pids.max"), "9");
+  write(own + "1/pids.current", "1\n");  // a process that has left everything else
+  groups.take_back({{"pids", first}});
+  EXPECT_EQ(group_of("4.1", 7), (root / own / "3").string());
 }
 
 // ---- with real processes ----
@@ -351,12 +377,15 @@ TEST_F(LimitedProcesses, groups_are_adopted_by_the_next_launcher_and_go_with_the
   ASSERT_FALSE(groups.empty());
   const JournalContents written = read_journal(dir + "/journal");
   EXPECT_EQ(written.started.at("1.1").limits, groups);
-  ProcessRuntime next(dir, journal);
-  EXPECT_TRUE(next.adopt(written.started.at("1.1")));
-  EXPECT_EQ(next.memory_use("1.1").limit_bytes, 33554432);
-  next.kill("1.1");
-  EXPECT_TRUE(eventually([&] { return runtime->take_ended(), next.take_ended(), next.is_gone("1.1"); }));
-  next.forget("1.1");
+  {
+    ProcessRuntime next(dir, journal);
+    EXPECT_TRUE(next.adopt(written.started.at("1.1")));
+    EXPECT_EQ(next.memory_use("1.1").limit_bytes, 33554432);
+    next.kill("1.1");
+    EXPECT_TRUE(eventually([&] { return runtime->take_ended(), next.take_ended(), next.is_gone("1.1"); }));
+    next.forget("1.1");
+    EXPECT_FALSE(fs::exists(groups.at("memory")));
+  }
   for (const auto& [controller, path] : groups) EXPECT_FALSE(fs::exists(path)) << path;
 }
 

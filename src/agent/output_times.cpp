@@ -1,10 +1,13 @@
 #include "agent/output_times.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <optional>
+
+#include "agent/files.h"
 
 namespace sl::agent {
 namespace {
@@ -33,16 +36,18 @@ bool each_note(const std::string& attempt_dir, Use use) {
 }
 
 void append(const std::string& attempt_dir, const wire::OutputTime& note) {
-  std::ofstream(notes_file(attempt_dir), std::ios::app) << note.offset << ' ' << note.us << '\n';
+  append_text(notes_file(attempt_dir), std::to_string(note.offset) + ' ' + std::to_string(note.us) + '\n');
 }
 
 }  // namespace
 
 void OutputTimes::begin(const std::string& attempt_dir, Instant now) {
-  if (!std::ifstream(notes_file(attempt_dir))) append(attempt_dir, {0, now.us});
+  if (::access(notes_file(attempt_dir).c_str(), F_OK) != 0) append(attempt_dir, {0, now.us});
 }
 
 void OutputTimes::note(const std::string& key, const std::string& attempt_dir, Instant now, bool at_end) {
+  const auto grown = look(attempt_dir);
+  if (!grown || grown->offset == 0) return;
   const auto [at, is_new] = known_.try_emplace(key);
   Known& known = at->second;
   if (is_new) {
@@ -54,9 +59,7 @@ void OutputTimes::note(const std::string& key, const std::string& attempt_dir, I
   }
   if (!known.has_notes) return;
   const bool is_due = (now.us - known.noted.us) * notes_per_age >= now.us - known.begun.us;
-  if (!is_due && !at_end) return;
-  const auto grown = look(attempt_dir);
-  if (!grown || grown->offset <= known.size) return;
+  if ((!is_due && !at_end) || grown->offset <= known.size) return;
   append(attempt_dir, *grown);
   known.size = grown->offset;
   known.noted.us = grown->us;

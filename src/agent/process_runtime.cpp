@@ -46,15 +46,15 @@ Result<std::int64_t> ProcessRuntime::start(const LaunchOrder& order) {
   const std::string cgroup = started.cgroup;
   if (!order.has_container) {
     auto limited = cgroups_.make_limited(order.key, cgroup, order.limits);
-    if (!limited.ok()) return remove_cgroup(cgroup), limited.error();
+    if (!limited.ok()) return cgroups_.take_back(cgroup), limited.error();
     started.limits = std::move(*limited);
   }
   const LimitGroups limits = started.limits;
   const Surroundings surroundings = {attempt_folder(dir_, order.key), journal_.descriptor(), files_,
                                      cgroups_.version()};
   Result<Started> begun = start_process(order, std::move(started), surroundings);
-  if (!begun.ok() || begun->cgroup.empty()) remove_cgroup(cgroup);
-  if (!begun.ok()) return remove_cgroups(limits), begun.error();
+  if (!begun.ok() || begun->cgroup.empty()) cgroups_.take_back(cgroup);
+  if (!begun.ok()) return cgroups_.take_back(limits), begun.error();
   leaders_[order.key] = {static_cast<pid_t>(begun->pid), -1};
   ProcessTree tree = tree_of(dir_, *begun);
   tree.has_container = order.has_container;
@@ -124,9 +124,9 @@ void ProcessRuntime::signal(const std::string& key, int number) {
 void ProcessRuntime::forget(const std::string& key) {
   if (const ProcessTree* tree = trees_.find(key)) {
     if (tree->is_own) ::waitpid(tree->leader, nullptr, WNOHANG);
-    remove_cgroup(tree->cgroup);
+    cgroups_.take_back(tree->cgroup);
   }
-  if (const auto at = started_.find(key); at != started_.end()) remove_cgroups(at->second.limits);
+  if (const auto at = started_.find(key); at != started_.end()) cgroups_.take_back(at->second.limits);
   trees_.remove(key);
   started_.erase(key);
   environments_.erase(key);
@@ -176,7 +176,9 @@ bool ProcessRuntime::holds(pid_t pid) const {
   const std::string groups = read_proc_file("/proc/" + std::to_string(pid) + "/cgroup");
   for (const auto& [key, tree] : trees_.all()) {
     const std::size_t folder = tree.cgroup.find("/schedulearn-");
-    if (folder != std::string::npos && groups.find(tree.cgroup.substr(folder)) != std::string::npos) return true;
+    if (folder == std::string::npos) continue;
+    const std::string group = tree.cgroup.substr(folder);
+    if (groups.find(group + "\n") != std::string::npos || groups.find(group + "/") != std::string::npos) return true;
   }
   return trees_.holds(pid);
 }

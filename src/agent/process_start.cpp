@@ -167,8 +167,9 @@ void become(void* context) {
 Result<Started> start_process(const LaunchOrder& order, Started started, const Surroundings& surroundings) {
   const Result<Image> image = prepare(order, started, surroundings.mark);
   if (!image.ok()) return image.error();
-  const SharedNews news;
-  if (!news.get()) return cannot_start(errno);
+  static const SharedNews news;  // each new process has been waited for when the next one comes
+  if (!news.get()) return cannot_start(ENOMEM);
+  *news.get() = News();
   Birth birth = {order, *image, surroundings, ::getpid(), false, started, news.get()};
   const bool apart = started.limits.contains("memory");
   int running[2] = {-1, -1};  // closed when the new process has become its program, or has ended
