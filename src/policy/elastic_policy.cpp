@@ -50,6 +50,7 @@ bool admits_strictly(const Parameters& given) { return given.text("admit") == "s
 void ElasticPolicy::attach(const Snapshot& snapshot) {
   ResizingPolicy::attach(snapshot);
   running_.clear();
+  open_to_.clear();
   is_running_.clear();
   ranked_.clear();
   for (const JobIndex job : snapshot.active) note_running(job);
@@ -102,7 +103,11 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
   shares_.clear();
   to_divide_ = snapshot.free.total() + gather_running(snapshot);
   const std::ptrdiff_t running = std::ssize(shares_);
-  serves_in_order() ? gather_served(snapshot, to_divide_) : gather_waiting(snapshot, to_divide_);
+  gather_served(snapshot, to_divide_);
+  if (!serves_in_order(shares_)) {
+    shares_.erase(shares_.begin() + running, shares_.end());
+    gather_waiting(snapshot, to_divide_);
+  }
   std::ranges::inplace_merge(shares_, shares_.begin() + running, {}, &Share::key);  // both parts are in order
   return to_divide_;
 }
@@ -133,13 +138,26 @@ int ElasticPolicy::gather_running(const Snapshot& snapshot) {
   return gpus;
 }
 
-// Of each line no more jobs than could ever be served.
+// The GPUs of the servers where jobs of this line may run.
+int ElasticPolicy::gpus_open_to(const Snapshot& snapshot, std::uint32_t line, const JobRequest& request) {
+  if (line >= open_to_.size()) open_to_.resize(line + 1);
+  OpenTo& known = open_to_[line];
+  if (known.generation == snapshot.free.generation()) return known.gpus;
+  known = {snapshot.free.generation(), 0};
+  for (const Server& server : snapshot.servers) {
+    if (is_eligible(server, request)) known.gpus += server.description.gpus;
+  }
+  return known.gpus;
+}
+
+// Of each line the first in order, no more jobs than could ever be served.
 void ElasticPolicy::gather_waiting(const Snapshot& snapshot, int gpus) {
   std::vector<int> taken(lines_.shapes().size(), 0);
   for (Walk walk(lines_); !walk.done();) {
     int& gpus_of_line = taken[walk.shape()];
-    gpus_of_line += snapshot.job(walk.job()).request.gpus_min;
-    if (gpus_of_line > gpus) {
+    const JobRequest& request = snapshot.job(walk.job()).request;
+    gpus_of_line += request.gpus_min;
+    if (gpus_of_line > std::min(gpus, gpus_open_to(snapshot, walk.shape(), request))) {
       walk.close_line();
       continue;
     }

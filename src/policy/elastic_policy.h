@@ -67,8 +67,9 @@ class ElasticPolicy : public ResizingPolicy {
   // Whether jobs may pass one that gets no GPUs in order. Then jobs that the division gave nothing may also start on GPUs
   // that are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }
-  // Whether divide() begins with serve_in_order(): then jobs that are too late in order need not be looked at.
-  virtual bool serves_in_order() const { return true; }
+  // Whether divide() begins with serve_in_order() if these take part: the running jobs and those that wait and get some
+  // in order. Then jobs that are too late in order need not be looked at.
+  virtual bool serves_in_order(const std::vector<Share>&) const { return true; }
   // Whether a running job may be spread over several servers by growing to a count that fits on one. A policy that chose
   // the count by the speed on one server says no; the job then grows as far as one server goes.
   virtual bool may_spread() const { return true; }
@@ -83,6 +84,7 @@ class ElasticPolicy : public ResizingPolicy {
   int gather(const Snapshot& snapshot);  // fills shares_; returns the number of GPUs to divide
   int gather_running(const Snapshot& snapshot);
   void gather_waiting(const Snapshot& snapshot, int gpus);
+  int gpus_open_to(const Snapshot& snapshot, std::uint32_t line, const JobRequest& request);
   void gather_served(const Snapshot& snapshot, int gpus);
   void keep_to_allowed_counts(const Snapshot& snapshot);
   void carry_out(const Snapshot& snapshot, Trial& trial, Plan& plan);
@@ -109,6 +111,11 @@ class ElasticPolicy : public ResizingPolicy {
   std::vector<JobIndex> running_;  // and some that no longer run; by rank as of the last decision, then others
   IndexedVector<JobIndex, std::uint8_t> is_running_;  // whether it is in running_
   IndexedVector<JobIndex, Ranked> ranked_;            // of running jobs
+  struct OpenTo {
+    std::uint64_t generation = ~std::uint64_t{0};  // of the free GPUs
+    int gpus = 0;
+  };
+  std::vector<OpenTo> open_to_;  // by line
   std::vector<Share> shares_;
   int to_divide_ = 0;
   std::vector<Shrunk> shrunk_;  // the running jobs that give up GPUs, in order

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace sl {
 namespace {
@@ -115,10 +116,17 @@ class AfsL : public ElasticPolicy {
   using ElasticPolicy::ElasticPolicy;
 
  protected:
-  Rank rank_of(const Snapshot&, const Job&) override { return {}; }
-  bool ranks_change(const Snapshot&) const override { return false; }
-  bool serves_in_order() const override { return false; }
+  // So the jobs of each shape that may win are the first of its line.
+  Rank rank_of(const Snapshot& snapshot, const Job& job) override {
+    return {.minor = run_times_.remaining(snapshot, job, 1).us};
+  }
+  // If no job may get more than its minimum, each GPU goes to the shortest that has none.
+  bool serves_in_order(const std::vector<Share>& shares) const override {
+    return std::ranges::all_of(shares, [](const Share& share) { return share.most <= share.least; });
+  }
   void divide(const Snapshot& snapshot, std::vector<Share>& shares, int gpus) override {
+    if (serves_in_order(shares)) return void(serve_in_order(snapshot, shares, gpus));
+    std::ranges::sort(shares, {}, [](const Share& share) { return std::tie(share.key.submitted, share.key.id); });
     std::vector<AfsJob> jobs(shares.size());
     for (std::size_t i = 0; i < shares.size(); ++i) {
       const Share& share = shares[i];

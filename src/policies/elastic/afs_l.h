@@ -7,6 +7,8 @@
 //     gain (s(g+1) - s(g)) / s(g+1) exceeds that of S, (s(g+1) - s(g)) / s(g)
 // clang-format on
 //
+// Of jobs with equal requests that have no GPUs, no more take part than the cluster can hold: the shortest.
+//
 // The first step of a job is its whole minimum of GPUs; a job whose minimum is no longer available takes no part. The
 // relation is not transitive, so the order of visits is part of the rule. Each job's length is computed on its own GPUs
 // (Voda used the other job's). Preemptive, elastic. Source: Hwang et al., NSDI 2021.

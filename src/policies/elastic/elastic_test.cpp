@@ -85,6 +85,19 @@ TEST(AfsL, balances_the_shorter_job_against_the_more_efficient_one) {
   EXPECT_EQ(gpus_of(cluster, 2), 1);
 }
 
+TEST(AfsL, a_short_job_behind_more_long_ones_than_the_cluster_holds_takes_part) {
+  for (const int most : {1, 2}) {
+    const std::vector<double> speedup = most == 1 ? std::vector{1.0} : std::vector{1.0, 1.5};
+    Cluster cluster({2}, "fifo");
+    cluster.feed(ServerDrained{"0", true});
+    for (int id = 1; id <= 5; ++id) cluster.submit(id, with_speedup(1, most, speedup, 1000));
+    cluster.submit(6, with_speedup(1, most, speedup, 10));
+    cluster.use("afs_l").feed(ServerDrained{"0", false});
+    EXPECT_EQ(gpus_of(cluster, 6), 1) << "at most " << most;
+    EXPECT_EQ(gpus_of(cluster, 1), 1) << "the first of equal length";
+  }
+}
+
 // policies.md 6.2 literally: every job that may get GPUs takes part in every round.
 void divide_plainly(std::vector<AfsJob>& jobs, int gpus) {
   const auto speed = [](const AfsJob& job, int more) {
