@@ -8,7 +8,6 @@ namespace sl {
 
 FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings) : snapshot_(snapshot) {
   const FreeGpus& free = snapshot.free;
-  total_.push_back({snapshot.now, free.total()});
   for (std::uint32_t s = 0; s < free.servers(); ++s) {
     const ServerIndex server(s);
     resources_.push_back(free.resources(server));
@@ -27,7 +26,6 @@ FutureGpus::FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& hol
       if (!free.is_open(part.server) || gpus.empty()) continue;
       coming[part.server.value] |= gpus;
       add(steps_[stands_for(part.server).value], holding.end, Instant::never(), gpus.count());
-      add(total_, holding.end, Instant::never(), gpus.count());
     }
   }
 }
@@ -69,6 +67,51 @@ std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Dura
     }
   }
   return since;
+}
+
+bool FutureGpus::has_more_than(const Room& before) const {
+  if (before.generation != snapshot_.free.generation() || before.steps.size() != steps_.size()) return true;
+  const auto exceeds = [](const Steps& steps, const Steps& old) {
+    std::size_t then = 0;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const Instant to = i + 1 < steps.size() ? steps[i + 1].from : Instant::never();
+      while (then + 1 < old.size() && old[then + 1].from <= steps[i].from) ++then;
+      for (std::size_t at = then; at < old.size() && old[at].from < to; ++at) {
+        if (steps[i].free > old[at].free) return true;
+      }
+    }
+    return false;
+  };
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (exceeds(steps_[s], before.steps[s])) return true;
+  }
+  return false;
+}
+
+int FutureGpus::free_now() const {
+  int free = 0;
+  for (const Steps& steps : steps_) free += steps.front().free;
+  return free;
+}
+
+const FutureGpus::Steps& FutureGpus::total() const {
+  if (!total_.empty()) return total_;
+  for (const Steps& steps : steps_) {  // first by how much it changes at each step
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      total_.push_back({steps[i].from, steps[i].free - (i == 0 ? 0 : steps[i - 1].free)});
+  }
+  std::ranges::sort(total_, {}, &Step::from);
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < total_.size(); ++i) {
+    if (total_[i].from == total_[last].from) {
+      total_[last].free += total_[i].free;
+    } else {
+      total_[last + 1] = {total_[i].from, total_[last].free + total_[i].free};
+      ++last;
+    }
+  }
+  total_.resize(last + 1);
+  return total_;
 }
 
 bool FutureGpus::takes(ServerIndex server, const JobRequest& request) const {
@@ -123,10 +166,11 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
 }
 
 std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length) const {
-  for (std::size_t i = 0; i < total_.size(); ++i) {
-    if (total_[i].free < gpus) continue;
-    const Instant from = total_[i].from;
-    if (least(total_, from, from + length) < gpus) continue;
+  const Steps& all = total();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].free < gpus) continue;
+    const Instant from = all[i].from;
+    if (least(all, from, from + length) < gpus) continue;
     ServerCounts on = spread(request, gpus, from, from + length);
     if (on.empty() || std::cmp_greater(on.size(), request.servers_max) ||
         (from == snapshot_.now && !has_resources(request, on)))
@@ -182,7 +226,7 @@ void FutureGpus::change(const JobRequest& request, const Booking& booking, int s
   const Instant to = booking.from + booking.length;
   for_each_share(booking.on, request, [&](const ServerCount& part, const ResourceVector& share) {
     add(steps_[part.server.value], booking.from, to, sign * part.gpus);
-    add(total_, booking.from, to, sign * part.gpus);
+    if (!total_.empty()) add(total_, booking.from, to, sign * part.gpus);
     if (booking.from == snapshot_.now && !request.demand.is_zero()) resources_[part.server.value] += share * sign;
   });
 }

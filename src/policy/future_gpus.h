@@ -29,14 +29,24 @@ class FutureGpus {
   bool is_possible(const JobRequest& request, const Booking& booking) const;
   void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
   void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
-  int free_now() const { return total_.front().free; }
+  int free_now() const;
 
- private:
   struct Step {
     Instant from;
     int free;  // until the next step
   };
   using Steps = std::vector<Step>;  // never empty; the first is now
+  // What was free when it was decided last.
+  struct Room {
+    std::vector<Steps> steps;      // by server
+    std::uint64_t generation = 0;  // of the free GPUs: of the servers
+  };
+  Room take_room() && { return {std::move(steps_), snapshot_.free.generation()}; }
+  // Whether more GPUs are free than then, somewhere, at some time from now on. If not, no job that needs nothing else of
+  // a server can begin earlier than it could then.
+  bool has_more_than(const Room& before) const;
+
+ private:
 
   static void add(Steps& steps, Instant from, Instant to, int gpus);
   static int least(const Steps& steps, Instant from, Instant to);
@@ -54,12 +64,13 @@ class FutureGpus {
   }
   bool has_resources(const JobRequest& request, const ServerCounts& on) const;
   void change(const JobRequest& request, const Booking& booking, int sign);
+  const Steps& total() const;
 
   const Snapshot& snapshot_;
   ServerIndex first_of_pool_;
   std::vector<Steps> steps_;  // by server; all of a pool at the first
   std::vector<int> sizes_;    // by server: GPUs that take jobs; of a pool, all of them at the first
-  Steps total_;
+  mutable Steps total_;       // the sum of all; empty until total() is needed
   std::vector<ResourceVector> resources_;  // by server, free now
 };
 

@@ -1,7 +1,9 @@
 #include "policies/queue/fifo_conservative.h"
 
 #include <algorithm>
-#include <map>
+#include <boost/container/flat_map.hpp>
+#include <charconv>
+#include <optional>
 #include <sstream>
 
 #include "policy/future_gpus.h"
@@ -13,16 +15,28 @@ namespace {
 
 constexpr const char* promises_version = "fifo_conservative-1";
 
-using Promises = std::map<JobId, Booking>;
+using Promises = boost::container::flat_map<JobId, Booking>;
+
+void append(std::string& text, char before, std::int64_t number) {
+  constexpr std::size_t digits_max = 20;
+  const std::size_t size = text.size();
+  text.resize(size + 1 + digits_max);
+  text[size] = before;
+  const auto [end, error] = std::to_chars(&text[size + 1], text.data() + text.size(), number);
+  text.resize(static_cast<std::size_t>(end - text.data()));
+}
 
 // One line per job: id, start and length in microseconds, server:count for each server.
 std::string to_text(const Promises& promises) {
   std::string text = promises_version;
   for (const auto& [id, booking] : promises) {
-    text += '\n' + std::to_string(id.value) + ' ' + std::to_string(booking.from.us) + ' ' +
-            std::to_string(booking.length.us);
-    for (const ServerCount& part : booking.on)
-      text += ' ' + std::to_string(part.server.value) + ':' + std::to_string(part.gpus);
+    append(text, '\n', id.value);
+    append(text, ' ', booking.from.us);
+    append(text, ' ', booking.length.us);
+    for (const ServerCount& part : booking.on) {
+      append(text, ' ', part.server.value);
+      append(text, ':', part.gpus);
+    }
   }
   return text;
 }
@@ -52,6 +66,16 @@ class FifoConservative : public ArrivalPolicy {
  public:
   FifoConservative(const ReservationSettings& settings, int depth) : settings_(settings), depth_(depth) {}
 
+  void attach(const Snapshot& snapshot) override {
+    ArrivalPolicy::attach(snapshot);
+    room_.reset();
+  }
+
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    ArrivalPolicy::notice(snapshot, kind, job);
+    if (kind == NoticeKind::edited) room_.reset();
+  }
+
   void decide(const Snapshot& snapshot, Plan& plan) override {
     if (lines_.empty()) return;
     gather(snapshot, recall(snapshot.memory.blob));
@@ -60,10 +84,14 @@ class FifoConservative : public ArrivalPolicy {
       return;  // all promises hold
     const std::vector<Holding> held = holdings(snapshot, settings_);
     FutureGpus future(snapshot, held);
-    book_promises(future);
-    for (int round = 0; round < rounds_max && move_up(future); ++round) continue;
+    const bool same_lengths = book_promises(future);
+    bool any_may_move = !same_lengths || !room_ || future.has_more_than(*room_);
+    int round = 0;
+    while (round < rounds_max && move_up(future, any_may_move)) ++round;
     const Instant at = std::min(first_end(held), start(snapshot, plan));
     if (future.free_now() > 0 && !at.is_never()) plan.wake_at(at);  // else no job can start before the next event
+    room_.reset();
+    if (round < rounds_max) room_ = std::move(future).take_room();
     recalled_ = promises();
     recalled_text_ = to_text(recalled_);
     if (recalled_text_ != snapshot.memory.blob) plan.remember(recalled_text_);
@@ -79,6 +107,9 @@ class FifoConservative : public ArrivalPolicy {
     }
     return kept;
   }
+
+ protected:
+  bool has_line_per_shape() const override { return false; }
 
  private:
   struct Entry {
@@ -108,10 +139,12 @@ class FifoConservative : public ArrivalPolicy {
     }
   }
 
-  // Books the promises that can still be kept.
-  void book_promises(FutureGpus& future) {
+  // Books the promises that can still be kept. Returns whether they are as long as when they were made.
+  bool book_promises(FutureGpus& future) {
+    bool same_lengths = true;
     for (Entry& entry : entries_) {
       if (!entry.booked) continue;
+      same_lengths = same_lengths && entry.booked->length == entry.length;
       entry.booked->length = entry.length;
       if (future.is_possible(*entry.request, *entry.booked)) {
         future.book(*entry.request, *entry.booked);
@@ -119,15 +152,19 @@ class FifoConservative : public ArrivalPolicy {
         entry.booked.reset();
       }
     }
+    return same_lengths;
   }
 
-  // Each job in turn moves to the earliest time that the others leave. Returns whether any moved.
-  bool move_up(FutureGpus& future) {
+  // Each job in turn moves to the earliest time that the others leave. Until one leaves its place, that is looked for
+  // only by jobs that have none, or whose other needs may be met now. Returns whether any moved.
+  bool move_up(FutureGpus& future, bool& any_may_move) {
     bool moved = false;
     for (Entry& entry : entries_) {
+      if (entry.booked && !any_may_move && needs_only_gpus(*entry.request)) continue;
       if (entry.booked) future.unbook(*entry.request, *entry.booked);
       auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length);
       if (earliest && (!entry.booked || earliest->from < entry.booked->from)) {
+        any_may_move = any_may_move || entry.booked;
         entry.booked = std::move(earliest);
         moved = true;
       }
@@ -154,6 +191,10 @@ class FifoConservative : public ArrivalPolicy {
     return first;
   }
 
+  static bool needs_only_gpus(const JobRequest& request) {
+    return request.demand.is_zero() && !request.gpu_memory_bytes;
+  }
+
   Promises promises() const {
     Promises kept;
     for (const Entry& entry : entries_) {
@@ -167,6 +208,7 @@ class FifoConservative : public ArrivalPolicy {
   std::vector<Entry> entries_;
   Promises recalled_;
   std::string recalled_text_;
+  std::optional<FutureGpus::Room> room_;  // as the last decision left it, if no job could move any more
 };
 
 }  // namespace
