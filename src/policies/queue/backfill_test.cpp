@@ -182,6 +182,39 @@ TEST(FifoConservative, a_promise_holds_against_a_job_of_higher_priority_that_com
   EXPECT_EQ(cluster.state(3), JobState::pending);
 }
 
+// Nothing has become free, so nobody else is looked at.
+TEST(FifoConservative, a_job_that_is_edited_to_ask_for_less_may_start_before_its_promise) {
+  Cluster cluster({4}, "fifo_conservative");
+  cluster.submit(1, lasting(3, 20)).at(1).submit(2, lasting(4, 10)).at(2);
+  ASSERT_EQ(cluster.core.reservations(cluster.now).size(), 1u);
+  cluster.feed(JobEdited{JobId(2), 0, 1, 1, {}});
+  EXPECT_EQ(cluster.state(2), JobState::running);
+}
+
+// At 10, when job 1 ends as expected, no GPU is free that was not to be: but its CPUs let job 2 leave its place to job 4.
+TEST(FifoConservative, a_job_that_waited_for_cpus_leaves_its_place_to_another) {
+  Cluster cluster({2, 1}, "fifo_conservative");
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    ServerDescription server = cluster.core.servers()[ServerIndex(i)].description;
+    server.capacity[Resource::cpu] = 8;
+    cluster.feed(ServerJoined{server});
+  }
+  const auto request = [](double seconds, double cpus, const ServerChoice& on) {
+    JobRequest made = lasting(1, seconds);
+    made.demand[Resource::cpu] = cpus;
+    made.servers_chosen = on;
+    return made;
+  };
+  cluster.submit(3, request(100, 0, {{"1"}, {}})).submit(1, request(10, 8, {{"0"}, {}}));
+  cluster.submit(2, request(50, 8, {})).submit(4, request(50, 0, {{"1"}, {}}));
+  EXPECT_EQ(cluster.core.reservations(cluster.now).back().at, Instant::at_seconds(150));
+  cluster.at(10).finish(1);
+  EXPECT_EQ(cluster.state(2), JobState::running);
+  const auto kept = cluster.core.reservations(cluster.now);
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept.front().at, Instant::at_seconds(100));
+}
+
 TEST(FifoConservative, promises_survive_a_change_of_policy) {
   Cluster cluster({4}, "fifo_conservative");
   cluster.submit(1, lasting(3, 10)).submit(2, lasting(4, 10));

@@ -73,7 +73,8 @@ class FifoConservative : public ArrivalPolicy {
 
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
     ArrivalPolicy::notice(snapshot, kind, job);
-    if (kind == NoticeKind::edited) room_.reset();
+    const bool may_be_other = kind == NoticeKind::waiting && recalled_.contains(snapshot.job(job).request.id);
+    if (may_be_other || kind == NoticeKind::edited) room_.reset();  // it may ask for less than when it was promised
   }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
