@@ -17,6 +17,7 @@ struct Booking {
   Instant from;
   Duration length;
   ServerCounts on;
+  friend bool operator==(const Booking&, const Booking&) = default;
 };
 
 class FutureGpus {

@@ -93,8 +93,10 @@ class FifoConservative : public ArrivalPolicy {
     if (future.free_now() > 0 && !at.is_never()) plan.wake_at(at);  // else no job can start before the next event
     room_.reset();
     if (round < rounds_max) room_ = std::move(future).take_room();
-    recalled_ = promises();
-    recalled_text_ = to_text(recalled_);
+    if (Promises made = promises(); made != recalled_) {
+      recalled_ = std::move(made);
+      recalled_text_ = to_text(recalled_);
+    }
     if (recalled_text_ != snapshot.memory.blob) plan.remember(recalled_text_);
   }
 
