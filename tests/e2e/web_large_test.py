@@ -286,6 +286,46 @@ class LinesTest(PageTest):
         self.is_clean()
 
 
+    def test_a_line_that_grows_grows_where_it_is(self):
+        """Its text, its height where it wraps, and its end by carriage returns; in the element that it has."""
+        lab, page = self.lab, self.page
+        go_on = lambda step: (lab.folder / f"step-{step}").touch()
+        waits = lambda step: f"until [ -e {lab.folder}/step-{step} ]; do sleep 0.05; done; "
+        wide = "word " * 80
+        job = lab.submit("seq 1 200; printf grows; " + waits(1) + "printf ' and grows'; " + waits(2) + f"printf ' {wide}'; " + waits(3) + "printf '\\r10 %%'; " + waits(4) + "printf '\\r20 %%'; " + waits(5) + "printf '\\nnext'; " + waits(6) + "echo ' one'")
+        self.open(f"jobs/{job}")
+        last = "[...document.querySelectorAll('.line')].at(-1)"
+        page.wait(f"{last}?.querySelector('.text').innerText === 'grows'", "a line without an end")
+        page.click("wrap", kind="label")
+        page.wait("document.querySelector('.wraps') !== null")
+        page.run(f"window.kept = {last}")
+
+        def grows(step, condition, what):
+            go_on(step)
+            page.wait(f"{last} === window.kept && {condition}", what)
+            at_end = "(({scrollTop, clientHeight, scrollHeight}) => scrollHeight - scrollTop - clientHeight < 2)(document.querySelector('[role=log]'))"
+            page.wait(at_end, f"that {what} is followed")
+            fits = f"{last}.querySelector('.text').offsetHeight <= {last}.offsetHeight && document.querySelector('.part').getBoundingClientRect().bottom <= document.querySelector('.all').getBoundingClientRect().bottom + 1"
+            page.wait(fits, f"the place that {what} takes")
+
+        text = "window.kept.querySelector('.text').innerText.trim()"
+        grows(1, f"{text} === 'grows and grows' && window.kept.offsetHeight === 20", "what is added to it")
+        grows(2, f"{text}.endsWith('word') && window.kept.offsetHeight > 40", "a line of several rows")
+        page.run("document.querySelector('[role=log]').scrollTop = 0")
+        page.wait("document.querySelector('.follow')?.innerText === 'To the end ↓'", "that it is no longer followed")
+        go_on(3)
+        page.wait("[...document.querySelectorAll('.line')].at(0).querySelector('.text').innerText === '1'", "the first line")
+        page.click("To the end ↓")
+        page.wait(f"{last}?.querySelector('.text').innerText === '10 %  show all 2' && {last}.offsetHeight === 20", "a line that was written anew")
+        page.run(f"window.kept = {last}")
+        grows(4, f"{text} === '20 %  show all 3'", "a line that is written anew")
+        go_on(5)
+        page.wait(f"{last}.querySelector('.text').innerText === 'next' && {last}.previousElementSibling === window.kept && {text} === '20 %  show all 3'", "the next line")
+        page.run(f"window.kept = {last}")
+        grows(6, "true", "the end of the next line")
+        page.wait("[...document.querySelectorAll('.line .text')].some(e => e.innerText === 'next one')", "the whole next line")
+        self.is_clean()
+
     def lines(self):
         return self.page.run("[...document.querySelectorAll('.line .text')].map(e => e.innerText.trim())")
 
