@@ -13,6 +13,9 @@ from web_page_test import PageTest, reason_to_skip
 JOBS = 100_000
 LINES = 1_000_000
 FRAME_MS = 16.7  # 60 a second
+FIRST_MS = 300  # until the first figures
+COMPUTED_MS = 200  # of these, processor time of the page's main thread, half of it the browser's own
+LOADS = 9
 DISTANCE, SPEED = 12_000, 4_000  # pixels, pixels a second
 
 
@@ -226,21 +229,37 @@ class ReuseTest(PageTest):
         self.is_clean()
 
 
+# The moment in which the first figures have been drawn, by the browser's own clock.
+DRAWN = """(() => { const look = () => {
+    if (!document.querySelector('.big')) return requestAnimationFrame(look);
+    const {port1, port2} = new MessageChannel();
+    port1.onmessage = () => window.drawn = performance.now();
+    port2.postMessage(null);
+}; requestAnimationFrame(look); })()"""
+
+
 class PaintTest(PageTest):
     @measured
     def test_the_first_figures_are_there_at_once(self):
-        """From the request to what matters, on loopback, by the browser's own clock; with nothing in its cache."""
-        self.page.call("Network.setCacheDisabled", cacheDisabled=True)
-        self.page.call("Page.addScriptToEvaluateOnNewDocument", source="""
-            const watch = () => { if (document.querySelector('.big')) window.shown = performance.now(); else requestAnimationFrame(watch); }; watch();""")
-        self.open()
-        self.page.wait("window.shown")
-        shown = self.page.run("window.shown")
-        self.page.run("delete window.shown")
-        self.page.open("data:text/html,<main><p class=big>empty</p></main>")
-        empty = self.page.wait("window.shown")
-        print(f"first figures after {shown:.0f} ms; an empty page's text after {empty:.0f} ms ({shown / empty:.1f} times)", file=sys.stderr)
-        self.assertLess(shown, 600)  # 300 on a machine that does nothing else
+        """On loopback, with nothing in its cache. Others that want the processor, too, make every load longer, but rarely all of them, and what the page computes not
+        much: the quickest load is what the page takes, and its processor time is measured beside it."""
+        page, drawn, computed = self.page, [], []
+        page.call("Network.setCacheDisabled", cacheDisabled=True)
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
+
+        def load():
+            page.open(f"{self.lab.url}/ui/")
+            drawn.append(page.wait("window.drawn"))
+            page.wait("performance.getEntriesByName('first-contentful-paint').length === 1")
+            page.browser.pump(0.1)
+
+        for _ in range(LOADS):
+            page.call("Page.navigate", url="about:blank")
+            page.wait("location.href === 'about:blank'")
+            computed.append(page.first_paint(load))
+        print(f"first figures of {LOADS} loads: the quickest after {min(drawn):.0f} ms, median {statistics.median(drawn):.0f} ms; processor time of the page until it shows anything: median {statistics.median(computed):.0f} ms", file=sys.stderr)
+        self.assertLess(min(drawn), FIRST_MS)
+        self.assertLess(statistics.median(computed), COMPUTED_MS)
 
 
 class LinesTest(PageTest):
