@@ -1,6 +1,7 @@
 """A browser for tests: Chromium without a window, driven over a pipe (DevTools protocol). Nothing but Python is needed."""
 
 import base64
+import datetime
 import json
 import os
 import pathlib
@@ -181,6 +182,13 @@ class Page:
 
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def clock_shows(self, hour):
+        """The page is where it is between `hour` and the next one now, whatever the time of the day is here. At 23, forecasts
+        name the day, as do times of whatever was before: times are longest then; at 12 none does."""
+        offset = hour - datetime.datetime.now(datetime.timezone.utc).hour
+        east = offset if offset <= 14 else offset - 24
+        self.call("Emulation.setTimezoneOverride", timezoneId=f"Etc/GMT{-east:+d}")  # with the sign of POSIX: west of Greenwich is positive
 
     def theme(self, name):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])

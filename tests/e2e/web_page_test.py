@@ -31,6 +31,7 @@ class PageTest(LabTest):
         self.browser = Browser().__enter__()
         self.addCleanup(self.browser.__exit__)
         self.page = self.browser.page()
+        self.page.clock_shows(12)
 
     def open(self, path=""):
         self.page.open(f"{self.lab.url}/ui/{path}")

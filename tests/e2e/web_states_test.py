@@ -42,6 +42,7 @@ class CardsTest(PageTest):
         number = json.loads(lab.request("POST", "/api/v1/simulations", SIMULATION)[2])["id"]
         until(lambda: lab.get(f"/api/v1/simulations/{number}")["finished_at"])
         self.page.theme("light")
+        self.page.clock_shows(23)
         self.faults = []
 
     def tearDown(self):
