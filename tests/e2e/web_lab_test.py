@@ -140,6 +140,27 @@ class LabPageTest(PageTest):
         self.assertEqual(lab.get("/api/v1/simulations")["items"], [])
         self.is_clean()
 
+    def test_utilization_of_each_server(self):
+        """A panel for each, with all policies; of more servers than fit a picture of the chosen run."""
+        page = self.page
+        for servers, panels in (("3x2", 3), ("16x1", 0)):
+            self.open("lab")
+            page.click("others")
+            page.fill("#servers", servers)
+            simulate(page, 40)
+            page.wait("location.pathname.includes('/ui/lab/')")
+            page.click("each server")
+            chart = "document.querySelector('[aria-label=\"Utilization\"]')"
+            page.wait(f"{chart}.querySelectorAll('.uplot').length === {panels} && {chart}.querySelectorAll('img').length === {0 if panels else 1} && !{chart}.querySelector('.problem')", f"the panels of {servers}", 40)
+            if panels:
+                names = page.run(f"[...{chart}.querySelectorAll('.panel-title')].map(e => e.innerText)")
+                self.assertEqual(len(set(names)), panels)
+                self.assertEqual(page.run(f"[...{chart}.querySelector('.legend').querySelectorAll('li, span')].filter(e => /^(fifo|srtf)/.test(e.innerText)).length >= 2"), True)
+            self.assertEqual(page.run("location.search"), "?by=server")
+            page.click("all servers")
+            page.wait(f"{chart}.querySelectorAll('.uplot').length === 1")
+        self.is_clean()
+
     def test_progress_is_shown_as_it_is_made_and_a_long_one_can_be_stopped(self):
         lab, page = self.lab, self.page
         self.open("lab")
