@@ -149,7 +149,7 @@ class JourneyTest(PageTest):
         page.click("journey")
         page.click("Cancel")
         page.wait_text("gets TERM")
-        page.click("Cancel", kind="dialog button")
+        page.click("Cancel the job", kind="dialog button")
         self.assertEqual(self.lab.finished(1)["state"], "cancelled")
         page.wait_text("the job has ended: cancelled")
         page.wait_text("Run again")
