@@ -46,7 +46,7 @@ class LabPageTest(PageTest):
         page.wait_text("At a load of 1.6.", 40)
         page.wait_text("made to need 40 %, 90 %, 160 % of them")
         chart = "document.querySelector('[aria-label=\"By load\"] [role=slider]')"
-        page.wait(f"{chart} !== null", "the lines", 40)
+        page.wait("document.querySelector('[aria-label=\"By load\"] .uplot') !== null", "the lines", 40)
         page.run(f"{chart}.focus()")
         page.key("Home")
         results = {(result["policy"], result["load"]): result["avg_jct_s"] for result in lab.get("/api/v1/simulations/1")["results"]}
