@@ -1,5 +1,6 @@
 """The Lab of the web page: policies are simulated, watched, compared, saved and removed, by mouse and by keys."""
 
+import json
 import sys
 import unittest
 
@@ -143,12 +144,15 @@ class LabPageTest(PageTest):
     def test_utilization_of_each_server(self):
         """A panel for each, with all policies; of more servers than fit a picture of the chosen run."""
         page = self.page
+        page.open(f"{self.lab.url}/ui/settings")
+        page.run("localStorage.setItem('schedulearn.theme', 'dark')")
         for servers, panels in (("3x2", 3), ("16x1", 0)):
             self.open("lab")
             page.click("others")
             page.fill("#servers", servers)
             simulate(page, 40)
             page.wait("location.pathname.includes('/ui/lab/')")
+            page.run("(make => { window.made = {}; URL.createObjectURL = blob => { const address = make(blob); blob.text().then(text => (made[address] = text)); return address; }; })(URL.createObjectURL.bind(URL))")
             page.click("each server")
             chart = "document.querySelector('[aria-label=\"Utilization\"]')"
             page.wait(f"{chart}.querySelectorAll('.uplot').length === {panels} && {chart}.querySelectorAll('img').length === {0 if panels else 1} && !{chart}.querySelector('.problem')", f"the panels of {servers}", 40)
@@ -157,6 +161,12 @@ class LabPageTest(PageTest):
                 self.assertEqual(len(set(names)), panels)
                 self.assertEqual(page.run(f"[...{chart}.querySelector('.legend').querySelectorAll('li, span')].filter(e => /^(fifo|srtf)/.test(e.innerText)).length >= 2"), True)
             self.assertEqual(page.run("location.search"), "?by=server")
+            saved = page.wait(f"window.made[{chart}.querySelector('a[download$=\".svg\"]').href]", "what is saved")
+            only = "" if panels else "&result=0"
+            number = page.run("location.pathname.split('/').at(-1)")
+            self.assertEqual(saved, self.lab.get(f"/api/v1/simulations/{number}/charts/util?by=server&theme=light&width_mm=160{only}")["svg"])
+            if not panels:
+                page.wait(f"(text => text && text !== {json.dumps(saved)})(window.made[{chart}.querySelector('img').src])", "the picture in the colours of the page")
             page.click("all servers")
             page.wait(f"{chart}.querySelectorAll('.uplot').length === 1")
         self.is_clean()
