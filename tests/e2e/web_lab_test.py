@@ -80,6 +80,8 @@ class LabPageTest(PageTest):
         point = page.run("(() => { const e = document.querySelectorAll('figure .u-over')[1]; e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })()")
         page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, **point)
         page.wait("[...document.querySelectorAll('.legend .at')].length === 2", "the point in both charts over time")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, x=2, y=2)  # a line that happens to be near would be marked
+        page.wait("document.querySelector('.legend .at, .stressed, .faded') === null", "that nothing is pointed at")
         said = "document.querySelector('figure [role=slider]').getAttribute('aria-valuetext')"
         page.run("document.querySelector('figure [role=slider]').focus()")
         page.key("End")
