@@ -360,7 +360,7 @@ void Api::add_routes() {
               answer<RemovedSimulation>("RemovedSimulation")));
   add(Role::viewer, &Api::get_simulation_chart,
       get("/api/v1/simulations/{id}/charts/{kind}", "its results as a picture: cdf, bars, util, queue or gantt",
-          answer<SimulationChart>("SimulationChart"), {"metric", "result", "theme", "width_mm"}));
+          answer<SimulationChart>("SimulationChart"), {"by", "metric", "result", "theme", "width_mm"}));
   add(Role::viewer, &Api::list_workloads,
       get("/api/v1/workloads", "the workloads that simulations can have made for them", list_of<Workload>("Workload"),
           {"limit", "cursor"}));

@@ -300,6 +300,9 @@ void Api::get_simulation_chart(Call call) {
   if (!result.ok()) return call.fail(result.error());
   if (theme != "auto" && theme != "light" && theme != "dark")
     return call.fail(invalid("bad-parameter", "theme is auto, light or dark, not " + theme));
+  const auto by = call.request.parameter("by");
+  if (by && (*by != "server" || kind != "util"))
+    return call.fail(invalid("bad-parameter", "by is server, of util; or left out"));
   const std::string metric = call.request.parameter("metric").value_or("");
   if (const Status fine = metric.empty() ? Status() : check_value("metric", metric);
       !fine.ok() || metric.starts_with('-'))
@@ -307,7 +310,7 @@ void Api::get_simulation_chart(Call call) {
   with_simulation(call, [&](const answers::SimulationDetails& found) {
     simulations_->draw(found.id,
                        {kind, theme, static_cast<int>(*width), metric,
-                        *result < 0 ? std::nullopt : std::optional(static_cast<int>(*result))},
+                        *result < 0 ? std::nullopt : std::optional(static_cast<int>(*result)), by.has_value()},
                        [call](const Result<answers::SimulationChart>& chart) {
                          chart.ok() ? call.send(200, *chart) : call.fail(chart.error());
                        });

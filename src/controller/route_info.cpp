@@ -15,7 +15,7 @@ constexpr RequestParameter query_parameters[] = {
     {"at", text, "a moment of the past, 2026-11-23T21:00:00Z"},
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},
-    {"by", text, "server: a line of each, in at most a hundred steps"},
+    {"by", text, "server: a line of each, of measurements in at most a hundred steps"},
     {"channel", text, "only what went through channels of this name"},
     {"condition", text, "only GPUs in it: free, allocated, outside, unavailable or quarantined"},
     {"cursor", text, "next_cursor of the previous page of this list"},

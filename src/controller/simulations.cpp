@@ -458,6 +458,7 @@ void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::Sim
                                         "--width",
                                         std::to_string(wish.width_mm)};
   if (!wish.metric.empty()) arguments.insert(arguments.end(), {"--metric", wish.metric});
+  if (wish.by_server) arguments.insert(arguments.end(), {"--by", "server"});
   // Those with as many jobs, or at the same load.
   const auto choose = [&](const answers::SimulationResult& result) {
     if (!shown.job_counts.empty()) arguments.insert(arguments.end(), {"--where", fmt::format("jobs={}", result.jobs)});

@@ -37,6 +37,7 @@ struct ChartWish {
   int width_mm = 160;
   std::string metric;         // empty: the chart's usual one
   std::optional<int> result;  // only this one, from 0; none: all of the first seed, or of all where seeds are averaged
+  bool by_server = false;     // util
 };
 
 // Error "unknown-workload", with the name that may be meant.

@@ -82,7 +82,7 @@ Result<Columns> Columns::of_header(const CsvRows& rows) {
   for (const Column needed : {Column::id, Column::submit, Column::gpus, Column::duration}) {
     if (!columns.has(needed))
       return invalid("trace-columns", fmt::format("the trace has no column {}", name(needed)))
-          .note("its header is: " + shown(rows.raw(), 200))
+          .note(rows.raw().empty() ? "it is empty" : "its header is: " + shown(rows.raw(), 200))
           .hint("schedulearn trace import reads the formats of Philly, Helios, PAI and SWF");
   }
   return columns;

@@ -1,6 +1,7 @@
 """A browser for tests: Chromium without a window, driven over a pipe (DevTools protocol). Nothing but Python is needed."""
 
 import base64
+import datetime
 import json
 import os
 import pathlib
@@ -182,6 +183,13 @@ class Page:
     def size(self, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
+    def clock_shows(self, hour):
+        """The page is where it is between `hour` and the next one now, whatever the time of the day is here. At 23, forecasts
+        name the day, as do times of whatever was before: times are longest then; at 12 none does."""
+        offset = hour - datetime.datetime.now(datetime.timezone.utc).hour
+        east = offset if offset <= 14 else offset - 24
+        self.call("Emulation.setTimezoneOverride", timezoneId=f"Etc/GMT{-east:+d}")  # with the sign of POSIX: west of Greenwich is positive
+
     def theme(self, name):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}, {"name": "prefers-reduced-motion", "value": "reduce"}])
 
@@ -254,16 +262,26 @@ class Page:
             self.call("Input.dispatchKeyEvent", type="keyDown", key=name, text=text, windowsVirtualKeyCode=code)
             self.call("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code)
 
-    def frames(self, work):
-        """What drawing cost while work() was done, in milliseconds: (times between frames, times the page worked per frame)."""
+    def _trace(self, work):
+        """What the browser did while work() was done, and on which threads pages were drawn."""
         self.traced, self.is_traced = [], False
-        self.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["devtools.timeline", "disabled-by-default-devtools.timeline"], "excludedCategories": ["*"]})
+        self.call("Tracing.start", transferMode="ReportEvents", traceConfig={"includedCategories": ["devtools.timeline", "disabled-by-default-devtools.timeline", "loading"], "excludedCategories": ["*"]})
         work()
         self.call("Tracing.end")
         while not self.is_traced:
             self.browser.pump(1)
+        return {(event["pid"], event["tid"]) for event in self.traced if event["name"] in ("UpdateLayoutTree", "FireAnimationFrame", "EventDispatch")}
+
+    def first_paint(self, work):
+        """The processor time, in milliseconds, that the page took until it first showed anything, in a work() that opens it."""
+        self._trace(work)
+        first = max((event for event in self.traced if event["name"] == "firstContentfulPaint"), key=lambda event: event["ts"])
+        return sum(event.get("tdur", 0) for event in self.traced if event["name"] == "RunTask" and (event["pid"], event["tid"]) == (first["pid"], first["tid"]) and event["ts"] < first["ts"]) / 1000
+
+    def frames(self, work):
+        """What drawing cost while work() was done, in milliseconds: (times between frames, times the page worked per frame)."""
+        mains = self._trace(work)
         drawn = sorted(event["ts"] for event in self.traced if event["name"] == "AnimationFrame::Presentation")
-        mains = {(event["pid"], event["tid"]) for event in self.traced if event["name"] in ("UpdateLayoutTree", "FireAnimationFrame", "EventDispatch")}
         tasks = [(event["ts"], event.get("tdur", event.get("dur", 0))) for event in self.traced if event["name"] == "RunTask" and (event["pid"], event["tid"]) in mains]
         between = list(zip(drawn, drawn[1:]))
         busy = [sum(length for begin, length in tasks if first <= begin < second) / 1000 for first, second in between]

@@ -70,6 +70,11 @@ class SimulationsTest(LabTest):
             self.assertTrue(xml.etree.ElementTree.fromstring(chart["svg"]).tag.endswith("svg"))
             self.assertTrue(chart["summary"] and chart["title"], kind)
             self.assertGreater(len(list(csv.reader(io.StringIO(chart["csv"])))), 2, kind)
+        panels = {row["panel"] for row in csv.DictReader(io.StringIO(self.chart(made, "util", by="server")["csv"]))}
+        self.assertEqual(len(panels), 4, panels)
+        for kind, by in (("util", "rack"), ("queue", "server")):
+            status, _, text = self.lab.request("GET", f"/api/v1/simulations/{made['id']}/charts/{kind}?by={by}")
+            self.assertEqual((status, json.loads(text)["code"]), (422, "bad-parameter"), kind)
 
     def test_figures_over_the_number_of_jobs(self):
         done = self.ended(self.ask(trace=POISSON, policies=[{"name": "fifo"}, {"name": "srtf"}], seeds=2, job_counts=[20, 50, 100]))

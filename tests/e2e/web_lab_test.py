@@ -1,5 +1,6 @@
 """The Lab of the web page: policies are simulated, watched, compared, saved and removed, by mouse and by keys."""
 
+import json
 import sys
 import unittest
 
@@ -46,7 +47,7 @@ class LabPageTest(PageTest):
         page.wait_text("At a load of 1.6.", 40)
         page.wait_text("made to need 40 %, 90 %, 160 % of them")
         chart = "document.querySelector('[aria-label=\"By load\"] [role=slider]')"
-        page.wait(f"{chart} !== null", "the lines", 40)
+        page.wait("document.querySelector('[aria-label=\"By load\"] .uplot') !== null", "the lines", 40)
         page.run(f"{chart}.focus()")
         page.key("Home")
         results = {(result["policy"], result["load"]): result["avg_jct_s"] for result in lab.get("/api/v1/simulations/1")["results"]}
@@ -79,6 +80,8 @@ class LabPageTest(PageTest):
         point = page.run("(() => { const e = document.querySelectorAll('figure .u-over')[1]; e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return {x: b.x + b.width / 2, y: b.y + b.height / 2}; })()")
         page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, **point)
         page.wait("[...document.querySelectorAll('.legend .at')].length === 2", "the point in both charts over time")
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", button="none", clickCount=0, x=2, y=2)  # a line that happens to be near would be marked
+        page.wait("document.querySelector('.legend .at, .stressed, .faded') === null", "that nothing is pointed at")
         said = "document.querySelector('figure [role=slider]').getAttribute('aria-valuetext')"
         page.run("document.querySelector('figure [role=slider]').focus()")
         page.key("End")
@@ -138,6 +141,36 @@ class LabPageTest(PageTest):
         page.click("Remove", within="document.querySelector('dialog[open]')")
         page.wait_text("None yet")
         self.assertEqual(lab.get("/api/v1/simulations")["items"], [])
+        self.is_clean()
+
+    def test_utilization_of_each_server(self):
+        """A panel for each, with all policies; of more servers than fit a picture of the chosen run."""
+        page = self.page
+        page.open(f"{self.lab.url}/ui/settings")
+        page.run("localStorage.setItem('schedulearn.theme', 'dark')")
+        for servers, panels in (("3x2", 3), ("16x1", 0)):
+            self.open("lab")
+            page.click("others")
+            page.fill("#servers", servers)
+            simulate(page, 40)
+            page.wait("location.pathname.includes('/ui/lab/')")
+            page.run("(make => { window.made = {}; URL.createObjectURL = blob => { const address = make(blob); blob.text().then(text => (made[address] = text)); return address; }; })(URL.createObjectURL.bind(URL))")
+            page.click("each server")
+            chart = "document.querySelector('[aria-label=\"Utilization\"]')"
+            page.wait(f"{chart}.querySelectorAll('.uplot').length === {panels} && {chart}.querySelectorAll('img').length === {0 if panels else 1} && !{chart}.querySelector('.problem')", f"the panels of {servers}", 40)
+            if panels:
+                names = page.run(f"[...{chart}.querySelectorAll('.panel-title')].map(e => e.innerText)")
+                self.assertEqual(len(set(names)), panels)
+                self.assertEqual(page.run(f"[...{chart}.querySelector('.legend').querySelectorAll('li, span')].filter(e => /^(fifo|srtf)/.test(e.innerText)).length >= 2"), True)
+            self.assertEqual(page.run("location.search"), "?by=server")
+            saved = page.wait(f"window.made[{chart}.querySelector('a[download$=\".svg\"]').href]", "what is saved")
+            only = "" if panels else "&result=0"
+            number = page.run("location.pathname.split('/').at(-1)")
+            self.assertEqual(saved, self.lab.get(f"/api/v1/simulations/{number}/charts/util?by=server&theme=light&width_mm=160{only}")["svg"])
+            if not panels:
+                page.wait(f"(text => text && text !== {json.dumps(saved)})(window.made[{chart}.querySelector('img').src])", "the picture in the colours of the page")
+            page.click("all servers")
+            page.wait(f"{chart}.querySelectorAll('.uplot').length === 1")
         self.is_clean()
 
     def test_progress_is_shown_as_it_is_made_and_a_long_one_can_be_stopped(self):

@@ -13,6 +13,9 @@ from web_page_test import PageTest, reason_to_skip
 JOBS = 100_000
 LINES = 1_000_000
 FRAME_MS = 16.7  # 60 a second
+FIRST_MS = 300  # until the first figures
+COMPUTED_MS = 200  # of these, processor time of the page's main thread, half of it the browser's own
+LOADS = 9
 DISTANCE, SPEED = 12_000, 4_000  # pixels, pixels a second
 
 
@@ -226,21 +229,37 @@ class ReuseTest(PageTest):
         self.is_clean()
 
 
+# The moment in which the first figures have been drawn, by the browser's own clock.
+DRAWN = """(() => { const look = () => {
+    if (!document.querySelector('.big')) return requestAnimationFrame(look);
+    const {port1, port2} = new MessageChannel();
+    port1.onmessage = () => window.drawn = performance.now();
+    port2.postMessage(null);
+}; requestAnimationFrame(look); })()"""
+
+
 class PaintTest(PageTest):
     @measured
     def test_the_first_figures_are_there_at_once(self):
-        """From the request to what matters, on loopback, by the browser's own clock; with nothing in its cache."""
-        self.page.call("Network.setCacheDisabled", cacheDisabled=True)
-        self.page.call("Page.addScriptToEvaluateOnNewDocument", source="""
-            const watch = () => { if (document.querySelector('.big')) window.shown = performance.now(); else requestAnimationFrame(watch); }; watch();""")
-        self.open()
-        self.page.wait("window.shown")
-        shown = self.page.run("window.shown")
-        self.page.run("delete window.shown")
-        self.page.open("data:text/html,<main><p class=big>empty</p></main>")
-        empty = self.page.wait("window.shown")
-        print(f"first figures after {shown:.0f} ms; an empty page's text after {empty:.0f} ms ({shown / empty:.1f} times)", file=sys.stderr)
-        self.assertLess(shown, 600)  # 300 on a machine that does nothing else
+        """On loopback, with nothing in its cache. Others that want the processor, too, make every load longer, but rarely all of them, and what the page computes not
+        much: the quickest load is what the page takes, and its processor time is measured beside it."""
+        page, drawn, computed = self.page, [], []
+        page.call("Network.setCacheDisabled", cacheDisabled=True)
+        page.call("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
+
+        def load():
+            page.open(f"{self.lab.url}/ui/")
+            drawn.append(page.wait("window.drawn"))
+            page.wait("performance.getEntriesByName('first-contentful-paint').length === 1")
+            page.browser.pump(0.1)
+
+        for _ in range(LOADS):
+            page.call("Page.navigate", url="about:blank")
+            page.wait("location.href === 'about:blank'")
+            computed.append(page.first_paint(load))
+        print(f"first figures of {LOADS} loads: the quickest after {min(drawn):.0f} ms, median {statistics.median(drawn):.0f} ms; processor time of the page until it shows anything: median {statistics.median(computed):.0f} ms", file=sys.stderr)
+        self.assertLess(min(drawn), FIRST_MS)
+        self.assertLess(statistics.median(computed), COMPUTED_MS)
 
 
 class LinesTest(PageTest):
@@ -285,6 +304,46 @@ class LinesTest(PageTest):
         self.assertEqual(page.run("location.search"), "?rank=1")
         self.is_clean()
 
+
+    def test_a_line_that_grows_grows_where_it_is(self):
+        """Its text, its height where it wraps, and its end by carriage returns; in the element that it has."""
+        lab, page = self.lab, self.page
+        go_on = lambda step: (lab.folder / f"step-{step}").touch()
+        waits = lambda step: f"until [ -e {lab.folder}/step-{step} ]; do sleep 0.05; done; "
+        wide = "word " * 80
+        job = lab.submit("seq 1 200; printf grows; " + waits(1) + "printf ' and grows'; " + waits(2) + f"printf ' {wide}'; " + waits(3) + "printf '\\r10 %%'; " + waits(4) + "printf '\\r20 %%'; " + waits(5) + "printf '\\nnext'; " + waits(6) + "echo ' one'")
+        self.open(f"jobs/{job}")
+        last = "[...document.querySelectorAll('.line')].at(-1)"
+        page.wait(f"{last}?.querySelector('.text').innerText === 'grows'", "a line without an end")
+        page.click("wrap", kind="label")
+        page.wait("document.querySelector('.wraps') !== null")
+        page.run(f"window.kept = {last}")
+
+        def grows(step, condition, what):
+            go_on(step)
+            page.wait(f"{last} === window.kept && {condition}", what)
+            at_end = "(({scrollTop, clientHeight, scrollHeight}) => scrollHeight - scrollTop - clientHeight < 2)(document.querySelector('[role=log]'))"
+            page.wait(at_end, f"that {what} is followed")
+            fits = f"{last}.querySelector('.text').offsetHeight <= {last}.offsetHeight && document.querySelector('.part').getBoundingClientRect().bottom <= document.querySelector('.all').getBoundingClientRect().bottom + 1"
+            page.wait(fits, f"the place that {what} takes")
+
+        text = "window.kept.querySelector('.text').innerText.trim()"
+        grows(1, f"{text} === 'grows and grows' && window.kept.offsetHeight === 20", "what is added to it")
+        grows(2, f"{text}.endsWith('word') && window.kept.offsetHeight > 40", "a line of several rows")
+        page.run("document.querySelector('[role=log]').scrollTop = 0")
+        page.wait("document.querySelector('.follow')?.innerText === 'To the end ↓'", "that it is no longer followed")
+        go_on(3)
+        page.wait("[...document.querySelectorAll('.line')].at(0).querySelector('.text').innerText === '1'", "the first line")
+        page.click("To the end ↓")
+        page.wait(f"{last}?.querySelector('.text').innerText === '10 %  show all 2' && {last}.offsetHeight === 20", "a line that was written anew")
+        page.run(f"window.kept = {last}")
+        grows(4, f"{text} === '20 %  show all 3'", "a line that is written anew")
+        go_on(5)
+        page.wait(f"{last}.querySelector('.text').innerText === 'next' && {last}.previousElementSibling === window.kept && {text} === '20 %  show all 3'", "the next line")
+        page.run(f"window.kept = {last}")
+        grows(6, "true", "the end of the next line")
+        page.wait("[...document.querySelectorAll('.line .text')].some(e => e.innerText === 'next one')", "the whole next line")
+        self.is_clean()
 
     def lines(self):
         return self.page.run("[...document.querySelectorAll('.line .text')].map(e => e.innerText.trim())")

@@ -1,7 +1,6 @@
 """How the web page looks: every page in every state, both themes and four widths, shortly before midnight, when times are
 longest. No fault that axe finds, nothing wider than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
 
-import datetime
 import json
 import os
 import sys
@@ -17,12 +16,6 @@ PICTURES = os.environ.get("SCHEDULEARN_PICTURES")  # the folder they go to
 LONG = "wide-one-with-a-long-name-" + "x" * 60
 SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "job_counts": [30, 60, 120], "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
 TOKEN = "a secret of this test, long enough"
-
-
-def late_evening():
-    """The time zone in which it is between 23:00 and midnight: forecasts name the day, as do times of whatever was before."""
-    offset = 23 - datetime.datetime.now(datetime.timezone.utc).hour
-    return f"Etc/GMT{(offset if offset <= 14 else offset - 24) * -1:+d}"  # with the sign of POSIX: west of Greenwich is positive
 
 
 def busy_lab(lab):
@@ -104,6 +97,17 @@ def pages_of(jobs):
     ]
 
 
+# Texts of which a part is not seen, and nothing says so: no three dots, no way to scroll.
+CUT_OFF = """(() => {
+    const isForReaders = e => e !== null && (getComputedStyle(e).clipPath !== 'none' || isForReaders(e.parentElement));
+    const isCut = e => {
+        const {overflowX, textOverflow, visibility} = getComputedStyle(e);
+        return ['hidden', 'clip'].includes(overflowX) && textOverflow === 'clip' && visibility === 'visible' && e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1 && e.innerText?.trim();
+    };
+    return [...document.querySelectorAll('body *')].filter(e => isCut(e) && !e.closest('.gantt, .uplot') && !isForReaders(e)).map(e => e.innerText.slice(0, 40));
+})()"""
+
+
 def at_all_widths(page, name, theme, look=lambda width: []):
     """What is wrong at four widths with the page as it is now. A picture of each is kept, where it is asked for."""
     faults = []
@@ -114,9 +118,21 @@ def at_all_widths(page, name, theme, look=lambda width: []):
         wide = page.run("document.documentElement.scrollWidth - innerWidth")
         if wide > 0:
             faults.append(f"{name}: {wide} px wider than {width}")
+        faults += [f"{name}, {width}: cut off: {text}" for text in page.run(CUT_OFF)]
         if PICTURES:
             page.picture(f"{PICTURES}/{name}-{theme}-{width}.png")
     return faults
+
+
+class CutOffTest(unittest.TestCase):
+    """The check itself finds what it is for."""
+
+    def test_a_text_that_is_cut_off_is_told(self):
+        with Browser() as browser:
+            page = browser.page()
+            for style, told in (("overflow:hidden", ["2026-11-26 00:04:39"]), ("overflow:hidden;text-overflow:ellipsis", []), ("overflow:auto", []), ("overflow:hidden;width:300px", []), ("overflow:hidden;clip-path:inset(50%)", [])):
+                page.open(f"data:text/html,<main><p style='white-space:nowrap;width:72px;{style}'>2026-11-26 00:04:39</p></main>")
+                self.assertEqual(page.run(CUT_OFF), told, style)
 
 
 class LooksTest(unittest.TestCase):
@@ -139,7 +155,7 @@ class LooksTest(unittest.TestCase):
         for theme in ("light", "dark"):
             page = self.browser.page()
             page.theme(theme)
-            page.call("Emulation.setTimezoneOverride", timezoneId=late_evening())
+            page.clock_shows(23)
             for name, path, prepare in shown:
                 page.size(1280, 900)
                 page.run("localStorage.removeItem('schedulearn.draft'); localStorage.removeItem('schedulearn.plan')") if page.requested else None
@@ -147,7 +163,7 @@ class LooksTest(unittest.TestCase):
                 page.wait("!document.querySelector('.skeleton')", name)
                 prepare(page)
                 self.look(page, name, theme)
-            self.faults += [f"left the origin: {each}" for each in page.requested if not each.startswith(url) and each != "about:blank"]
+            self.faults += [f"left the origin: {each}" for each in page.requested if not each.startswith((url, "data:")) and each != "about:blank"]  # as data come the browser's own pictures, such as that of a calendar
             self.faults += page.complaints
 
     def tearDown(self):
@@ -172,6 +188,7 @@ class LooksTest(unittest.TestCase):
         for theme in ("light", "dark"):
             page = self.browser.page()
             page.theme(theme)
+            page.clock_shows(23)
             page.open(f"{lab.url}/ui/")
             page.wait_text("Live")
             page.wait("!document.querySelector('.skeleton')")

@@ -31,6 +31,7 @@ class PageTest(LabTest):
         self.browser = Browser().__enter__()
         self.addCleanup(self.browser.__exit__)
         self.page = self.browser.page()
+        self.page.clock_shows(12)
 
     def open(self, path=""):
         self.page.open(f"{self.lab.url}/ui/{path}")
@@ -148,7 +149,7 @@ class JourneyTest(PageTest):
         page.click("journey")
         page.click("Cancel")
         page.wait_text("gets TERM")
-        page.click("Cancel", kind="dialog button")
+        page.click("Cancel the job", kind="dialog button")
         self.assertEqual(self.lab.finished(1)["state"], "cancelled")
         page.wait_text("the job has ended: cancelled")
         page.wait_text("Run again")

@@ -15,8 +15,7 @@ PAGES = {"overview": "", "jobs": "jobs", "queue": "jobs?tab=queue", "waits": "jo
 SILENT = {"policy": {"cluster"}, "lab": {"cluster"}, "overview": {"jobs?state=succeeded,failed,cancelled"}}
 TABS = {"measurements": "/metrics", "timeline": "/events", "files": "/files"}  # what the tab asks for; the rest of the page is that of "usage"
 NO_SKELETON = {"jobs/2/explain"}  # a line of text once it is there: nothing is missing before
-OF_THE_FRAME = ("events/stream", "announcements")  # no card shows them: without the second there is nothing to announce
-SHOWS_WHO_ASKS = ("overview", "settings")  # elsewhere only the frame names the user, once it is known
+OF_THE_FRAME = {"events/stream": (), "announcements": ("settings",), "whoami": ("overview", "settings")}  # and the pages on which a card shows them too; elsewhere nothing is missing without them
 KNOWN_ONCE = {("overview", "whoami")}  # who asks does not grow old
 DETAIL, HINT, REQUEST = "this card fails for a test", "what to do about it", "4711-a"
 
@@ -42,6 +41,7 @@ class CardsTest(PageTest):
         number = json.loads(lab.request("POST", "/api/v1/simulations", SIMULATION)[2])["id"]
         until(lambda: lab.get(f"/api/v1/simulations/{number}")["finished_at"])
         self.page.theme("light")
+        self.page.clock_shows(23)
         self.faults = []
 
     def tearDown(self):
@@ -65,7 +65,7 @@ class CardsTest(PageTest):
             self.page.browser.pump(0.3)
             known = set()
             for address in asked:
-                is_of_others = address in OF_THE_FRAME or (address == "whoami" and name not in SHOWS_WHO_ASKS) or TABS.get(name, "") not in address
+                is_of_others = name not in OF_THE_FRAME.get(address, (name,)) or TABS.get(name, "") not in address
                 if is_of_others or address in known or "/logs" in address:
                     continue
                 known.add(address)
@@ -186,7 +186,7 @@ class TogetherTest(CardsTest):
         page = self.page
 
         def of_cards(address):
-            return address not in OF_THE_FRAME and address != "whoami"
+            return address not in OF_THE_FRAME
 
         answers = {
             "refused": lambda address: problem(500, "internal"), "forbidden": lambda address: problem(403, "not-allowed"), "loading": lambda address: "withhold",

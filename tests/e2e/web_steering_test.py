@@ -141,7 +141,7 @@ class KeysTest(PageTest):
         page.wait_text("Specification")
         self.palette("cancel", "Cancel: job")
         page.wait_text("gets TERM")
-        page.click("Cancel", kind="dialog button")
+        page.click("Cancel the job", kind="dialog button")
         self.assertEqual(lab.finished(job)["state"], "cancelled")
         self.palette("server lab", "Server lab")
         page.wait("location.pathname === '/ui/servers/lab'")
@@ -313,7 +313,7 @@ class PhoneTest(PageTest):
         page.click("echo")
         page.click("Cancel")
         page.wait_text("gets TERM")
-        page.click("Cancel", kind="dialog button")
+        page.click("Cancel the job", kind="dialog button")
         self.assertEqual(self.lab.finished(1)["state"], "cancelled")
         page.wait_text("Run again")
         self.is_clean()
@@ -376,6 +376,28 @@ class SettingsTest(PageTest):
         self.assertEqual(page.run("document.documentElement.dataset.theme + document.documentElement.dataset.density"), "darkdense")
         created = self.lab.job(job)["created_at"][11:19]
         page.wait_text(f"since {created} UTC")
+        self.is_clean()
+
+    def test_admins_tell_everybody_something_and_take_it_back(self):
+        lab, page = self.lab, self.page
+        self.open("settings")
+        page.wait_text("Nothing is announced.")
+        page.fill("#announcement", "gpu3 is down on Friday")
+        page.wait_text("schedulearn announce 'gpu3 is down on Friday'")
+        page.click("Announce")
+        page.wait("document.querySelector('main > .told')?.innerText.includes('gpu3 is down on Friday')", "what everybody is told")
+        page.wait_text("everybody is told")
+        self.assertEqual([(each["text"], each["until"]) for each in lab.get("/api/v1/announcements")["items"]], [("gpu3 is down on Friday", None)])
+        page.fill("#announcement", "over already")
+        page.run("(e => { e.value = '2020-01-01T00:00'; e.dispatchEvent(new Event('input', {bubbles: true})) })(document.querySelector('#announced-until'))")
+        page.run("document.querySelector('#announced-until').form.noValidate = true")
+        page.click("Announce")
+        page.wait_text("it would end before it is shown")
+        page.click("Take back the announcement gpu3 is down on Friday")
+        page.wait_text("It disappears everywhere at once.")
+        page.click("Take back", kind="dialog button")
+        page.wait("document.querySelector('.told') === null", "that nobody is told")
+        self.assertEqual(lab.get("/api/v1/announcements")["items"], [])
         self.is_clean()
 
     def test_secrets_are_stored_and_channels_added_tested_and_removed(self):

@@ -47,6 +47,7 @@ class ZoomTest(unittest.TestCase):
             jobs = busy_lab(lab)
             page = browser.page(320, 256)
             page.theme("light")
+            page.clock_shows(23)
             paths = ["", "?by=user", "jobs", "jobs?tab=queue", f"jobs/{jobs['running']}", f"jobs/{jobs['waiting']}", f"jobs/{jobs['failed']}?tab=timeline", f"jobs/{jobs['running']}?tab=spec",
                      f"jobs/{jobs['measured']}?tab=measurements", f"jobs/{jobs['failed']}?tab=files&path=attempt", "submit", "policy", "lab", "lab/1", "servers", "servers/lab", "events", "settings", "no/such/page"]
             for path in paths:
