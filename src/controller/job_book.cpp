@@ -203,6 +203,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   if (spec.time_limit_s) request.time_limit = Duration::seconds(*spec.time_limit_s);
   if (spec.resources.cpus) request.demand[Resource::cpu] = *spec.resources.cpus;
   if (spec.resources.memory_bytes) request.demand[Resource::memory] = static_cast<double>(*spec.resources.memory_bytes);
+  if (!request.needs_gpus() && request.demand[Resource::cpu] == 0) request.demand[Resource::cpu] = cpus_without_gpus;
   request.gpu_memory_bytes = spec.resources.gpu_memory_bytes;
   for (const std::string& type : spec.resources.gpu_type) request.gpu_types.push_back(core.gpu_types().intern(type));
   request.needs_containers = spec.image.has_value();
@@ -220,7 +221,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
 }
 
 std::vector<JobIndex> jobs_with_processes(const Core& core) {
-  std::vector<JobIndex> jobs(core.active().begin(), core.active().end());
+  std::vector<JobIndex> jobs(core.all_active());
   for (const auto* queue : {&core.waiting(), &core.aside()}) {
     std::ranges::copy_if(*queue, std::back_inserter(jobs),
                          [&](JobIndex job) { return core.job(job).state == JobState::suspended; });
@@ -256,18 +257,20 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   // One that was frozen and is being stopped has given up its GPUs: others may have them.
   const bool has_given_up = job.state == JobState::stopping && job.allocation.empty();
   row.gpus = has_given_up ? "" : gpu_list(part.gpus);
+  if (has_given_up && !job.request.needs_gpus()) row.server.clear();
 }
 
 namespace {
 
 // the GPUs of the latest incarnation, unless that has ended
-Result<Allocation> restore_allocation(const JobEntry& entry, const Core& core) {
+Result<Allocation> restore_allocation(const JobEntry& entry, bool needs_gpus, const Core& core) {
   Allocation allocation;
   for (const store::PlacementRow& row : entry.placements) {
     if (row.ended_us || row.incarnation != entry.placements.back().incarnation) continue;
     const ServerIndex server = core.find_server(row.server);
     if (!server.valid())
       return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.job_id, row.server));
+    if (!needs_gpus) return Allocation(server, {});
     allocation.append(server, parse_gpu_list(row.gpus));
   }
   return allocation;
@@ -311,18 +314,20 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   job.annotation = row.annotation;
   job.telemetry = restore_telemetry(row.telemetry_json, core);
   if (is_active(*state)) {
-    Result<Allocation> allocation = restore_allocation(entry, core);
+    Result<Allocation> allocation = restore_allocation(entry, job.request.needs_gpus(), core);
     if (!allocation.ok()) return allocation.error();
     job.allocation = std::move(*allocation);
     if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
-    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && row.gpus.empty());
+    const std::string& held = job.request.needs_gpus() ? row.gpus : row.server;
+    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && held.empty());
     if (has_given_up) {
       job.frozen_on = std::make_unique<Allocation>(std::exchange(job.allocation, {}));
       if (job.frozen_on->empty()) return internal_error("bad-row", fmt::format("job {} is frozen on no GPU", row.id));
     }
   }
   if (*state == JobState::running && job.allocation.empty())
-    return internal_error("bad-row", fmt::format("job {} runs, but on no GPU", row.id));
+    return internal_error("bad-row", fmt::format("job {} runs, but on no {}", row.id,
+                                                 job.request.needs_gpus() ? "GPU" : "server"));
   return job;
 }
 

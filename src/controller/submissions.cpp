@@ -268,6 +268,11 @@ void Submissions::stop_with(JobId job, const std::string& signal) {
 
 Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {
   const Job& job = core_.job(core_.find(JobId(entry.row.id)));
+  if ((next.gpus.max == 0) != (spec_of(entry).gpus.max == 0))
+    return invalid("bad-gpus", next.gpus.max == 0 ? "a job with GPUs cannot become one without"
+                                                  : "a job without GPUs cannot become one with GPUs")
+        .hint("cancel the job and submit it again")
+        .at("/gpus");
   const bool has_list =
       !next.gpus.allowed.empty() || (job.request.model && !job.request.model->gpu_counts_allowed.empty());
   if (has_list || !next.roles.empty())
