@@ -240,7 +240,8 @@ Result<Allocation> Interventions::place_elsewhere(const Job& job) const {
   }
   if (best) return std::move(*best);
   if (needed == 0)
-    return conflict("no-room", fmt::format("no other server has the free CPUs and memory that job {} needs", id_of(job)))
+    return conflict("no-room",
+                    fmt::format("no other server has the free CPUs and memory that job {} needs", id_of(job)))
         .hint("schedulearn servers ls");
   return conflict("no-room",
                   fmt::format("no other server has {} free that job {} could use", gpus_text(needed), id_of(job)))

@@ -213,7 +213,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.prerequisites = make_prerequisites(spec);
   const wire::TrainingProfile* profile = profiles.find(family_of(spec));
   request.model = make_model(spec, profile, profiles.costs().find(family_of(spec)), core);
-  if (profile && !request.estimate) {
+  if (profile && !request.estimate && request.needs_gpus()) {
     if (const auto seconds = wire::run_time_s(*profile, *request.model, request.gpus))
       request.estimate = Duration::seconds(*seconds);
   }
@@ -257,7 +257,6 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
   // One that was frozen and is being stopped has given up its GPUs: others may have them.
   const bool has_given_up = job.state == JobState::stopping && job.allocation.empty();
   row.gpus = has_given_up ? "" : gpu_list(part.gpus);
-  if (has_given_up && !job.request.needs_gpus()) row.server.clear();
 }
 
 namespace {
@@ -318,16 +317,17 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
     if (!allocation.ok()) return allocation.error();
     job.allocation = std::move(*allocation);
     if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
-    const std::string& held = job.request.needs_gpus() ? row.gpus : row.server;
-    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && held.empty());
+    // Of one without GPUs that is being stopped nothing says whether it was frozen: it is taken to hold its CPUs still.
+    const bool has_none = row.gpus.empty() && job.request.needs_gpus();
+    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && has_none);
     if (has_given_up) {
       job.frozen_on = std::make_unique<Allocation>(std::exchange(job.allocation, {}));
       if (job.frozen_on->empty()) return internal_error("bad-row", fmt::format("job {} is frozen on no GPU", row.id));
     }
   }
   if (*state == JobState::running && job.allocation.empty())
-    return internal_error("bad-row", fmt::format("job {} runs, but on no {}", row.id,
-                                                 job.request.needs_gpus() ? "GPU" : "server"));
+    return internal_error(
+        "bad-row", fmt::format("job {} runs, but on no {}", row.id, job.request.needs_gpus() ? "GPU" : "server"));
   return job;
 }
 

@@ -307,12 +307,12 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   edit.next = wire::changed(spec, wanted);
   if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
+  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   const JobState state = core_.job(core_.find(job)).state;
   if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
     return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,
                                                entry->row.state))
         .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value));
-  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();
   edit.what = describe_change(spec, edit.next);
   return edit;

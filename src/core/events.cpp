@@ -310,7 +310,7 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   record_server(server);
-  gate_.refresh();                               // for the jobs that come back from there
+  gate_.refresh();                             // for the jobs that come back from there
   std::vector<JobIndex> active(all_active());  // requeue changes the lists
   // Jobs that await GPUs first: GPUs released on this server must not start them there.
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });

@@ -45,7 +45,7 @@ class Jobs {
 
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
-  const std::vector<JobIndex>& aside() const { return aside_; }  // waiting out of line (core/line_gate.h)
+  const std::vector<JobIndex>& aside() const { return aside_; }    // waiting out of line (core/line_gate.h)
   const std::vector<JobIndex>& active() const { return active_; }  // with GPUs
   const std::vector<JobIndex>& active_without_gpus() const { return active_without_gpus_; }
   void enter_queue(JobIndex index) { enter(waiting_, index); }

@@ -57,9 +57,8 @@ std::vector<JobIndex> WithoutGpus::line(Instant now, const Policy* policy) {
 
 // Those with GPUs that ask for something else too.
 void WithoutGpus::add_those_before(JobIndex last, std::vector<JobIndex>& line) const {
-  std::ranges::copy_if(jobs_.waiting(), std::back_inserter(line), [&](JobIndex job) {
-    return !jobs_[job].request.demand.is_zero() && comes_before(job, last);
-  });
+  std::ranges::copy_if(jobs_.waiting(), std::back_inserter(line),
+                       [&](JobIndex job) { return !jobs_[job].request.demand.is_zero() && comes_before(job, last); });
   sort(line);
 }
 

@@ -25,7 +25,8 @@ Capacities all_of(const ServerTable& servers, int gpus) {
   for (std::uint32_t s = 0; s < servers.size(); ++s) {
     const Server& server = servers[ServerIndex(s)];
     const bool is_there = server.state != ServerState::removed;
-    if (gpus > 0 ? server.description.gpus > 0 : is_there) capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
+    if (gpus > 0 ? server.description.gpus > 0 : is_there)
+      capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
   }
   return capacities;
 }

@@ -228,10 +228,10 @@ Status validate_without_gpus(const JobSpec& spec) {
   if (spec.resize == "in_place")
     return invalid("bad-resize", "resize = \"in_place\" is about GPUs, and the job has none").at("/resize");
   const ResourceSpec& asked = spec.resources;
-  const char* const key = !asked.gpu_type.empty()            ? "gpu_type"
+  const char* const key = !asked.gpu_type.empty()                  ? "gpu_type"
                           : asked.gpu_memory_bytes.value_or(0) > 0 ? "gpu_memory"
-                          : asked.share                      ? "share"
-                                                             : nullptr;
+                          : asked.share                            ? "share"
+                                                                   : nullptr;
   if (!key) return {};
   return invalid("bad-resources", std::string(key) + " is about GPUs, and the job has none")
       .hint("leave it out; servers are chosen by name and label: --on gpu3")
