@@ -89,6 +89,18 @@ class WithoutGpus(LabTest):
         self.assertEqual(lab.finished(held)["state"], "succeeded")
         self.assertIn("thawed", lab.output(held))
 
+    def test_it_is_moved_to_another_server_and_counts_where_that_is_drained(self):
+        lab = self.lab
+        job = lab.submit('test "$SCHEDULEARN_RESUME" = 1 && sleep 300; trap "exit 0" TERM; sleep 300 & wait', gpus=0, checkpoint={"dir": str(self.lab.folder / "kept")})
+        self.running(job)
+        lab.start_another_agent("other", 2)
+        self.assertIn("continues on other", lab.cli("migrate", job, "--to", "other", "--yes").stdout)
+        until(lambda: (lambda now: now["state"] == "running" and now["attempt"] == 2)(lab.job(job)))
+        self.assertEqual([part["server"] for part in lab.job(job)["placement"]], ["other"])
+        lab.cli("servers", "drain", "other")
+        self.assertIn("1 job is left there", lab.cli("servers", "ls", check=False).stdout)
+        self.end(job)
+
     def test_what_is_about_gpus_is_refused(self):
         for spec, code in [({"gpus": "0..2"}, "bad-gpus"), ({"gpus": 0, "servers": 2}, "bad-servers"), ({"gpus": 0, "launch": "ranks"}, "bad-launch"),
                            ({"gpus": 0, "resources": {"gpu_type": ["T4"]}}, "bad-resources")]:
