@@ -114,7 +114,7 @@ answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, 
           free,
           needed,
           fits,
-          frees_view(logic, index, now),
+          request.needs_gpus() ? frees_view(logic, index, now) : std::vector<answers::Frees>(),
           fits                                                 ? "has room"
           : has_gpus                                           ? "too few free CPUs or too little memory"
           : is_quarantined                                     ? quarantine_text(*quarantine, now)

@@ -55,7 +55,7 @@ class WithoutGpus(LabTest):
         self.assertEqual(reason["code"], "cpu_or_memory")
         self.assertEqual(reason["text"], "needs 1 free CPU on one server")
         why = lab.get(f"/api/v1/jobs/{second}/explain")
-        self.assertEqual([(one["fits"], one["text"]) for one in why["servers"]], [(False, "too few free CPUs or too little memory")])
+        self.assertEqual([(one["fits"], one["text"], one["frees"]) for one in why["servers"]], [(False, "too few free CPUs or too little memory", [])])
         with_gpu = lab.submit("true", gpus=1, resources={"cpus": 1})
         self.assertEqual(lab.job(with_gpu)["reason"]["code"], "cpu_or_memory")
         self.end(first)
