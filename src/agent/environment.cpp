@@ -242,9 +242,11 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
     environment[wire::port_variable("PATH", name)] = wire::proxy_path(order.incarnation.job, name);
   }
   environment["CUDA_VISIBLE_DEVICES"] = visible_devices(order.placement);
-  // An engine whose default is NVIDIA's runtime reads this: it must not take simulated GPUs for real ones.
+  // An engine whose default is NVIDIA's runtime reads this: it must not take simulated GPUs for real ones, nor no GPU
+  // for all of them.
   const bool are_real = visible_devices(order.placement).starts_with("GPU-");
-  environment["NVIDIA_VISIBLE_DEVICES"] = spec.image && !are_real ? "void" : visible_devices(order.placement);
+  const bool is_void = order.placement.gpus.empty() || (spec.image && !are_real);
+  environment["NVIDIA_VISIBLE_DEVICES"] = is_void ? "void" : visible_devices(order.placement);
   environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   environment["PYTHONUNBUFFERED"] = "1";
   std::string& python_path = environment["PYTHONPATH"];

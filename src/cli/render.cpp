@@ -187,7 +187,7 @@ std::string part_text(const json::value& part) {
         (text.empty() ? "" : ",") + std::to_string(indexes[i]) + (last > i ? "-" + std::to_string(indexes[last]) : "");
     i = last + 1;
   }
-  return text_at(part, "server") + ":" + text;
+  return text_at(part, "server") + (text.empty() ? "" : ":" + text);
 }
 
 }  // namespace

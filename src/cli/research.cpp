@@ -81,6 +81,7 @@ void Research::add_simulation(CLI::App& parent, const std::string& name, const s
       "--load", options.loads,
       "let jobs come closer together or further apart, until they are this load; one run per value: 0.5,0.8,1.1");
   c->add_option("--max-gpus", options.gpus_max, "leave out wider jobs")->check(above_zero());
+  c->add_flag("--keep-cpu-jobs", options.keep_cpu_jobs, "keep jobs without a GPU, which are left out otherwise");
   c->add_option("--oversize", options.oversize, "what to do with wider jobs: drop, fail or clip")
       ->check(one_of({"drop", "fail", "clip"}));
   c->add_option("--min-duration", duration_min_, "lengthen shorter jobs to this: 1s");
@@ -261,6 +262,7 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
 
 void Research::add_trace_filters(CLI::App& c) {
   c.add_option("--max-gpus", trace_.filter.gpus_max, "leave out wider jobs")->check(above_zero());
+  c.add_flag("--keep-cpu-jobs", trace_.filter.keep_cpu_jobs, "keep jobs without a GPU, which are left out otherwise");
   c.add_option("--oversize", trace_.filter.oversize, "what to do with wider jobs: drop, fail or clip")
       ->check(one_of({"drop", "fail", "clip"}));
   c.add_option("--min-duration", duration_min_, "lengthen shorter jobs to this: 1s");

@@ -21,6 +21,7 @@ trace::TraceOptions trace_options(const SimulationOptions& options, const sim::C
   trace::TraceOptions trace;
   trace.cluster_gpus = cluster.gpus();
   trace.gpus_max = options.gpus_max > 0 ? std::min(options.gpus_max, cluster.gpus()) : cluster.gpus();
+  trace.keeps_without_gpus = options.keep_cpu_jobs;
   trace.oversize = options.oversize == "fail"   ? trace::Oversize::fail
                    : options.oversize == "clip" ? trace::Oversize::clip
                                                 : trace::Oversize::drop;

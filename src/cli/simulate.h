@@ -27,6 +27,7 @@ struct SimulationOptions {
   std::vector<std::string> profiles;    // files with profiles of trainings that the trace names by their family
   std::string jobs_out, events_out, folder;
   bool events = false;
+  bool keep_cpu_jobs = false;     // those without a GPU
   std::string oversize = "drop";  // jobs that do not fit the cluster: drop, fail, clip
   int gpus_max = 0;               // leave out wider jobs; 0: those that do not fit the cluster
   double duration_min_s = 0;

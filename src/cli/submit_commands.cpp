@@ -52,7 +52,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
     c->add_option(flag, flags_[name_of_key], help);
   };
   key("--name", "name", "name of the job");
-  key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4");
+  key("--gpus", "gpus", "number of GPUs, a range, or the numbers it may have: 2, 1..4, 1,2,4; 0: CPUs and memory only");
   key("--servers", "servers", "on how many servers the GPUs may be (1)");
   key("--gpu-type", "resources.gpu_type", "run only on GPUs of this type");
   key("--gpu-memory", "resources.gpu_memory", "memory of each GPU: 10GiB");

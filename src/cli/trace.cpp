@@ -21,6 +21,7 @@ namespace {
 trace::TraceOptions options_of(const TraceFilter& filter, bool everything) {
   trace::TraceOptions options;
   if (filter.gpus_max > 0) options.gpus_max = filter.gpus_max;
+  options.keeps_without_gpus = filter.keep_cpu_jobs;
   options.oversize = filter.oversize == "fail"   ? trace::Oversize::fail
                      : filter.oversize == "clip" ? trace::Oversize::clip
                                                  : trace::Oversize::drop;

@@ -12,6 +12,7 @@ namespace sl::cli {
 
 struct TraceFilter {
   int gpus_max = 0;               // 0: no limit
+  bool keep_cpu_jobs = false;     // those without a GPU
   std::string oversize = "drop";  // what to do with wider jobs: drop, fail, clip
   double duration_min_s = 0;
   double duration_max_s = 0;  // 0: no limit

@@ -71,7 +71,7 @@ bool stops_at_checkpoint(const Job& job) {
 std::vector<JobIndex> Drains::jobs_on(const std::string& server) const {
   const ServerIndex index = core_.find_server(server);
   std::vector<JobIndex> jobs = jobs_with_processes(core_);
-  std::erase_if(jobs, [&](JobIndex at) { return where_it_is(core_.job(at)).on(index).empty(); });
+  std::erase_if(jobs, [&](JobIndex at) { return !where_it_is(core_.job(at)).is_on(index); });
   std::ranges::sort(jobs, {}, [&](JobIndex at) { return core_.job(at).request.id; });
   return jobs;
 }
@@ -164,7 +164,7 @@ void Drains::note(const char* kind, const std::string& server, const std::string
 
 std::string drain_text(const Core& core, const Server& server, ServerIndex index, const Drain& drain) {
   const auto jobs =
-      std::ranges::count_if(core.active(), [&](JobIndex job) { return !core.job(job).allocation.on(index).empty(); });
+      std::ranges::count_if(core.all_active(), [&](JobIndex job) { return core.job(job).allocation.is_on(index); });
   const std::string until = drain.deadline_us == 0 || jobs == 0 ? "" : " until " + clock_text(drain.deadline_us);
   return fmt::format("drained by {} since {:%H:%M:%S} UTC{}{}{}{}", drain.by,
                      fmt::gmtime(static_cast<std::time_t>(drain.since_us / 1'000'000)),

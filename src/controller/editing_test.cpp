@@ -182,7 +182,7 @@ TEST_F(EditingTest, a_waiting_job_is_held_and_released) {
 
 TEST_F(EditingTest, what_cannot_be_is_refused_and_changes_nothing) {
   EXPECT_EQ(edit(2, R"({"gpus": 3})"), "gpus-unsatisfiable");
-  EXPECT_EQ(edit(2, R"({"gpus": 0})"), "not-supported-yet");
+  EXPECT_EQ(edit(2, R"({"gpus": 0})"), "bad-gpus");
   EXPECT_EQ(edit(2, R"({"gpus": [1, 2]})"), "bad-gpus");
   EXPECT_EQ(edit(2, R"({"name": ""})"), "bad-name");
   EXPECT_EQ(edit(2, R"({"labels": {"": "a"}})"), "bad-label");

@@ -31,6 +31,7 @@ const store::PolicyRow* policy_at(const Logic& logic, Instant at) {
 
 // The rule by which the policy placed the job.
 std::string placement_text(const Logic& logic, const Job& job) {
+  if (!job.request.needs_gpus()) return ", of those with room for it the server with the fewest free GPUs";
   const store::PolicyRow* policy = policy_at(logic, placed_at(job));
   if (!policy) return "";
   if (!policy->source.empty()) return fmt::format(", where {} put it", policy->name);
@@ -88,7 +89,9 @@ std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count =
 
 std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
   const std::string when = job.gpus_awaited > 0 ? " once they are free" : "";
-  const std::string where = fmt::format("{} of {}", gpus_text(job.target.count()), servers_of(core, job.target));
+  const std::string servers = servers_of(core, job.target);
+  const int gpus = job.target.count();
+  const std::string where = gpus == 0 ? servers : fmt::format("{} of {}", gpus_text(gpus), servers);
   if (resizes_in_place(entry, job)) return fmt::format("it is asked{} to go over to {} by itself", when, where);
   return fmt::format("it stops{} at a checkpoint, then it continues on {}", when, where);
 }
@@ -103,13 +106,17 @@ answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, 
   const int free = core.ledger().free().count(index), needed = request.gpus_min;
   const bool up = server.state == ServerState::up;
   const bool is_right = is_eligible(server, request);
-  const bool fits = up && is_right && free_for(core.ledger().free(), core.servers(), request, index).count() >= needed;
+  const bool has_gpus =
+      up && is_right && free_for(core.ledger().free(), core.servers(), request, index).count() >= needed;
+  const bool has_rest = !request.single_server() || core.ledger().free().fits(index, Demand(request).on(needed));
+  const bool fits = has_gpus && has_rest;
   return {server.description.name,
           free,
           needed,
           fits,
-          frees_view(logic, index, now),
+          request.needs_gpus() ? frees_view(logic, index, now) : std::vector<answers::Frees>(),
           fits                                                 ? "has room"
+          : has_gpus                                           ? "too few free CPUs or too little memory"
           : is_quarantined                                     ? quarantine_text(*quarantine, now)
           : !up                                                ? to_string(server.state)
           : !request.servers_chosen.allows(server.description) ? "the job may run " + request.servers_chosen.text()
@@ -139,7 +146,7 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
   const std::int64_t id = job.request.id.value;
   const Line line(logic, now, SIZE_MAX);
   const std::size_t position = line.position(job.request.id);
-  const bool own = is_own_policy(logic);
+  const bool own = job.request.needs_gpus() && is_own_policy(logic);
   const ReasonCode reason = core.explain(index);
   const std::string text = reason_text(logic, job, reason, &line, now);
   const bool possible = !core.has_servers() || reason != ReasonCode::unsatisfiable;
@@ -202,8 +209,16 @@ std::string servers_text(const JobRequest& request) {
   return request.single_server() ? "one server" : fmt::format("{} servers", request.servers_max);
 }
 
+// "2 free CPUs and 4.0 GiB of free memory"
+std::string rest_text(const JobRequest& request) {
+  const double cpus = request.demand[Resource::cpu], bytes = request.demand[Resource::memory];
+  const std::string memory = bytes > 0 ? fmt::format(" and {:.1f} GiB of free memory", bytes / (1 << 30)) : "";
+  return fmt::format("{:g} free CPU{}{}", cpus, cpus == 1 ? "" : "s", memory);
+}
+
 std::string needs_text(const JobRequest& request) {
   const int gpus = request.gpus_min;
+  if (gpus == 0) return "needs " + rest_text(request) + " on one server";
   return fmt::format("needs {} free GPU{}{}{}", gpus, gpus == 1 ? "" : "s", gpus == 1 ? "" : " on ",
                      gpus == 1                 ? ""
                      : request.single_server() ? servers_text(request)
@@ -404,6 +419,8 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   const std::string line = place_text(position, first);
   if (is_frozen(job) && !logic.core().ledger().all_free(*job.frozen_on) && reason != ReasonCode::held)
     return line + "it was frozen, and goes on when the GPUs that it had are free again";
+  if (is_frozen(job) && !job.request.needs_gpus() && reason == ReasonCode::cpu_or_memory)
+    return needs + ", where it was frozen";
   switch (reason) {
     case ReasonCode::retry_backoff:
       if (logic.requeues().quick_ends(job.request.id) == 0)
@@ -422,6 +439,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::quarantined:
       return "no server takes jobs; " + quarantined_text(logic, now);
     case ReasonCode::behind_others:
+      if (!job.request.needs_gpus()) return needs + "; jobs that come before it are to have what is free";
       return passed_over_text(logic, position, first);
     case ReasonCode::fragmented:
       return line + needs + "; enough are free, but not on " + servers_text(job.request);
@@ -430,6 +448,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::gpu_memory:
       return line + "no server that is up has GPUs with the memory it asks for";
     case ReasonCode::cpu_or_memory:
+      if (!job.request.needs_gpus()) return needs;
       return line + "a server has the GPUs, but not the CPUs or memory it asks for";
     case ReasonCode::frozen_memory:
       return line + needs + "; enough are free, but frozen jobs hold too much of their memory" +

@@ -106,8 +106,9 @@ class Then {
         held_[row.server].insert(row.gpus.substr(at, comma - at));
         at = comma + 1;
       }
-      place += fmt::format("{}{} (GPU{} {})", place.empty() ? "" : ", ", row.server,
-                           row.gpus.find(',') == std::string::npos ? "" : "s", row.gpus);
+      const char* plural = row.gpus.find(',') == std::string::npos ? "" : "s";
+      place += (place.empty() ? "" : ", ") + row.server +
+               (row.gpus.empty() ? "" : fmt::format(" (GPU{} {})", plural, row.gpus));
     }
   }
 
@@ -172,6 +173,8 @@ answers::BlockingReason reason_then(const Then& then, const store::JobThen& job,
   const std::string needs =
       fmt::format("it needed {}{}", gpus_text(spec.gpus.min), may_spread || is_one ? "" : " on one server");
   const std::vector<std::int64_t> before = then.waiting_before(job);
+  if (spec.gpus.max == 0)  // the past of CPUs is not recorded
+    return reason(ReasonCode::cpu_or_memory, "it needed no GPU, but CPUs and memory on a server that was up");
   if (has_room || (may_spread && free >= spec.gpus.min)) {
     const std::string behind =
         before.empty() ? "no job that waited was older" : jobs_text(before) + " waited before it";

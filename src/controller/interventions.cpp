@@ -123,13 +123,15 @@ Status Interventions::can_restart(const Subject& subject, const char* verb) cons
 std::string Interventions::where(const Allocation& gpus) const {
   std::string text;
   for (const ServerGpus& part : gpus.parts())
-    text += (text.empty() ? "" : ", ") + core_.servers()[part.server].description.name + ":" + gpu_list(part.gpus);
+    text += (text.empty() ? "" : ", ") + core_.servers()[part.server].description.name +
+            (part.gpus.empty() ? "" : ":" + gpu_list(part.gpus));
   return text;
 }
 
 Effect Interventions::restart_effect(const Subject& subject, const Allocation& gpus) const {
   Effect effect;
-  effect.text = fmt::format("stops at a checkpoint, then continues on {} ({})", gpus_text(gpus.count()), where(gpus));
+  effect.text = "stops at a checkpoint, then continues on " +
+                (gpus.count() == 0 ? where(gpus) : fmt::format("{} ({})", gpus_text(gpus.count()), where(gpus)));
   const Measurements* measured = subject.entry.measured.get();
   const JobModel* model = subject.job.request.model.get();
   const wire::FamilyCosts* alike = costs_.find(core_.families().text(subject.job.request.family));
@@ -203,7 +205,7 @@ Result<Allocation> Interventions::place_on(const Job& job, const std::string& na
   const ServerIndex server = core_.find_server(name);
   if (!server.valid() || core_.servers()[server].state == ServerState::removed)
     return not_found("server-not-found", "there is no server " + name).hint("schedulearn servers ls").at("/to");
-  if (!job.allocation.on(server).empty())
+  if (job.allocation.is_on(server))
     return conflict("already-there", fmt::format("job {} runs on {} already", id_of(job), name)).at("/to");
   const Server& there = core_.servers()[server];
   if (there.state != ServerState::up)
@@ -230,13 +232,17 @@ Result<Allocation> Interventions::place_elsewhere(const Job& job) const {
   int left = GpuSet::capacity + 1;
   for (std::uint32_t s = 0; s < core_.servers().size(); ++s) {
     const ServerIndex server(s);
-    if (!job.allocation.on(server).empty() || free.count(server) - needed >= left) continue;
+    if (job.allocation.is_on(server) || free.count(server) - needed >= left) continue;
     auto gpus = sl::place_on(free, core_.servers(), job.request, needed, server);
     if (!gpus) continue;
     left = free.count(server) - needed;
     best = std::move(gpus);
   }
   if (best) return std::move(*best);
+  if (needed == 0)
+    return conflict("no-room",
+                    fmt::format("no other server has the free CPUs and memory that job {} needs", id_of(job)))
+        .hint("schedulearn servers ls");
   return conflict("no-room",
                   fmt::format("no other server has {} free that job {} could use", gpus_text(needed), id_of(job)))
       .hint("schedulearn gpus");

@@ -203,6 +203,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   if (spec.time_limit_s) request.time_limit = Duration::seconds(*spec.time_limit_s);
   if (spec.resources.cpus) request.demand[Resource::cpu] = *spec.resources.cpus;
   if (spec.resources.memory_bytes) request.demand[Resource::memory] = static_cast<double>(*spec.resources.memory_bytes);
+  if (!request.needs_gpus() && request.demand[Resource::cpu] == 0) request.demand[Resource::cpu] = cpus_without_gpus;
   request.gpu_memory_bytes = spec.resources.gpu_memory_bytes;
   for (const std::string& type : spec.resources.gpu_type) request.gpu_types.push_back(core.gpu_types().intern(type));
   request.needs_containers = spec.image.has_value();
@@ -212,7 +213,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
   request.prerequisites = make_prerequisites(spec);
   const wire::TrainingProfile* profile = profiles.find(family_of(spec));
   request.model = make_model(spec, profile, profiles.costs().find(family_of(spec)), core);
-  if (profile && !request.estimate) {
+  if (profile && !request.estimate && request.needs_gpus()) {
     if (const auto seconds = wire::run_time_s(*profile, *request.model, request.gpus))
       request.estimate = Duration::seconds(*seconds);
   }
@@ -220,7 +221,7 @@ JobRequest make_request(const wire::JobSpec& spec, JobId id, Instant submitted, 
 }
 
 std::vector<JobIndex> jobs_with_processes(const Core& core) {
-  std::vector<JobIndex> jobs(core.active().begin(), core.active().end());
+  std::vector<JobIndex> jobs(core.all_active());
   for (const auto* queue : {&core.waiting(), &core.aside()}) {
     std::ranges::copy_if(*queue, std::back_inserter(jobs),
                          [&](JobIndex job) { return core.job(job).state == JobState::suspended; });
@@ -261,13 +262,14 @@ void copy_state(const Core& core, const Job& job, store::JobRow& row) {
 namespace {
 
 // the GPUs of the latest incarnation, unless that has ended
-Result<Allocation> restore_allocation(const JobEntry& entry, const Core& core) {
+Result<Allocation> restore_allocation(const JobEntry& entry, bool needs_gpus, const Core& core) {
   Allocation allocation;
   for (const store::PlacementRow& row : entry.placements) {
     if (row.ended_us || row.incarnation != entry.placements.back().incarnation) continue;
     const ServerIndex server = core.find_server(row.server);
     if (!server.valid())
       return internal_error("bad-row", fmt::format("job {} runs on the unknown server {}", row.job_id, row.server));
+    if (!needs_gpus) return Allocation(server, {});
     allocation.append(server, parse_gpu_list(row.gpus));
   }
   return allocation;
@@ -311,18 +313,21 @@ Result<Job> restore_job(const JobEntry& entry, const ProfileBook& profiles, Core
   job.annotation = row.annotation;
   job.telemetry = restore_telemetry(row.telemetry_json, core);
   if (is_active(*state)) {
-    Result<Allocation> allocation = restore_allocation(entry, core);
+    Result<Allocation> allocation = restore_allocation(entry, job.request.needs_gpus(), core);
     if (!allocation.ok()) return allocation.error();
     job.allocation = std::move(*allocation);
     if (!job.allocation.empty()) job.last_server = job.allocation.parts().front().server;
-    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && row.gpus.empty());
+    // Of one without GPUs that is being stopped nothing says whether it was frozen: it is taken to hold its CPUs still.
+    const bool has_none = row.gpus.empty() && job.request.needs_gpus();
+    const bool has_given_up = *state == JobState::suspended || (*state == JobState::stopping && has_none);
     if (has_given_up) {
       job.frozen_on = std::make_unique<Allocation>(std::exchange(job.allocation, {}));
       if (job.frozen_on->empty()) return internal_error("bad-row", fmt::format("job {} is frozen on no GPU", row.id));
     }
   }
   if (*state == JobState::running && job.allocation.empty())
-    return internal_error("bad-row", fmt::format("job {} runs, but on no GPU", row.id));
+    return internal_error(
+        "bad-row", fmt::format("job {} runs, but on no {}", row.id, job.request.needs_gpus() ? "GPU" : "server"));
   return job;
 }
 

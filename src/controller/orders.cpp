@@ -126,7 +126,7 @@ void Orders::start(JobEntry& entry, const Job& job) {
     Agent* agent = agent_of(placement.server);
     const ServerIndex server = core_.find_server(placement.server);
     const ServerGpus part{server, job.allocation.on(server)};
-    if (!agent || part.gpus.empty()) continue;
+    if (!agent || !job.allocation.is_on(server)) continue;
     if (job.resumes || job.state == JobState::running) {
       send(*agent, wire::ThawAttempt{0, incarnation_of(placement), neighbours_of(entry, part)});
       continue;

@@ -13,10 +13,10 @@ namespace {
 
 constexpr double epochs_max = 1e6;
 
-// The job that shares this job's GPUs; none: it is alone.
+// The job that shares this job's GPUs; none: it is alone, or has none.
 JobId neighbour_of(const Core& core, const Job& job) {
   JobId neighbour;
-  if (job.allocation.empty()) return neighbour;
+  if (job.allocation.count() == 0) return neighbour;
   const ServerGpus& part = job.allocation.parts().front();
   core.ledger().for_each_tenant(part.server, part.gpus.lowest(), [&](JobIndex tenant) {
     if (core.job(tenant).request.id != job.request.id) neighbour = core.job(tenant).request.id;
@@ -222,7 +222,7 @@ void ProgressReports::feed_measured(JobEntry& entry, AttemptProgressed event, st
   if (const auto measured = job.state == JobState::running ? entry.measuring().meter.take(at_us) : std::nullopt) {
     event.gpu_utilization_pct = measured->gpu_utilization_pct;
     event.gpu_memory_used_bytes = measured->gpu_memory_used_bytes;
-    if (measured->per_s) {
+    if (measured->per_s && job.request.needs_gpus()) {
       SpeedSample& sample = event.speed.emplace();
       const auto& parts = job.allocation.parts();
       sample.workers = job.allocation.count();

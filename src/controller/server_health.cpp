@@ -164,11 +164,11 @@ bool ServerHealth::runs_elsewhere(const std::string& user, const std::string& co
                                   Instant now) const {
   const std::string written = "\"command\":" + command;
   const ServerIndex here = core_.find_server(server);
-  return std::any_of(core_.active().begin(), core_.active().end(), [&](JobIndex index) {
+  return std::ranges::any_of(core_.all_active(), [&](JobIndex index) {
     const Job& job = core_.job(index);
     if (job.state != JobState::running || now - job.last_start < QuickFailures::quick) return false;
     const JobEntry* other = book_.find(job.request.id);
-    return other && other->row.user == user && job.allocation.on(here).empty() &&
+    return other && other->row.user == user && !job.allocation.is_on(here) &&
            other->row.spec_json.find(written) != std::string::npos;
   });
 }

@@ -233,8 +233,8 @@ void Sessions::remove(const std::string& server, const std::string& by, Instant 
 
 std::optional<JobId> Sessions::job_on(const std::string& server) const {
   const ServerIndex index = core_.find_server(server);
-  for (const JobIndex active : core_.active()) {
-    if (!core_.job(active).allocation.on(index).empty()) return core_.job(active).request.id;
+  for (const JobIndex active : core_.all_active()) {
+    if (core_.job(active).allocation.is_on(index)) return core_.job(active).request.id;
   }
   return reconciler_.stranger_on(server);
 }

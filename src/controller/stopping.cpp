@@ -28,7 +28,7 @@ StopPlan Stopping::begin(std::vector<std::string> servers, const std::string& wh
 bool Stopping::must_end(const Job& job) const {
   return job.gpus_awaited > 0 || std::any_of(servers_.begin(), servers_.end(), [&](const std::string& name) {
            const ServerIndex server = core_.find_server(name);
-           return server.valid() && !where_it_is(job).on(server).empty();
+           return server.valid() && where_it_is(job).is_on(server);
          });
 }
 

@@ -268,6 +268,11 @@ void Submissions::stop_with(JobId job, const std::string& signal) {
 
 Status Submissions::may_have(const JobEntry& entry, const wire::JobSpec& next) const {
   const Job& job = core_.job(core_.find(JobId(entry.row.id)));
+  if ((next.gpus.max == 0) != (spec_of(entry).gpus.max == 0))
+    return invalid("bad-gpus", next.gpus.max == 0 ? "a job with GPUs cannot become one without"
+                                                  : "a job without GPUs cannot become one with GPUs")
+        .hint("cancel the job and submit it again")
+        .at("/gpus");
   const bool has_list =
       !next.gpus.allowed.empty() || (job.request.model && !job.request.model->gpu_counts_allowed.empty());
   if (has_list || !next.roles.empty())
@@ -302,12 +307,12 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   edit.next = wire::changed(spec, wanted);
   if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
+  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   const JobState state = core_.job(core_.find(job)).state;
   if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
     return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,
                                                entry->row.state))
         .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value));
-  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();
   edit.what = describe_change(spec, edit.next);
   return edit;

@@ -15,7 +15,7 @@ double serial_s(const Job& job, const SpeedCurve& curve) {
 }  // namespace
 
 void accrue_by_gpu_type(Job& job, const ServerTable& servers, Instant now) {
-  if (!job.is_accruing()) return;
+  if (!job.is_accruing() || !job.request.needs_gpus()) return;
   if (!job.run_by_gpu_type) job.run_by_gpu_type = std::make_unique<std::vector<GpuTypeTime>>();
   std::vector<GpuTypeTime>& times = *job.run_by_gpu_type;
   const Duration passed = now - job.accounted;
@@ -46,7 +46,7 @@ JobIndex TimeLimits::pop_overdue(Jobs& jobs, Instant now) {
 }
 
 void History::add(const Job& job, bool succeeded, const SpeedCurve& curve, Instant now) {
-  if (max_ == 0) return;
+  if (max_ == 0 || !job.request.needs_gpus()) return;
   if (jobs_.size() >= max_)
     jobs_.erase(jobs_.begin(), jobs_.begin() + static_cast<std::ptrdiff_t>(jobs_.size() / 2 + 1));
   jobs_.push_back({.job = job.request.id,

@@ -46,7 +46,7 @@ class TimeLimits {
   std::priority_queue<Limit, std::vector<Limit>, std::greater<>> limits_;
 };
 
-// The latest finished jobs, oldest first: at most `max`, and at least half of that once there were as many.
+// The latest finished jobs with GPUs, oldest first: at most `max`, and at least half of that once there were as many.
 class History {
  public:
   explicit History(std::size_t max) : max_(max) {}

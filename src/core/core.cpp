@@ -1,5 +1,6 @@
 #include "core/core.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace sl {
@@ -14,6 +15,7 @@ Core::Core(const Estimates& estimates, CoreSettings settings)
       snapshot_{view({}), ledger_.free(), random_},
       lifecycle_(jobs_, ledger_, gate_, policy_, history_, snapshot_),
       groups_(jobs_, gate_, lifecycle_),
+      without_gpus_(jobs_, ledger_, gate_),
       check_(jobs_, ledger_, settings.abilities) {}
 
 View Core::view(Instant now) const {
@@ -53,6 +55,7 @@ void Core::schedule(Instant now, Effects& effects) {
   lifecycle_.wake_due();
   groups_.bring_up(now);
   if (const Plan* plan = policy_.ask(snapshot_)) carry_out(*plan);
+  start_jobs_without_gpus();
   lifecycle_.settle_ends();
   lifecycle_.settle_memory();
 }
@@ -95,6 +98,16 @@ Status Core::restore(Job&& job, Instant now) {
   if (kept.is_waiting()) jobs_.enter_queue(index);
   if (is_active(kept.state) && kept.state != JobState::suspended) jobs_.enter_active(index);
   return {};
+}
+
+std::vector<JobIndex> Core::all_active() const {
+  std::vector<JobIndex> all(jobs_.active());
+  all.insert(all.end(), jobs_.active_without_gpus().begin(), jobs_.active_without_gpus().end());
+  return all;
+}
+
+bool Core::is_in_use(ServerIndex server) const {
+  return std::ranges::any_of(all_active(), [&](JobIndex job) { return jobs_[job].allocation.is_on(server); });
 }
 
 void Core::fetch_gpus(JobIndex index) const {

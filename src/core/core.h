@@ -20,6 +20,7 @@
 #include "core/line_gate.h"
 #include "core/plan_check.h"
 #include "core/policy_caller.h"
+#include "core/without_gpus.h"
 #include "model/event.h"
 #include "model/names.h"
 
@@ -72,9 +73,12 @@ class Core {
   const std::vector<JobIndex>& aside() const { return jobs_.aside(); }  // waiting out of line (core/line_gate.h)
   // The least GPUs with which the job could be started under this policy.
   int gpus_least(JobIndex index) const {
-    return policy_.get() ? policy_.get()->gpus_least(jobs_[index]) : jobs_[index].request.gpus_min;
+    const Job& job = jobs_[index];
+    return policy_.get() && job.request.needs_gpus() ? policy_.get()->gpus_least(job) : job.request.gpus_min;
   }
-  const std::vector<JobIndex>& active() const { return jobs_.active(); }
+  const std::vector<JobIndex>& active() const { return jobs_.active(); }  // with GPUs
+  std::vector<JobIndex> all_active() const;                               // also those without
+  bool is_in_use(ServerIndex server) const;                               // an active job is there
   std::size_t unfinished() const { return jobs_.size(); }
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const { return jobs_.group_of_member_to_come(member); }
@@ -140,6 +144,7 @@ class Core {
   void carry_out(const Plan& plan);
   void try_to_carry_out(const Decision& decision);
   void carry_out(const Decision& decision);
+  void start_jobs_without_gpus();
   void note(const Decision& decision);
   void refuse(const Decision& decision, Refusal why);
 
@@ -165,6 +170,7 @@ class Core {
   Effects* effects_ = nullptr;  // of the current step
   Lifecycle lifecycle_;
   Groups groups_;
+  WithoutGpus without_gpus_;
   PlanCheck check_;
 };
 

@@ -42,6 +42,8 @@ void ask_all(const Core& core, Instant now) {
   for (const JobIndex job : core.queue_order(now)) core.explain(job);
   for (const JobIndex job : core.active()) core.standing(job, now);
   for (const JobIndex job : core.waiting()) core.standing(job, now);
+  for (const JobIndex job : core.aside()) core.standing(job, now), core.explain(job);
+  for (const JobIndex job : core.all_active()) core.standing(job, now);
   core.reservations(now);
 }
 

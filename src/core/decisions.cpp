@@ -46,8 +46,13 @@ void Core::carry_out(const Plan& plan) {
   }
 }
 
+void Core::start_jobs_without_gpus() {
+  for (const auto& [job, server] : without_gpus_.starts(snapshot_, policy_.get())) lifecycle_.start(job, server, false);
+}
+
 void Core::try_to_carry_out(const Decision& decision) {
-  const Refusal refusal = check_.check(decision);
+  const bool is_of_policies = !jobs_.contains(decision.job) || jobs_[decision.job].request.needs_gpus();
+  const Refusal refusal = is_of_policies ? check_.check(decision) : Refusal::unknown_job;
   if (refusal == Refusal::none) return carry_out(decision);
   refuse(decision, refusal);
   // What cannot be suspended can still be stopped at a checkpoint, the next best way to free its GPUs.

@@ -141,7 +141,7 @@ void Core::on(const JobMoved& event) {
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
   lifecycle_.move(index, event.gpus, resizes);
-  policy_.notice(snapshot_, NoticeKind::edited, index);
+  lifecycle_.notice(NoticeKind::edited, index);
   policy_.wake(Trigger::arrival);
 }
 
@@ -168,7 +168,7 @@ void Core::on(const JobEdited& event) {
   }
   effects_->records.push_back({.kind = RecordKind::job_edited, .index = index, .job = event.job, .at = snapshot_.now});
   if (queued) return lifecycle_.line_up_again(index);
-  policy_.notice(snapshot_, NoticeKind::edited, index);
+  lifecycle_.notice(NoticeKind::edited, index);
   policy_.wake(Trigger::arrival);
 }
 
@@ -298,7 +298,7 @@ void Core::on(const ServerQuarantined& event) {
 
 void Core::on(const ServerRemoved& event) {
   const ServerIndex server = ledger_.find_server(event.server);
-  if (!server.valid() || ledger_.servers()[server].state != ServerState::down || ledger_.is_in_use(server)) return;
+  if (!server.valid() || ledger_.servers()[server].state != ServerState::down || is_in_use(server)) return;
   ServerDescription without_gpus = ledger_.servers()[server].description;
   without_gpus.gpus = 0;
   ledger_.describe(server, without_gpus);
@@ -310,15 +310,15 @@ void Core::on(const ServerLost& event) {
   if (!server.valid()) return;
   ledger_.set_state(server, ServerState::down);
   record_server(server);
-  gate_.refresh();                               // for the jobs that come back from there
-  std::vector<JobIndex> active(jobs_.active());  // requeue changes the list
+  gate_.refresh();                             // for the jobs that come back from there
+  std::vector<JobIndex> active(all_active());  // requeue changes the lists
   // Jobs that await GPUs first: GPUs released on this server must not start them there.
   std::stable_partition(active.begin(), active.end(), [this](JobIndex job) { return jobs_[job].gpus_awaited > 0; });
   for (const JobIndex index : active) {
     const Job& job = jobs_[index];
-    const bool stood_there = job.frozen_on && !job.frozen_on->on(server).empty();
-    if (job.allocation.on(server).empty() && !stood_there) {
-      if (is_moving(job.state) && !job.target.on(server).empty()) lifecycle_.preempt(index);  // it runs elsewhere
+    const bool stood_there = job.frozen_on && job.frozen_on->is_on(server);
+    if (!job.allocation.is_on(server) && !stood_there) {
+      if (is_moving(job.state) && job.target.is_on(server)) lifecycle_.preempt(index);  // it runs elsewhere
       continue;
     }
     const bool is_ordered = job.state != JobState::starting || job.gpus_awaited == 0;  // else nothing of it runs
@@ -328,7 +328,7 @@ void Core::on(const ServerLost& event) {
   std::vector<JobIndex> waiting(jobs_.waiting());
   waiting.insert(waiting.end(), jobs_.aside().begin(), jobs_.aside().end());
   for (const JobIndex index : waiting) {
-    if (!is_frozen(jobs_[index]) || jobs_[index].frozen_on->on(server).empty()) continue;
+    if (!is_frozen(jobs_[index]) || !jobs_[index].frozen_on->is_on(server)) continue;
     lifecycle_.lose_process(index);
     lifecycle_.requeue(index);
   }

@@ -53,7 +53,9 @@ ReasonCode Core::explain(JobIndex index) const {
   if (job.group) return explain_group(job);
   const JobIndex group = job.request.member_of.valid() ? jobs_.find(job.request.member_of) : JobIndex::none();
   if (group.valid() && jobs_[group].on_hold) return ReasonCode::held;
-  if (job.set_aside) {
+  const bool could_run =
+      !job.request.needs_gpus() && !is_frozen(job) && could_run_now(servers(), job.request, 0).possible();
+  if (job.set_aside && !could_run) {
     if (!is_frozen(job) && awaits_frozen_memory(servers(), job.request, gpus_least(index)))
       return ReasonCode::frozen_memory;
     const bool ever = is_frozen(job) || is_satisfiable(servers(), job.request, gpus_least(index));
@@ -77,7 +79,8 @@ std::vector<JobIndex> Core::queue_order(Instant now) const {
 }
 
 std::string Core::standing(JobIndex job, Instant now) const {
-  return policy_.get() ? policy_.get()->standing(view(now), job) : std::string();
+  const bool is_ranked = policy_.get() && jobs_[job].request.needs_gpus();
+  return is_ranked ? policy_.get()->standing(view(now), job) : std::string();
 }
 
 std::vector<Reservation> Core::reservations(Instant now) const {

@@ -8,8 +8,7 @@ bool Groups::wants_more(const Job& group, Instant now) const {
   const Group& members = *group.group;
   if (members.to_come.empty() || group.on_hold || !gate_.is_ready(group.request, now)) return false;
   if (members.max_running > 0 && members.unfinished() >= members.max_running) return false;
-  const int at_once = gate_.gpus() / std::max(1, group.request.gpus_min);
-  return members.in(JobState::pending) <= at_once;
+  return members.in(JobState::pending) <= gate_.at_once(group.request);
 }
 
 void Groups::bring_up(Instant now) {

@@ -5,24 +5,25 @@
 
 namespace sl {
 
-JobIndex Jobs::free_slot() {
-  if (free_slots_.empty()) {
+JobIndex Jobs::free_slot(bool needs_gpus) {
+  std::vector<JobIndex>& free = free_slots_[needs_gpus];
+  if (free.empty()) {
     position_.push_back(0);
     return table_.push_back(Job{});
   }
-  const JobIndex slot = free_slots_.back();
-  free_slots_.pop_back();
+  const JobIndex slot = free.back();
+  free.pop_back();
   return slot;
 }
 
 void Jobs::give_back_slot(JobIndex index) {
+  free_slots_[table_[index].request.needs_gpus()].push_back(index);
   std::destroy_at(&table_[index]);
   std::construct_at(&table_[index]);
-  free_slots_.push_back(index);
 }
 
 JobIndex Jobs::add(JobRequest&& request) {
-  const JobIndex index = free_slot();
+  const JobIndex index = free_slot(request.needs_gpus());
   table_[index].request = std::move(request);
   if (by_id_.insert(index).second) return index;
   give_back_slot(index);
@@ -72,7 +73,7 @@ void Jobs::fetch(JobIndex index) const {
 }
 
 void Jobs::check_invariants() const {
-  std::size_t waiting = 0, aside = 0, active = 0;
+  std::size_t waiting = 0, aside = 0, active = 0, active_without_gpus = 0;
   for (const JobIndex index : by_id_) {
     const Job& job = table_[index];
     SL_CHECK(find(job.request.id) == index, "the id leads to the job that has it");
@@ -82,15 +83,19 @@ void Jobs::check_invariants() const {
       SL_CHECK((job.set_aside ? aside_ : waiting_)[position_[index]] == index, "every waiting job is in the queue");
       SL_CHECK(job.allocation.empty(), "a waiting job holds no GPU");
     } else if (is_active(job.state)) {
-      ++active;
-      SL_CHECK(active_[position_[index]] == index, "every active job is in the list of active jobs");
+      const bool has_gpus = job.request.needs_gpus();
+      ++(has_gpus ? active : active_without_gpus);
+      SL_CHECK((has_gpus ? active_ : active_without_gpus_)[position_[index]] == index,
+               "every active job is in the list of active jobs");
+      SL_CHECK(has_gpus || job.allocation.count() == 0, "a job that needs no GPU has none");
       // A suspended job that is being stopped has already given up its GPUs.
       SL_CHECK(!job.allocation.empty() || job.state == JobState::stopping,
-               "an active job has GPUs or is promised them");
+               "an active job has GPUs or is promised them, or has a server");
     }
   }
-  SL_CHECK(waiting == waiting_.size() && aside == aside_.size() && active == active_.size(),
-           "the queue and the active list hold nothing else");
+  SL_CHECK(waiting == waiting_.size() && aside == aside_.size() && active == active_.size() &&
+               active_without_gpus == active_without_gpus_.size(),
+           "the queue and the lists of active jobs hold nothing else");
 }
 
 }  // namespace sl

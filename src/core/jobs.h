@@ -2,6 +2,7 @@
 // after its job has ended, but not before retire(): until then records may refer to it.
 #pragma once
 
+#include <array>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <utility>
 #include <vector>
@@ -44,8 +45,9 @@ class Jobs {
 
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
-  const std::vector<JobIndex>& aside() const { return aside_; }  // waiting out of line (core/line_gate.h)
-  const std::vector<JobIndex>& active() const { return active_; }
+  const std::vector<JobIndex>& aside() const { return aside_; }    // waiting out of line (core/line_gate.h)
+  const std::vector<JobIndex>& active() const { return active_; }  // with GPUs
+  const std::vector<JobIndex>& active_without_gpus() const { return active_without_gpus_; }
   void enter_queue(JobIndex index) { enter(waiting_, index); }
   void set_aside(JobIndex index) {
     table_[index].set_aside = true;
@@ -54,8 +56,8 @@ class Jobs {
   void leave_queue(JobIndex index) {  // or where it was set aside
     leave(std::exchange(table_[index].set_aside, false) ? aside_ : waiting_, index);
   }
-  void enter_active(JobIndex index) { enter(active_, index); }
-  void leave_active(JobIndex index) { leave(active_, index); }
+  void enter_active(JobIndex index) { enter(active_list_of(index), index); }
+  void leave_active(JobIndex index) { leave(active_list_of(index), index); }
 
   // Compares ids and lists with the states of the jobs.
   void check_invariants() const;
@@ -76,7 +78,10 @@ class Jobs {
     bool operator()(JobIndex index, JobId id) const { return id == (*jobs)[index].request.id; }
   };
 
-  JobIndex free_slot();
+  std::vector<JobIndex>& active_list_of(JobIndex index) {
+    return table_[index].request.needs_gpus() ? active_ : active_without_gpus_;
+  }
+  JobIndex free_slot(bool needs_gpus);
   void give_back_slot(JobIndex index);
   void enter(std::vector<JobIndex>& list, JobIndex index) {
     position_[index] = static_cast<std::uint32_t>(list.size());
@@ -92,12 +97,14 @@ class Jobs {
   JobTable table_;
   boost::unordered_flat_set<JobIndex, HashOfId, SameId> by_id_;
   std::vector<OpenGroup> groups_;
-  std::vector<JobIndex> free_slots_;
+  // Those of jobs without and with GPUs: a policy that still remembers a slot must not find a job there that it does
+  // not know.
+  std::array<std::vector<JobIndex>, 2> free_slots_;
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;
   std::vector<JobIndex> aside_;
-  std::vector<JobIndex> active_;
-  IndexedVector<JobIndex, std::uint32_t> position_;  // index in waiting_, aside_ or active_
+  std::vector<JobIndex> active_, active_without_gpus_;
+  IndexedVector<JobIndex, std::uint32_t> position_;  // index in its list
 };
 
 }  // namespace sl

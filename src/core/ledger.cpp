@@ -127,6 +127,7 @@ void Ledger::charge_excess(const Allocation& from, const Allocation& to, Demand 
     servers_[server].used += excess;
     free_.take(server, {}, excess);
   });
+  publish_if_without_gpus(to);
 }
 
 void Ledger::give_back_excess(const Allocation& from, const Allocation& to, Demand demand) {
@@ -134,6 +135,7 @@ void Ledger::give_back_excess(const Allocation& from, const Allocation& to, Dema
     servers_[server].used -= excess;
     free_.give(server, {}, excess);
   });
+  publish_if_without_gpus(to);
 }
 
 void Ledger::hold_memory(JobIndex job, const Allocation& gpus, std::int64_t bytes) {
@@ -187,6 +189,7 @@ int Ledger::take(JobIndex job, const Allocation& gpus, Demand demand, Instant no
     free_.take(part.server, newly & free_.on(part.server), share);
     in_use_ += newly.count();
   });
+  publish_if_without_gpus(gpus);
   return awaited;
 }
 
@@ -220,6 +223,7 @@ int Ledger::release(JobIndex job, const Allocation& gpus, Demand demand, Instant
     free_.give(part.server, offered, share);
     if (free_.is_open(part.server)) freed += (offered | still_shared).count();
   });
+  publish_if_without_gpus(gpus);
   return freed;
 }
 

@@ -18,7 +18,6 @@ class Ledger {
   ServerIndex find_server(std::string_view name) const;  // none: unknown
   bool has_servers() const;                              // that are part of the cluster
   ServerIndex add_server(const ServerDescription& description);
-  bool is_in_use(ServerIndex server) const { return !occupied(server).empty(); }  // a job holds GPUs there
   // Replaces the description of a server; GPUs in use stay in use. Returns false if it lost GPUs that are held.
   bool describe(ServerIndex server, const ServerDescription& description);
   void set_state(ServerIndex server, ServerState state);
@@ -67,6 +66,10 @@ class Ledger {
  private:
   void note_type_of(ServerIndex server);
   void publish(ServerIndex server);  // updates the index with what is free there
+  // Policies hear nothing of jobs without GPUs: that there is more or less room beside one is a change of its server.
+  void publish_if_without_gpus(const Allocation& job) {
+    if (!job.empty() && job.parts().front().gpus.empty()) publish(job.parts().front().server);
+  }
   GpuSet usable(ServerIndex server) const { return usable_[server]; }
   GpuSet occupied(ServerIndex server) const;
   ResourceVector resources_left(ServerIndex server) const;

@@ -61,6 +61,10 @@ class Lifecycle {
   // The members of a group that have not come up never will: they count as cancelled.
   void drop_members_to_come(JobIndex group);
   const Awaited& awaited() const { return awaited_; }
+  // Of jobs without GPUs the policy knows nothing.
+  void notice(NoticeKind kind, JobIndex index) {
+    if (jobs_[index].request.needs_gpus()) policy_.notice(snapshot_, kind, index);
+  }
   // Jobs whose time has come get in line.
   void wake_due();
   // A job that the core did not know: it has just been submitted or restored.
@@ -96,7 +100,6 @@ class Lifecycle {
   bool belongs_in_line(JobIndex index) { return gate_.admits(jobs_[index], policy_.get(), snapshot_.now); }
   void move_aside(JobIndex index);
   void move_into_line(JobIndex index);
-  void notice(NoticeKind kind, JobIndex index) { policy_.notice(snapshot_, kind, index); }
   void release(JobIndex index, const Allocation& gpus, Demand demand);
   void release_all(JobIndex index);
   void thaw(JobIndex index);

@@ -10,6 +10,7 @@ namespace sl {
 void LineGate::refresh() {
   any_up_ = false;
   most_ = total_ = 0;
+  cpus_ = 0;
   possible_.clear();
   for (const Server& server : ledger_.servers()) {
     if (server.state != ServerState::up) continue;
@@ -17,6 +18,7 @@ void LineGate::refresh() {
     any_up_ = any_up_ || server.description.gpus > 0;
     most_ = std::max(most_, gpus);
     total_ += gpus;
+    cpus_ += server.description.limits()[Resource::cpu];
   }
 }
 
@@ -60,7 +62,13 @@ bool LineGate::may_start(const Job& job, Instant now) const {
   return !group.valid() || !jobs_[group].on_hold;
 }
 
-bool LineGate::admits(const Job& job, const Policy* policy, Instant now) {
+int LineGate::at_once(const JobRequest& request) const {
+  constexpr double most = 1000;  // of servers whose CPUs are not known
+  if (request.needs_gpus()) return total_ / std::max(1, request.gpus_min);
+  return static_cast<int>(std::min(most, cpus_ / std::max(1.0, request.demand[Resource::cpu])));
+}
+
+bool LineGate::could_start(const Job& job, const Policy* policy, Instant now) {
   if (!may_start(job, now)) return false;
   if (!any_up_) return true;
   if (is_frozen(job)) return is_intact(*job.frozen_on);

@@ -1,7 +1,8 @@
 // Which waiting jobs stand in the line that policies see: those that could run now if no other job ran. The others are
 // set aside until a server joins or returns, so that a job for which there is no server blocks nobody. While no server
 // takes jobs nothing is set aside: nothing could run instead. Also set aside are suspended jobs that their users hold, jobs
-// that wait for others to end or for a time, groups, and the members of groups that are held.
+// that wait for others to end or for a time, groups, the members of groups that are held, and jobs without GPUs, which the
+// core starts itself (core/without_gpus.h).
 #pragma once
 
 #include <vector>
@@ -20,7 +21,11 @@ class LineGate {
   // The servers have changed: states, GPUs, resources.
   void refresh();
   // `policy` decides how many GPUs the job needs; null: there is none yet, and the job is taken at its least.
-  bool admits(const Job& job, const Policy* policy, Instant now);
+  bool admits(const Job& job, const Policy* policy, Instant now) {
+    return job.request.needs_gpus() && could_start(job, policy, now);
+  }
+  // Whether a waiting job could start if no other job ran.
+  bool could_start(const Job& job, const Policy* policy, Instant now);
   // The same, from the servers alone.
   bool admits_afresh(const Job& job, const Policy* policy, Instant now) const;
   // Whether the job's prerequisites are fulfilled.
@@ -28,11 +33,12 @@ class LineGate {
     return !request.prerequisites || is_fulfilled(request, now);
   }
   bool awaits_jobs(const JobRequest& request) const;
-  int gpus() const { return total_; }  // that work, of all servers that are up
+  // About how many jobs with this request the servers that are up could run if no other job ran.
+  int at_once(const JobRequest& request) const;
 
  private:
   static int gpus_of(const Job& job, const Policy* policy) {
-    return policy ? policy->gpus_least(job) : job.request.gpus_min;
+    return policy && job.request.needs_gpus() ? policy->gpus_least(job) : job.request.gpus_min;
   }
   bool is_intact(const Allocation& gpus) const;
   bool is_possible(const JobRequest& request, int gpus);
@@ -43,6 +49,7 @@ class LineGate {
   const Jobs& jobs_;
   bool any_up_ = false;
   int most_ = 0, total_ = 0;  // GPUs that work, on the largest server and on all that are up
+  double cpus_ = 0;           // of all that are up
   Shapes shapes_;
   std::vector<signed char> possible_;  // by shape; -1: not known
 };

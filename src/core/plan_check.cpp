@@ -64,7 +64,7 @@ Refusal PlanCheck::check_move(JobIndex index, const Allocation& gpus, bool resiz
   if (job.state != JobState::running) return Refusal::not_running;
   if (!may_be_interrupted(job) || (!resize && !job.request.migratable)) return Refusal::not_interruptible;
   const bool same_count = gpus.count() == job.allocation.count();
-  if (same_count == resize) return Refusal::wrong_gpu_count;
+  if (gpus.empty() || same_count == resize) return Refusal::wrong_gpu_count;
   if (const Refusal refusal = check_gpus(index, gpus); refusal != Refusal::none) return refusal;
   return ledger_.free().fits_more(job.allocation, gpus, job.request) ? Refusal::none : Refusal::resources_taken;
 }

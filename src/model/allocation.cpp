@@ -23,6 +23,10 @@ GpuSet Allocation::on(ServerIndex server) const {
   return {};
 }
 
+bool Allocation::is_on(ServerIndex server) const {
+  return std::ranges::find(parts(), server, &ServerGpus::server) != parts().end();
+}
+
 Allocation difference(const Allocation& a, const Allocation& b) {
   Allocation result;
   for (const ServerGpus& part : a.parts()) result.add(part.server, part.gpus - b.on(part.server));

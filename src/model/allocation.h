@@ -1,5 +1,6 @@
 // Which GPUs, on which servers. Nearly every allocation is on one server. Those on several are in ascending server
-// index, unless made by append(): the members of a job with roles are numbered in the order of the parts.
+// index, unless made by append(): the members of a job with roles are numbered in the order of the parts. That of a job
+// without GPUs has one part, its server, with no GPU.
 #pragma once
 
 #include <span>
@@ -19,7 +20,7 @@ struct ServerGpus {
 class Allocation {
  public:
   Allocation() = default;
-  Allocation(ServerIndex server, GpuSet gpus) { add(server, gpus); }
+  Allocation(ServerIndex server, GpuSet gpus) { parts_.insert(0, {server, gpus}); }  // also if it is none of its GPUs
 
   // Adds GPUs: to the part of this server, else to a new one where it belongs by server index.
   void add(ServerIndex server, GpuSet gpus);
@@ -28,6 +29,7 @@ class Allocation {
     if (!gpus.empty()) parts_.insert(parts_.items().size(), {server, gpus});
   }
   GpuSet on(ServerIndex server) const;  // empty if it holds no GPU there
+  bool is_on(ServerIndex server) const;
   int count() const {
     int total = 0;
     for (const ServerGpus& part : parts()) total += part.gpus.count();

@@ -1,7 +1,7 @@
 // What a job needs besides GPUs, and how that is divided over its servers (policies.md 9.1). This is the only place
 // that knows.
 //
-// Without roles a job needs one amount, divided evenly over its GPUs. With roles it needs what its members need, and
+// Without roles a job needs one amount, divided evenly over its GPUs; without GPUs all of it on its server. With roles it needs what its members need, and
 // each member is on one server. How many members there are and where they are follows from the job's GPUs alone. Number
 // the GPUs in the order of the allocation's parts; these numbers are the ranks. On g GPUs:
 //
@@ -33,6 +33,9 @@ inline bool has_all_members(const JobRequest& request) {
   return std::ranges::all_of(roles_of(request), [](const Role& role) { return role.count_wanted >= role.count_min; });
 }
 
+// One without GPUs that does not say how many CPUs it needs is taken to need one: else any number of them would run at once.
+inline constexpr double cpus_without_gpus = 1;
+
 // How many members of each role there are on that many GPUs: rules 1 and 2. There are always as many members with a GPU
 // as GPUs, even if that is more or fewer than the roles state: then the last roles have more or fewer.
 std::vector<int> member_counts(std::span<const Role> roles, int gpus);
@@ -46,6 +49,7 @@ class Demand {
   bool is_zero() const { return !request_ || request_->demand.is_zero(); }
   // On ranks `first` to `first + count - 1` of `whole`. Not to be called if nothing is needed.
   ResourceVector of_ranks(int first, int count, int whole) const {
+    if (whole == 0) return request_->demand;  // of a job without GPUs
     if (roles_of(*request_).empty()) return request_->demand * (static_cast<double>(count) / whole);
     return of_members(first, count, whole);
   }

@@ -5,6 +5,7 @@
 namespace sl {
 
 bool is_possible_range(const JobRequest& request, int least, int most) {
+  if (!request.needs_gpus()) return least == 0 && most == 0;
   if (least < 1 || least > most) return false;
   if (!request.model) return true;
   const std::vector<int>& counts = request.model->gpu_counts_allowed;

@@ -19,10 +19,12 @@ inline int allowed_gpus(const JobRequest& request, int most) {
   return count < request.gpus_min ? 0 : count;
 }
 
-// Whether the job may be asked for again with this range: both ends are numbers it names, if it names any, and its roles
+// Whether the job may be asked for again with this range (one without GPUs stays one): both ends are numbers it names, if it names any, and its roles
 // have members for them.
 bool is_possible_range(const JobRequest& request, int least, int most);
 
-inline bool may_run_on(const JobRequest& request, int gpus) { return gpus > 0 && allowed_gpus(request, gpus) == gpus; }
+inline bool may_run_on(const JobRequest& request, int gpus) {
+  return (gpus > 0) == request.needs_gpus() && allowed_gpus(request, gpus) == gpus;
+}
 
 }  // namespace sl

@@ -114,7 +114,7 @@ struct Prerequisites {
 struct JobRequest {
   JobId id;
   Instant submitted;
-  int gpus = 1;  // r: what rigid policies give
+  int gpus = 1;  // r: what rigid policies give; 0 (and both others): it needs none, and policies do not see it
   int gpus_min = 1;
   int gpus_max = 1;
   int servers_max = 1;  // its GPUs are on that many servers at most
@@ -142,6 +142,7 @@ struct JobRequest {
   JobId member_of;                                     // its group (struct Group); none: it is no member
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 
+  bool needs_gpus() const { return gpus_max > 0; }
   bool is_elastic() const { return gpus_min < gpus_max; }
   bool single_server() const { return servers_max == 1; }
   // Whether it asks nothing of a server but GPUs and `demand`.
@@ -209,7 +210,7 @@ struct alignas(64) Job {  // to take as few cache lines as possible
   ReasonCode reason = ReasonCode::none;  // why it waits, as a policy deferred it; none: the core finds out when asked
   int attempt = 0;                       // number of the current or last attempt; 0 before the first
   int gpus_awaited = 0;                  // starting: GPUs promised to it that another job has yet to release
-  bool set_aside = false;                // waiting out of line: no server that is up could run it (core/line_gate.h)
+  bool set_aside = false;                // waiting out of the line that policies see (core/line_gate.h)
   Instant state_since;
   Instant waiting_since;  // pending, suspended: since when
   Instant first_start;

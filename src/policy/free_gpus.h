@@ -35,7 +35,8 @@ class FreeGpus {
   int total() const { return total_; }  // free GPUs on open servers
   int gpus_per_server_max() const { return gpus_max_; }
   std::size_t servers() const { return slots_.size(); }
-  // Grows with every set(): when servers join, leave, or have GPUs used by others. Jobs alone do not change it.
+  // Grows with every set(): when servers join, leave, or have GPUs used by others, or other resources by jobs without
+  // GPUs. Jobs that policies know do not change it.
   std::uint64_t generation() const { return generation_; }
   // Open servers with exactly `n` free GPUs.
   const IndexSet& with_exactly(int n) const {

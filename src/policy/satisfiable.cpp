@@ -19,19 +19,22 @@ struct Capacity {
 };
 using Capacities = std::vector<Capacity>;
 
-Capacities all_of(const ServerTable& servers) {
+// A server without GPUs is one for jobs that need none.
+Capacities all_of(const ServerTable& servers, int gpus) {
   Capacities capacities;
   for (std::uint32_t s = 0; s < servers.size(); ++s) {
     const Server& server = servers[ServerIndex(s)];
-    if (server.description.gpus > 0) capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
+    const bool is_there = server.state != ServerState::removed;
+    if (gpus > 0 ? server.description.gpus > 0 : is_there)
+      capacities.push_back({ServerIndex(s), server.all(), server.description.limits()});
   }
   return capacities;
 }
 
 bool takes_jobs(const Server& server) { return server.state == ServerState::up; }
 
-Capacities now_of(const ServerTable& servers, std::optional<std::int64_t> gpu_memory) {
-  Capacities capacities = all_of(servers);
+Capacities now_of(const ServerTable& servers, int gpus, std::optional<std::int64_t> gpu_memory) {
+  Capacities capacities = all_of(servers, gpus);
   std::erase_if(capacities, [&](const Capacity& capacity) { return !takes_jobs(servers[capacity.server]); });
   for (Capacity& capacity : capacities) {
     const Server& server = servers[capacity.server];
@@ -149,11 +152,11 @@ std::string noun(Lack lack, double amount) {
 }  // namespace
 
 Verdict could_ever_run(const ServerTable& servers, const JobRequest& request, int gpus) {
-  return judge(all_of(servers), servers, request, gpus);
+  return judge(all_of(servers, gpus), servers, request, gpus);
 }
 
 Verdict could_run_now(const ServerTable& servers, const JobRequest& request, int gpus) {
-  return judge(now_of(servers, request.gpu_memory_bytes), servers, request, gpus);
+  return judge(now_of(servers, gpus, request.gpu_memory_bytes), servers, request, gpus);
 }
 
 bool awaits_frozen_memory(const ServerTable& servers, const JobRequest& request, int gpus) {
@@ -212,10 +215,10 @@ const char* lack_name(Lack lack) {
 
 std::vector<ServerIndex> awaited_servers(const ServerTable& servers, const JobRequest& request, int gpus) {
   std::vector<ServerIndex> awaited;
-  for (const Capacity& whole : all_of(servers)) {
+  for (const Capacity& whole : all_of(servers, gpus)) {
     const Server& server = servers[whole.server];
     if (takes_jobs(server) && server.unavailable.empty()) continue;
-    Capacities with = now_of(servers, request.gpu_memory_bytes);
+    Capacities with = now_of(servers, gpus, request.gpu_memory_bytes);
     std::erase_if(with, [&](const Capacity& capacity) { return capacity.server == whole.server; });
     with.push_back(whole);
     if (judge(std::move(with), servers, request, gpus).possible()) awaited.push_back(whole.server);

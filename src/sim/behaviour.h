@@ -60,7 +60,7 @@ class Behaviours {
   bool any() const { return !by_details_.empty(); }
   // Null: nothing is known about that job of the trace.
   const Behaviour* of(std::size_t job) const {
-    if (by_details_.empty()) return nullptr;
+    if (by_details_.empty() || trace_.jobs[job].gpus == 0) return nullptr;
     const std::uint32_t details = trace_.jobs[job].details;
     return details == trace::TraceJob::nothing_more ? nullptr : by_details_[details];
   }

@@ -295,7 +295,7 @@ class Continuation {
     of.gpus = gpus.count();
   }
   void start(std::size_t at, const Command& command, Duration takes) {
-    if (at < future_.jobs.size() && !present_.jobs[at].allocation.count()) note_start(future_.jobs[at], command.gpus);
+    if (at < future_.jobs.size() && present_.jobs[at].allocation.empty()) note_start(future_.jobs[at], command.gpus);
     if (const auto group = trainings_[at].group) note_start(future_.jobs[*group], command.gpus);
     core_.apply(AttemptStarted{command.job, command.attempt, command.index}, now_, effects_);
     go_on(at, command.gpus, now_ + takes);

@@ -53,6 +53,7 @@ JobRequest request_of(const trace::Trace& trace, const trace::TraceJob& job, con
   request.gpus = request.gpus_min = request.gpus_max = job.gpus;
   request.capability = Capability::checkpoint;
   if (const trace::TraceDetails* details = trace.details_of(job)) add(*details, cluster.gpus(), request);
+  if (!request.needs_gpus() && request.demand[Resource::cpu] == 0) request.demand[Resource::cpu] = cpus_without_gpus;
   request.servers_max =
       !cluster.is_pool && request.gpus_max <= cluster.gpus_per_server_max() ? 1 : any_number_of_servers;
   return request;

@@ -46,6 +46,24 @@ TEST(Simulation, a_job_wider_than_a_server_takes_several_and_others_stay_on_one)
   EXPECT_EQ(run(trace, "fifo", uniform(3, 4)).outcomes[1].started, Instant::at_seconds(0));
 }
 
+// c waits neither for GPUs nor for b, which does; on one server that says what CPUs it has they share those.
+TEST(Simulation, jobs_without_gpus_run_beside_the_others) {
+  trace::TraceOptions keep;
+  keep.keeps_without_gpus = true;
+  const trace::Trace trace = trace_of("a,0,1,10,\nb,1,1,10,\nc,2,0,10,5\nd,3,0,10,5\ne,4,0,10,\n", ",cpus", keep);
+  const SimulationResult free = run(trace, "srtf", uniform(1, 1));
+  EXPECT_EQ(free.outcomes[1].started, Instant::at_seconds(10));
+  EXPECT_EQ(free.outcomes[2].started, Instant::at_seconds(2));
+  EXPECT_EQ(free.outcomes[3].started, Instant::at_seconds(3));
+  EXPECT_DOUBLE_EQ(study::measure(trace, free, uniform(1, 1)).gpu_allocation_pct, 100);
+  Cluster small = uniform(1, 1);
+  small.kinds.front().capacity[Resource::cpu] = 8;
+  const SimulationResult shared = run(trace, "srtf", small);
+  EXPECT_EQ(shared.outcomes[2].started, Instant::at_seconds(2));
+  EXPECT_EQ(shared.outcomes[3].started, Instant::at_seconds(12));
+  EXPECT_EQ(shared.outcomes[4].started, Instant::at_seconds(12)) << "it counts as one CPU; the server is kept for d";
+}
+
 // b could still end by 160 until 60; it becomes late while it waits, and c, which has no deadline, goes first.
 TEST(Simulation, edf_serves_a_job_that_became_late_while_it_waited_after_all_others) {
   const trace::Trace trace = trace_of("a,0,1,100,150\nb,1,1,100,160\nc,2,1,10,\n", ",deadline_s");

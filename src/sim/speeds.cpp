@@ -25,6 +25,7 @@ bool Speeds::depend_on_others(const trace::Trace& trace, const Cluster& cluster)
 
 float Speeds::of(const Job& job, const Allocation& gpus) const {
   if (const Behaviour* known = behaviours_.of(index_of(job.request.id))) return of_measured(*known, job, gpus);
+  if (!job.request.needs_gpus()) return 1;  // the speeds of servers are those of their GPUs
   const int count = gpus.count();
   float speed = 1;
   if (count != job.request.gpus) {

@@ -20,7 +20,7 @@ std::array<double, FreeTime::most + 1> wider_than(const trace::Trace& trace, int
   std::array<double, FreeTime::most + 1> wider{};
   double jobs = 0;
   for (const trace::TraceJob& job : trace.jobs) {
-    if (job.gpus > std::min(gpus_per_server, static_cast<int>(FreeTime::most))) continue;
+    if (job.gpus == 0 || job.gpus > std::min(gpus_per_server, static_cast<int>(FreeTime::most))) continue;
     ++jobs;
     ++wider[static_cast<std::size_t>(job.gpus)];
   }
@@ -165,7 +165,7 @@ class World : private Journal, private Fleet {
   // not for ever, nor for jobs that these servers cannot run.
   bool waits_in_vain() {
     constexpr std::int64_t looked_at_every = 10'000;
-    const bool idle = core_.ledger().gpus_in_use() == 0 && next_arrival_ == trace_.jobs.size() && faults_.all_up();
+    const bool idle = core_.all_active().empty() && next_arrival_ == trace_.jobs.size() && faults_.all_up();
     idle_wakes_ = idle ? idle_wakes_ + 1 : 0;
     if (idle_wakes_ == 1) idle_since_ = now_;
     if (!idle || idle_wakes_ % looked_at_every != 0) return false;
@@ -300,9 +300,9 @@ class World : private Journal, private Fleet {
     const auto at = ServerIndex(static_cast<std::uint32_t>(server));
     ++result_.server_losses;
     progress_.restart();
-    for (const JobIndex index : core_.active()) {
+    for (const JobIndex index : core_.all_active()) {
       const Job& job = core_.job(index);
-      if (job.allocation.on(at).empty() && job.target.on(at).empty()) continue;
+      if (!job.allocation.is_on(at) && !job.target.is_on(at)) continue;
       fall_back(index);
       end(index, WorldEventKind::stop);
       ++result_.outcomes[index_of(job.request.id)].failures;
@@ -485,7 +485,7 @@ class World : private Journal, private Fleet {
     completions_.push({training.ends, training.job, job});
   }
   void await_fault(const Command& order, const Training& training) {
-    const double mean = cluster_.faults.job_mtbf.to_seconds() / order.gpus.count();
+    const double mean = cluster_.faults.job_mtbf.to_seconds() / std::max(1, order.gpus.count());
     const Instant at = now_ + Duration::seconds(std::min(random_.exponential(mean), 1e11));
     if (at < training.ends) answers_.push({Answer::Kind::broke, at, order.job, order.attempt, training.ends});
   }

@@ -27,6 +27,7 @@ Status make_elastic(trace::Trace& trace, const Elastic& elastic) {
   if (!model.ok()) return model.error();
   std::map<std::pair<std::uint32_t, int>, std::uint32_t> made;  // (details as they were, GPUs) -> details as they are
   for (trace::TraceJob& job : trace.jobs) {
+    if (job.gpus == 0) continue;
     const auto [at, added] =
         made.try_emplace({job.details, job.gpus}, static_cast<std::uint32_t>(trace.details.size()));
     if (added) {

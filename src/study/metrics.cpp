@@ -151,7 +151,7 @@ struct Least {
 Least least(const trace::Trace& trace, const trace::TraceJob& job, double speed) {
   const double length = job.duration.to_seconds() / speed;
   const trace::TraceDetails* details = trace.details_of(job);
-  if (!details) return {length, length * job.gpus};
+  if (!details || job.gpus == 0) return {length, length * job.gpus};
   Least best = {length, length * job.gpus * details->gpu_share};
   const SpeedCurve& curve = details->model ? details->model->speed_curve : unmeasured_speed_curve;
   const int low = details->gpus_min > 0 ? details->gpus_min : job.gpus, high = std::max(details->gpus_max, job.gpus);

@@ -271,7 +271,7 @@ void print_left_out(const ExperimentResult& result, const TableStyle& style, std
     if (count > 0) fmt::print(out, "  {:<12} {} {}\n", what, count_text(count), why);
   };
   say(report.dropped_oversize, "left out", "jobs that are too wide for the cluster");
-  say(report.dropped_without_gpus, "left out", "jobs without a GPU");
+  say(report.dropped_without_gpus, "left out", "jobs without a GPU; --keep-cpu-jobs keeps them");
   for (const auto& [lack, such] : result.impossible) {
     print_wrapped(
         fmt::format("left out     {} {} that no server can ever run ({}); the first is {}: {}", count_text(such.jobs),

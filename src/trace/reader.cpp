@@ -357,7 +357,7 @@ class Reader {
 
 // Whether the job stays in the trace; its width or length may be changed.
 bool fit_job(TraceJob& job, const TraceOptions& options, TraceReport& report) {
-  if (job.gpus == 0) return ++report.dropped_without_gpus, false;
+  if (job.gpus == 0 && !options.keeps_without_gpus) return ++report.dropped_without_gpus, false;
   if (job.gpus > options.gpus_max) {
     if (options.oversize == Oversize::drop) return ++report.dropped_oversize, false;
     job.gpus = options.gpus_max;

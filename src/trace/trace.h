@@ -70,6 +70,7 @@ struct TraceOptions {
   int cluster_gpus = 0;  // workloads that do not state their cluster's size are made for this many; 0: their default
   int gpus_max = 1 << 20;
   Oversize oversize = Oversize::drop;
+  bool keeps_without_gpus = false;               // jobs without a GPU stay
   Duration duration_min = Duration{0};           // shorter jobs are lengthened to this
   Duration duration_max = Duration::infinite();  // longer jobs are shortened to this
   std::int64_t jobs_max = 0;                     // only this many, the first by submission; 0: all
@@ -83,7 +84,7 @@ struct TraceOptions {
 struct TraceReport {
   std::int64_t rows = 0;
   std::int64_t dropped_oversize = 0;
-  std::int64_t dropped_without_gpus = 0;  // CPU-only jobs
+  std::int64_t dropped_without_gpus = 0;
   std::int64_t clipped_gpus = 0;
   std::int64_t clipped_duration = 0;
   bool was_unsorted = false;

@@ -210,6 +210,34 @@ Status validate_snapshot(const JobSpec& spec) {
   return {};
 }
 
+// Of a job that may have no GPU: nothing that it asks for is about GPUs.
+Status validate_without_gpus(const JobSpec& spec) {
+  if (spec.gpus.max > 0)
+    return invalid("bad-gpus", "a job has no GPU at all, or one at least")
+        .hint(spec.gpus.max == 1 ? "--gpus 1" : "--gpus 1.." + std::to_string(spec.gpus.max))
+        .hint("--gpus 0   needs CPUs and memory only")
+        .at("/gpus");
+  if (spec.servers > 1)
+    return invalid("bad-servers", "a job without GPUs runs on one server")
+        .hint("leave servers out; an array runs many such jobs: --array 0-9")
+        .at("/servers");
+  if (spec.launch != "none")
+    return invalid("bad-launch", "launch = \"" + spec.launch + "\" starts one process per GPU, and the job has no GPU")
+        .hint("leave launch out: the command is started once")
+        .at("/launch");
+  if (spec.resize == "in_place")
+    return invalid("bad-resize", "resize = \"in_place\" is about GPUs, and the job has none").at("/resize");
+  const ResourceSpec& asked = spec.resources;
+  const char* const key = !asked.gpu_type.empty()                  ? "gpu_type"
+                          : asked.gpu_memory_bytes.value_or(0) > 0 ? "gpu_memory"
+                          : asked.share                            ? "share"
+                                                                   : nullptr;
+  if (!key) return {};
+  return invalid("bad-resources", std::string(key) + " is about GPUs, and the job has none")
+      .hint("leave it out; servers are chosen by name and label: --on gpu3")
+      .at(std::string("/resources/") + key);
+}
+
 Status validate_gpus(const JobSpec& spec) {
   if (spec.gpus.min < 0 || spec.gpus.max < 0) return invalid("bad-gpus", "gpus cannot be negative").at("/gpus");
   if (spec.gpus.min > gpus_max || spec.gpus.max > gpus_max)
@@ -223,11 +251,8 @@ Status validate_gpus(const JobSpec& spec) {
         .at("/gpus");
   if (!(spec.weight > 0 && spec.weight <= 1e6))
     return invalid("bad-weight", "the weight must be above zero, at most a million").at("/weight");
-  if (spec.gpus.min == 0)
-    return invalid("not-supported-yet", "jobs without a GPU are not supported yet")
-        .hint("ask for one: --gpus 1")
-        .at("/gpus");
   if (spec.servers < 1) return invalid("bad-servers", "a job runs on at least one server").at("/servers");
+  if (spec.gpus.min == 0) return validate_without_gpus(spec);
   if (spec.servers > spec.gpus.max)
     return invalid("bad-servers", std::to_string(spec.gpus.max) + (spec.gpus.max == 1 ? " GPU" : " GPUs") +
                                       " cannot be on " + std::to_string(spec.servers) + " servers")

@@ -144,6 +144,7 @@ wire::Hello ServerNode::make_hello() {
   hello.call = ++disk_.calls;
   hello.server = hello.agent_id = server_name(number_);
   hello.container_engine = "docker 20.10";
+  hello.cpus = 4;
   hello.copies_checkpoints = hello.resizes_in_place = hello.opens_channels = hello.sends_signals = true;
   hello.gpus = agent::with_missing_marked(disk_.gpus, agent::with_indexes_of(disk_.gpus, look_at_gpus()));
   return hello;

@@ -122,7 +122,14 @@ class World {
       job.max_running = static_cast<int>(random.integer(0, 3));
     }
     if (random.chance(0.15)) draw_prerequisites(job);
+    if (random.chance(0.12)) take_gpus_from(job);
     return job;
+  }
+  void take_gpus_from(wire::JobSpec& job) {
+    job.servers = 1, job.gpus = {0, 0};
+    job.resize = "restart";
+    job.resources.gpu_memory_bytes.reset();
+    job.resources.cpus = static_cast<double>(context_.random.integer(1, 3));
   }
   void draw_prerequisites(wire::JobSpec& job) {
     Random& random = context_.random;

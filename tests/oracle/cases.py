@@ -28,6 +28,7 @@ class Case:
     restart_s: int = 0
     blind: bool = False
     is_pool: bool = False  # its one server is a pool
+    without_gpus: list = dataclasses.field(default_factory=list)  # rows of jobs that need no GPU
     semantics: str = ""  # of the published simulator that the oracle stands for; then times are whole seconds
 
 
@@ -60,6 +61,15 @@ def some_rows(random, servers, wide=True):
         if has_room(row, servers, row["gpus"]):
             rows.append(row)
     return rows
+
+
+def some_without_gpus(random, case):
+    """Jobs that need no GPU, where there are CPUs enough: each runs at once, and nothing else changes."""
+    if case.semantics or random.random() < 0.7:
+        return []
+    last = max(row["submit_time"] for row in case.rows)
+    return [{"job_id": f"cpu{n}", "submit_time": random.randint(0, last // SECOND) * SECOND, "gpus": 0, "duration": random.choice([1, 30, 600]) * SECOND,
+             **({"priority": random.choice([-5, 5])} if random.random() < 0.5 else {})} for n in range(random.choice([1, 3, 20]))]
 
 
 def with_estimates(random, rows):

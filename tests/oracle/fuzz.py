@@ -33,14 +33,16 @@ def usual_seed():
 
 
 def make_case(seed, number):
-    return cases.MAKERS[number % len(cases.MAKERS)](random.Random(f"{seed}/{number}"))
+    case = cases.MAKERS[number % len(cases.MAKERS)](random.Random(f"{seed}/{number}"))
+    case.without_gpus = cases.some_without_gpus(random.Random(f"{seed}/{number}/without GPUs"), case)
+    return case
 
 
 def write(case, folder):
     with open(folder / "trace.csv", "w", newline="") as file:
         rows = csv.DictWriter(file, COLUMNS, restval="")
         rows.writeheader()
-        for row in case.rows:
+        for row in case.rows + case.without_gpus:
             seconds = {f"{key}_s": f"{row[key] / 1e6:.6f}" for key in ("submit_time", "duration", "est_duration") if key in row}
             rows.writerow({key: value for key, value in row.items() if f"{key}_s" not in seconds} | seconds)
     kinds = [f"[[servers]]\ngpus = {gpus}\n" + (f'gpu_type = "{kind}"\n' if kind else "") for gpus, kind in case.servers]
@@ -54,7 +56,7 @@ def command_of(case, folder):
     parameters = [word for name, value in case.parameters.items() for word in ("--param", f"{name}={value}")]
     return [PROGRAM, "sim", "run", "--trace", folder / "trace.csv", "--servers", f"pool:{case.servers[0][0]}" if case.is_pool else folder / "cluster.toml",
             "--policy", case.policy, *parameters,
-            "--restart-cost", case.restart_s, *(["--blind"] if case.blind else []), "--jobs-out", folder / "jobs.csv"]
+            "--restart-cost", case.restart_s, *(["--blind"] if case.blind else []), *(["--keep-cpu-jobs"] if case.without_gpus else []), "--jobs-out", folder / "jobs.csv"]
 
 
 def simulated(case, folder):
@@ -81,7 +83,8 @@ def expected(case):
     if case.semantics:
         return as_published(case)
     jobs = world.World(case.rows, case.servers, case.restart_s * cases.SECOND).run(case.oracle)
-    return {job.id: (job.started, job.finished, job.preemptions) for job in jobs}
+    at_once = {row["job_id"]: (row["submit_time"], row["submit_time"] + row["duration"], 0) for row in case.without_gpus}
+    return {job.id: (job.started, job.finished, job.preemptions) for job in jobs} | at_once
 
 
 def differences(case, folder):

@@ -91,10 +91,25 @@ inline JobRequest random_request(Random& random) {
   return request;
 }
 
+// Of a job without GPUs.
+inline JobRequest random_request_without_gpus(Random& random) {
+  JobRequest request = random_request(random);
+  request.gpus = request.gpus_min = request.gpus_max = 0;
+  request.servers_max = 1;
+  request.shareable = false;
+  request.model.reset();
+  request.gpu_types.clear();
+  request.gpu_memory_bytes.reset();
+  request.demand = {};
+  request.demand[Resource::cpu] = static_cast<double>(random.integer(1, 10));
+  if (random.chance(0.2)) request.demand[Resource::memory] = static_cast<double>(random.integer(1, 70));
+  return request;
+}
+
 inline ServerDescription random_server(Random& random, const std::string& name) {
   ServerDescription server;
   server.name = name;
-  server.gpus = static_cast<int>(random.integer(2, 6));
+  server.gpus = random.chance(0.1) ? 0 : static_cast<int>(random.integer(2, 6));
   server.gpu_type = GpuTypeIndex(static_cast<std::uint32_t>(random.integer(0, 1)));
   server.gpu_memory_bytes = random.integer(8, 16);
   server.runs_containers = random.chance(0.7);
@@ -126,7 +141,7 @@ class RandomHistory {
   }
 
   JobId some_job() {
-    std::vector<JobIndex> all(cluster.core.active());
+    std::vector<JobIndex> all(cluster.core.all_active());
     for (const auto* jobs : {&cluster.core.waiting(), &cluster.core.aside()})
       all.insert(all.end(), jobs->begin(), jobs->end());
     if (all.empty() || random_.chance(0.1)) return JobId(random_.integer(0, 50));
@@ -154,10 +169,12 @@ class RandomHistory {
     const ServerIndex there = cluster.core.find_server(server);
     const GpuSet free = there.valid() ? cluster.core.ledger().free().on(there) : GpuSet();
     if (there.valid()) event.gpus = Allocation(there, free.lowest(std::min(count, free.count())));
-    if (cluster.has(job.value) && random_.chance(0.3)) {
+    const bool is_without_gpus = cluster.has(job.value) && !cluster.job(job.value).request.needs_gpus();
+    if (cluster.has(job.value) && random_.chance(0.3) && !is_without_gpus) {
       const auto parts = cluster.job(job.value).allocation.parts();
       if (!parts.empty()) event.gpus = Allocation(parts.front().server, parts.front().gpus.lowest(1));
     }
+    if (there.valid() && is_without_gpus) event.gpus = Allocation(there, {});
     return event;
   }
 
@@ -209,7 +226,7 @@ class RandomHistory {
       case 13:
         return moved(job, server);
       default: {
-        JobRequest request = random_request(random_);
+        JobRequest request = random_.chance(0.15) ? random_request_without_gpus(random_) : random_request(random_);
         request.id = JobId(next_id_++);
         request.submitted = cluster.now;
         if (random_.chance(0.3)) request.deadline = cluster.now + Duration::whole_seconds(random_.integer(1, 2000));

@@ -70,7 +70,7 @@ export const items: Item[] = [
   }),
   item('image', 'Container image', 'text', { flag: '--image', placeholder: 'none: a process on the server' }),
   item('command', 'Command', 'text', { rows: 3, placeholder: 'python train.py --epochs 10' }),
-  item('gpus', 'GPUs', 'number', { flag: '--gpus', start: '1', note: 'a number, or a range like 1..4 that policies may choose from' }),
+  item('gpus', 'GPUs', 'number', { flag: '--gpus', start: '1', note: 'a number, or a range like 1..4 that policies may choose from; 0: CPUs and memory only' }),
   item('servers', 'Servers', 'number', { flag: '--servers', placeholder: '1', note: '2 or more lets its GPUs be on several servers' }),
 
   item('workdir', 'Folder', 'text', { group: 'Run', flag: '--workdir', placeholder: '/home/mei/mnist' }),

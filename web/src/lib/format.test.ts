@@ -8,6 +8,7 @@ import {
   expectedStart,
   gpuRange,
   likely,
+  place,
   plural,
   progressText,
   tickTime,
@@ -16,6 +17,7 @@ import {
   ranges,
   times
 } from './format';
+import type { Job } from './types';
 
 test('durations are what a person would write', () => {
   const cases: [number | null, string][] = [
@@ -115,4 +117,10 @@ test('progress is counted in its unit', () => {
   assert.equal(progressText({ ...progress, done: 0.5, total: 1, unit: 'epoch' }), '0.5 of 1 epoch');
   assert.equal(progressText({ ...progress, done: 7, total: null, unit: 'steps' }), '7 steps');
   assert.equal(progressText({ ...progress, done: 7, total: 9, unit: null }), '7 of 9');
+});
+
+test('a place names its GPUs, or the server alone', () => {
+  const on = (gpus: string[]): Job => ({ placement: [{ server: 'gpu3', gpus }] }) as unknown as Job;
+  assert.equal(place(on(['gpu3-0', 'gpu3-1'])), 'gpu3:0-1');
+  assert.equal(place(on([])), 'gpu3');
 });

@@ -113,9 +113,11 @@ export function gpuRange(gpus: GpuRange): string {
   return gpus.min === gpus.max ? String(gpus.max) : `${gpus.min}–${gpus.max}`;
 }
 
-// "gpu3:0-3", as tables of the command line print it.
+// "gpu3:0-3", as tables of the command line print it; of a job without GPUs "gpu3".
 export function place(job: Job): string {
-  return job.placement.map(({ server, gpus }) => `${server}:${ranges(gpus.map(indexOf))}`).join(', ');
+  return job.placement
+    .map(({ server, gpus }) => (gpus.length > 0 ? `${server}:${ranges(gpus.map(indexOf))}` : server))
+    .join(', ');
 }
 
 const indexOf = (identifier: string): number => Number(identifier.slice(identifier.lastIndexOf('-') + 1));
