@@ -96,6 +96,9 @@ void Jobs::check_invariants() const {
   SL_CHECK(waiting == waiting_.size() && aside == aside_.size() && active == active_.size() &&
                active_without_gpus == active_without_gpus_.size(),
            "the queue and the lists of active jobs hold nothing else");
+  const auto without_gpus =
+      std::ranges::count_if(aside_, [this](JobIndex index) { return !table_[index].request.needs_gpus(); });
+  SL_CHECK(std::cmp_equal(without_gpus, aside_without_gpus_), "the jobs without GPUs that are set aside are counted");
 }
 
 }  // namespace sl

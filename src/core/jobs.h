@@ -45,16 +45,20 @@ class Jobs {
 
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
-  const std::vector<JobIndex>& aside() const { return aside_; }    // waiting out of line (core/line_gate.h)
-  const std::vector<JobIndex>& active() const { return active_; }  // with GPUs
+  const std::vector<JobIndex>& aside() const { return aside_; }           // waiting out of line (core/line_gate.h)
+  std::size_t aside_without_gpus() const { return aside_without_gpus_; }  // so many of them need no GPU
+  const std::vector<JobIndex>& active() const { return active_; }         // with GPUs
   const std::vector<JobIndex>& active_without_gpus() const { return active_without_gpus_; }
   void enter_queue(JobIndex index) { enter(waiting_, index); }
   void set_aside(JobIndex index) {
     table_[index].set_aside = true;
+    aside_without_gpus_ += !table_[index].request.needs_gpus();
     enter(aside_, index);
   }
   void leave_queue(JobIndex index) {  // or where it was set aside
-    leave(std::exchange(table_[index].set_aside, false) ? aside_ : waiting_, index);
+    const bool was_aside = std::exchange(table_[index].set_aside, false);
+    aside_without_gpus_ -= was_aside && !table_[index].request.needs_gpus();
+    leave(was_aside ? aside_ : waiting_, index);
   }
   void enter_active(JobIndex index) { enter(active_list_of(index), index); }
   void leave_active(JobIndex index) { leave(active_list_of(index), index); }
@@ -103,6 +107,7 @@ class Jobs {
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;
   std::vector<JobIndex> aside_;
+  std::size_t aside_without_gpus_ = 0;
   std::vector<JobIndex> active_, active_without_gpus_;
   IndexedVector<JobIndex, std::uint32_t> position_;  // index in its list
 };

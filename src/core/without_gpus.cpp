@@ -48,6 +48,7 @@ std::vector<std::pair<JobIndex, Allocation>> WithoutGpus::starts(const Snapshot&
 
 std::vector<JobIndex> WithoutGpus::line(Instant now, const Policy* policy) {
   std::vector<JobIndex> line;
+  if (jobs_.aside_without_gpus() == 0) return line;  // the usual case, however many others are set aside
   std::ranges::copy_if(jobs_.aside(), std::back_inserter(line), [&](JobIndex job) {
     return !jobs_[job].request.needs_gpus() && gate_.could_start(jobs_[job], policy, now);
   });
