@@ -12,7 +12,7 @@ namespace sl::agent {
 namespace {
 
 bool write_to(const std::string& path, std::string_view text, int how) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | how, 0666);
   if (fd < 0) return false;
   const bool is_written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   ::close(fd);
