@@ -111,10 +111,12 @@ std::optional<answers::Estimate> estimate_view(const Logic& logic, JobIndex inde
   const bool waits = job.allocation.empty() && !(job.group && job.first_start.happened());
   answers::Estimate view = view_of(prospects->forecast, known, waits, prospects->servers, now);
   if (!view.finish || (waits && !view.start)) {
-    const ReasonCode why = job.set_aside ? logic.core().explain(index) : ReasonCode::none;
-    const bool is_away = why == ReasonCode::server_away || why == ReasonCode::unsatisfiable;
-    const bool can_start =
-        !job.set_aside || (!job.request.needs_gpus() && !is_away) || job.group || logic.core().awaits_jobs(index);
+    const auto has_server = [&] {
+      const ReasonCode why = logic.core().explain(index);
+      return why != ReasonCode::server_away && why != ReasonCode::unsatisfiable;
+    };
+    const bool can_start = !job.set_aside || (!job.request.needs_gpus() && has_server()) || job.group ||
+                           logic.core().awaits_jobs(index);
     view.text = missing_text(
         prospects->forecast, known, job.on_hold || job.state == JobState::held, can_start,
         fmt::format("does not {}; schedulearn why {}", job.allocation.empty() ? "start" : "end", job.request.id.value));

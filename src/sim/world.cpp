@@ -165,7 +165,7 @@ class World : private Journal, private Fleet {
   // not for ever, nor for jobs that these servers cannot run.
   bool waits_in_vain() {
     constexpr std::int64_t looked_at_every = 10'000;
-    const bool idle = core_.all_active().empty() && next_arrival_ == trace_.jobs.size() && faults_.all_up();
+    const bool idle = !core_.has_active() && next_arrival_ == trace_.jobs.size() && faults_.all_up();
     idle_wakes_ = idle ? idle_wakes_ + 1 : 0;
     if (idle_wakes_ == 1) idle_since_ = now_;
     if (!idle || idle_wakes_ % looked_at_every != 0) return false;
