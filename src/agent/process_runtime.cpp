@@ -124,7 +124,8 @@ void ProcessRuntime::signal(const std::string& key, int number) {
 void ProcessRuntime::forget(const std::string& key) {
   if (const ProcessTree* tree = trees_.find(key)) {
     if (tree->is_own) ::waitpid(tree->leader, nullptr, WNOHANG);
-    cgroups_.take_back(tree->cgroup);
+    // In v2 a group remembers that it was killed: Linux 6.18 also kills what is started in it afterwards.
+    tree->was_killed ? remove_cgroup(tree->cgroup) : cgroups_.take_back(tree->cgroup);
   }
   if (const auto at = started_.find(key); at != started_.end()) cgroups_.take_back(at->second.limits);
   trees_.remove(key);

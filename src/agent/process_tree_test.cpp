@@ -114,6 +114,24 @@ TEST_P(ProcessTreeTest, nothing_gets_away) {
   }
 }
 
+TEST_P(ProcessTreeTest, what_is_started_after_another_was_killed_runs) {
+  for (const char* key : {"1.1", "2.1"}) {
+    const pid_t pid = start(key, "echo $$ > pid; exec sleep 300");
+    EXPECT_TRUE(runs(pid));
+    end(key);
+  }
+}
+
+// The next may have the same groups.
+TEST_P(ProcessTreeTest, what_is_started_after_another_has_ended_runs) {
+  start("1.1", "echo $$ > pid");
+  EXPECT_TRUE(eventually([&] { return runtime->take_ended(), runtime->is_gone("1.1"); }));
+  const std::string group = runtime->started().at("1.1").cgroup;
+  runtime->forget("1.1");
+  EXPECT_TRUE(runs(start("2.1", "echo $$ > pid; exec sleep 300")));
+  if (GetParam() == "v1") EXPECT_EQ(runtime->started().at("2.1").cgroup, group);
+}
+
 // Those that have left the session or the group stand still too, and what is stopped in the middle goes on there.
 TEST_P(ProcessTreeTest, a_whole_tree_stands_still_and_goes_on) {
   const std::string count =

@@ -115,10 +115,11 @@ bool ProcessTrees::is_gone(const std::string& key) const {
   return !leader_runs(*tree) && is_empty_cgroup(tree->cgroup) && (!may_have_strays(*tree) || members(key).empty());
 }
 
-void ProcessTrees::kill(const std::string& key) const {
-  const ProcessTree* tree = find(key);
-  if (!tree) return;
-  kill_cgroup(tree->cgroup);
+void ProcessTrees::kill(const std::string& key) {
+  const auto at = trees_.find(key);
+  if (at == trees_.end()) return;
+  at->second.was_killed = true;
+  kill_cgroup(at->second.cgroup);
   for (const ProcessFacts& process : members(key)) signal_process(process.pid, process.started_ticks, SIGKILL);
 }
 

@@ -29,6 +29,7 @@ struct ProcessTree {
                        // its own
   bool has_container = false;  // it may have processes that are no descendants of this process
   bool leader_ended = false;   // false: unknown
+  bool was_killed = false;
 };
 
 class ProcessTrees {
@@ -41,7 +42,7 @@ class ProcessTrees {
   const std::map<std::string, ProcessTree>& all() const { return trees_; }
   // Whether no process of it is left; one that has ended but was not waited for does not count.
   bool is_gone(const std::string& key) const;
-  void kill(const std::string& key) const;
+  void kill(const std::string& key);
   // With its control group, or by SIGSTOP and SIGCONT to each of its processes.
   void freeze(const std::string& key) const;
   void thaw(const std::string& key) const;

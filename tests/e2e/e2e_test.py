@@ -271,7 +271,7 @@ class BadInputTest(LabTest):
         cases = [
             ("{", 400), ("", 400), ("[]", 422), ("null", 422), ('"x"', 422), ("{}{}", 400), ("{'a':1}", 400), ('{"command": }', 400), ("\x00", 400), ("[" * 5000, 400),
             ("{}", 422), ('{"command": ""}', 422), ('{"command": []}', 422), ('{"command": 5}', 422), ('{"command": {"a": 1}}', 422), ('{"command": ["a", 5]}', 422), ('{"command": "x", "comand": "y"}', 422),
-            ('{"command": "x", "gpus": -1}', 422), ('{"command": "x", "gpus": 0}', 422), ('{"command": "x", "gpus": 1e99}', 422), ('{"command": "x", "gpus": 9999999999}', 422), ('{"command": "x", "gpus": 1.5}', 422),
+            ('{"command": "x", "gpus": -1}', 422), ('{"command": "x", "gpus": 0, "launch": "torchrun"}', 422), ('{"command": "x", "gpus": 1e99}', 422), ('{"command": "x", "gpus": 9999999999}', 422), ('{"command": "x", "gpus": 1.5}', 422),
             ('{"command": "x", "gpus": "two"}', 422), ('{"command": "x", "gpus": "3..1"}', 422), ('{"command": "x", "gpus": []}', 422), ('{"command": "x", "gpus": true}', 422), ('{"command": "x", "gpus": 5}', 422),
             ('{"command": "x", "name": "a\\nb"}', 422), ('{"command": "x", "name": "a\\u0007"}', 422), ('{"command": "x", "name": 5}', 422), ('{"command": "x", "name": "' + "n" * 200 + '"}', 422),
             ('{"command": "x", "servers": 2}', 422), ('{"command": "x", "image": "i j"}', 422), ('{"command": "x", "launch": "horovod", "gpus": 2, "servers": 2}', 422), ('{"command": "x", "launch": "torchrum"}', 422), ('{"command": "x", "env": []}', 422),
