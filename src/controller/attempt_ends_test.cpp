@@ -67,6 +67,16 @@ TEST_F(AttemptEndsTest, an_attempt_that_its_lease_ended_is_no_failure_of_a_job_t
   EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
 }
 
+// The launcher that knew about the lease is dead; the container's end says only that it was asked to end.
+TEST_F(AttemptEndsTest, an_attempt_that_nobody_here_has_stopped_was_ended_by_its_lease) {
+  hello();
+  submit(1, "", "stop");
+  settle();
+  tell(report(1, 1, "running"));
+  tell(ended(143, "order"));
+  EXPECT_EQ(world.all<wire::StartAttempt>().back().incarnation.attempt, 2);
+}
+
 TEST_F(AttemptEndsTest, an_attempt_that_never_ran_is_not_said_to_have_run) {
   hello();
   submit(1, "", "stop");

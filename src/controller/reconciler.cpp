@@ -280,15 +280,16 @@ void Reconciler::apply_exit(JobEntry& entry, const Job& job, const std::string& 
                     is_being_ended(job.state) || asks_again(exit)},
                    now);
   }
-  // It may be started elsewhere if its server fails.
-  const bool fenced =
-      report.stopped_by == "lease" && spec.on_partition == "stop" && exit.failure != FailureKind::time_limit;
+  const bool unordered = report.stopped_by == "order" && !is_being_ended(job.state);
+  // It may be started elsewhere if its server fails. That it was its lease may have been forgotten with its launcher.
+  const bool fenced = (report.stopped_by == "lease" || unordered) && spec.on_partition == "stop" &&
+                      exit.failure != FailureKind::time_limit;
   const bool preempted = stopped && entry.stopping == StopReason::preempted;
   const bool moved = is_moving(job.state) && was_interrupted(report);
   // Stopped because of a part that had ended, and how is not known any more; or because it did not answer a request to
   // resize in time, which it did afterwards.
   const bool may_be_stopped_by_its_agent = entry.gang || spec.resize == "in_place";
-  const bool taken_along = may_be_stopped_by_its_agent && report.stopped_by == "order" && !is_being_ended(job.state);
+  const bool taken_along = may_be_stopped_by_its_agent && unordered;
   const bool goes_on = fenced || preempted || moved || taken_along;
   const std::optional<Instant> again = is_done ? std::nullopt : goes_on ? now : next_start(entry, job, exit, now);
   if (again) {
