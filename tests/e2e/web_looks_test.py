@@ -108,6 +108,14 @@ CUT_OFF = """(() => {
 })()"""
 
 
+# The innermost elements that end outside the window, with where they end.
+TOO_WIDE = """(() => {
+    const over = [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 0.5);
+    return over.filter(e => !over.some(other => other !== e && e.contains(other)))
+        .map(e => `${e.tagName}.${e.getAttribute('class')} ${Math.round(e.getBoundingClientRect().right)} ${(e.innerText ?? '').slice(0, 40)}`).join('; ');
+})()"""
+
+
 def at_all_widths(page, name, theme, look=lambda width: []):
     """What is wrong at four widths with the page as it is now. A picture of each is kept, where it is asked for."""
     faults = []
@@ -117,7 +125,7 @@ def at_all_widths(page, name, theme, look=lambda width: []):
         faults += look(width)
         wide = page.run("document.documentElement.scrollWidth - innerWidth")
         if wide > 0:
-            faults.append(f"{name}: {wide} px wider than {width}")
+            faults.append(f"{name}: {wide} px wider than {width}: {page.run(TOO_WIDE)}")
         faults += [f"{name}, {width}: cut off: {text}" for text in page.run(CUT_OFF)]
         if PICTURES:
             page.picture(f"{PICTURES}/{name}-{theme}-{width}.png")
