@@ -103,7 +103,7 @@ int ElasticPolicy::gather(const Snapshot& snapshot) {
   shares_.clear();
   to_divide_ = snapshot.free.total() + gather_running(snapshot);
   const std::ptrdiff_t running = std::ssize(shares_);
-  gather_served(snapshot, to_divide_);
+  if (serves_in_order(shares_)) gather_served(snapshot, to_divide_);
   if (!serves_in_order(shares_)) {
     shares_.erase(shares_.begin() + running, shares_.end());
     gather_waiting(snapshot, to_divide_);

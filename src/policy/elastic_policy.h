@@ -67,8 +67,8 @@ class ElasticPolicy : public ResizingPolicy {
   // Whether jobs may pass one that gets no GPUs in order. Then jobs that the division gave nothing may also start on GPUs
   // that are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }
-  // Whether divide() begins with serve_in_order() if these take part: the running jobs and those that wait and get some
-  // in order. Then jobs that are too late in order need not be looked at.
+  // Whether divide() begins with serve_in_order() if these take part: the running jobs, then also those that wait and get
+  // some in order. Then jobs that are too late in order need not be looked at.
   virtual bool serves_in_order(const std::vector<Share>&) const { return true; }
   // Whether a running job may be spread over several servers by growing to a count that fits on one. A policy that chose
   // the count by the speed on one server says no; the job then grows as far as one server goes.
