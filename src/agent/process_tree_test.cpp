@@ -23,7 +23,8 @@ bool eventually(const std::function<bool()>& condition) {
   return false;
 }
 
-// With each kind of control group that the machine has, and without.
+// With each kind of control group that the machine has, without, and with all of them, as agents use them: a group of v2
+// whose controllers are all v1's is used again.
 class ProcessTreeTest : public testing::TestWithParam<std::string> {
  protected:
   ProcessTreeTest() {
@@ -250,8 +251,8 @@ TEST_P(ProcessTreeTest, folders_of_control_groups_go_with_their_launcher_or_with
   EXPECT_FALSE(exists("schedulearn-" + std::to_string(killed) + "-"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, ProcessTreeTest, testing::Values("v2", "v1", "off"),
-                         [](const auto& kind) { return kind.param; });
+INSTANTIATE_TEST_SUITE_P(, ProcessTreeTest, testing::Values("v2", "v1", "off", ""),
+                         [](const auto& kind) { return kind.param.empty() ? "as_found" : kind.param; });
 
 }  // namespace
 }  // namespace sl::agent
