@@ -240,10 +240,12 @@ void Judge::check_move(const Step& step) {
 void Judge::check_moved(const Step& step) {
   auto& [life, event, row] = step;
   check_requeue(step);
-  const auto& end = truth_of({row.id, life.attempt}).end;
-  const bool asked = end && end->exit_code == again_code;
+  const AttemptTruth& truth = truth_of({row.id, life.attempt});
+  const bool asked = truth.end && truth.end->exit_code == again_code;
   const bool was_lost = life.preempted_in != life.attempt && is_server_fault(step);  // while it was being frozen
-  life.waits += !was_interrupted(life) && (asked || was_lost) ? 1 : 0;
+  // That its lease has ended it may have been forgotten with its launcher.
+  const bool counts = !was_interrupted(life) ? asked || was_lost : was_lost && truth.cannot_be_known;
+  life.waits += counts ? 1 : 0;
 }
 
 // Its end says nothing of the job: it never ran, whoever saw the end has died, or it had to end with its lease.
