@@ -6,10 +6,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <initializer_list>
 #include <string_view>
 #include <utility>
 
@@ -26,25 +29,30 @@ Error failed(const std::string& what, int error) {
   return unavailable("server_setup", what + ": " + std::strerror(error));
 }
 
-std::vector<std::string> names_in(DIR& folder) {
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(&folder)) {
-    if (entry->d_name != std::string_view(".") && entry->d_name != std::string_view(".."))
-      names.push_back(entry->d_name);
+// How many entries a folder has, with few calls of the system: each attempt that ends is looked at.
+std::size_t count_names(int folder) {
+  alignas(dirent64) char entries[1024];
+  std::size_t count = 0;
+  for (ssize_t bytes = 0; (bytes = ::getdents64(folder, entries, sizeof entries)) > 0;) {
+    for (ssize_t at = 0; at < bytes;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(entries + at);
+      count += entry->d_name != std::string_view(".") && entry->d_name != std::string_view("..");
+      at += entry->d_reclen;
+    }
   }
-  return names;
+  return count;
 }
 
-// A folder, not a link to one, with exactly this many entries, that only we may access.
-bool is_as_made(const std::string& path, std::size_t entries) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+// The folder, which is not a link to one and which only we may access, and nothing but these empty folders of the same
+// kind in it: as it was made. `at`: the folder that has it.
+bool is_as_made(int at, const char* path, std::initializer_list<const char*> folders) {
+  const int fd = ::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return false;
   struct stat info {};
-  const bool ours = ::fstat(fd, &info) == 0 && info.st_uid == ::geteuid() && (info.st_mode & 07777) == mode;
-  DIR* folder = ours ? ::fdopendir(fd) : nullptr;
-  if (!folder) return ::close(fd), false;
-  const bool same = names_in(*folder).size() == entries;
-  ::closedir(folder);
+  bool same = ::fstat(fd, &info) == 0 && info.st_uid == ::geteuid() && (info.st_mode & 07777) == mode;
+  same = same && count_names(fd) == folders.size();
+  same = same && std::ranges::all_of(folders, [&](const char* one) { return is_as_made(fd, one, {}); });
+  ::close(fd);
   return same;
 }
 
@@ -52,10 +60,9 @@ bool is_as_made(const std::string& path, std::size_t entries) {
 
 AttemptFolders::AttemptFolders(std::string data_dir) : dir_(std::move(data_dir)) {
   for (const char* name : {"/attempts", "/jobs", "/spare"}) ::mkdir((dir_ + name).c_str(), mode);
-  DIR* folder = ::opendir((dir_ + "/spare").c_str());
-  if (!folder) return;
-  for (const std::string& name : names_in(*folder)) spare_.push_back(dir_ + "/spare/" + name);
-  ::closedir(folder);
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(dir_ + "/spare", failed), end; !failed && at != end; at.increment(failed))
+    spare_.push_back(at->path().string());
 }
 
 std::string AttemptFolders::of_job(const std::string& key) const {
@@ -102,9 +109,7 @@ bool AttemptFolders::make_from_spare(const std::string& attempt, const std::stri
 
 void AttemptFolders::take_back(const std::string& key) {
   const std::string tmp = of_attempt(key) + "/tmp", job = of_job(key);
-  if (!is_as_made(tmp, 0) || !is_as_made(job, 2) || !is_as_made(job + "/checkpoints", 0) ||
-      !is_as_made(job + "/output", 0))
-    return;
+  if (!is_as_made(AT_FDCWD, tmp.c_str(), {}) || !is_as_made(AT_FDCWD, job.c_str(), {"checkpoints", "output"})) return;
   std::string spare = dir_ + "/spare/" + std::to_string(spare_.size());
   if (::renameat2(AT_FDCWD, job.c_str(), AT_FDCWD, spare.c_str(), RENAME_NOREPLACE) != 0) return;
   ::rename(tmp.c_str(), (spare + "/tmp").c_str());
