@@ -96,7 +96,7 @@ class LiveAgent : public Agent, private AgentPorts {
         telemetry_(*gpus_),
         logic_(*this),
         failed_ends_(*gpus_, [this](const LauncherState& state) { on_state(state); }),
-        log_reads_(loop, logic_, files_.folders(), [this](const wire::LogChunk& chunk) { send(chunk); }),
+        log_reads_(loop, logic_, files_, [this](const wire::LogChunk& chunk) { send(chunk); }),
         offers_(loop, address_for_checkpoints(settings.controller_url),
                 {[this](const wire::CheckpointOffered& offered) { logic_.on_offered(offered); },
                  [this](const wire::CheckpointPiece& piece) { send(piece); }}),
@@ -386,7 +386,7 @@ void LiveAgent::on_end(const std::string& key) {
   if (at == logic_.attempts().end() || at->second.report.state == "exited") return;
   const std::int64_t job_id = at->second.report.incarnation.job;
   if (const auto progress = files_.progress(key, at->second.report, true)) send(*progress);
-  files_.note_output(key, true);
+  files_.note_output(key, at->second.report, true);
   if (const auto checkpoint = files_.checkpoint(key, job_id))
     logic_.on_checkpoint(key, checkpoint->bytes, checkpoint->seconds);
   if (!logic_.runs_another(job_id, key)) files_.take_back(key);
@@ -475,7 +475,7 @@ void LiveAgent::look_at_attempts() {
   for (const auto& [key, attempt] : logic_.attempts()) {
     if (attempt.report.state == "exited") continue;
     if (const auto progress = files_.progress(key, attempt.report, false)) send(*progress);
-    files_.note_output(key, false);
+    files_.note_output(key, attempt.report, false);
     files_.bound(key);
   }
   files_.keep_only(logic_.attempts());

@@ -101,7 +101,6 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   paths.python = python_folder();
   paths.python_path = std::move(known.python_path);
   paths.ports = std::move(known.ports);
-  OutputTimes::begin(paths.attempt_dir, wall_now());
   write_ports(paths.attempt_dir, paths.ports);
   paths.torchrun = paths.python + "/schedulearn_torchrun.py";
   paths.controller_url = settings_.controller_url;
@@ -250,8 +249,9 @@ std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, con
   return progress;
 }
 
-void AttemptFiles::note_output(const std::string& key, bool at_end) {
-  output_times_.note(key, folders_.of_attempt(key), wall_now(), at_end);
+void AttemptFiles::note_output(const std::string& key, const wire::AttemptReport& attempt, bool at_end) {
+  if (!attempt.started_us) return;
+  output_times_.note(key, folders_.of_attempt(key), Instant{*attempt.started_us}, wall_now(), at_end);
 }
 
 void AttemptFiles::bound(const std::string& key) {

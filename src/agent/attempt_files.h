@@ -65,7 +65,7 @@ class AttemptFiles {
   // An end for which its set-up is to blame says so.
   LauncherState explain(LauncherState state) const;
   // Notes when its output was written; `at_end`: all that is left of it.
-  void note_output(const std::string& key, bool at_end);
+  void note_output(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
   // Keeps its output within its limit.
   void bound(const std::string& key);
   // It has ended: the size of its checkpoint folder, and how long writing took if it was asked to stop.

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 
 namespace sl::agent {
 namespace {
+
+constexpr std::size_t text_max = 16 << 20;
 
 bool write_to(const std::string& path, std::string_view text, int how) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC | how, 0666);
@@ -26,7 +28,8 @@ std::string read_text(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return text;
   char piece[4096];
-  for (ssize_t n = 0; (n = ::read(fd, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; text.size() < text_max && (n = ::read(fd, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(n));
   ::close(fd);
   return text;
 }
@@ -55,7 +58,7 @@ std::optional<FilePiece> read_piece(const std::string& path, std::int64_t offset
 
 Gap output_gap(const std::string& attempt_dir) {
   Gap gap;
-  std::ifstream(attempt_dir + "/gap") >> gap.from >> gap.to;
+  std::istringstream(read_text(attempt_dir + "/gap")) >> gap.from >> gap.to;
   return gap;
 }
 

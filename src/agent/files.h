@@ -8,7 +8,7 @@
 
 namespace sl::agent {
 
-// The whole of a small file; empty when there is none.
+// A small file, up to 16 MiB of it (a job may have put another in its place); empty when there is none.
 std::string read_text(const std::string& path);
 // Makes the file, or replaces what is in it, or adds to its end. False (errno): not all of it could be written.
 bool write_text(const std::string& path, std::string_view text);

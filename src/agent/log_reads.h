@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/agent_logic.h"
-#include "agent/attempt_folders.h"
+#include "agent/attempt_files.h"
 #include "net/event_loop.h"
 #include "wire/agent_protocol.h"
 
@@ -14,9 +14,9 @@ namespace sl::agent {
 
 class LogReads {
  public:
-  LogReads(net::EventLoop& loop, const AgentLogic& logic, const AttemptFolders& folders,
+  LogReads(net::EventLoop& loop, const AgentLogic& logic, AttemptFiles& files,
            std::function<void(const wire::LogChunk&)> send)
-      : loop_(loop), logic_(logic), folders_(folders), send_(std::move(send)) {}
+      : loop_(loop), logic_(logic), files_(files), send_(std::move(send)) {}
 
   void answer(const wire::LogRead& request);
   // The requesters have gone.
@@ -27,12 +27,12 @@ class LogReads {
     wire::LogRead request;
     Instant answer_by;
   };
-  bool try_answer(const wire::LogRead& request, bool last_chance) const;
+  bool try_answer(const wire::LogRead& request, bool last_chance);
   void look_again_later();
 
   net::EventLoop& loop_;
   const AgentLogic& logic_;
-  const AttemptFolders& folders_;
+  AttemptFiles& files_;
   std::function<void(const wire::LogChunk&)> send_;
   std::vector<Waiting> waiting_;
   std::shared_ptr<net::EventLoop::Timer> look_;

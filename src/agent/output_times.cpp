@@ -1,11 +1,10 @@
 #include "agent/output_times.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
+#include <sstream>
 
 #include "agent/files.h"
 
@@ -26,7 +25,7 @@ std::optional<wire::OutputTime> look(const std::string& attempt_dir) {
 // Calls use(note) for each note until it returns false. Returns whether there are notes.
 template <typename Use>
 bool each_note(const std::string& attempt_dir, Use use) {
-  std::ifstream notes(notes_file(attempt_dir));
+  std::istringstream notes(read_text(notes_file(attempt_dir)));
   bool has_notes = false;
   for (wire::OutputTime note; notes >> note.offset >> note.us;) {
     has_notes = true;
@@ -35,32 +34,30 @@ bool each_note(const std::string& attempt_dir, Use use) {
   return has_notes;
 }
 
-void append(const std::string& attempt_dir, const wire::OutputTime& note) {
-  append_text(notes_file(attempt_dir), std::to_string(note.offset) + ' ' + std::to_string(note.us) + '\n');
+std::string line(const wire::OutputTime& note) {
+  return std::to_string(note.offset) + ' ' + std::to_string(note.us) + '\n';
 }
 
 }  // namespace
 
-void OutputTimes::begin(const std::string& attempt_dir, Instant now) {
-  if (::access(notes_file(attempt_dir).c_str(), F_OK) != 0) append(attempt_dir, {0, now.us});
-}
-
-void OutputTimes::note(const std::string& key, const std::string& attempt_dir, Instant now, bool at_end) {
+void OutputTimes::note(const std::string& key, const std::string& attempt_dir, Instant started, Instant now,
+                       bool at_end) {
   const auto grown = look(attempt_dir);
   if (!grown || grown->offset == 0) return;
   const auto [at, is_new] = known_.try_emplace(key);
   Known& known = at->second;
+  std::string lines;
   if (is_new) {
-    known.has_notes = each_note(attempt_dir, [&](const wire::OutputTime& note) {
+    const bool has_notes = each_note(attempt_dir, [&](const wire::OutputTime& note) {
       if (!known.begun.happened()) known.begun.us = note.us;
       known.size = note.offset, known.noted.us = note.us;
       return true;
     });
+    if (!has_notes) known.begun = known.noted = started, lines = line({0, started.us});
   }
-  if (!known.has_notes) return;
   const bool is_due = (now.us - known.noted.us) * notes_per_age >= now.us - known.begun.us;
   if ((!is_due && !at_end) || grown->offset <= known.size) return;
-  append(attempt_dir, *grown);
+  append_text(notes_file(attempt_dir), lines + line(*grown));
   known.size = grown->offset;
   known.noted.us = grown->us;
 }

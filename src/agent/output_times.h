@@ -1,7 +1,7 @@
 // When the output of an attempt was written, to within the interval at which the agent looks at it. Programs write to the
 // file themselves, so the agent notes in its folder, in the file `output_times`, how long the output was at its latest
-// change: "OFFSET MICROSECONDS", one per line. The notes get rarer as the attempt gets older, so a month takes about a
-// megabyte. An attempt that was begun by a version that took no notes has none.
+// change: "OFFSET MICROSECONDS", one per line, the first of which is the start. The notes get rarer as the attempt gets
+// older, so a month takes about a megabyte. An attempt that has written nothing has none.
 #pragma once
 
 #include <map>
@@ -15,11 +15,9 @@ namespace sl::agent {
 
 class OutputTimes {
  public:
-  // The attempt is about to start: from now on it has notes.
-  static void begin(const std::string& attempt_dir, Instant now);
-  // Takes a note if the output has grown and one is due; `at_end`: if it has grown. Continues the notes of another
-  // agent process.
-  void note(const std::string& key, const std::string& attempt_dir, Instant now, bool at_end);
+  // Takes a note of an attempt that began at `started` if its output has grown and one is due; `at_end`: if it has grown.
+  // Continues the notes of another agent process.
+  void note(const std::string& key, const std::string& attempt_dir, Instant started, Instant now, bool at_end);
   template <typename IsGone>
   void forget(IsGone is_gone) {
     std::erase_if(known_, is_gone);
@@ -29,7 +27,6 @@ class OutputTimes {
   struct Known {
     std::int64_t size = 0;
     Instant begun, noted;
-    bool has_notes = false;
   };
   std::map<std::string, Known> known_;  // by the attempt's key
 };

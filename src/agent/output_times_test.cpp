@@ -26,7 +26,9 @@ class OutputTimesTest : public testing::Test {
     const timespec times[] = {{at_s, 0}, {at_s, 0}};
     ASSERT_EQ(::utimensat(AT_FDCWD, (dir_ + "/output").c_str(), times, 0), 0);
   }
-  void note(std::int64_t at_s, bool at_end = false) { times_.note("1.1", dir_, Instant{at_s * second}, at_end); }
+  void note(std::int64_t at_s, bool at_end = false) {
+    times_.note("1.1", dir_, Instant{started_s_ * second}, Instant{at_s * second}, at_end);
+  }
   int notes() const {
     std::ifstream file(dir_ + "/output_times");
     return static_cast<int>(std::count(std::istreambuf_iterator<char>(file), {}, '\n'));
@@ -34,10 +36,10 @@ class OutputTimesTest : public testing::Test {
 
   std::string dir_;
   OutputTimes times_;
+  std::int64_t started_s_ = 100;
 };
 
 TEST_F(OutputTimesTest, what_is_read_has_the_times_at_which_it_was_written) {
-  OutputTimes::begin(dir_, Instant{100 * second});
   write(5, 101);
   note(101);
   write(5, 103);
@@ -49,7 +51,6 @@ TEST_F(OutputTimesTest, what_is_read_has_the_times_at_which_it_was_written) {
 }
 
 TEST_F(OutputTimesTest, what_is_newer_than_the_last_note_is_no_newer_than_the_file) {
-  OutputTimes::begin(dir_, Instant{100 * second});
   write(5, 101);
   note(101);
   write(2, 109);
@@ -57,7 +58,7 @@ TEST_F(OutputTimesTest, what_is_newer_than_the_last_note_is_no_newer_than_the_fi
 }
 
 TEST_F(OutputTimesTest, an_old_attempt_has_fewer_notes_and_its_last_one_at_its_end) {
-  OutputTimes::begin(dir_, Instant{0});
+  started_s_ = 0;
   for (int at = 36'000; at < 36'100; ++at) {
     write(1, at);
     note(at);
@@ -68,19 +69,28 @@ TEST_F(OutputTimesTest, an_old_attempt_has_fewer_notes_and_its_last_one_at_its_e
   EXPECT_EQ(read_output_times(dir_, 100, 101), (Times{{101, 36'101 * second}}));
 }
 
-TEST_F(OutputTimesTest, another_agent_continues_the_notes_and_begins_none) {
-  write(5, 90);
-  note(91);
-  EXPECT_EQ(notes(), 0) << "nobody saw it begin";
-  EXPECT_EQ(read_output_times(dir_, 0, 5), Times());
-  OutputTimes::begin(dir_, Instant{100 * second});
-  times_ = OutputTimes();
-  note(101);
+TEST_F(OutputTimesTest, another_agent_continues_the_notes) {
   write(5, 110);
-  times_ = OutputTimes();
   note(111);
-  OutputTimes::begin(dir_, Instant{200 * second});
-  EXPECT_EQ(read_output_times(dir_, 0, 10), (Times{{5, 90 * second}, {10, 110 * second}}));
+  times_ = OutputTimes();
+  write(5, 120);
+  note(121);
+  EXPECT_EQ(notes(), 3) << "one of them of the start";
+  EXPECT_EQ(read_output_times(dir_, 0, 10), (Times{{5, 110 * second}, {10, 120 * second}}));
+}
+
+TEST_F(OutputTimesTest, an_attempt_that_has_written_nothing_has_no_notes) {
+  note(101);
+  write(0, 101);
+  note(102, true);
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/output_times"));
+}
+
+TEST_F(OutputTimesTest, a_pipe_in_the_place_of_the_notes_keeps_nobody_waiting) {
+  ASSERT_EQ(::mkfifo((dir_ + "/output_times").c_str(), 0600), 0);
+  write(5, 101);
+  note(101);
+  EXPECT_EQ(read_output_times(dir_, 0, 5), Times());
 }
 
 }  // namespace

@@ -193,6 +193,8 @@ void Judge::wrote_end(const std::string& server, const agent::LauncherState& sta
   require(!truth.container->has_begun || truth.container->has_ended, "{} is said to have ended, and its container runs",
           state.key);
   truth.end = end_of_container(state, report);
+  // The launcher that the order had reached has died, and the job ended by itself before the order was passed on.
+  if (report && !report->asked_to_end && state.stopped_by.empty()) truth.stop_was_ordered = false;
   truth.setup_failed = truth.end->failure_kind == "setup";
   truth.cannot_be_known = truth.end->failure_kind == "lost" || truth.end->failure_kind == "server_setup";
 }

@@ -67,7 +67,7 @@ class OutputTimesTest(LabTest):
         status, _, text = self.lab.request("GET", f"/api/v1/jobs/{job}/logs?timestamps=true", headers={"Range": "bytes=0-2"})
         self.assertEqual((status, json.loads(text)["code"]), (422, "bad-range"))
 
-    def test_they_survive_the_agent_and_outputs_of_earlier_versions_have_none(self):
+    def test_they_survive_the_agent_and_outputs_without_notes_have_none(self):
         lab = self.lab
         job = lab.submit("date +%s.%N; sleep 1.3107; date +%s.%N; sleep 600.3107")
         until(lambda: lab.output(job).count("\n") == 1, what="the first line")
