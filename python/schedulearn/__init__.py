@@ -242,7 +242,12 @@ class Client:
         return self._json("POST", "/jobs", body=document, headers={"Idempotency-Key": str(uuid.uuid4())}, attempts=3)
 
     def _send_code(self, kind: str, workdir: Path) -> dict[str, Any]:
-        from . import snapshot  # not at the top: a job has no use for it
+        # Not at the top: a job has no use for them.
+        import hashlib
+        import io
+        import warnings
+
+        from . import snapshot
 
         code = snapshot.code_of(kind, workdir)
         limit = self._json("GET", "/snapshots", attempts=3)["limit_bytes"]
@@ -250,28 +255,39 @@ class Client:
             raise snapshot.SnapshotError(f"the code in {code.top} has {code.bytes} bytes, and a snapshot may have {limit}; "
                                          "name what does not belong to the code in .gitignore")
         with tempfile.TemporaryFile(prefix="schedulearn-code.") as archive:
-            identity = snapshot.pack(code, archive)
-            for attempt in range(3):
-                try:
-                    self._send_archive(identity, archive)
-                    break
-                except ApiError as error:  # somebody else may be sending the same
-                    if error.code != "snapshot-offset" or attempt == 2:
-                        raise
-        return code.spec | {"id": identity}
+            spec = code.spec | {"id": snapshot.pack(code, archive)}
+            self._send_blob(spec["id"], archive)
+        try:
+            diff = snapshot.cut_diff(snapshot.diff_of(code))
+        except snapshot.SnapshotError as error:
+            warnings.warn(f"what was changed is not kept with the job: {error}", stacklevel=3)
+            diff = b""
+        if diff:
+            spec["diff"] = hashlib.sha256(diff).hexdigest()
+            self._send_blob(spec["diff"], io.BytesIO(diff))
+        return spec
 
-    def _send_archive(self, identity: str, archive: BinaryIO) -> None:
+    def _send_blob(self, identity: str, blob: BinaryIO) -> None:
+        """Unless the controller has what has this SHA-256."""
+        for attempt in range(3):
+            try:
+                return self._send_anew(identity, blob)
+            except ApiError as error:  # somebody else may be sending the same
+                if error.code != "snapshot-offset" or attempt == 2:
+                    raise
+
+    def _send_anew(self, identity: str, blob: BinaryIO) -> None:
         try:
             self._json("GET", f"/snapshots/{identity}", attempts=3)
             return  # it is there
         except ApiError as error:
             if error.status != 404:
                 raise
-        size = archive.seek(0, os.SEEK_END)
+        size = blob.seek(0, os.SEEK_END)
         offset = 0
         while offset < size:
-            archive.seek(offset)
-            piece = archive.read(512 << 10)
+            blob.seek(offset)
+            piece = blob.read(512 << 10)
             offset = self._json("PUT", f"/snapshots/{identity}", query={"offset": offset, "size": size}, body=piece)["bytes_here"]
 
     def get(self, job_id: int) -> dict[str, Any]:
@@ -335,6 +351,10 @@ class Client:
         """Everything the job has written so far."""
         answer = self._send("GET", f"/jobs/{job_id}/logs", headers={"Accept": "text/plain"}, attempts=3)
         return answer.decode("utf-8", errors="replace")
+
+    def diff(self, job_id: int) -> str:
+        """What the job's code differs in from its commit, as `git diff` prints it (of a job with snapshot="git")."""
+        return self._send("GET", f"/jobs/{job_id}/diff", attempts=3).decode("utf-8", errors="replace")
 
     def _json(self, method: str, path: str, **more: Any) -> dict[str, Any]:
         return json.loads(self._send(method, path, **more))

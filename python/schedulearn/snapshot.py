@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import re
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -15,9 +17,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = ["Code", "SnapshotError", "code_of", "pack"]
+__all__ = ["Code", "SnapshotError", "code_of", "cut_diff", "diff_of", "pack"]
 
 CHANGED_MAX = 100  # files that differ from the commit and are named
+DIFF_BYTES_MAX = 1 << 20
 
 
 class SnapshotError(Exception):
@@ -29,6 +32,7 @@ class Code:
     top: Path
     files: list[str]  # relative to `top`, in order: files and links
     spec: dict[str, Any]  # what the job says of it
+    untracked: list[str]  # of the files that differ from the commit those that git has not been told of
 
     @property
     def bytes(self) -> int:
@@ -42,11 +46,12 @@ def code_of(kind: str, workdir: Path) -> Code:
     if not workdir.is_dir():
         raise SnapshotError(f"there is no folder {workdir} here to take a snapshot of")
     spec: dict[str, Any] = {"kind": kind}
+    untracked: list[str] = []
     top = workdir
     if kind == "git":
         top = Path(os.fsdecode(_git(workdir, "rev-parse", "--show-toplevel").removesuffix(b"\n")))
         subfolder = os.path.relpath(workdir.resolve(), top)
-        changed = _changed(_git(top, "status", "--porcelain=v1", "-z", "--untracked-files=all"))
+        changed, untracked = _changed(_git(top, "status", "--porcelain=v1", "-z", "--untracked-files=all"))
         spec |= {"commit": _commit(top), "dirty_files": len(changed), "subfolder": "" if subfolder == "." else subfolder,
                  "changed": [name for name in changed if _is_text(name)][:CHANGED_MAX]}
     files = sorted(_files(top, _listed(top)), key=os.fsencode)
@@ -54,7 +59,7 @@ def code_of(kind: str, workdir: Path) -> Code:
         raise SnapshotError(f"there are no files in {top} that a snapshot would hold")
     sizes = [(top / name).lstat() for name in files]
     spec |= {"files": len(files), "bytes": sum(one.st_size for one in sizes if stat.S_ISREG(one.st_mode))}
-    return Code(top, files, spec)
+    return Code(top, files, spec, untracked)
 
 
 def pack(code: Code, into: BinaryIO) -> str:
@@ -79,9 +84,46 @@ def pack(code: Code, into: BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _git(folder: Path, *words: str) -> bytes:
+def diff_of(code: Code) -> bytes:
+    """The differences from the commit as `git diff` prints them; empty if there are none, or no commit.
+
+    Files that git has not been told of are new ones, binary files are only named. Nothing is written into the repository.
+    """
+    if not code.spec.get("commit") or not code.spec["dirty_files"]:
+        return b""
+    with tempfile.TemporaryDirectory(prefix="schedulearn-git.") as folder:
+        index = Path(folder) / "index"
+        original = code.top / os.fsdecode(_git(code.top, "rev-parse", "--git-path", "index").removesuffix(b"\n"))
+        if original.exists():
+            shutil.copyfile(original, index)
+        nothing = _git(code.top, "hash-object", "-t", "blob", "--stdin").strip()
+        # With nothing in them: then git compares what is in the folder.
+        entries = b"".join(b"100644 %s\t%s\0" % (nothing, os.fsencode(name)) for name in code.untracked)
+        _git(code.top, "update-index", "-z", "--index-info", reads=entries, index=index)
+        return _git(code.top, "-c", "core.quotePath=false", "diff", "--no-color", "--no-ext-diff", "--no-textconv",
+                    "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none", "--find-renames",
+                    "--unified=3", "HEAD", index=index)
+
+
+def cut_diff(diff: bytes, bytes_max: int = DIFF_BYTES_MAX) -> bytes:
+    """At most `bytes_max` of it: files for which there is no room are left out, and the last line says how many are."""
+    if len(diff) <= bytes_max:
+        return diff
+    kept, left_out = b"", 0
+    for file in re.split(rb"(?<=\n)(?=diff --)", diff):
+        if len(kept) + len(file) <= bytes_max - 100:  # room for the last line
+            kept += file
+        else:
+            left_out += 1
+    what = "more file differs" if left_out == 1 else "more files differ"
+    return kept + f"# {left_out} {what}; at most {bytes_max >> 10} KiB of a diff are kept\n".encode()
+
+
+def _git(folder: Path, *words: str, reads: bytes = b"", index: Path | None = None) -> bytes:
+    """What git prints. index: the file that takes the place of the repository's."""
+    environment = os.environ | ({"GIT_INDEX_FILE": str(index)} if index else {})
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(["git", "-C", str(folder), *words], input=reads, env=environment, capture_output=True, check=False)
     except FileNotFoundError:
         raise SnapshotError("a snapshot needs git, which says what a .gitignore excludes") from None
     if done.returncode != 0:
@@ -129,15 +171,17 @@ def _commit(top: Path) -> str:
         return ""  # there is none yet
 
 
-def _changed(status: bytes) -> list[str]:
-    """Of "XY path", after a renamed one its old name."""
-    changed = []
+def _changed(status: bytes) -> tuple[list[str], list[str]]:
+    """Of "XY path", after a renamed one its old name; and which of them are untracked files."""
+    changed, untracked = [], []
     entries = iter(_names(status))
     for entry in entries:
         changed.append(entry[3:])
+        if entry.startswith("??") and not entry.endswith("/"):
+            untracked.append(entry[3:])
         if entry[0] in "RC":
             next(entries, None)
-    return changed
+    return changed, untracked
 
 
 def _is_text(name: str) -> bool:

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "archive/code_archive.h"
+#include "archive/code_diff.h"
 #include "archive/digest.h"
 #include "archive/program.h"
 
@@ -140,6 +141,71 @@ TEST_F(ArchiveTest, the_largest_files_are_named) {
   ASSERT_EQ(largest.size(), 2U);
   EXPECT_EQ(largest[0].first, "large");
   EXPECT_EQ(largest[1].second, 5);
+}
+
+// ---- what was changed ----
+
+TEST_F(ArchiveTest, the_diff_has_changed_new_and_removed_files_and_names_binary_ones) {
+  write("train.py", "one\ntwo\n"), write("old.py", "gone\n"), write("weights", std::string("a\0b", 3)),
+      write(".gitignore", "*.pt\n");
+  commit();
+  git({"config", "color.diff", "always"});
+  git({"config", "diff.noprefix", "true"});
+  git({"config", "diff.external", "false"});
+  write("train.py", "one\nthree\n"), write("weights", std::string("a\0c", 3)), write("model.pt", "x\n");
+  write("lib/neü \"1\".py", "\xff\n"), write("inner/a.py", "a\n"), write("empty", "");
+  ASSERT_TRUE(run_program({"git", "-C", code() + "/inner", "init", "--quiet"}).ok());
+  fs::create_symlink("train.py", code() + "/latest");
+  fs::remove(code() + "/old.py");
+  const auto count_objects = [&] {
+    return std::distance(fs::recursive_directory_iterator(code() + "/.git/objects"),
+                         fs::recursive_directory_iterator());
+  };
+  const auto objects = count_objects();
+  const auto found = code_of_repository(code() + "/lib");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  const auto diff = diff_of(*found);
+  ASSERT_TRUE(diff.ok()) << diff.error().message;
+  std::string lines;
+  for (std::size_t at = 0; at < diff->size(); at = diff->find('\n', at) + 1) {
+    const std::string line = diff->substr(at, diff->find('\n', at) - at);
+    if (!line.starts_with("index ")) lines += line + "\n";
+  }
+  EXPECT_EQ(lines,
+            "diff --git a/empty b/empty\nnew file mode 100644\n"
+            "diff --git a/latest b/latest\nnew file mode 120000\n--- /dev/null\n+++ b/latest\n@@ -0,0 +1 @@\n"
+            "+train.py\n\\ No newline at end of file\n"
+            "diff --git \"a/lib/neü \\\"1\\\".py\" \"b/lib/neü \\\"1\\\".py\"\nnew file mode 100644\n"
+            "--- /dev/null\n+++ \"b/lib/neü \\\"1\\\".py\"\t\n@@ -0,0 +1 @@\n+\xff\n"
+            "diff --git a/old.py b/old.py\ndeleted file mode 100644\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n"
+            "-gone\n"
+            "diff --git a/train.py b/train.py\n--- a/train.py\n+++ b/train.py\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
+            "diff --git a/weights b/weights\nBinary files a/weights and b/weights differ\n");
+  EXPECT_EQ(count_objects(), objects) << "written into the repository";
+  EXPECT_EQ(code_of_repository(code())->untracked, found->untracked) << "its index was changed";
+}
+
+TEST_F(ArchiveTest, without_a_commit_or_a_change_there_is_no_diff) {
+  write("train.py");
+  git({"init", "--quiet"});
+  EXPECT_EQ(*diff_of(*code_of_repository(code())), "");
+  commit();
+  EXPECT_EQ(*diff_of(*code_of_repository(code())), "");
+  EXPECT_EQ(*diff_of(*code_of_folder(code())), "");
+}
+
+TEST_F(ArchiveTest, a_diff_that_is_too_long_is_cut_between_files_and_says_so) {
+  const auto file = [](const std::string& name, std::size_t bytes) {
+    return "diff --git a/" + name + " b/" + name + "\n@@ -0,0 +1 @@\n+" + std::string(bytes, 'x') + "\n";
+  };
+  const std::string small = file("a", 100), large = file("b", 3000), last = file("c", 200);
+  EXPECT_EQ(cut_diff(small + large + last, 4096), small + large + last);
+  EXPECT_EQ(cut_diff(small + large + last, 2048),
+            small + last + "# 1 more file differs; at most 2 KiB of a diff are kept\n");
+  EXPECT_EQ(cut_diff(large + small + large, 2048),
+            small + "# 2 more files differ; at most 2 KiB of a diff are kept\n");
+  EXPECT_LE(cut_diff(file("d", 1980) + large, 2048).size(), 2048U);
+  EXPECT_EQ(cut_diff(large, 1024), "# 1 more file differs; at most 1 KiB of a diff are kept\n");
 }
 
 // ---- packing ----

@@ -10,38 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "archive/program.h"
+#include "archive/git.h"
+#include "archive/temporary_folder.h"
 
 namespace sl::archive {
 namespace {
-
-using Names = std::vector<std::string>;
-
-// What git prints. Errors: "snapshot-needs-git", "snapshot-failed" with git's own words.
-Result<std::string> git(const std::string& folder, const Names& words) {
-  Names arguments = {"git", "-C", folder};
-  arguments.insert(arguments.end(), words.begin(), words.end());
-  auto end = run_program(arguments);
-  if (!end.ok() && end.error().code == "program-missing")
-    return not_found("snapshot-needs-git", "a snapshot needs git, which says what a .gitignore excludes")
-        .hint("install git")
-        .hint("or leave snapshot out: the code runs in its own folder");
-  if (!end.ok()) return end.error();
-  if (end->status == 0) return std::move(end->output);
-  std::string said = end->errors.substr(0, end->errors.find('\n'));
-  if (said.starts_with("fatal: ")) said.erase(0, 7);
-  return invalid("snapshot-failed", "git says of " + folder + ": " + said);
-}
-
-Names split_zeros(std::string_view text) {
-  Names names;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\0'), text.size());
-    if (end > 0) names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
-}
 
 Result<Names> list(const std::string& folder, const Names& before = {}) {
   Names words = before;
@@ -51,29 +24,13 @@ Result<Names> list(const std::string& folder, const Names& before = {}) {
   return split_zeros(*text);
 }
 
-// A repository that has nothing in it, for folders that are in none.
-class EmptyRepository {
- public:
-  EmptyRepository() {
-    std::string path = (std::filesystem::temp_directory_path() / "schedulearn-git.XXXXXX").string();
-    if (::mkdtemp(path.data())) path_ = path;
-  }
-  ~EmptyRepository() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  EmptyRepository(const EmptyRepository&) = delete;
-  EmptyRepository& operator=(const EmptyRepository&) = delete;
-
-  Result<Names> list_with(const std::string& folder) const {
-    if (path_.empty()) return unavailable("snapshot-failed", "there is no room for a temporary folder");
-    if (auto made = git(path_, {"init", "--quiet", "--bare"}); !made.ok()) return made.error();
-    return list(folder, {"--git-dir=" + path_, "--work-tree=."});
-  }
-
- private:
-  std::string path_;
-};
+// Where a repository that has nothing in it sees the folder, which is in none.
+Result<Names> list_outside(const std::string& folder) {
+  const TemporaryFolder empty;
+  if (empty.path().empty()) return unavailable("snapshot-failed", "there is no room for a temporary folder");
+  if (auto made = git(empty.path(), {"init", "--quiet", "--bare"}); !made.ok()) return made.error();
+  return list(folder, {"--git-dir=" + empty.path(), "--work-tree=."});
+}
 
 bool is_in_repository(const std::string& folder) {
   const auto inside = git(folder, {"rev-parse", "--is-inside-work-tree"});
@@ -110,15 +67,14 @@ Result<CodeFolder> whole(CodeFolder code, const Names& names) {
 }
 
 // "XY path", after a renamed one its old name.
-Names changed_of(const std::string& status) {
-  Names changed;
+void add_changed(const std::string& status, CodeFolder& into) {
   const Names entries = split_zeros(status);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].size() < 4) continue;
-    changed.push_back(entries[i].substr(3));
+    const std::string& name = into.changed.emplace_back(entries[i].substr(3));
+    if (entries[i].starts_with("??") && !name.ends_with('/')) into.untracked.push_back(name);
     if (entries[i][0] == 'R' || entries[i][0] == 'C') ++i;
   }
-  return changed;
 }
 
 }  // namespace
@@ -126,7 +82,7 @@ Names changed_of(const std::string& status) {
 Result<CodeFolder> code_of_folder(const std::string& folder) {
   CodeFolder code;
   code.top = folder;
-  const auto names = is_in_repository(folder) ? list(folder) : EmptyRepository().list_with(folder);
+  const auto names = is_in_repository(folder) ? list(folder) : list_outside(folder);
   if (!names.ok()) return names.error();
   return whole(std::move(code), *names);
 }
@@ -147,7 +103,7 @@ Result<CodeFolder> code_of_repository(const std::string& folder) {
     code.commit = commit->substr(0, commit->find('\n'));
   const auto status = git(code.top, {"status", "--porcelain=v1", "-z", "--untracked-files=all"});
   if (!status.ok()) return status.error();
-  code.changed = changed_of(*status);
+  add_changed(*status, code);
   const auto names = list(code.top);
   if (!names.ok()) return names.error();
   return whole(std::move(code), *names);

@@ -11,12 +11,13 @@
 namespace sl::archive {
 
 struct CodeFolder {
-  std::string top;                   // what is packed
-  std::string subfolder;             // in which the code is started, relative to `top`; empty: there
-  std::vector<std::string> files;    // relative to `top`, in order: files and links
-  std::int64_t bytes = 0;            // of the files
-  std::string commit;                // abbreviated; empty: none
-  std::vector<std::string> changed;  // files that differ from the commit, new ones included
+  std::string top;                     // what is packed
+  std::string subfolder;               // in which the code is started, relative to `top`; empty: there
+  std::vector<std::string> files;      // relative to `top`, in order: files and links
+  std::int64_t bytes = 0;              // of the files
+  std::string commit;                  // abbreviated; empty: none
+  std::vector<std::string> changed;    // files that differ from the commit, new ones included
+  std::vector<std::string> untracked;  // of these, those that git has not been told of
 };
 
 // `folder` alone, whether it is in a repository or not. Errors: "snapshot-needs-git", "snapshot-failed".

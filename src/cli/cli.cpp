@@ -105,7 +105,7 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool shadow_off_ = false, with_arrivals_ = false, call_off_ = false, no_open_ = false;
+  bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, no_open_ = false;
   std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
@@ -202,10 +202,12 @@ void CommandLine::add_job_commands() {
       ->check(between(1, 100'000));
   ls->add_option("--before", list_.before, "only jobs with smaller numbers, for the next page")->check(above_zero());
   ls->add_flag("-a,--all", list_.all, "no limit");
-  reading_command("show", "Everything about a job.", "  schedulearn show 5\n  schedulearn show last --json\n",
-                  [this](const Context& context) { return show_job(context, selectors_); })
-      ->add_option("job", selectors_, "5, 1-5, 1,3, 12_3 (of an array), last, all or a name")
-      ->required();
+  CLI::App* show =
+      reading_command("show", "Everything about a job.",
+                      "  schedulearn show 5\n  schedulearn show last --json\n  schedulearn show 5 --diff\n",
+                      [this](const Context& context) { return (diff_ ? show_diff : show_job)(context, selectors_); });
+  show->add_option("job", selectors_, "5, 1-5, 1,3, 12_3 (of an array), last, all or a name")->required();
+  show->add_flag("--diff", diff_, "what its code differs in from the commit (of a job with snapshot = \"git\")");
   CLI::App* log =
       reading_command("logs", "A job's output.",
                       "  schedulearn logs 5\n  schedulearn logs -f last\n  schedulearn logs --tail 20 mnist\n"

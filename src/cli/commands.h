@@ -46,6 +46,8 @@ struct ListOptions {
 int list_jobs(const Context& context, const ListOptions& options);
 
 int show_job(const Context& context, const std::vector<std::string>& selectors);
+// What the code of the jobs differs in from its commit. Off a terminal the bytes as they were submitted, for `git apply`.
+int show_diff(const Context& context, const std::vector<std::string>& selectors);
 
 struct LogsOptions {
   std::vector<std::string> selectors;

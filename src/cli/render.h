@@ -49,6 +49,10 @@ std::string cut_middle(const std::string& text, std::size_t width, std::string_v
 // Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 
+// What a terminal would obey as something to read: ^[ for an escape, <U+202E> for marks that turn the direction, U+FFFD
+// for what is no UTF-8. Line breaks and tabs stay.
+std::string visible(std::string_view text);
+
 std::string bytes_text(double bytes);  // 7.9 GiB
 // What a list says that has no items; nothing for programs (--plain, --quiet).
 void say_none(const Context& context, const std::string& text);

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/diff_text.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/snapshot.h"
 #include "cli/starting.h"
 #include "net/url.h"
+#include "wire/error.h"
 #include "wire/ports.h"
 #include "wire/training.h"
 
@@ -215,16 +217,19 @@ std::string ids_text(const json::value& ids) {
   return text;
 }
 
-void show_snapshot(const json::value& snapshot) {
+void show_snapshot(const json::value& job) {
+  const json::value& snapshot = value_at(job, "snapshot");
   constexpr std::size_t named_max = 5;
   const std::string code = snapshot_text(snapshot);
   if (code.empty()) return;
   line("Code", fmt::format("{}, {} in {}", code.substr(5), bytes_text(number_at(snapshot, "bytes")),
                            plural(static_cast<std::size_t>(number_at(snapshot, "files")), "file")));
   const json::array& changed = value_at(snapshot, "changed").as_array();
-  for (std::size_t i = 0; i < std::min(changed.size(), named_max); ++i) line("", std::string(changed[i].as_string()));
+  for (std::size_t i = 0; i < std::min(changed.size(), named_max); ++i) line("", visible(changed[i].as_string()));
   const auto all = static_cast<std::size_t>(number_at(snapshot, "dirty_files"));
   if (all > named_max) line("", fmt::format("and {} more", all - std::min(changed.size(), named_max)));
+  if (!text_at(snapshot, "diff").empty())
+    line("", fmt::format("schedulearn show {} --diff   what was changed", number_at(job, "id")));
 }
 
 // "2h 0m"; empty: it has none.
@@ -292,7 +297,7 @@ void show(const Context& context, const json::value& job) {
   line("Command", command_text(value_at(spec, "command")));
   line("Image", image_text(job));
   line("Directory", text_at(spec, "workdir"));
-  show_snapshot(value_at(job, "snapshot"));
+  show_snapshot(job);
   show_environment(value_at(spec, "env"));
   line("Secrets", words_text(value_at(spec, "secrets")));
   line("Tells", notify_text(value_at(spec, "notify")));
@@ -433,6 +438,21 @@ int show_job(const Context& context, const std::vector<std::string>& selectors) 
     const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
     if (!job.ok()) return fail(job.error());
     context.as_json ? context.print_json(*job) : show(context, *job);
+  }
+  return 0;
+}
+
+int show_diff(const Context& context, const std::vector<std::string>& selectors) {
+  const auto ids = select_jobs(context, selectors);
+  if (!ids.ok()) return fail(ids.error());
+  for (const std::int64_t id : *ids) {
+    std::string diff;
+    const auto answer = context.stream(context.request("GET", fmt::format("/api/v1/jobs/{}/diff", id), ""),
+                                       [&](std::string_view piece) { return diff += piece, true; });
+    if (!answer.ok()) return fail(answer.error());
+    if (answer->status >= 400) return fail(wire::error_from_problem(answer->status, answer->body));
+    if (context.color || context.columns > 0) diff = diff_text(diff, context.color);
+    std::fwrite(diff.data(), 1, diff.size(), stdout);
   }
   return 0;
 }

@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "archive/code_archive.h"
+#include "archive/code_diff.h"
 #include "archive/digest.h"
 #include "cli/render.h"
 #include "wire/utf8.h"
@@ -19,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t changed_max = 100;         // that are named
-constexpr std::size_t sent_at_once = 512 << 10;  // bytes, of the archive
+constexpr std::size_t sent_at_once = 512 << 10;  // bytes
 constexpr int attempts_max = 3;
 
 std::string size_in_words(std::int64_t bytes) {
@@ -58,27 +60,33 @@ Error too_large(const archive::CodeFolder& code, std::int64_t limit) {
       .hint("or leave snapshot out: the code runs in its own folder");
 }
 
-// The packed code; the file is gone with it.
-class Packed {
+// What is sent, in a file that is gone with this.
+class FileToSend {
  public:
-  Packed() {
+  FileToSend() {
     std::string path = (fs::temp_directory_path() / "schedulearn-code.XXXXXX").string();
     const int fd = ::mkstemp(path.data());
     if (fd >= 0) ::close(fd), path_ = path;
   }
-  ~Packed() {
+  ~FileToSend() {
     if (!path_.empty()) ::unlink(path_.c_str());
   }
-  Packed(const Packed&) = delete;
-  Packed& operator=(const Packed&) = delete;
+  FileToSend(const FileToSend&) = delete;
+  FileToSend& operator=(const FileToSend&) = delete;
+  // The digest of what is in it then.
   Result<std::string> pack(const archive::CodeFolder& code) const {
-    if (path_.empty()) return unavailable("snapshot-failed", "there is no room for a temporary file");
+    if (path_.empty()) return no_room();
     if (Status packed = archive::pack(code, path_); !packed.ok()) return packed.error();
+    return archive::digest_of_file(path_);
+  }
+  Result<std::string> write(const std::string& text) const {
+    if (path_.empty() || !(std::ofstream(path_, std::ios::binary) << text << std::flush)) return no_room();
     return archive::digest_of_file(path_);
   }
   const std::string& path() const { return path_; }
 
  private:
+  static Error no_room() { return unavailable("snapshot-failed", "there is no room for a temporary file"); }
   std::string path_;
 };
 
@@ -89,7 +97,7 @@ Status send_whole(const Context& context, const std::string& path, const std::st
   for (std::int64_t offset = 0; offset < size;) {
     file.read(piece.data(), static_cast<std::streamsize>(sent_at_once));
     const auto bytes = static_cast<std::size_t>(file.gcount());
-    if (bytes == 0) return unavailable("snapshot-failed", "the packed code could not be read again");
+    if (bytes == 0) return unavailable("snapshot-failed", "what is to be sent could not be read again");
     const auto sent = context.call("PUT", fmt::format("/api/v1/snapshots/{}?offset={}&size={}", id, offset, size),
                                    piece.substr(0, bytes), {{"Content-Type", "application/octet-stream"}});
     if (!sent.ok()) return sent.error();
@@ -106,6 +114,21 @@ Status send_unless_there(const Context& context, const std::string& path, const 
     const Status sent = send_whole(context, path, id);
     if (sent.ok() || sent.error().code != "snapshot-offset" || attempt == attempts_max) return sent;
   }
+}
+
+// Names the diff in the snapshot, once it is sent. The job does without one that git cannot make.
+Status add_diff(const Context& context, const archive::CodeFolder& code, wire::SnapshotSpec& snapshot) {
+  const auto diff = archive::diff_of(code);
+  if (!diff.ok()) {
+    std::fprintf(stderr, "warning: what was changed is not kept with the job: %s\n", diff.error().message.c_str());
+    return {};
+  }
+  if (diff->empty()) return {};
+  const FileToSend file;
+  const Result<std::string> id = file.write(archive::cut_diff(*diff, wire::snapshot_diff_bytes_max));
+  if (!id.ok()) return id.error();
+  snapshot.diff = *id;
+  return send_unless_there(context, file.path(), *id);
 }
 
 }  // namespace
@@ -125,11 +148,12 @@ Status add_snapshot(const Context& context, wire::JobSpec& spec, bool only_descr
   const auto limit = static_cast<std::int64_t>(number_at(*limits, "limit_bytes"));
   if (code->bytes > limit) return too_large(*code, limit);
   if (only_describe) return {};
-  const Packed packed;
+  const FileToSend packed;
   const Result<std::string> id = packed.pack(*code);
   if (!id.ok()) return id.error();
   spec.snapshot->id = *id;
-  return send_unless_there(context, packed.path(), *id);
+  if (Status sent = send_unless_there(context, packed.path(), *id); !sent.ok()) return sent;
+  return add_diff(context, *code, *spec.snapshot);
 }
 
 std::string snapshot_text(const json::value& snapshot) {

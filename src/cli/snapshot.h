@@ -8,8 +8,8 @@
 
 namespace sl::cli {
 
-// Describes the code in `spec.snapshot`, and sends it unless the controller has it or `only_describe`. Nothing happens if
-// the job asks for no snapshot. Errors: those of archive::code_of_repository and archive::pack, "snapshot-too-large",
+// Describes the code in `spec.snapshot`, and sends it, with the diff from its commit, unless the controller has it or
+// `only_describe`. Nothing happens if the job asks for no snapshot. Errors: those of archive::code_of_repository and archive::pack, "snapshot-too-large",
 // "no-such-folder".
 Status add_snapshot(const Context& context, wire::JobSpec& spec, bool only_describe);
 

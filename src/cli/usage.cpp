@@ -71,6 +71,11 @@ std::string help_hint(const CLI::App& root, const CLI::App& command) {
 Error unknown(const char* kind, const std::string& word, const std::vector<std::string>& known,
               const std::string& help) {
   Error problem = invalid(std::string("unknown-") + kind, fmt::format("there is no {} {}", kind, word));
+  if (word == "--stderr" || word == "--stdout")
+    return std::move(problem)
+        .note("a job writes both into one output, so that nothing is lost and the order is kept")
+        .hint("keep them apart in the job's command: python train.py 2> \"$SCHEDULEARN_OUTPUT_DIR/stderr.txt\"")
+        .hint("then: schedulearn files ID get output/stderr.txt");
   const std::vector<std::string_view> candidates(known.begin(), known.end());
   const auto elsewhere = std::find_if(known_elsewhere.begin(), known_elsewhere.end(),
                                       [&](const auto& pair) { return pair.first == word; });

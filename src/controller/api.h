@@ -278,6 +278,7 @@ class Api {
   void describe_snapshots(Call call);
   void get_snapshot(Call call);
   void put_snapshot(Call call);
+  void get_diff(Call call);
   void list_events(Call call);
   void stream_events(Call call);
   void legacy_create(Call call);

@@ -59,6 +59,8 @@ void Api::retry_job(Call call) {
     if (!spec.ok()) return asked.fail(spec.error());
     if (const Status may = may_act_for(asked.identity, spec->user); !may.ok()) return asked.fail(may.error());
     spec->hold = false;
+    // What was changed in the code is good to know; the code itself must be there.
+    if (spec->snapshot && !snapshots_.use(spec->snapshot->diff)) spec->snapshot->diff.clear();
     if (!failed_only) return retry_as(asked, entry.row, std::move(*spec));
     if (!is_group(entry.row))
       return entry.row.state == "failed" ? retry_as(asked, entry.row, std::move(*spec))

@@ -230,6 +230,8 @@ void Api::add_routes() {
   add(Role::viewer, &Api::get_files,
       get("/api/v1/jobs/{id}/files", "what it has left on its server: a folder's entries, or a file",
           answer<LeftFiles>("LeftFiles"), {"path", "attempt", "rank", "offset", "look"}));
+  add(Role::viewer, &Api::get_diff,
+      stream(get("/api/v1/jobs/{id}/diff", "what its code differs in from the commit", {}), "text/plain"));
 
   add(Role::viewer, &Api::get_queue,
       get("/api/v1/queue", "the jobs that wait, in the policy's order", list_of<std::optional<QueuedJob>>("QueuedJob"),

@@ -3,6 +3,7 @@
 
 #include "controller/api.h"
 #include "controller/views.h"
+#include "wire/json.h"
 
 namespace sl::controller {
 namespace {
@@ -38,6 +39,19 @@ void Api::put_snapshot(Call call) {
                  [call, id, size = *size](const Result<std::int64_t>& here) {
                    here.ok() ? call.send(200, snapshot_view(id, *here, size)) : call.fail(here.error());
                  });
+}
+
+// Source code: not for everybody's eyes, no more than the files of the job.
+void Api::get_diff(Call call) {
+  with_own_job(std::move(call), [this](const Call& asked, const JobEntry& entry) {
+    const auto spec = wire::read_json<wire::JobSpec>(entry.row.spec_json, wire::Unknown::ignore);
+    if (!spec.ok()) return asked.fail(spec.error());
+    snapshots_.read_diff(spec->snapshot, [asked](Result<std::string> diff) {
+      if (!diff.ok()) return asked.fail(diff.error());
+      // A browser must not guess that it is a page.
+      asked.reply->send({200, "text/plain; charset=utf-8", {{"X-Content-Type-Options", "nosniff"}}, std::move(*diff)});
+    });
+  });
 }
 
 }  // namespace sl::controller

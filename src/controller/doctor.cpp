@@ -42,20 +42,24 @@ void look_at_abilities(const answers::Server& server, Findings& found) {
         {"note", "limits on " + server.name, "are not enforced: " + *server.cannot_enforce, std::nullopt, server.name});
 }
 
-const char* remedy_for(const std::string& state) {
-  return state == "quarantined"                      ? "schedulearn servers release {}"
-         : state == "draining" || state == "drained" ? "schedulearn servers undrain {}"
-                                                     : "start its agent, or: schedulearn servers lost {}";
+// What somebody wants so is no fault: a server that is drained, perhaps switched off since, or an `up` that is being
+// stopped.
+Finding finding_of(const answers::Server& server, bool is_drained) {
+  const std::string subject = "server " + server.name, reason = server.state_reason.value_or("no reason is given");
+  if (is_drained)
+    return {"note", subject, "is " + reason, "to use it again: schedulearn servers undrain " + server.name,
+            server.name};
+  const std::string text = fmt::format("is {}: {}", server.state, reason);
+  if (server.state == "draining") return {"note", subject, text, std::nullopt, server.name};
+  const std::string remedy = server.state == "quarantined"
+                                 ? "schedulearn servers release " + server.name
+                                 : "start its agent, or: schedulearn servers lost " + server.name;
+  return {"wrong", subject, text, remedy, server.name};
 }
 
-void look_at_server(const answers::Server& server, const std::string& version, Findings& found) {
+void look_at_server(const answers::Server& server, bool is_drained, const std::string& version, Findings& found) {
+  if (is_drained || server.state != "up") return found.push_back(finding_of(server, is_drained));
   const std::string subject = "server " + server.name;
-  if (server.state != "up") {
-    const std::string remedy = fmt::format(fmt::runtime(remedy_for(server.state)), server.name);
-    return found.push_back({"wrong", subject,
-                            fmt::format("is {}: {}", server.state, server.state_reason.value_or("no reason is given")),
-                            remedy, server.name});
-  }
   const auto gpus = server.gpus.size();
   if (server.agent_version != version)
     found.push_back({"note", subject,
@@ -93,7 +97,8 @@ std::vector<Finding> findings(const Logic& logic, const std::string& url, Instan
   bool has_server = false;
   for_each_server(logic.core(), [&](const Server& server, ServerIndex index) {
     has_server = true;
-    look_at_server(server_view(logic, server, index, now), logic.settings().version, found);
+    const bool is_drained = logic.drains().find(server.description.name) != nullptr;
+    look_at_server(server_view(logic, server, index, now), is_drained, logic.settings().version, found);
   });
   if (!has_server)
     found.push_back(

@@ -149,8 +149,18 @@ Status Snapshots::use(const wire::JobSpec& spec) const {
     return invalid("snapshot-missing", "the job asks for a snapshot of its code, and none came with it")
         .hint("schedulearn submit --snapshot " + spec.snapshot->kind + " sends it along")
         .at("/snapshot");
-  if (use(spec.snapshot->id)) return {};
-  return snapshot_missing("the code of the job, snapshot " + spec.snapshot->id.substr(0, 12) + ", is not here");
+  if (!use(spec.snapshot->id))
+    return snapshot_missing("the code of the job, snapshot " + spec.snapshot->id.substr(0, 12) + ", is not here");
+  const std::string& diff = spec.snapshot->diff;
+  if (diff.empty()) return {};
+  const auto bytes = use(diff);
+  if (!bytes) return snapshot_missing("the diff of the job's code, " + diff.substr(0, 12) + ", is not here");
+  if (*bytes > wire::snapshot_diff_bytes_max)
+    return invalid("bad-snapshot",
+                   fmt::format("the diff has {} bytes, and may have {}", *bytes, wire::snapshot_diff_bytes_max))
+        .hint("cut it, or leave it out: the code is in the snapshot as a whole")
+        .at("/snapshot/diff");
+  return {};
 }
 
 void Snapshots::put(const std::string& id, std::int64_t offset, std::int64_t size, std::string bytes,
@@ -175,6 +185,29 @@ void Snapshots::read(const wire::SnapshotRead& read, std::function<void(const wi
       [answer = std::move(answer)](const Result<wire::SnapshotPiece>& piece) {
         if (piece.ok()) answer(*piece);
       });
+}
+
+void Snapshots::read_diff(const std::optional<wire::SnapshotSpec>& snapshot,
+                          std::function<void(Result<std::string>)> then) {
+  if (!snapshot || snapshot->diff.empty()) {
+    const bool is_clean = snapshot && !snapshot->commit.empty() && snapshot->dirty_files == 0;
+    return then(not_found("no-diff", is_clean ? "nothing differed from commit " + snapshot->commit
+                                              : "no diff is kept of the code that the job was submitted with")
+                    .hint("schedulearn submit --snapshot git keeps what differs from the commit"));
+  }
+  history_.ask<std::string>(
+      [id = snapshot->diff, path = archive_of(snapshot->diff)](store::Reader&) -> Result<std::string> {
+        const OpenFile file(path, O_RDONLY);
+        std::string text(
+            static_cast<std::size_t>(std::clamp<std::int64_t>(file.size(), 0, wire::snapshot_diff_bytes_max)), '\0');
+        const ssize_t n = file.get() < 0 ? -1 : ::pread(file.get(), text.data(), text.size(), 0);
+        if (n < 0)
+          return not_found("snapshot-missing",
+                           "the diff of the job's code, " + id.substr(0, 12) + ", is not here any more");
+        text.resize(static_cast<std::size_t>(n));
+        return text;
+      },
+      std::move(then));
 }
 
 void Snapshots::look(std::function<void(Result<Stored>)> then) {

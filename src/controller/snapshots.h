@@ -1,7 +1,8 @@
-// The code of jobs as it was when they were submitted: archives in DATA/snapshots, each under its digest. The command
-// line sends them before the job that names them, agents fetch them before the job starts.
+// The code of jobs as it was when they were submitted: archives in DATA/snapshots, each under its digest, and in the same
+// way the diffs of changed files from their commit. The command line sends them before the job that names them, agents
+// fetch the archives before the job starts.
 //
-// An archive is kept for as long as an unfinished job names it, and after its last use as long as finished jobs are kept
+// Both are kept for as long as an unfinished job names them, and after their last use as long as finished jobs are kept
 // (RetentionRule::age_s). Lives on the core's thread; files are read and written by the threads of History.
 #pragma once
 
@@ -24,14 +25,15 @@ class Snapshots {
     double keep_s = 0;           // after its last use; 0: for ever
   };
   struct Stored {
-    std::int64_t count = 0, bytes = 0;  // of whole archives
+    std::int64_t count = 0, bytes = 0;  // of whole archives and diffs
   };
   Snapshots(Settings settings, const Logic& logic, History& history, std::function<Instant()> clock);
 
   std::int64_t bytes_max() const { return settings_.bytes_max; }
-  // What is here of the archive; nothing if it is not here as a whole. Counts as a use of it.
+  // The size of the archive or diff; nothing if it is not here as a whole. Counts as a use of it.
   std::optional<std::int64_t> use(const std::string& id) const;
-  // Whether the job can have its code. Errors: "snapshot-missing".
+  // Whether the job can have its code, and what it names as its diff is here and no larger than one may be. Errors:
+  // "snapshot-missing", "bad-snapshot".
   Status use(const wire::JobSpec& spec) const;
 
   // A piece of an archive of `size` bytes, from `offset` on; 0 begins anew. Then how much is here. Errors:
@@ -41,6 +43,8 @@ class Snapshots {
            std::function<void(Result<std::int64_t>)> then);
   // The answer, unless too much else is being read: then none, and the agent asks again.
   void read(const wire::SnapshotRead& read, std::function<void(const wire::SnapshotPiece&)> answer);
+  // The diff that the snapshot names, if any. Errors: "no-diff"; "snapshot-missing" if it is not here any more.
+  void read_diff(const std::optional<wire::SnapshotSpec>& snapshot, std::function<void(Result<std::string>)> then);
   void look(std::function<void(Result<Stored>)> then);
 
   void on_turn();  // removes what is not kept any longer

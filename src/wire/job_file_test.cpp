@@ -193,6 +193,7 @@ constexpr BadFile bad_files[] = {
     {"command = \"x\"\nimage = \"a\"\n[checkpoint]\ndir = \"ck\"", "bad-checkpoint", "/checkpoint/dir"},
     {"command = \"x\"\nsnapshot = \"gti\"", "bad-snapshot", "/snapshot"},
     {"command = \"x\"\n[snapshot]\nkind = \"git\"\nid = \"1\"", "bad-snapshot", "/snapshot"},
+    {"command = \"x\"\n[snapshot]\nkind = \"git\"\ndiff = \"1\"", "bad-snapshot", "/snapshot"},
     {"command = \"x\"\n[snapshot]\nkind = \"git\"\nsubfolder = \"a/../..\"", "bad-snapshot", "/snapshot"},
     {"command = \"x\"\n[snapshot]\nkind = \"git\"\nsubfolder = \"/etc\"", "bad-snapshot", "/snapshot"},
     {"command = \"x\"\nsnapshot = 1", "wrong-type", "/snapshot"},

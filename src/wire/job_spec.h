@@ -68,19 +68,21 @@ struct ProgressSpec {
 };
 BOOST_DESCRIBE_STRUCT(ProgressSpec, (), (pattern, total))
 
-// The code of a job, kept as it was when it was submitted (src/archive). The archive is sent to the controller before the
-// job, under its digest.
+// The code of a job, kept as it was when it was submitted (src/archive). The archive and the diff are sent to the
+// controller before the job, each under its digest.
+constexpr std::int64_t snapshot_diff_bytes_max = 1 << 20;
 struct SnapshotSpec {
   std::string kind;                  // "git": the repository that workdir is in; "copy": workdir
   std::string id;                    // SHA-256 of the archive, hexadecimal; empty: it has not been made
   std::string commit;                // abbreviated; empty: none
   std::vector<std::string> changed;  // files that differ from the commit, the first hundred of them
   int dirty_files = 0;               // all of them
+  std::string diff;                  // SHA-256 of what they differ in, as `git diff` prints it; empty: it is not kept
   std::string subfolder;             // workdir in the archive; empty: its top
   int files = 0;
   std::int64_t bytes = 0;  // of the files
 };
-BOOST_DESCRIBE_STRUCT(SnapshotSpec, (), (kind, id, commit, changed, dirty_files, subfolder, files, bytes))
+BOOST_DESCRIBE_STRUCT(SnapshotSpec, (), (kind, id, commit, changed, dirty_files, diff, subfolder, files, bytes))
 
 // A port that a job listens on, reached through the controller's (docs/guide/shell_and_ports.md).
 struct PortSpec {

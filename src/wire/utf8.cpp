@@ -1,9 +1,7 @@
 #include "wire/utf8.h"
 
 namespace sl::wire {
-namespace {
 
-// The number of bytes of the character that begins here, 0 if none does.
 std::size_t character_length(std::string_view bytes) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char lead = at(0);
@@ -18,8 +16,6 @@ std::size_t character_length(std::string_view bytes) {
   const bool is_outside = (lead == 0xED && second >= 0xA0) || (lead == 0xF4 && second >= 0x90);
   return is_overlong || is_outside ? 0 : length;
 }
-
-}  // namespace
 
 bool is_utf8(std::string_view bytes) {
   while (!bytes.empty()) {

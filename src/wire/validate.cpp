@@ -199,11 +199,13 @@ Status validate_snapshot(const JobSpec& spec) {
   if (snapshot.kind != "git" && snapshot.kind != "copy")
     return with_suggestion(invalid("bad-snapshot", "unknown snapshot " + snapshot.kind).at("/snapshot"), snapshot.kind,
                            {"none", "git", "copy"});
-  const bool is_id = snapshot.id.size() == 64 && snapshot.id.find_first_not_of("0123456789abcdef") == std::string::npos;
+  const auto is_id = [](const std::string& id) {
+    return id.empty() || (id.size() == 64 && id.find_first_not_of("0123456789abcdef") == std::string::npos);
+  };
   const bool is_text = std::ranges::all_of(snapshot.changed, is_utf8) && is_utf8(snapshot.subfolder) &&
                        snapshot.subfolder.find('\0') == std::string::npos && is_utf8(snapshot.commit);
-  if ((!snapshot.id.empty() && !is_id) || !is_inside(snapshot.subfolder) || !is_text || snapshot.changed.size() > 100 ||
-      snapshot.commit.size() > 64)
+  if (!is_id(snapshot.id) || !is_id(snapshot.diff) || !is_inside(snapshot.subfolder) || !is_text ||
+      snapshot.changed.size() > 100 || snapshot.commit.size() > 64)
     return invalid("bad-snapshot", "snapshot does not describe one that was taken")
         .hint("schedulearn submit --snapshot git takes it and describes it")
         .at("/snapshot");

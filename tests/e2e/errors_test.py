@@ -92,6 +92,8 @@ class Refusals(LabTest):
         self.command("quoted-command", "submit", "--", "python train.py")
         self.command("unknown-command", "frobnicate")
         self.command("unknown-flag", "ls", "--frobnicate")
+        for flag in ("--stderr", "--stdout"):
+            self.assertIn('2> "$SCHEDULEARN_OUTPUT_DIR/stderr.txt"', lab.cli("logs", "1", flag, check=False).stderr)
         for _ in range(2):
             lab.submit("true", hold=True, name="twice")
         self.command("ambiguous-name", "show", "twice")

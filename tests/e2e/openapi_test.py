@@ -146,6 +146,7 @@ class Walk(LabTest):
             ("DELETE", "/api/v1/notifications/channels/{name}"): [("walk", None)],
             ("GET", "/api/v1/snapshots/{id}"): [],  # need the code of a job: snapshot_test.py
             ("PUT", "/api/v1/snapshots/{id}"): [],
+            ("GET", "/api/v1/jobs/{id}/diff"): [],
             ("GET", "/api/v1/jobs/{id}/explain"): [(done, None), (running, None), (waiting, None)],
             ("GET", "/api/v1/jobs/{id}/events"): [(done, None), (f"{done}?since=0&limit=2", None)],
             ("GET", "/api/v1/jobs/{id}/logs"): [(done, None), (f"{done}?tail=1", None)],
@@ -212,7 +213,7 @@ class Walk(LabTest):
         self.assertEqual(untried - {("GET", path) for path in STREAMS}, {
             ("POST", "/api/v1/jobs/{id}/release"), ("POST", "/api/v1/jobs/{id}/migrate"), ("POST", "/api/v1/jobs/{id}/scale"), ("POST", "/api/v1/jobs/{id}/cancel"),
             ("DELETE", "/api/v1/servers/{name}"), ("POST", "/api/v1/servers/{name}/lost"), ("POST", "/api/v1/servers/{name}/undrain"), ("POST", "/api/v1/servers/{name}/release"),
-            ("GET", "/api/v1/snapshots/{id}"), ("PUT", "/api/v1/snapshots/{id}")})
+            ("GET", "/api/v1/snapshots/{id}"), ("PUT", "/api/v1/snapshots/{id}"), ("GET", "/api/v1/jobs/{id}/diff")})
         cancel = self.document["paths"]["/api/v1/jobs/{id}/cancel"]["post"]
         self.check_answer("POST", "/api/v1/jobs/{id}/cancel", cancel, self.lab.request("POST", f"/api/v1/jobs/{self.running}/cancel", {"reason": "enough"}))
 

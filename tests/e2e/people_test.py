@@ -28,7 +28,7 @@ NEEDS = {
         GET /healthz  GET /readyz  GET /metrics  GET /api/v1  GET /api/v1/openapi.json  GET /api/docs  GET /api/docs/style.css
         GET /api/v1/jobs  GET /api/v1/jobs/{id}  GET /api/v1/jobs/{id}/explain  GET /api/v1/jobs/{id}/events
         GET /api/v1/jobs/{id}/logs  GET /api/v1/jobs/{id}/logs/stream  GET /api/v1/jobs/{id}/metrics  GET /api/v1/jobs/{id}/files
-        GET /api/v1/jobs/{id}/usage  GET /api/v1/jobs/{id}/attempts  GET /api/v1/doctor
+        GET /api/v1/jobs/{id}/usage  GET /api/v1/jobs/{id}/attempts  GET /api/v1/jobs/{id}/diff  GET /api/v1/doctor
         GET /api/v1/queue  GET /api/v1/cluster  GET /api/v1/cluster/metrics  GET /api/v1/cluster/forecast  GET /api/v1/gpus
         GET /api/v1/servers  GET /api/v1/servers/{name}  GET /api/v1/servers/{name}/metrics
         GET /api/v1/policies  GET /api/v1/policies/{name}  GET /api/v1/policy  GET /api/v1/policy/history

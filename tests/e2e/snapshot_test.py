@@ -12,7 +12,7 @@ import tarfile
 import time
 import unittest
 
-from lab import LabTest, until
+from lab import PROGRAM, LabTest, until
 
 
 def git(folder, *words):
@@ -80,6 +80,105 @@ class SnapshotTest(LabTest):
         outside.mkdir()
         refused = subprocess.run(["/usr/bin/python3", "-B", "-c", program, self.lab.url], cwd=outside, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
         self.assertIn("SnapshotError: git says of", refused.stderr)
+
+    # ---- what was changed ----
+    def change(self):
+        """Changes files of every kind and returns the diff that is expected of them."""
+        (self.code / "lib.py").write_text("VALUE = 'two'\n")
+        (self.code / "neü \x1b[2J.txt").write_bytes(b"\xff new\r\n")
+        (self.code / "model.pt").write_text("weights")
+        (self.code / "sub" / "data.bin").write_bytes(b"a\0b")
+        return ("diff --git a/lib.py b/lib.py\n--- a/lib.py\n+++ b/lib.py\n@@ -1 +1 @@\n-VALUE = 'one'\n+VALUE = 'two'\n"
+                'diff --git "a/neü \\033[2J.txt" "b/neü \\033[2J.txt"\nnew file mode 100644\n--- /dev/null\n+++ "b/neü \\033[2J.txt"\t\n@@ -0,0 +1 @@\n+\udcff new\r\n'
+                "diff --git a/sub/data.bin b/sub/data.bin\nnew file mode 100644\nBinary files /dev/null and b/sub/data.bin differ\n").encode(errors="surrogateescape")
+
+    def diff(self, job, *words, **more):
+        """As bytes, without the numbers that git gives contents."""
+        said = subprocess.run([PROGRAM, "show", str(job), "--diff", "--url", self.lab.url, *words], capture_output=True, **more)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        return re.sub(rb"^index .*\n", b"", said.stdout, flags=re.M)
+
+    def refused(self, method, path, body=None, headers=None):
+        status, _, text = self.lab.request(method, f"/api/v1/{path}", body, headers)
+        return status, json.loads(text)["code"]
+
+    def put(self, data):
+        name = hashlib.sha256(data).hexdigest()
+        for offset in range(0, len(data), 1 << 19):
+            self.assertEqual(self.lab.request("PUT", f"/api/v1/snapshots/{name}?offset={offset}&size={len(data)}", data[offset:offset + (1 << 19)])[0], 200)
+        return name
+
+    def test_what_was_changed_can_be_seen_and_applied_again(self):
+        expected = self.change()
+        job, _ = self.submit("--hold", "--snapshot", "git", "--array", "0-1", "--", "true")
+        self.assertEqual(self.diff(job), expected)
+        self.assertEqual(self.diff(f"{job}_1"), expected, "of a member")
+        self.assertRegex(self.lab.cli("show", job).stdout, rf"\n +neü \^\[\[2J.txt\n +sub/data.bin\n +schedulearn show {job} --diff ")
+        on_terminal = self.lab.on_terminal(100, "show", job, "--diff", PAGER="cat")
+        self.assertIn("\x1b[31m-VALUE = 'one'\x1b[0m\n\x1b[32m+VALUE = 'two'\x1b[0m\n", on_terminal)
+        self.assertIn("\x1b[32m+\ufffd new^M\x1b[0m\n", on_terminal)
+        self.assertNotIn("\x1b[2J", on_terminal)
+        clean = self.lab.folder / "clean"
+        git(self.code, "worktree", "add", "--detach", clean, "HEAD")
+        (self.code / "sub" / "data.bin").unlink()  # of which there is only the name
+        again, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
+        whole = subprocess.run([PROGRAM, "show", str(again), "--diff", "--url", self.lab.url], capture_output=True).stdout
+        subprocess.run(["git", "-C", str(clean), "apply", "-"], input=whole, check=True, capture_output=True)
+        for name in ("lib.py", "neü \x1b[2J.txt"):
+            self.assertEqual((clean / name).read_bytes(), (self.code / name).read_bytes())
+        self.lab.kill(self.lab.controller)
+        self.assertEqual(self.diff(job, "--data", str(self.lab.folder / "controller")), expected, "from the data folder alone")
+
+    def test_from_python_the_same_diff_is_kept(self):
+        expected = self.change()
+        job, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
+        program = ("import schedulearn, sys\nclient = schedulearn.Client(sys.argv[1])\nfirst = client.submit(command='true', snapshot='git', hold=True)['id']\n"
+                   "open('lib.py', 'w').write('x' * (2 << 20))\nsecond = client.submit(command='true', snapshot='git', hold=True)['id']\nprint(first, second)\nprint(client.diff(second)[-70:])\n")
+        path = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+        said = subprocess.run(["/usr/bin/python3", "-B", "-c", program, self.lab.url], cwd=self.code, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        self.assertEqual(0, said.returncode, said.stderr)
+        first, second = map(int, said.stdout.split("\n")[0].split())
+        for key in ("diff", "commit", "changed", "dirty_files"):
+            self.assertEqual(self.lab.job(first)["snapshot"][key], self.lab.job(job)["snapshot"][key])
+        self.assertEqual(self.diff(first), expected)
+        self.assertIn("\n# 1 more file differs; at most 1024 KiB of a diff are kept\n", said.stdout)
+        cut, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
+        self.assertEqual(self.lab.job(second)["snapshot"]["diff"], self.lab.job(cut)["snapshot"]["diff"], "cut alike")
+        self.assertIn(b"data.bin", self.diff(cut))
+        self.assertNotIn(b"VALUE", self.diff(cut))
+
+    def test_a_diff_is_not_for_others_and_one_that_is_gone_is_said(self):
+        self.change()
+        job, _ = self.submit("--snapshot", "git", "--", "true")
+        self.lab.finished(job)
+        self.lab.request("POST", "/api/v1/users", {"name": "mei", "role": "user"})
+        token = json.loads(self.lab.request("POST", "/api/v1/tokens", {"name": "laptop", "user": "mei"})[2])["token"]
+        as_mei = {"Authorization": f"Bearer {token}"}
+        self.assertEqual(self.refused("GET", f"jobs/{job}/diff", headers=as_mei), (403, "not-your-job"))
+        for path in (f"jobs/{job}", "jobs"):
+            text = self.lab.request("GET", f"/api/v1/{path}", None, as_mei)[2]
+            self.assertIn('"diff":""', text)
+            self.assertNotIn(self.lab.job(job)["snapshot"]["diff"], text)
+        clean, _ = self.submit("--hold", "--snapshot", "copy", "--", "true")
+        for without in (clean, self.lab.submit("true")):
+            self.assertEqual(self.refused("GET", f"jobs/{without}/diff"), (404, "no-diff"))
+        gone = self.lab.job(job)["snapshot"]["diff"]
+        (self.lab.folder / "controller" / "snapshots" / f"{gone}.tar").unlink()
+        self.assertEqual(self.refused("GET", f"jobs/{job}/diff"), (404, "snapshot-missing"))
+        self.lab.cli("retry", job)
+        again = self.lab.jobs()[0]
+        self.assertEqual((again["snapshot"]["diff"], again["snapshot"]["id"]), ("", self.lab.job(job)["snapshot"]["id"]))
+
+    def test_a_diff_that_is_none_is_refused_or_kept_as_it_is(self):
+        code = self.put(b"code")
+        job = {"command": "true", "hold": True, "snapshot": {"kind": "git", "id": code, "commit": "abc", "dirty_files": 1}}
+        for diff, expected in (("0" * 64, (404, "snapshot-missing")), ("x", (422, "bad-snapshot")), (self.put(bytes((1 << 20) + 1)), (422, "bad-snapshot"))):
+            self.assertEqual(self.refused("POST", "jobs", {**job, "snapshot": {**job["snapshot"], "diff": diff}}), expected)
+        self.assertEqual(self.lab.jobs(), [])
+        for text in (b"no diff\n", b"\xff\x1b[31", b"diff --git a/x b/x\n@@ -1,9 +1,9 @@\n-o", bytes(1 << 20)):
+            made = self.lab.submit(**{**job, "snapshot": {**job["snapshot"], "diff": self.put(text)}})
+            self.assertEqual(self.diff(made), text)
+            self.assertNotIn("\x1b[31\n", self.lab.on_terminal(80, "show", made, "--diff", PAGER="cat"))
 
     def test_also_on_another_server_with_a_relative_checkpoint_folder(self):
         (self.code / "step.py").write_text("""
@@ -192,18 +291,21 @@ if done == 0: time.sleep(71.3)
         self.assertEqual(list(victim.iterdir()), [])
 
     def test_code_is_kept_while_it_is_needed_and_goes_after_its_time(self):
+        (self.code / "lib.py").write_text("VALUE = 'changed'\n")
         waiting, _ = self.submit("--hold", "--snapshot", "git", "--", "true")
         (self.code / "lib.py").write_text("VALUE = 'other'\n")
         ended, _ = self.submit("--snapshot", "git", "--", "true")
         self.lab.finished(ended)
         archives = list(self.lab.folder.glob("controller/snapshots/*.tar"))
-        self.assertEqual(len(archives), 2)
+        self.assertEqual(len(archives), 4, "of each the code and the diff")
         for archive in archives:
             os.utime(archive, (time.time() - 2 * 3600,) * 2)
         self.lab.kill(self.lab.controller)
         self.lab.start_controller("--keep", "1h")
-        kept = until(lambda: len(left := list(self.lab.folder.glob("controller/snapshots/*.tar"))) == 1 and left, what="removal")
-        self.assertEqual(kept[0].stem, self.lab.job(waiting)["snapshot"]["id"])
+        kept = until(lambda: len(left := list(self.lab.folder.glob("controller/snapshots/*.tar"))) == 2 and left, what="removal")
+        snapshot = self.lab.job(waiting)["snapshot"]
+        self.assertEqual({one.stem for one in kept}, {snapshot["id"], snapshot["diff"]})
+        self.assertIn(b"+VALUE = 'changed'", self.diff(waiting))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How the web page looks: every page in every state, both themes and four widths, shortly before midnight, when times are
 longest. No fault that axe finds, nothing wider than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
 
+import hashlib
 import json
 import os
 import sys
@@ -15,7 +16,28 @@ AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {e
 PICTURES = os.environ.get("SCHEDULEARN_PICTURES")  # the folder they go to
 LONG = "wide-one-with-a-long-name-" + "x" * 60
 SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "job_counts": [30, 60, 120], "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
+DIFF = b"""diff --git a/train.py b/train.py
+--- a/train.py
++++ b/train.py
+@@ -1,3 +1,3 @@ def main():
+ import torch
+-rate = 0.1
++rate = 0.01  # """ + b"a-long-word" * 40 + b"""
+ model = Net()
+diff --git a/notes/""" + b"long" * 40 + b""".md b/notes/""" + b"long" * 40 + b""".md
+new file mode 100644
+diff --git a/weights.bin b/weights.bin
+Binary files a/weights.bin and b/weights.bin differ
+# 2 more files differ; at most 1024 KiB of a diff are kept
+"""
 TOKEN = "a secret of this test, long enough"
+
+
+def stored(lab, data):
+    """What a snapshot names."""
+    name = hashlib.sha256(data).hexdigest()
+    lab.request("PUT", f"/api/v1/snapshots/{name}", data)
+    return name
 
 
 def busy_lab(lab):
@@ -41,6 +63,7 @@ def busy_lab(lab):
         jobs["simulation"] = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
     until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
     lab.request("POST", "/api/v1/servers/other/drain")
+    jobs["changed"] = lab.submit("true", hold=True, snapshot={"kind": "git", "id": stored(lab, b"code"), "commit": "3f9c2e1", "dirty_files": 5, "changed": ["train.py", "weights.bin", "large.csv"], "diff": stored(lab, DIFF)})
     return jobs
 
 
@@ -93,6 +116,7 @@ def pages_of(jobs):
         ("earlier", "submit", lambda page: (page.click("From an earlier job", kind="summary"), page.wait_text("resnet50-ddp"))),
         ("marked", "lab/1", lambda page: (page.wait("document.querySelectorAll('figure .uplot').length >= 4"), page.run("document.querySelector('.name[aria-pressed]').focus()"), page.wait("document.querySelector('.faded') !== null"))),
         ("strangers", "servers/measured", lambda page: page.wait_text("Used by others")),
+        ("diff", f"jobs/{jobs['changed']}?tab=spec", lambda page: page.wait_text("Changed too: large.csv")),
         ("link", "settings", lambda page: (page.click("Sign in another browser"), page.wait_text("It works once"))),
     ]
 

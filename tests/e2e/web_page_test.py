@@ -1,6 +1,7 @@
 """The web page of the real binary, in a real browser, with real jobs."""
 
 import gzip
+import hashlib
 import http.client
 import http.server
 import json
@@ -372,6 +373,46 @@ class HostileTest(PageTest):
         page.open(f"{self.lab.url}/ui/jobs?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.hit%3D1%3E")
         page.wait_text("1 job match")
         self.assertIsNone(page.run("window.hit ?? null"))
+        self.is_clean()
+
+    def test_a_diff_is_text_and_opened_by_the_keyboard(self):
+        page, lab = self.page, self.lab
+        lines = b"".join(b"+line %d\n" % i for i in range(1500))
+        diff = (b'diff --git "a/<img src=x onerror=window.hit=1>" "b/<img src=x onerror=window.hit=1>"\nnew file mode 100644\n--- /dev/null\n+++ "b/<img src=x onerror=window.hit=1>"\n@@ -0,0 +1,2 @@\n'
+                b"+<script>window.hit=1</script>\xff\n+\x1b[31mred \xe2\x80\xae\n"
+                b"diff --git a/long b/long\n--- a/long\n+++ b/long\n@@ -1 +1,1500 @@\n-gone\n" + lines + b"diff --git a/torn b/torn\n@@ -1,9 +1,9 @@\n-half a li")
+        stored = {}
+        for name, data in (("id", b"code"), ("diff", diff)):
+            stored[name] = hashlib.sha256(data).hexdigest()
+            lab.request("PUT", f"/api/v1/snapshots/{stored[name]}", data)
+        job = lab.submit("true", hold=True, snapshot={"kind": "git", "commit": "3f9c2e1", "dirty_files": 4, "changed": ["long", "left-out\x1b"], **stored})
+        headers = urllib.request.urlopen(f"{lab.url}/api/v1/jobs/{job}/diff").headers
+        self.assertEqual((headers["Content-Type"], headers["X-Content-Type-Options"]), ("text/plain; charset=utf-8", "nosniff"))
+        self.open(f"jobs/{job}?tab=spec")
+        page.wait_text("3 files, 1,502 lines added, 2 removed.")
+        page.wait_text("It ends in the middle.")
+        page.wait_text("Changed too: left-out\u241b")
+        self.assertEqual(page.run("document.querySelectorAll('details table').length"), 0, "so many lines are opened on demand")
+        page.run("document.querySelector('details summary').focus()")
+        page.key("Enter")
+        page.wait_text("<script>window.hit=1</script>\ufffd")
+        self.assertIn("\u241b[31mred <202e>", page.text())
+        self.assertEqual(page.run("[...document.querySelectorAll('details table')].map(e => e.getAttribute('aria-label'))"), ["What changed in <img src=x onerror=window.hit=1>"])
+        page.click("Open all")
+        page.wait("document.querySelectorAll('details table').length === 3")
+        self.assertEqual(page.run("document.querySelectorAll('details')[1].querySelectorAll('tbody tr').length"), 1000)
+        page.click("Show all 1,502 lines")
+        page.wait("document.querySelectorAll('details')[1].querySelectorAll('tbody tr').length === 1502")
+        self.assertEqual(page.run("[...document.querySelectorAll('details')[1].querySelectorAll('tbody tr')].at(-1).innerText.split('\\t').map(each => each.trim())"), ["", "1500", "+", "line 1499"])
+        lab.request("PATCH", f"/api/v1/jobs/{job}", {"priority": 7})
+        page.wait_text("priority 7")
+        self.assertEqual(page.run("document.querySelectorAll('details table').length"), 3, "open as they were")
+        page.click("Close all")
+        page.wait("document.querySelectorAll('details table').length === 0")
+        self.assertIsNone(page.run("window.hit ?? null"))
+        (lab.folder / "controller" / "snapshots" / f"{stored['diff']}.tar").unlink()
+        self.open(f"jobs/{job}?tab=spec")
+        page.wait_text("[snapshot-missing]")
         self.is_clean()
 
     def test_output_is_never_a_page(self):

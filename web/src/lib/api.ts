@@ -90,6 +90,7 @@ export interface Snapshot {
   commit?: string;
   changed?: string[];
   dirty_files?: number;
+  diff?: string;
   subfolder?: string;
   files?: number;
   bytes?: number;
