@@ -212,7 +212,7 @@ class LabPageTest(PageTest):
         lab, page = self.lab, self.page
         head = "job_id,submit_time_s,gpus,duration_s\n"
         good, bad = lab.folder / "two weeks.csv.gz", lab.folder / "bad.csv"
-        good.write_bytes(gzip.compress((head + "".join(f"{os.urandom(16).hex()}{i},{i},{2 if i % 2 else 0},60\n" for i in range(40000))).encode()))
+        good.write_bytes(gzip.compress((head + "".join(f"{os.urandom(24).hex()}{i},{i},{2 if i % 2 else 0},60\n" for i in range(40000))).encode()))
         self.assertGreater(good.stat().st_size, 1 << 20, "more than one request")
         bad.write_text(head + "1,0,x,60\n")
         self.open("lab")

@@ -69,7 +69,6 @@ class WithoutGpus(LabTest):
         said = lab.cli("why", third).stdout
         self.assertIn("2 of 2 without GPUs, the same under every policy", said)
         self.assertRegex(said, r"lab +0 CPUs, [0-9.]+ GiB +1 CPU, 1.0 MiB +too few free CPUs")
-        self.assertEqual([one["position"] for one in lab.get("/api/v1/queue")["items"] if one["id"] in (second, third)], [1, 2])
         lab.cli("set", third, "--priority", 5)
         self.assertEqual(lab.get(f"/api/v1/jobs/{third}/explain")["position"], 1)
         self.end(first)
