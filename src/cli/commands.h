@@ -88,6 +88,10 @@ int list_events(const Context& context, const std::string& selector, int limit);
 int list_simulations(const Context& context);
 int show_simulation(const Context& context, std::int64_t id);
 int remove_simulation(const Context& context, std::int64_t id);
+// trace ls --uploaded, upload, rm. `name`: what the trace is called there; empty: as the file, without .csv and .gz.
+int list_uploaded_traces(const Context& context);
+int upload_trace(const Context& context, const std::string& file, std::string name);
+int remove_trace(const Context& context, const std::string& name);
 int list_policies(const Context& context);
 int remove_server(const Context& context, const std::string& name);  // one that is down, from the cluster
 struct DrainOptions {

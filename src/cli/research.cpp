@@ -271,7 +271,8 @@ void Research::add_trace_filters(CLI::App& c) {
 }
 
 void Research::add_trace_commands(CLI::App& app) {
-  CLI::App* group = app.add_subcommand("trace", "Traces of jobs: info, import, export, gen, ls.");
+  CLI::App* group = app.add_subcommand(
+      "trace", "Traces of jobs: info, import, export, gen, ls; for simulations on the controller: upload, rm.");
   group->require_subcommand(1);
   group->fallthrough();
   const auto add_out = [this](CLI::App* c) {
@@ -286,6 +287,8 @@ void Research::add_trace_commands(CLI::App& app) {
                 trace_info);
   info->add_option("trace", trace_.source, "CSV file, plain or .gz, or a workload")->required();
   info->add_option("--servers", trace_.servers, "also compute the load on this cluster: 32x8");
+  info->add_option("--max-text-mib", trace_.filter.text_mib, "refuse a file with more text, unpacked")
+      ->check(above_zero());
   add_trace_filters(*info);
   add_seed(info);
   CLI::App* take = add_trace(*group, "import", "Convert a published trace: Philly, Helios, Alibaba PAI, SWF.",
@@ -319,9 +322,27 @@ void Research::add_trace_commands(CLI::App& app) {
   add_out(make);
   add_trace_filters(*make);
   add_seed(make);
-  add_trace(*group, "ls", "List the workloads, or one with its parameters.",
-            "  schedulearn trace ls\n  schedulearn trace ls poisson\n", trace_list)
-      ->add_option("workload", trace_.source, "show the parameters of this one");
+  CLI::App* list = command_(*group, "ls", "List the workloads, or one with its parameters; or what was uploaded.",
+                            "  schedulearn trace ls\n  schedulearn trace ls poisson\n"
+                            "  schedulearn trace ls --uploaded\n",
+                            [this] {
+                              if (lists_uploaded_) return list_uploaded_traces(context_());
+                              trace_.json = context_().as_json;
+                              const Status done = trace_list(trace_, {std::cout, std::cerr});
+                              return done.ok() ? 0 : fail(done.error());
+                            });
+  CLI::Option* workload = list->add_option("workload", trace_.source, "show the parameters of this one");
+  list->add_flag("--uploaded", lists_uploaded_, "those that users have uploaded to the controller")->excludes(workload);
+  CLI::App* upload = command_(*group, "upload", "Send a trace to the controller, for simulations of all its users.",
+                              "  schedulearn trace upload philly.csv.gz\n"
+                              "  schedulearn trace upload part.csv --name philly-2017\n",
+                              [this] { return upload_trace(context_(), trace_.source, trace_name_); });
+  upload->add_option("file", trace_.source, "CSV file, plain or .gz, up to 64 MiB")->required();
+  upload->add_option("--name", trace_name_, "what it is called there (default: the file's name without .csv.gz)");
+  command_(*group, "rm", "Remove one that was uploaded; simulations keep what they use.",
+           "  schedulearn trace rm philly\n", [this] { return remove_trace(context_(), trace_name_); })
+      ->add_option("name", trace_name_, "see: schedulearn trace ls --uploaded")
+      ->required();
 }
 
 int Research::reproduce_published() {

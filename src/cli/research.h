@@ -1,5 +1,5 @@
 // The commands of researchers: sim, trace, plot, estimates, reproduce. They run in place and need no controller, but those
-// for simulations that a controller made.
+// for simulations and traces that a controller has.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -51,6 +51,8 @@ class Research : CommandGroup {
 
   const std::string& typed_;
   std::int64_t simulation_id_ = 0;
+  bool lists_uploaded_ = false;
+  std::string trace_name_;
   SimulationOptions simulation_;
   TraceCommand trace_;
   EstimatesCommand estimates_;

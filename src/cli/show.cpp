@@ -359,6 +359,16 @@ void show(const Context& context, const json::value& job) {
         context.next_command(has_output ? "logs" : "why", static_cast<std::int64_t>(number_at(job, "id"))).c_str());
 }
 
+// "8 CPUs, 4.0 GiB", of a job without GPUs; memory only if it asks for some.
+std::string room_text(const json::value& room, const char* cpus, const char* memory) {
+  const auto amount = [&](const char* key, const auto& text) {
+    const json::value& value = value_at(room, key);
+    return value.is_number() ? text(value.to_number<double>()) : std::string("any");
+  };
+  const std::string text = amount(cpus, [](double n) { return fmt::format("{:g} CPU{}", n, n == 1 ? "" : "s"); });
+  return number_at(room, "memory_needed_bytes") == 0 ? text : text + ", " + amount(memory, bytes_text);
+}
+
 std::string reserved_text(const json::value& reservation) {
   std::string text;
   for (const json::value& part : value_at(reservation, "on").as_array())
@@ -372,8 +382,10 @@ void show_prospects(const Context& context, const json::value& explain, std::int
   const bool waits = value_at(explain, "queue_length").is_number();
   if (waits || !standing.empty()) std::printf("\n");
   if (value_at(explain, "position").is_number())
-    line("In line", fmt::format("{} of {} under policy {}", number_at(explain, "position"),
-                                number_at(explain, "queue_length"), text_at(explain, "policy")));
+    line("In line",
+         fmt::format("{} of {} {}", number_at(explain, "position"), number_at(explain, "queue_length"),
+                     value_at(explain, "needs_gpus") == false ? "without GPUs, the same under every policy"
+                                                              : "under policy " + text_at(explain, "policy")));
   else if (verdict == "policy_decides")
     line("In line",
          fmt::format("one of {} under policy {}", number_at(explain, "queue_length"), text_at(explain, "policy")));
@@ -492,8 +504,12 @@ int why(const Context& context, const std::string& selector, const std::string& 
   if (verdict == "held") line("Resume", context.next_command("resume", ids->front()));
   Table table({"SERVER", "FREE", "NEEDED", "VERDICT"}, {1, 2});
   for (const json::value& server : value_at(*explain, "servers").as_array()) {
-    table.add({text_at(server, "server"), fmt::format("{}", number_at(server, "free")),
-               fmt::format("{}", number_at(server, "needed")),
+    const json::value& room = value_at(server, "room");
+    table.add({text_at(server, "server"),
+               room.is_object() ? room_text(room, "cpus_free", "memory_free_bytes")
+                                : fmt::format("{}", number_at(server, "free")),
+               room.is_object() ? room_text(room, "cpus_needed", "memory_needed_bytes")
+                                : fmt::format("{}", number_at(server, "needed")),
                text_at(server, "text") + (value_at(server, "fits") == true ? "" : frees_text(context, server))});
   }
   if (!table.empty()) std::printf("\n%s", table.text(context).c_str());

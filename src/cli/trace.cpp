@@ -28,6 +28,8 @@ trace::TraceOptions options_of(const TraceFilter& filter, bool everything) {
   options.duration_min = Duration::seconds(filter.duration_min_s);
   if (filter.duration_max_s > 0) options.duration_max = Duration::seconds(filter.duration_max_s);
   options.jobs_max = filter.jobs;
+  if (filter.text_mib > 0)
+    options.text_max = std::min(options.text_max, static_cast<std::size_t>(filter.text_mib) << 20);
   options.everything = everything;
   return options;
 }

@@ -17,6 +17,7 @@ struct TraceFilter {
   double duration_min_s = 0;
   double duration_max_s = 0;  // 0: no limit
   std::int64_t jobs = 0;      // only this many from the start; 0: all
+  std::int64_t text_mib = 0;  // refuse a file with more text; 0: the reader's own limit
 };
 
 struct TraceCommand {

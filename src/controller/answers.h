@@ -186,14 +186,24 @@ struct Frees {
 };
 BOOST_DESCRIBE_STRUCT(Frees, (), (job_id, gpus, at))
 
+// What a server has for a job without GPUs; null: as much as one likes, as nothing is known.
+struct Room {
+  std::optional<double> cpus_free;
+  double cpus_needed = 0;
+  std::optional<Number> memory_free_bytes;
+  Number memory_needed_bytes = 0;  // 0: it asks for none
+};
+BOOST_DESCRIBE_STRUCT(Room, (), (cpus_free, cpus_needed, memory_free_bytes, memory_needed_bytes))
+
 struct ServerVerdict {
   Text server;
-  int free = 0, needed = 0;
+  int free = 0, needed = 0;  // GPUs
+  std::optional<Room> room;  // of a job without GPUs
   bool fits = false;
   std::vector<Frees> frees;
   Text text;
 };
-BOOST_DESCRIBE_STRUCT(ServerVerdict, (), (server, free, needed, fits, frees, text))
+BOOST_DESCRIBE_STRUCT(ServerVerdict, (), (server, free, needed, room, fits, frees, text))
 
 struct GpusOf {
   Text server;
@@ -236,6 +246,7 @@ struct Explanation {
   Text verdict, summary;
   std::vector<BlockingReason> reasons;
   std::optional<std::size_t> position, queue_length;
+  bool needs_gpus = true;  // false: its line is that of the jobs without GPUs
   std::optional<Ahead> ahead;
   std::optional<Text> standing;
   std::vector<Kept> reservations;
@@ -248,8 +259,8 @@ struct Explanation {
   Time evaluated_at;
 };
 BOOST_DESCRIBE_STRUCT(Explanation, (),
-                      (verdict, summary, reasons, position, queue_length, ahead, standing, reservations, servers,
-                       estimate, suggestions, suggestions_note, followed, policy, evaluated_at))
+                      (verdict, summary, reasons, position, queue_length, needs_gpus, ahead, standing, reservations,
+                       servers, estimate, suggestions, suggestions_note, followed, policy, evaluated_at))
 
 // ---- events ----
 

@@ -17,6 +17,7 @@
 //   api_original.cpp  the original API
 //   api_series.cpp  what GPUs did over time
 //   api_simulations.cpp  simulations on request
+//   api_traces.cpp       traces for them
 //   api_sessions.cpp  who one is, and signing in with a browser
 //   api_people.cpp  users, named tokens, announcements
 //   api_servers.cpp  one server, letting another one in, and what admins do to them
@@ -250,7 +251,10 @@ class Api {
   void remove_simulation(Call call);
   void get_simulation_chart(Call call);
   void list_workloads(Call call);
+  void upload_trace(Call call);
+  void list_traces(Call call);
   void get_trace(Call call);
+  void remove_trace(Call call);
   void with_simulation(const Call& call, const std::function<void(const answers::SimulationDetails&)>& work);
   void who_am_i(Call call);
   void list_users(Call call);

@@ -366,12 +366,22 @@ void Api::add_routes() {
   add(Role::viewer, &Api::list_workloads,
       get("/api/v1/workloads", "the workloads that simulations can have made for them", list_of<Workload>("Workload"),
           {"limit", "cursor"}));
-  add(Role::viewer, &Api::list_workloads,
-      get("/api/v1/traces", "workloads, by another name", list_of<Workload>("Workload"), {"limit", "cursor"}));
+  add(Role::viewer, &Api::list_traces,
+      get("/api/v1/traces", "what simulations can use: traces that users have uploaded, then workloads",
+          list_of<Trace>("Trace"), {"uploaded", "limit", "cursor"}));
+  add(Role::user, &Api::upload_trace,
+      {.method = "POST",
+       .path = "/api/v1/traces",
+       .summary = "upload a trace, or a piece of one; the body is CSV, plain or gzip",
+       .parameters = {"name", "offset", "size"},
+       .answer = answer<TraceUpload>("TraceUpload")});
   add(Role::viewer, &Api::get_trace,
       get("/api/v1/traces/{name}", "one of them, with the figures of its jobs", answer<Trace>("Trace")));
   add(Role::viewer, &Api::get_trace,
       get("/api/v1/traces/thesis/{name}", "the same of one whose name begins with thesis/", answer<Trace>("Trace")));
+  add(Role::user, &Api::remove_trace,
+      removal("/api/v1/traces/{name}", "remove one that was uploaded; simulations keep what they use",
+              answer<RemovedTrace>("RemovedTrace")));
   add(Role::viewer, &Api::get_costs,
       get("/api/v1/costs", "what interruptions of trainings have cost, by family",
           answer<wire::CostsDocument>("Costs")));

@@ -136,6 +136,8 @@ Status add_policies(const SimulationBody& body, NewSimulation& wanted) {
   wanted.more.insert(wanted.more.end(), {"--policies", names});
   if (seeds > 1) wanted.more.insert(wanted.more.end(), {"--seeds", fmt::format("1..{}", seeds)});
   wanted.shown.seeds = static_cast<int>(seeds), wanted.shown.progress.runs = runs;
+  wanted.shown.keep_cpu_jobs = body.keep_cpu_jobs.value_or(false);
+  if (wanted.shown.keep_cpu_jobs) wanted.more.emplace_back("--keep-cpu-jobs");
   const Status counted = add_job_counts(body, wanted);
   return counted.ok() ? add_loads(body, wanted) : counted;
 }
@@ -153,7 +155,7 @@ Status add_servers(const SimulationBody& body, const Core& core, NewSimulation& 
     wanted.servers = wanted.shown.servers = text;
     return {};
   }
-  auto file = servers_as_file(core);
+  auto file = servers_as_file(core, body.keep_cpu_jobs.value_or(false));
   if (!file.ok()) return file.error();
   wanted.files[cluster_file] = std::move(*file);
   wanted.servers = cluster_file, wanted.shown.servers = "this cluster";
@@ -180,10 +182,22 @@ Status add_workload(const TraceBody& trace, const std::vector<answers::Workload>
   return {};
 }
 
+Status add_uploaded(const std::string& name, const UploadedTraces& uploaded, NewSimulation& wanted) {
+  if (const auto found = uploaded.find(name); !found.ok()) {
+    Error error = found.error();
+    error.kind = ErrorKind::invalid;  // the path is there
+    return std::move(error).at("/trace/name");
+  }
+  wanted.linked[trace_file] = uploaded.file_of(name);
+  wanted.trace = trace_file, wanted.shown.trace = name;
+  return {};
+}
+
 Status check_source(const TraceBody& trace) {
-  const int sources = (trace.workload ? 1 : 0) + (trace.csv ? 1 : 0) + (trace.history_days ? 1 : 0);
+  const int sources =
+      (trace.workload ? 1 : 0) + (trace.name ? 1 : 0) + (trace.csv ? 1 : 0) + (trace.history_days ? 1 : 0);
   if (sources != 1)
-    return invalid("bad-trace", "trace has one of workload, csv and history_days")
+    return invalid("bad-trace", "trace has one of workload, name, csv and history_days")
         .hint("{\"trace\": {\"workload\": \"poisson\", \"parameters\": {\"jobs\": 200}}}")
         .at("/trace");
   if (trace.parameters && !trace.workload) return invalid("bad-trace", "only a workload has parameters").at("/trace");
@@ -214,6 +228,10 @@ void Api::create_simulation(Call call) {
     wanted->trace = trace_file, wanted->shown.trace = "a trace of its user's";
     return go_on();
   }
+  if (body->trace.name) {
+    const Status named = add_uploaded(*body->trace.name, simulations_->uploaded(), *wanted);
+    return named.ok() ? go_on() : call.fail(named.error());
+  }
   if (body->trace.workload) {
     return simulations_->workloads(
         [call, wanted, go_on, trace = body->trace](const Result<std::vector<answers::Workload>>& known) {
@@ -223,13 +241,13 @@ void Api::create_simulation(Call call) {
   }
   const std::int64_t days = *body->trace.history_days;
   wanted->trace = trace_file, wanted->shown.trace = fmt::format("this cluster's last {} d", days);
-  history_.ask<std::string>(
-      [since_us = call.now.us - days * day_us](store::Reader& reader) { return past_as_trace(reader, since_us); },
-      [call, wanted, go_on](Result<std::string> text) {
-        if (!text.ok()) return call.fail(text.error());
-        wanted->files[trace_file] = std::move(*text);
-        go_on();
-      });
+  history_.ask<std::string>([since_us = call.now.us - days * day_us, keeps_cpu_jobs = wanted->shown.keep_cpu_jobs](
+                                store::Reader& reader) { return past_as_trace(reader, since_us, keeps_cpu_jobs); },
+                            [call, wanted, go_on](Result<std::string> text) {
+                              if (!text.ok()) return call.fail(text.error());
+                              wanted->files[trace_file] = std::move(*text);
+                              go_on();
+                            });
 }
 
 void Api::list_simulations(Call call) {
@@ -314,14 +332,6 @@ void Api::get_simulation_chart(Call call) {
                        [call](const Result<answers::SimulationChart>& chart) {
                          chart.ok() ? call.send(200, *chart) : call.fail(chart.error());
                        });
-  });
-}
-
-void Api::get_trace(Call call) {
-  if (!simulations_) return call.fail(not_simulating());
-  constexpr std::string_view folder = "/api/v1/traces/";  // what follows is the name, which may have a slash
-  simulations_->trace(call.request.path.substr(folder.size()), [call](const Result<answers::Trace>& trace) {
-    trace.ok() ? call.send(200, *trace) : call.fail(trace.error());
   });
 }
 

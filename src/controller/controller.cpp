@@ -92,7 +92,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
         snapshots_({settings_.data_dir + "/snapshots", settings_.snapshot_bytes_max, settings_.keep.age_s}, *logic_,
                    *history_, [this] { return clock_.now(); }),
         simulations_(
-            settings_.data_dir + "/simulations", settings_.run_command, [this] { return clock_.now(); },
+            settings_.data_dir, settings_.run_command, [this] { return clock_.now(); },
             [this](auto work) { inbox_.put(std::move(work)); }, [this](auto id) { api_.on_simulation_changed(id); }),
         log_(std::make_shared<RequestLog>(begin, settings_.log_requests)),
         browser_sessions_(settings_.token, people_, [this] { return clock_.now(); }),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "controller/estimate_views.h"
 #include "controller/views.h"
@@ -98,6 +99,18 @@ std::string move_text(const Core& core, const JobEntry& entry, const Job& job) {
 
 namespace {
 
+answers::Room room_view(const Core& core, ServerIndex server, const JobRequest& request) {
+  const ResourceVector& free = core.ledger().free().resources(server);
+  const double memory = free[Resource::memory], needed = request.demand[Resource::memory];
+  const auto known = [](double amount) {
+    return std::isfinite(amount) ? std::optional(std::max(0.0, amount)) : std::nullopt;
+  };
+  const auto bytes = [](double amount) { return static_cast<std::int64_t>(amount); };
+  const std::optional<double> memory_free = known(memory);
+  return {known(free[Resource::cpu]), request.demand[Resource::cpu],
+          memory_free ? std::optional(bytes(*memory_free)) : std::nullopt, bytes(needed)};
+}
+
 answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, ServerIndex index,
                                       const JobRequest& request, Instant now) {
   const Core& core = logic.core();
@@ -113,6 +126,7 @@ answers::ServerVerdict server_verdict(const Logic& logic, const Server& server, 
   return {server.description.name,
           free,
           needed,
+          request.needs_gpus() ? std::nullopt : std::optional(room_view(core, index, request)),
           fits,
           request.needs_gpus() ? frees_view(logic, index, now) : std::vector<answers::Frees>(),
           fits                                                 ? "has room"
@@ -163,7 +177,8 @@ void explain_waiting(const Logic& logic, JobIndex index, Instant now, answers::E
   view.reasons = {{to_string(reason), text}};
   if (position > 0) view.position = position;
   view.ahead = line.ahead(job.request.id);
-  view.queue_length = line.length();
+  view.queue_length = line.length(job);
+  view.needs_gpus = job.request.needs_gpus();
   view.reservations = reservations_view(core, index, reason, now);
   if (reason == ReasonCode::dependency || reason == ReasonCode::not_before) return;  // whatever is free
   for_each_server(core, [&](const Server& server, ServerIndex at_server) {
@@ -374,24 +389,38 @@ std::string to_come_text(const Logic& logic, JobId member, Instant now) {
 const std::vector<JobId>& Line::order() const {
   if (order_) return *order_;
   order_.emplace();
-  if (is_own_policy(logic_) || length() > most_) return *order_;
-  std::int64_t gpus = 0;
-  for (const JobIndex job : logic_.core().queue_order(now_)) {
-    const JobRequest& request = logic_.core().job(job).request;
-    order_->push_back(request.id);
-    for (const JobId id : {request.id, request.member_of})
-      if (id.valid()) ++places_.try_emplace(id.value, Place{order_->size(), gpus}).first->second.count;
-    gpus += request.gpus_min;
-  }
+  const Core& core = logic_.core();
+  if (core.waiting().size() + core.aside().size() > most_) return *order_;
+  add(core.line_without_gpus(now_), order_without_gpus_);
+  if (!is_own_policy(logic_)) add(core.queue_order(now_), *order_);
   return *order_;
 }
 
-std::size_t Line::length() const { return logic_.core().waiting().size() + logic_.core().aside().size(); }
+void Line::add(const std::vector<JobIndex>& jobs, std::vector<JobId>& order) const {
+  std::int64_t gpus = 0;
+  for (const JobIndex job : jobs) {
+    const JobRequest& request = logic_.core().job(job).request;
+    order.push_back(request.id);
+    for (const JobId id : {request.id, request.member_of})
+      if (id.valid()) ++places_.try_emplace(id.value, Place{order.size(), gpus}).first->second.count;
+    gpus += request.gpus_min;
+  }
+}
 
-JobId Line::first() const { return order().empty() ? JobId::none() : order().front(); }
+std::size_t Line::length(const Job& job) const {
+  const Core& core = logic_.core();
+  const std::size_t without_gpus = core.aside_without_gpus();
+  return job.request.needs_gpus() ? core.waiting().size() + core.aside().size() - without_gpus : without_gpus;
+}
+
+JobId Line::first(const Job& job) const {
+  order();
+  const std::vector<JobId>& of = job.request.needs_gpus() ? *order_ : order_without_gpus_;
+  return of.empty() ? JobId::none() : of.front();
+}
 
 const Line::Place* Line::find(JobId job) const {
-  if (order().empty()) return nullptr;
+  order();
   const auto at = places_.find(job.value);
   return at == places_.end() ? nullptr : &at->second;
 }
@@ -415,7 +444,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
   const Job& job = spokesman(logic.core(), asked);
   const std::string needs = needs_text(job.request);
   const std::size_t position = in ? in->position(job.request.id) : 0;
-  const JobId first = in ? in->first() : JobId::none();
+  const JobId first = in ? in->first(job) : JobId::none();
   const std::string line = place_text(position, first);
   if (is_frozen(job) && !logic.core().ledger().all_free(*job.frozen_on) && reason != ReasonCode::held)
     return line + "it was frozen, and goes on when the GPUs that it had are free again";
@@ -439,7 +468,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::quarantined:
       return "no server takes jobs; " + quarantined_text(logic, now);
     case ReasonCode::behind_others:
-      if (!job.request.needs_gpus()) return needs + "; jobs that come before it are to have what is free";
+      if (!job.request.needs_gpus()) return line + needs + "; jobs that come before it are to have what is free";
       return passed_over_text(logic, position, first);
     case ReasonCode::fragmented:
       return line + needs + "; enough are free, but not on " + servers_text(job.request);
@@ -448,7 +477,7 @@ std::string reason_text(const Logic& logic, const Job& asked, ReasonCode reason,
     case ReasonCode::gpu_memory:
       return line + "no server that is up has GPUs with the memory it asks for";
     case ReasonCode::cpu_or_memory:
-      if (!job.request.needs_gpus()) return needs;
+      if (!job.request.needs_gpus()) return line + needs;
       return line + "a server has the GPUs, but not the CPUs or memory it asks for";
     case ReasonCode::frozen_memory:
       return line + needs + "; enough are free, but frozen jobs hold too much of their memory" +

@@ -13,17 +13,18 @@
 namespace sl::controller {
 
 // The order in which the policy serves the jobs that wait, as it is when it is first asked for. Unknown under a user's
-// own policy, which alone knows, and when more than `most` jobs wait: ordering them takes time.
+// own policy, which alone knows, and when more than `most` jobs wait: ordering them takes time. Jobs without GPUs stand in
+// a line of their own, which is the same under every policy.
 class Line {
  public:
   Line(const Logic& logic, Instant now, std::size_t most = 2'000) : logic_(logic), now_(now), most_(most) {}
   // Of a group these are about the first of its members that stands in line.
   std::size_t position(JobId job) const;  // from 1; 0: unknown
   std::optional<answers::Ahead> ahead(JobId job) const;
-  std::size_t count(JobId group) const;     // of its members that stand in line
-  std::size_t length() const;               // of the queue, also when the order is unknown
-  JobId first() const;                      // none: unknown
-  const std::vector<JobId>& order() const;  // empty: unknown
+  std::size_t count(JobId group) const;      // of its members that stand in line
+  std::size_t length(const Job& job) const;  // of the line of those with GPUs, or without; also when it is unknown
+  JobId first(const Job& job) const;         // of the same; none: unknown
+  const std::vector<JobId>& order() const;   // of those with GPUs; empty: unknown
 
  private:
   struct Place {
@@ -32,10 +33,12 @@ class Line {
     std::size_t count = 0;
   };
   const Place* find(JobId job) const;
+  void add(const std::vector<JobIndex>& jobs, std::vector<JobId>& order) const;
   const Logic& logic_;
   Instant now_;
   std::size_t most_;
   mutable std::optional<std::vector<JobId>> order_;
+  mutable std::vector<JobId> order_without_gpus_;
   mutable std::unordered_map<std::int64_t, Place> places_;  // by job and by group
 };
 

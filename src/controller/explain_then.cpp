@@ -137,7 +137,7 @@ std::vector<answers::ServerVerdict> verdicts(const Then& then, const Hindsight& 
     const auto& holders = then.holders(server);
     std::string text = fits ? "had room" : state != "up" ? state : fmt::format("{} short", needed - free);
     if (!holders.empty()) text += "; held by " + jobs_text({holders.begin(), holders.end()});
-    views.push_back({server, free, needed, fits, {}, text});
+    views.push_back({server, free, needed, {}, fits, {}, text});
   }
   return views;
 }

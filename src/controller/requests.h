@@ -82,14 +82,15 @@ struct TryBody {
 };
 BOOST_DESCRIBE_STRUCT(TryBody, (), (policies, with_arrivals, with_schedule, horizon_s))
 
-// Exactly one of workload, csv and history_days.
+// Exactly one of workload, name, csv and history_days.
 struct TraceBody {
   std::optional<std::string> workload;
   std::optional<std::map<std::string, boost::json::value>> parameters;  // of the workload
+  std::optional<std::string> name;                                      // of one that a user has uploaded
   std::optional<std::string> csv;                                       // docs/formats/trace.md
   std::optional<std::int64_t> history_days;                             // the cluster's own jobs of the last days
 };
-BOOST_DESCRIBE_STRUCT(TraceBody, (), (workload, parameters, csv, history_days))
+BOOST_DESCRIBE_STRUCT(TraceBody, (), (workload, parameters, name, csv, history_days))
 
 struct SimulatedPolicyBody {
   std::string name;
@@ -105,8 +106,9 @@ struct SimulationBody {
   std::optional<std::int64_t> jobs;                     // only the first ones
   std::optional<std::vector<std::int64_t>> job_counts;  // instead of `jobs`: a run with each of these
   std::optional<std::vector<double>> loads;             // a run at each of these
+  std::optional<bool> keep_cpu_jobs;                    // jobs without GPUs stay; otherwise they are left out
 };
-BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs, job_counts, loads))
+BOOST_DESCRIBE_STRUCT(SimulationBody, (), (trace, servers, policies, seeds, jobs, job_counts, loads, keep_cpu_jobs))
 
 struct JobBatch {
   std::vector<boost::json::value> jobs;  // each as in POST /jobs

@@ -32,6 +32,7 @@ constexpr RequestParameter query_parameters[] = {
     {"members", text, "failed: only what has failed, of an array those of its members"},
     {"metric", text, "which figure of the jobs (cdf) or of the results (bars)"},
     {"migrate", truth, "true: its jobs that have a checkpoint folder stop, and start elsewhere"},
+    {"name", text, "what the trace is called: letters, digits, dots, hyphens and underscores"},
     {"offset", number, "begin at this byte"},
     {"path", text, "of a file or a folder, from the folder of the job's files"},
     {"q", text, "a part of the job's name"},
@@ -49,6 +50,7 @@ constexpr RequestParameter query_parameters[] = {
     {"theme", text, "light, dark or auto, which follows the reader's system"},
     {"timestamps", truth, "true: when each line was written"},
     {"until", text, "a time: only what happened, or was submitted, before it"},
+    {"uploaded", truth, "true: only what users have uploaded"},
     {"user", text, "only what is this user's"},
     {"width_mm", number, "of the picture, 60 to 400"},
 };

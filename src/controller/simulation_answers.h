@@ -36,6 +36,7 @@ struct Simulation {
   int seeds = 1;
   std::vector<Number> job_counts;  // of the runs with each setting, ascending; empty: one run with `jobs`
   std::vector<double> loads;       // likewise; empty: jobs come as the trace says
+  bool keep_cpu_jobs = false;      // those without GPUs are simulated too
   Number jobs = 0;                 // of each run
   Number left_out = 0;             // others, which ask for more GPUs than there are
   int gpus = 0;                    // of the servers
@@ -46,7 +47,7 @@ struct Simulation {
 };
 BOOST_DESCRIBE_STRUCT(Simulation, (),
                       (id, user, state, created_at, started_at, finished_at, trace, servers, policies, seeds,
-                       job_counts, loads, jobs, left_out, gpus, load, command, progress, failure))
+                       job_counts, loads, keep_cpu_jobs, jobs, left_out, gpus, load, command, progress, failure))
 
 // A run: one policy with one set of parameters and one seed. docs/guide/simulator.md defines the figures.
 struct SimulationResult {
@@ -130,9 +131,26 @@ BOOST_DESCRIBE_STRUCT(TraceFigures, (),
                       (jobs, users, first_submit_s, last_submit_s, span_s, gap_mean_s, gpu_days, duration_mean_s,
                        durations, gpus, with_deadline, with_estimate, elastic, sharing, with_profile))
 
+// A workload, or what a user has uploaded: then nothing of it can be set, and only then the following is known.
 struct Trace : Workload {
-  TraceFigures figures;  // with these defaults and the seed 1
+  std::optional<Text> user;
+  std::optional<Time> uploaded_at;
+  std::optional<Number> bytes;          // of the file, as it was sent
+  std::optional<TraceFigures> figures;  // of a workload with its defaults and the seed 1; null: not counted yet
 };
-BOOST_DESCRIBE_STRUCT(Trace, (Workload), (figures))
+BOOST_DESCRIBE_STRUCT(Trace, (Workload), (user, uploaded_at, bytes, figures))
+
+// How much of a file that is being uploaded is here.
+struct TraceUpload {
+  Text name;
+  Number bytes = 0, bytes_here = 0;
+  std::optional<Trace> trace;  // once all of it is here and has been read
+};
+BOOST_DESCRIBE_STRUCT(TraceUpload, (), (name, bytes, bytes_here, trace))
+
+struct RemovedTrace {
+  Text name;
+};
+BOOST_DESCRIBE_STRUCT(RemovedTrace, (), (name))
 
 }  // namespace sl::controller::answers

@@ -5,12 +5,11 @@
 #include <boost/json.hpp>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/csv.h"
 #include "base/suggest.h"
 #include "base/whole_number.h"
+#include "controller/simulation_files.h"
 #include "wire/json.h"
 #include "wire/json_text.h"
 
@@ -40,6 +39,7 @@ struct KeptFacts {
   int seeds = 1;
   std::optional<std::vector<std::int64_t>> job_counts;  // none in those of older controllers
   std::optional<std::vector<double>> loads;             // likewise
+  std::optional<bool> keep_cpu_jobs;                    // likewise
   std::int64_t jobs = 0, left_out = 0;
   int gpus = 0;
   double load = 0;
@@ -48,8 +48,8 @@ struct KeptFacts {
   std::vector<answers::SimulationResult> results;
 };
 BOOST_DESCRIBE_STRUCT(KeptFacts, (),
-                      (user, state, trace, servers, command, policies, seeds, job_counts, loads, jobs, left_out, gpus,
-                       load, progress, failure, results))
+                      (user, state, trace, servers, command, policies, seeds, job_counts, loads, keep_cpu_jobs, jobs,
+                       left_out, gpus, load, progress, failure, results))
 
 // Of `trace info --json`.
 struct TraceLoad {
@@ -78,31 +78,6 @@ struct DrawnFigure {
   std::string title, summary, caption;
 };
 BOOST_DESCRIBE_STRUCT(DrawnFigure, (), (title, summary, caption))
-
-template <typename T>
-Result<T> read_printed(const Result<std::string>& printed) {
-  if (!printed.ok()) return printed.error();
-  return wire::read_json<T>(*printed, wire::Unknown::ignore);
-}
-
-std::string contents_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// All of it or nothing: a reader never sees half a file.
-Status write_whole(const fs::path& path, const std::string& text) {
-  const fs::path unfinished = path.string() + ".new";
-  std::ofstream file(unfinished, std::ios::binary);
-  file << text;
-  file.close();
-  std::error_code error;
-  if (file.good()) fs::rename(unfinished, path, error);
-  if (!file.good() || error) return unavailable("disk-full", "could not write all of " + path.string());
-  return {};
-}
 
 // Of run.json (docs/formats/results.md).
 struct WrittenResult {
@@ -172,19 +147,29 @@ std::string typed(const std::vector<std::string>& arguments) {
   return text;
 }
 
+answers::Trace shown_workload(const answers::Workload& workload, std::optional<answers::TraceFigures> figures) {
+  answers::Trace trace;
+  static_cast<answers::Workload&>(trace) = workload;
+  trace.figures = std::move(figures);
+  return trace;
+}
+
 Error unknown_simulation(std::int64_t id) {
   return not_found("simulation-not-found", fmt::format("there is no simulation {}", id)).hint("schedulearn sim ls");
 }
 
 }  // namespace
 
-Simulations::Simulations(std::string folder, RunCommand run, std::function<Instant()> clock, Post post,
+Simulations::Simulations(const std::string& data_folder, RunCommand run, std::function<Instant()> clock, Post post,
                          std::function<void(std::int64_t)> changed)
-    : folder_(std::move(folder)),
+    : folder_(data_folder + "/simulations"),
       run_(std::move(run)),
       clock_(std::move(clock)),
       post_(std::move(post)),
       changed_(std::move(changed)),
+      uploaded_(data_folder + "/traces",
+                {clock_, post_, [this](auto work) { desk_.put(std::move(work)); },
+                 [this](const auto& arguments, const auto& where) { return run_short(arguments, where); }}),
       desk_thread_([this] { work(desk_); }),
       runner_thread_([this] { work(runner_); }) {}
 
@@ -204,11 +189,16 @@ void Simulations::work(Inbox& inbox) {
   }
 }
 
+Result<std::string> Simulations::run_short(const std::vector<std::string>& arguments, const std::string& folder) {
+  return run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; });
+}
+
 std::string Simulations::folder_of(std::int64_t id) const { return fmt::format("{}/{}", folder_, id); }
 
 // ---- what there is from earlier ----
 
 void Simulations::open() {
+  uploaded_.open();
   std::error_code missing;
   for (const auto& folder : fs::directory_iterator(folder_, missing)) {
     const auto id = parse_whole_number(folder.path().filename().string());
@@ -231,6 +221,7 @@ void Simulations::open() {
     shown.policies = facts->policies, shown.seeds = facts->seeds;
     shown.job_counts = facts->job_counts.value_or(std::vector<std::int64_t>{});
     shown.loads = facts->loads.value_or(std::vector<double>{});
+    shown.keep_cpu_jobs = facts->keep_cpu_jobs.value_or(false);
     shown.jobs = facts->jobs, shown.left_out = facts->left_out, shown.gpus = facts->gpus, shown.load = facts->load;
     shown.progress = facts->progress, shown.failure = facts->failure, shown.results = facts->results;
     entry.arguments = kept->arguments;
@@ -269,13 +260,17 @@ Result<Simulations::Checked> Simulations::check(const NewSimulation& wanted, con
   for (const auto& [name, text] : wanted.files) {
     if (Status written = write_whole(fs::path(folder) / name, text); !written.ok()) return written.error();
   }
+  for (const auto& [name, file] : wanted.linked) {
+    fs::create_hard_link(file, fs::path(folder) / name, error);
+    if (error) return unavailable("cannot-write", "cannot use " + file + ": " + error.message());
+  }
   std::vector<std::string> arguments = {"trace", "info", wanted.trace, "--servers", wanted.servers, "--json"};
-  for (std::size_t i = 0; i + 1 < wanted.more.size(); ++i) {
+  for (std::size_t i = 0; i < wanted.more.size(); ++i) {
+    if (wanted.more[i] == "--keep-cpu-jobs") arguments.push_back(wanted.more[i]);
     if (wanted.more[i] == "--jobs")  // the most of several
       arguments.insert(arguments.end(), {"--jobs", wanted.more[i + 1].substr(wanted.more[i + 1].rfind(',') + 1)});
   }
-  const auto facts =
-      read_printed<TraceFacts>(run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; }));
+  const auto facts = read_printed<TraceFacts>(run_short(arguments, folder));
   if (!facts.ok()) {
     Error why = facts.error();
     why.pointer = why.code == "bad-servers" || why.code == "bad-cluster" ? "/servers" : "/trace";
@@ -487,8 +482,7 @@ void Simulations::draw(std::int64_t id, const ChartWish& wish, Then<answers::Sim
 // On the desk's thread, where one chart is made after the other.
 Result<answers::SimulationChart> Simulations::drawn(const std::vector<std::string>& arguments,
                                                     const std::string& folder) {
-  const auto figure = read_printed<DrawnFigure>(
-      run_(arguments, folder, short_limits, [this](std::string_view) { return !is_ending_; }));
+  const auto figure = read_printed<DrawnFigure>(run_short(arguments, folder));
   if (!figure.ok()) return figure.error();
   return answers::SimulationChart{.kind = {},
                                   .title = figure->title,
@@ -517,8 +511,7 @@ void Simulations::workloads(Then<std::vector<answers::Workload>> then) {
   if (!run_) return then(conflict("not-running", "simulations are made by a running controller"));
   if (!workloads_.empty()) return then(workloads_);
   desk_.put([this, then = std::move(then)] {
-    auto listed = read_printed<ListedWorkloads>(
-        run_({"trace", "ls", "--json"}, "/", short_limits, [this](std::string_view) { return !is_ending_; }));
+    auto listed = read_printed<ListedWorkloads>(run_short({"trace", "ls", "--json"}, "/"));
     post_([this, then, listed = std::move(listed)]() mutable {
       if (!listed.ok()) return then(listed.error());
       workloads_ = std::move(listed->items);
@@ -538,11 +531,34 @@ Result<answers::Workload> find_workload(const std::vector<answers::Workload>& kn
   return error;
 }
 
-void Simulations::trace(const std::string& workload, Then<answers::Trace> then) {
-  if (const auto known = traces_.find(workload); known != traces_.end()) return then(known->second);
-  workloads([this, workload, then = std::move(then)](const Result<std::vector<answers::Workload>>& known) {
-    const auto found = known.ok() ? find_workload(*known, workload) : Result<answers::Workload>(known.error());
+void Simulations::trace(const std::string& name, Then<answers::Trace> then) {
+  if (const auto uploaded = uploaded_.find(name); uploaded.ok()) return then(*uploaded);
+  if (const auto known = counted_.find(name); known != counted_.end()) return then(known->second);
+  workloads([this, name, then = std::move(then)](const Result<std::vector<answers::Workload>>& known) {
+    const auto found = known.ok() ? find_workload(*known, name) : Result<answers::Workload>(known.error());
     found.ok() ? count(*found, then) : then(found.error());
+  });
+}
+
+void Simulations::traces(Then<std::vector<answers::Trace>> then) {
+  workloads([this, then = std::move(then)](const Result<std::vector<answers::Workload>>& known) {
+    if (!known.ok()) return then(known.error());
+    std::vector<answers::Trace> all = uploaded_.list();
+    for (const answers::Workload& workload : *known) {
+      const auto found = counted_.find(workload.name);
+      all.push_back(found == counted_.end() ? shown_workload(workload, std::nullopt) : found->second);
+    }
+    then(std::move(all));
+  });
+}
+
+void Simulations::upload(UploadedTraces::Piece piece, Then<answers::TraceUpload> then) {
+  const auto shared = std::make_shared<UploadedTraces::Piece>(std::move(piece));
+  workloads([this, shared, then = std::move(then)](const Result<std::vector<answers::Workload>>& known) {
+    if (!known.ok()) return then(known.error());
+    if (find_workload(*known, shared->name).ok())
+      return then(conflict("trace-exists", "there is a workload " + shared->name).hint("give the trace another name"));
+    uploaded_.put(std::move(*shared), then);
   });
 }
 
@@ -551,13 +567,11 @@ void Simulations::count(const answers::Workload& workload, Then<answers::Trace> 
   waiting.push_back(std::move(then));
   if (waiting.size() > 1) return;
   desk_.put([this, workload] {
-    auto figures =
-        read_printed<answers::TraceFigures>(run_({"trace", "info", workload.name, "--json"}, "/", short_limits,
-                                                 [this](std::string_view) { return !is_ending_; }));
+    auto figures = read_printed<answers::TraceFigures>(run_short({"trace", "info", workload.name, "--json"}, "/"));
     post_([this, workload, figures = std::move(figures)]() mutable {
       const auto told = std::move(wait_for_trace_.extract(workload.name).mapped());
-      if (figures.ok()) traces_[workload.name] = answers::Trace{workload, std::move(*figures)};
-      for (const auto& tell : told) figures.ok() ? tell(traces_[workload.name]) : tell(figures.error());
+      if (figures.ok()) counted_[workload.name] = shown_workload(workload, std::move(*figures));
+      for (const auto& tell : told) figures.ok() ? tell(counted_[workload.name]) : tell(figures.error());
     });
   });
 }

@@ -3,7 +3,8 @@
 // A simulation is a folder:
 //
 //   simulations/7/simulation.json  what was asked for, how far it is, its figures
-//   simulations/7/trace.csv        its jobs, unless they are made by a workload; cluster.toml: its servers, if they are ours
+//   simulations/7/trace.csv        its jobs, unless they are made by a workload; cluster.toml: its servers, if they are ours.
+//                                  Of an uploaded trace it is a second name of the file, and stays if that one goes
 //   simulations/7/results/         what `sim compare --out` writes
 //
 // What had not ended when the controller stopped is run again when it starts.
@@ -17,6 +18,7 @@
 #include "controller/inbox.h"
 #include "controller/simulation_answers.h"
 #include "controller/simulator.h"
+#include "controller/uploaded_traces.h"
 
 namespace sl::controller {
 
@@ -26,10 +28,11 @@ inline constexpr std::int64_t simulated_jobs_max = 1'000'000;  // of all runs of
 inline constexpr int simulation_runs_max = 40;
 
 struct NewSimulation {
-  answers::Simulation shown;                 // trace, servers, policies, seeds
-  std::map<std::string, std::string> files;  // by name, to be there before it runs
-  std::string trace, servers;                // as the commands take them
-  std::vector<std::string> more;             // arguments of `sim compare` besides these
+  answers::Simulation shown;                  // trace, servers, policies, seeds
+  std::map<std::string, std::string> files;   // by name, to be there before it runs
+  std::map<std::string, std::string> linked;  // likewise: the paths of files that are there already
+  std::string trace, servers;                 // as the commands take them
+  std::vector<std::string> more;              // arguments of `sim compare` besides these
 };
 
 struct ChartWish {
@@ -55,7 +58,8 @@ class Simulations {
   using Then = std::function<void(Result<T>)>;
   // Called on the core's thread, as is `changed`, with the number of a simulation of which something else is to be shown
   // now. `post` runs work on that thread; any thread may call it. `run` may be empty: nothing can be simulated.
-  Simulations(std::string folder, RunCommand run, std::function<Instant()> clock, Post post,
+  // `data_folder`: of the controller.
+  Simulations(const std::string& data_folder, RunCommand run, std::function<Instant()> clock, Post post,
               std::function<void(std::int64_t)> changed);
   ~Simulations();  // those that run are stopped
   Simulations(const Simulations&) = delete;
@@ -76,8 +80,13 @@ class Simulations {
   // "simulation-unfinished", "bad-parameter", "no-files" if what was written is gone.
   void jobs(std::int64_t id, std::optional<int> result, std::size_t from, std::size_t count, Then<SimulatedJobs> then);
   void workloads(Then<std::vector<answers::Workload>> then);
-  // One of them with the figures of its jobs, which are counted once. Error "unknown-workload".
-  void trace(const std::string& workload, Then<answers::Trace> then);
+  // A workload or an uploaded trace with the figures of its jobs, which are counted once. Error "unknown-workload".
+  void trace(const std::string& name, Then<answers::Trace> then);
+  // The uploaded ones, then the workloads.
+  void traces(Then<std::vector<answers::Trace>> then);
+  // As UploadedTraces::put; the name of a workload is refused with "trace-exists".
+  void upload(UploadedTraces::Piece piece, Then<answers::TraceUpload> then);
+  UploadedTraces& uploaded() { return uploaded_; }
 
  private:
   struct Entry {
@@ -107,6 +116,8 @@ class Simulations {
   void erase_folder(std::int64_t id);
   Result<answers::SimulationChart> drawn(const std::vector<std::string>& arguments, const std::string& folder);
   void count(const answers::Workload& workload, Then<answers::Trace> then);
+  // A short command, on the desk.
+  Result<std::string> run_short(const std::vector<std::string>& arguments, const std::string& folder);
   static void work(Inbox& inbox);
 
   std::string folder_;
@@ -118,8 +129,9 @@ class Simulations {
   std::int64_t next_id_ = 1;
   std::size_t checking_ = 0;
   std::vector<answers::Workload> workloads_;
-  std::map<std::string, answers::Trace> traces_;                             // those that have been counted
+  std::map<std::string, answers::Trace> counted_;                            // workloads with their figures
   std::map<std::string, std::vector<Then<answers::Trace>>> wait_for_trace_;  // those that are being counted
+  UploadedTraces uploaded_;
   std::atomic<bool> is_ending_ = false;
   Inbox desk_, runner_;  // short commands and files; simulations
   std::thread desk_thread_, runner_thread_;

@@ -19,18 +19,19 @@ constexpr const char* compared =
 // Commands that end when the test says so; the core's thread is the test's.
 class SimulationsTest : public testing::Test {
  protected:
-  SimulationsTest() : folder_(fs::temp_directory_path() / ("sl-simulations-" + std::to_string(::getpid()))) {
-    fs::remove_all(folder_);
+  SimulationsTest()
+      : folder_(fs::temp_directory_path() / ("sl-simulations-" + std::to_string(::getpid())) / "simulations") {
+    fs::remove_all(folder_.parent_path());
     open();
   }
   ~SimulationsTest() override {
     close();
-    fs::remove_all(folder_);
+    fs::remove_all(folder_.parent_path());
   }
 
   void open() {
     simulations_ = std::make_unique<Simulations>(
-        folder_,
+        folder_.parent_path(),
         [this](const auto& arguments, const auto& folder, const auto&, const auto& hear) {
           return run(arguments, folder, hear);
         },

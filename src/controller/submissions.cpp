@@ -124,6 +124,13 @@ Status Submissions::check_prerequisites(const wire::JobSpec& spec, const PastSta
   return {};
 }
 
+namespace {
+
+// Which command shows what is lacking.
+bool is_of_gpus(Lack lack) { return lack == Lack::gpus || lack == Lack::gpu_type || lack == Lack::gpu_memory; }
+
+}  // namespace
+
 Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) const {
   if (Status valid = wire::validate(spec); !valid.ok()) return valid;
   if (Status known = check_prerequisites(spec, past); !known.ok()) return known;
@@ -134,7 +141,7 @@ Status Submissions::check(const wire::JobSpec& spec, const PastStates& past) con
   const std::string lack = "no server can ever run this job: " + lack_text(verdict);
   if (verdict.lack != Lack::gpus || !request.gpu_types.empty() || !request.servers_chosen.is_any())
     return invalid("resources-unsatisfiable", lack)
-        .hint(verdict.lack == Lack::server ? "schedulearn servers ls" : "schedulearn gpus");
+        .hint(is_of_gpus(verdict.lack) ? "schedulearn gpus" : "schedulearn servers ls");
   return invalid("gpus-unsatisfiable", lack).hint("ask for fewer: schedulearn submit --gpus N …").at("/gpus");
 }
 

@@ -71,6 +71,7 @@ class Core {
   const JobTable& jobs() const { return jobs_.table(); }
   const std::vector<JobIndex>& waiting() const { return jobs_.waiting(); }
   const std::vector<JobIndex>& aside() const { return jobs_.aside(); }  // waiting out of line (core/line_gate.h)
+  std::size_t aside_without_gpus() const { return jobs_.aside_without_gpus().size(); }  // so many of them need none
   // The least GPUs with which the job could be started under this policy.
   int gpus_least(JobIndex index) const {
     const Job& job = jobs_[index];
@@ -79,7 +80,7 @@ class Core {
   const std::vector<JobIndex>& active() const { return jobs_.active(); }  // with GPUs
   std::vector<JobIndex> all_active() const;                               // also those without: a copy
   bool has_active() const { return !jobs_.active().empty() || !jobs_.active_without_gpus().empty(); }
-  bool is_in_use(ServerIndex server) const;                               // an active job is there
+  bool is_in_use(ServerIndex server) const;  // an active job is there
   std::size_t unfinished() const { return jobs_.size(); }
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const { return jobs_.group_of_member_to_come(member); }
@@ -94,8 +95,10 @@ class Core {
   const std::vector<FinishedJob>& history() const { return history_.jobs(); }
 
   // ---- questions; they change nothing, whatever `now` is ----
-  ReasonCode explain(JobIndex job) const;                    // why it waits; none if it does not
-  std::vector<JobIndex> queue_order(Instant now) const;      // Policy::queue_order
+  ReasonCode explain(JobIndex job) const;                // why it waits; none if it does not
+  std::vector<JobIndex> queue_order(Instant now) const;  // Policy::queue_order
+  // Jobs without GPUs that could start if there was room, in the order in which they are served.
+  std::vector<JobIndex> line_without_gpus(Instant now) const { return without_gpus_.line(now, policy_.get()); }
   bool can_be_held(JobIndex job) const;                      // JobHeld would be obeyed
   bool can_freeze(JobIndex job) const;                       // by freezing it
   std::vector<Reservation> reservations(Instant now) const;  // Policy::reservations

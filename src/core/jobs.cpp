@@ -98,7 +98,14 @@ void Jobs::check_invariants() const {
            "the queue and the lists of active jobs hold nothing else");
   const auto without_gpus =
       std::ranges::count_if(aside_, [this](JobIndex index) { return !table_[index].request.needs_gpus(); });
-  SL_CHECK(std::cmp_equal(without_gpus, aside_without_gpus_), "the jobs without GPUs that are set aside are counted");
+  SL_CHECK(std::cmp_equal(without_gpus, aside_without_gpus_.size()),
+           "the jobs without GPUs that are set aside are known");
+  for (WaitingLines<ArrivalKey>::Walk walk(aside_without_gpus_); !walk.done(); walk.next()) {
+    const Job& job = table_[walk.job()];
+    SL_CHECK(job.set_aside && walk.key() == ArrivalKey::of(job), "they stand in the order in which they are served");
+    Shapes shapes = aside_without_gpus_.shapes();
+    SL_CHECK(shapes.intern(job, job.request.gpus_min, Spread::few) == walk.shape(), "each among those like it");
+  }
 }
 
 }  // namespace sl

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policy/snapshot.h"
+#include "policy/waiting_lines.h"
 
 namespace sl {
 
@@ -45,19 +46,23 @@ class Jobs {
 
   // ---- lists; a job is in at most one ----
   const std::vector<JobIndex>& waiting() const { return waiting_; }
-  const std::vector<JobIndex>& aside() const { return aside_; }           // waiting out of line (core/line_gate.h)
-  std::size_t aside_without_gpus() const { return aside_without_gpus_; }  // so many of them need no GPU
-  const std::vector<JobIndex>& active() const { return active_; }         // with GPUs
+  const std::vector<JobIndex>& aside() const { return aside_; }  // waiting out of line (core/line_gate.h)
+  // Those of them that need no GPU, in the order in which they are served.
+  const WaitingLines<ArrivalKey>& aside_without_gpus() const { return aside_without_gpus_; }
+  const std::vector<JobIndex>& active() const { return active_; }  // with GPUs
   const std::vector<JobIndex>& active_without_gpus() const { return active_without_gpus_; }
   void enter_queue(JobIndex index) { enter(waiting_, index); }
   void set_aside(JobIndex index) {
-    table_[index].set_aside = true;
-    aside_without_gpus_ += !table_[index].request.needs_gpus();
+    Job& job = table_[index];
+    job.set_aside = true;
+    if (!job.request.needs_gpus()) aside_without_gpus_.insert(index, job, job.request.gpus_min, ArrivalKey::of(job));
     enter(aside_, index);
   }
+  // The priority of one that is set aside may have changed.
+  void reorder_aside(JobIndex index) { aside_without_gpus_.rekey(index, ArrivalKey::of(table_[index])); }
   void leave_queue(JobIndex index) {  // or where it was set aside
     const bool was_aside = std::exchange(table_[index].set_aside, false);
-    aside_without_gpus_ -= was_aside && !table_[index].request.needs_gpus();
+    if (was_aside) aside_without_gpus_.erase(index);
     leave(was_aside ? aside_ : waiting_, index);
   }
   void enter_active(JobIndex index) { enter(active_list_of(index), index); }
@@ -107,7 +112,7 @@ class Jobs {
   std::vector<JobIndex> ended_;
   std::vector<JobIndex> waiting_;
   std::vector<JobIndex> aside_;
-  std::size_t aside_without_gpus_ = 0;
+  WaitingLines<ArrivalKey> aside_without_gpus_;
   std::vector<JobIndex> active_, active_without_gpus_;
   IndexedVector<JobIndex, std::uint32_t> position_;  // index in its list
 };

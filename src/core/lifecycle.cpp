@@ -98,7 +98,7 @@ void Lifecycle::line_up_again(JobIndex index) {
     move_aside(index);
     notice(NoticeKind::ended, index);
   } else {
-    return;
+    return jobs_.reorder_aside(index);
   }
   policy_.wake(Trigger::arrival);
 }

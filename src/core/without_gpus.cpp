@@ -1,11 +1,10 @@
 #include "core/without_gpus.h"
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <cmath>
+#include <optional>
 
 #include "policy/placer.h"
-#include "policy/waiting_lines.h"
 
 namespace sl {
 namespace {
@@ -21,55 +20,70 @@ void take_all(ServerIndex server, Trial& trial) {
 
 std::vector<std::pair<JobIndex, Allocation>> WithoutGpus::starts(const Snapshot& snapshot, const Policy* policy) {
   std::vector<std::pair<JobIndex, Allocation>> starts;
-  std::vector<JobIndex> all = line(snapshot.now, policy);
-  if (all.empty()) return starts;
-  add_those_before(all.back(), all);
+  const Lines& lines = jobs_.aside_without_gpus();
+  if (lines.empty()) return starts;  // the usual case, however many others are set aside
   Trial trial(snapshot.free);
-  Shapes shapes;
-  boost::unordered_flat_set<std::uint32_t> without_room;  // less is free for each job than for those before it
+  std::optional<Others> others;
   bool is_first_kept = false;
-  for (const JobIndex index : all) {
-    const Job& job = jobs_[index];
-    const bool needs_gpus = job.request.needs_gpus();
-    const int gpus = needs_gpus && policy ? policy->gpus_least(job) : job.request.gpus_min;
-    const std::uint32_t shape = shapes.intern(job, gpus, Spread::few);
-    if (without_room.contains(shape)) continue;
-    if (const auto at = place(trial.free(), snapshot.servers, job, gpus)) {
-      trial.take(*at, job.request);
-      if (!needs_gpus) starts.emplace_back(index, *at);
+  for (Lines::Walk walk(lines); !walk.done();) {
+    const Job& job = jobs_[walk.job()];
+    if (!gate_.could_start(job, policy, snapshot.now)) {
+      walk.next();
       continue;
     }
-    without_room.insert(shape);
-    if (needs_gpus) keep_room_for(job, gpus, trial);
-    if (!needs_gpus && !std::exchange(is_first_kept, true)) keep_server_for(job, trial);
+    if (!others) others = others_with_demand();
+    while (!others->in_order.empty() && comes_before(others->in_order.front(), walk.job()))
+      keep_for(others->take_first(*this), *others, policy, trial);
+    if (const auto at = place(trial.free(), snapshot.servers, job, job.request.gpus_min)) {
+      trial.take(*at, job.request);
+      starts.emplace_back(walk.job(), *at);
+      walk.next();
+      continue;
+    }
+    if (!std::exchange(is_first_kept, true)) keep_server_for(job, trial);
+    walk.close_line();  // less is free for each that is like it than for this one
   }
   return starts;
 }
 
-std::vector<JobIndex> WithoutGpus::line(Instant now, const Policy* policy) {
+std::vector<JobIndex> WithoutGpus::line(Instant now, const Policy* policy) const {
+  LineGate gate(ledger_, jobs_);
+  gate.refresh();
   std::vector<JobIndex> line;
-  if (jobs_.aside_without_gpus() == 0) return line;  // the usual case, however many others are set aside
-  std::ranges::copy_if(jobs_.aside(), std::back_inserter(line), [&](JobIndex job) {
-    return !jobs_[job].request.needs_gpus() && gate_.could_start(jobs_[job], policy, now);
-  });
-  sort(line);
+  for (Lines::Walk walk(jobs_.aside_without_gpus()); !walk.done(); walk.next()) {
+    if (gate.could_start(jobs_[walk.job()], policy, now)) line.push_back(walk.job());
+  }
   return line;
 }
 
-// Those with GPUs that ask for something else too.
-void WithoutGpus::add_those_before(JobIndex last, std::vector<JobIndex>& line) const {
-  std::ranges::copy_if(jobs_.waiting(), std::back_inserter(line),
-                       [&](JobIndex job) { return !jobs_[job].request.demand.is_zero() && comes_before(job, last); });
-  sort(line);
+WithoutGpus::Others WithoutGpus::others_with_demand() const {
+  Others others;
+  std::ranges::copy_if(jobs_.waiting(), std::back_inserter(others.in_order),
+                       [&](JobIndex job) { return !jobs_[job].request.demand.is_zero(); });
+  std::ranges::make_heap(others.in_order, [this](JobIndex a, JobIndex b) { return comes_before(b, a); });
+  return others;
 }
 
-void WithoutGpus::sort(std::vector<JobIndex>& line) const {
-  std::ranges::sort(line, [this](JobIndex a, JobIndex b) { return comes_before(a, b); });
+JobIndex WithoutGpus::Others::take_first(const WithoutGpus& rule) {
+  std::ranges::pop_heap(in_order, [&](JobIndex a, JobIndex b) { return rule.comes_before(b, a); });
+  const JobIndex first = in_order.back();
+  in_order.pop_back();
+  return first;
+}
+
+// What a job with GPUs needs, or what is to be left for it.
+void WithoutGpus::keep_for(JobIndex index, Others& others, const Policy* policy, Trial& trial) const {
+  const Job& job = jobs_[index];
+  const int gpus = policy ? policy->gpus_least(job) : job.request.gpus_min;
+  const std::uint32_t shape = others.shapes.intern(job, gpus, Spread::few);
+  if (others.without_room.contains(shape)) return;
+  if (const auto at = place(trial.free(), ledger_.servers(), job, gpus)) return trial.take(*at, job.request);
+  others.without_room.insert(shape);
+  keep_room_for(job, gpus, trial);
 }
 
 bool WithoutGpus::comes_before(JobIndex a, JobIndex b) const {
-  const int first = jobs_[a].request.priority, second = jobs_[b].request.priority;
-  return first != second ? first > second : submitted_before(jobs_[a], jobs_[b]);
+  return ArrivalKey::of(jobs_[a]) < ArrivalKey::of(jobs_[b]);
 }
 
 void WithoutGpus::keep_server_for(const Job& job, Trial& trial) const {

@@ -501,7 +501,7 @@ Result<Trace> parse_trace(std::string text, const TraceOptions& options) {
 }
 
 Result<Trace> read_trace(const std::string& path, const TraceOptions& options) {
-  Result<std::string> text = read_text(path);
+  Result<std::string> text = read_text(path, options.text_max);
   if (!text.ok()) return text.error();
   Result<Trace> trace = parse_trace(std::move(*text), options);
   if (!trace.ok()) return Error(trace.error()).note("in " + path);

@@ -16,7 +16,6 @@
 namespace sl::trace {
 namespace {
 
-constexpr std::size_t text_max = std::size_t{2} << 30;
 constexpr int gzip_only = 15 + 16;  // zlib's windowBits: a full window, and a gzip header instead of zlib's own
 
 struct Descriptor {
@@ -26,11 +25,13 @@ struct Descriptor {
   }
 };
 
-Error too_large() { return invalid("trace-too-large", "the trace has more than 2 GiB of text"); }
+Error too_large(std::size_t most) {
+  return invalid("trace-too-large", "the trace has more than " + std::to_string(most >> 20) + " MiB of text");
+}
 
 // Appends everything up to the end; the size of a pipe is not known in advance.
-Status read_all(int fd, std::size_t expected, std::string& text) {
-  if (expected > text_max) return too_large();
+Status read_all(int fd, std::size_t expected, std::size_t most, std::string& text) {
+  if (expected > most) return too_large(most);
   text.resize(expected + 1);
   std::size_t used = 0;
   while (true) {
@@ -39,7 +40,7 @@ Status read_all(int fd, std::size_t expected, std::string& text) {
     if (n < 0) return unavailable("cannot-read", std::string("reading stopped: ") + std::strerror(errno));
     if (n == 0) break;
     used += static_cast<std::size_t>(n);
-    if (used > text_max) return too_large();
+    if (used > most) return too_large(most);
     if (used == text.size()) text.resize(text.size() * 2);
   }
   text.resize(used);
@@ -55,10 +56,10 @@ struct Inflater {
 };
 
 // The last four bytes are the length modulo 2^32, of the last member only: a hint, not a promise.
-std::size_t size_hint(std::string_view gzip) {
+std::size_t size_hint(std::string_view gzip, std::size_t most) {
   std::size_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(gzip[gzip.size() - 1 - i]);
-  return std::min({size, gzip.size() * 20, text_max}) + 64;
+  return std::min({size, gzip.size() * 20, most}) + 64;
 }
 
 Error damaged(const std::string& how) { return invalid("trace-damaged", "the compressed trace is " + how); }
@@ -67,15 +68,15 @@ bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '
 
 }  // namespace
 
-Result<std::string> inflate_text(std::string_view compressed) {
+Result<std::string> inflate_text(std::string_view compressed, std::size_t most) {
   if (compressed.size() < 18) return damaged("cut off");
   Inflater inflater;
   SL_CHECK(inflater.good, "zlib has the memory that it begins with");
   z_stream& stream = inflater.stream;
-  std::string text(size_hint(compressed), '\0');
+  std::string text(size_hint(compressed, most), '\0');
   std::size_t used = 0, taken = 0;
   while (true) {
-    if (used == text.size()) text.resize(std::min(text.size() * 2, text_max + 1));
+    if (used == text.size()) text.resize(std::min(text.size() * 2, most + 1));
     constexpr std::size_t step = std::size_t{1} << 30;  // zlib counts in 32 bits
     const std::size_t in = std::min(step, compressed.size() - taken), out = std::min(step, text.size() - used);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data() + taken));
@@ -85,7 +86,7 @@ Result<std::string> inflate_text(std::string_view compressed) {
     const int code = inflate(&stream, Z_NO_FLUSH);
     taken += in - stream.avail_in;
     used += out - stream.avail_out;
-    if (used > text_max) return too_large();
+    if (used > most) return too_large(most);
     if (code == Z_STREAM_END) {
       if (taken == compressed.size()) break;
       if (!is_gzip(compressed.substr(taken))) return damaged("followed by something that is not gzip");
@@ -100,7 +101,7 @@ Result<std::string> inflate_text(std::string_view compressed) {
   return text;
 }
 
-Result<std::string> read_text(const std::string& path) {
+Result<std::string> read_text(const std::string& path, std::size_t most) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0 && (errno == ENOENT || errno == ENOTDIR))
     return not_found("no-such-file", "there is no file " + path)
@@ -110,10 +111,11 @@ Result<std::string> read_text(const std::string& path) {
   if (::fstat(file.fd, &about) == 0 && S_ISDIR(about.st_mode))
     return invalid("not-a-file", path + " is a directory").hint("name the trace inside it");
   std::string bytes;
-  if (Status read = read_all(file.fd, static_cast<std::size_t>(std::max<off_t>(about.st_size, 0)), bytes); !read.ok())
+  if (Status read = read_all(file.fd, static_cast<std::size_t>(std::max<off_t>(about.st_size, 0)), most, bytes);
+      !read.ok())
     return Error(read.error()).note("in " + path);
   if (!is_gzip(bytes)) return bytes;
-  Result<std::string> text = inflate_text(bytes);
+  Result<std::string> text = inflate_text(bytes, most);
   if (!text.ok()) return Error(text.error()).note("in " + path);
   return text;
 }

@@ -9,9 +9,10 @@
 namespace sl::trace {
 
 // Errors: "no-such-file", "cannot-read", "not-a-file" (a directory), "trace-damaged" (gzip that is cut off, damaged or
-// followed by something else), "trace-too-large" (more than 2 GiB of text).
-Result<std::string> read_text(const std::string& path);
-Result<std::string> inflate_text(std::string_view compressed);
+// followed by something else), "trace-too-large" (more than `most` bytes of text; no more than that is unpacked).
+inline constexpr std::size_t text_bytes_max = std::size_t{2} << 30;
+Result<std::string> read_text(const std::string& path, std::size_t most = text_bytes_max);
+Result<std::string> inflate_text(std::string_view compressed, std::size_t most = text_bytes_max);
 
 // Writes text to a file, compressed if its name ends in .gz; the same text gives the same bytes. The file appears once
 // all of it is written; "-" is standard output. Errors: "cannot-write", "disk-full".

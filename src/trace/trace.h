@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/job.h"
+#include "trace/text_file.h"
 #include "wire/profile.h"
 
 namespace sl::trace {
@@ -74,6 +75,7 @@ struct TraceOptions {
   Duration duration_min = Duration{0};           // shorter jobs are lengthened to this
   Duration duration_max = Duration::infinite();  // longer jobs are shortened to this
   std::int64_t jobs_max = 0;                     // only this many, the first by submission; 0: all
+  std::size_t text_max = text_bytes_max;         // of a file, unpacked: one with more is refused
   Profiles profiles;                             // for jobs whose column `profile`, or else `model`, names the family
   std::map<std::string, Duration>
       restart_by_family;    // what a restart costs jobs of these families, whatever they state

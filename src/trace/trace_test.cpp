@@ -340,6 +340,15 @@ TEST(Gzip, is_inflated_whole_and_in_several_members) {
   EXPECT_EQ(*inflate_text(gzip(zeros)), zeros);
 }
 
+TEST(Gzip, is_unpacked_up_to_a_limit) {
+  const std::string text(3 << 20, '0'), compressed = gzip(text);
+  EXPECT_EQ(*inflate_text(compressed, text.size()), text);
+  const auto refused = inflate_text(compressed, text.size() - 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, "trace-too-large");
+  EXPECT_EQ(refused.error().message, "the trace has more than 2 MiB of text");
+}
+
 TEST(Gzip, that_is_cut_off_anywhere_is_an_error) {
   const std::string whole = gzip(header + "a,0,1,5\nb,0,1,5\n");
   for (std::size_t length = 2; length < whole.size(); ++length)
@@ -373,6 +382,9 @@ TEST_F(Files, are_gzip_or_plain_by_content_and_not_by_name) {
     ASSERT_TRUE(write_text(path(name), text).ok());
     EXPECT_EQ(*read_text(path(name)), text);
   }
+  EXPECT_EQ(read_trace(path("t.csv"), {.text_max = text.size()})->jobs.size(), 1U);
+  for (const char* name : {"t.csv", "t.csv.gz"})
+    EXPECT_EQ(read_trace(path(name), {.text_max = text.size() - 1}).error().code, "trace-too-large") << name;
   std::filesystem::rename(path("t.csv.gz"), path("renamed.csv"));
   EXPECT_EQ(*read_text(path("renamed.csv")), text);
   ASSERT_TRUE(write_text(path("a.gz"), text).ok());

@@ -104,6 +104,10 @@ class Walk(LabTest):
         self.token = json.loads(lab.request("POST", "/api/v1/tokens", {"name": "walk", "expires_in_s": 600})[2])["id"]
         self.announcement = json.loads(lab.request("POST", "/api/v1/announcements", {"text": "a walk", "until": "2100-01-01T00:00:00Z"})[2])["id"]
         self.profile = profile
+        uploaded = lab.request("POST", "/api/v1/traces?name=walk", "job_id,submit_time_s,gpus,duration_s\n1,0,1,60\n", {"Content-Type": "text/csv"})
+        self.assertEqual(uploaded[0], 200, uploaded[2])
+        document = lab.get("/api/v1/openapi.json")
+        self.check_answer("POST", "/api/v1/traces", document["paths"]["/api/v1/traces"]["post"], uploaded)
         wanted = {"trace": {"workload": "poisson", "parameters": {"jobs": 20}}, "servers": "2x4", "policies": [{"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
         self.simulation = json.loads(lab.request("POST", "/api/v1/simulations", wanted)[2])["id"]
         until(lambda: lab.get(f"/api/v1/simulations/{self.simulation}")["state"] == "succeeded")
@@ -167,7 +171,9 @@ class Walk(LabTest):
             ("GET", "/api/v1/simulations/{id}/charts/{kind}"): [(f"{self.simulation}?theme=dark", None)],
             ("GET", "/api/v1/simulations/{id}/results"): [(str(self.simulation), None)],
             ("GET", "/api/v1/simulations/{id}/jobs"): [(f"{self.simulation}?result=0", None), (f"{self.simulation}?result=0&limit=2", None)],
-            ("GET", "/api/v1/traces/{name}"): [("poisson", None)],
+            ("GET", "/api/v1/traces/{name}"): [("poisson", None), ("walk", None)],
+            ("POST", "/api/v1/traces"): [],  # takes a file: traces_test.py
+            ("DELETE", "/api/v1/traces/{name}"): [("walk", None)],
             ("GET", "/api/v1/traces/thesis/{name}"): [("keras-mnist", None)],
             ("DELETE", "/api/v1/simulations/{id}"): [(str(self.simulation), None)],
             ("POST", "/api/v1/policy/try"): [("", {"policies": [{"name": "srtf"}]}), ("", {"policies": [{"name": "sjf"}], "with_schedule": True}), ("", {"policies": [{"name": "sjf"}], "horizon_s": 3600})],
@@ -213,7 +219,7 @@ class Walk(LabTest):
         self.assertEqual(untried - {("GET", path) for path in STREAMS}, {
             ("POST", "/api/v1/jobs/{id}/release"), ("POST", "/api/v1/jobs/{id}/migrate"), ("POST", "/api/v1/jobs/{id}/scale"), ("POST", "/api/v1/jobs/{id}/cancel"),
             ("DELETE", "/api/v1/servers/{name}"), ("POST", "/api/v1/servers/{name}/lost"), ("POST", "/api/v1/servers/{name}/undrain"), ("POST", "/api/v1/servers/{name}/release"),
-            ("GET", "/api/v1/snapshots/{id}"), ("PUT", "/api/v1/snapshots/{id}"), ("GET", "/api/v1/jobs/{id}/diff")})
+            ("GET", "/api/v1/snapshots/{id}"), ("PUT", "/api/v1/snapshots/{id}"), ("GET", "/api/v1/jobs/{id}/diff"), ("POST", "/api/v1/traces")})
         cancel = self.document["paths"]["/api/v1/jobs/{id}/cancel"]["post"]
         self.check_answer("POST", "/api/v1/jobs/{id}/cancel", cancel, self.lab.request("POST", f"/api/v1/jobs/{self.running}/cancel", {"reason": "enough"}))
 

@@ -44,7 +44,7 @@ NEEDS = {
         POST /api/v1/jobs  POST /api/v1/jobs/batch  PATCH /api/v1/jobs/{id}  DELETE /api/v1/jobs/{id}  POST /api/v1/jobs/{id}/cancel
         POST /api/v1/jobs/{id}/signal  POST /api/v1/jobs/{id}/suspend  POST /api/v1/jobs/{id}/resume  POST /api/v1/jobs/{id}/release  POST /api/v1/jobs/{id}/migrate
         POST /api/v1/jobs/{id}/scale  POST /api/v1/jobs/{id}/retry  POST /api/v1/jobs/{id}/ports/{name}/session
-        POST /api/v1/policy/try  POST /api/v1/policy/preview  POST /api/v1/simulations  DELETE /api/v1/simulations/{id}
+        POST /api/v1/policy/try  POST /api/v1/policy/preview  POST /api/v1/simulations  DELETE /api/v1/simulations/{id}  POST /api/v1/traces  DELETE /api/v1/traces/{name}
         POST /api/v1/profiles  DELETE /api/v1/profiles/{family}  PUT /api/v1/secrets/{name}  DELETE /api/v1/secrets/{name}
         PUT /api/v1/notifications/channels/{name}  DELETE /api/v1/notifications/channels/{name}  POST /api/v1/notifications/channels/{name}/test
         PUT /api/v1/snapshots/{id}  POST /api/v1/tokens  POST /jobs  DELETE /jobs/{id}""",

@@ -1,6 +1,8 @@
 """The Lab of the web page: policies are simulated, watched, compared, saved and removed, by mouse and by keys."""
 
+import gzip
 import json
+import os
 import sys
 import unittest
 
@@ -190,7 +192,7 @@ class LabPageTest(PageTest):
         lab, page = self.lab, self.page
         self.open("lab")
         page.wait_text("Poisson arrivals")
-        page.click("a trace of yours")
+        page.click("a trace of yours, once")
         page.fill("#trace-text", "job_id,submit_time_s,gpus\n1,0,1\n")
         page.click("Simulate")
         page.wait_text("[trace-columns]")
@@ -204,6 +206,49 @@ class LabPageTest(PageTest):
         page.wait_text("Figures", 40)
         self.assertEqual([(each["jobs"], each["left_out"]) for each in lab.get("/api/v1/simulations")["items"]], [(2, 1)])
         page.wait_text("1 job left out")
+        self.is_clean()
+
+    def test_a_trace_is_uploaded_simulated_and_removed(self):
+        lab, page = self.lab, self.page
+        head = "job_id,submit_time_s,gpus,duration_s\n"
+        good, bad = lab.folder / "two weeks.csv.gz", lab.folder / "bad.csv"
+        good.write_bytes(gzip.compress((head + "".join(f"{os.urandom(24).hex()}{i},{i},{2 if i % 2 else 0},60\n" for i in range(40000))).encode()))
+        self.assertGreater(good.stat().st_size, 1 << 20, "more than one request")
+        bad.write_text(head + "1,0,x,60\n")
+        self.open("lab")
+        page.wait_text("Nobody has uploaded one.")
+
+        def choose(file):
+            root = page.call("DOM.getDocument")["root"]["nodeId"]
+            field = page.call("DOM.querySelector", nodeId=root, selector="#upload-file")["nodeId"]
+            page.call("DOM.setFileInputFiles", nodeId=field, files=[str(file)])
+
+        choose(bad)
+        page.wait("document.querySelector('#upload-name').value === 'bad'")
+        page.click("Upload", kind="button")
+        page.wait_text("[trace-row]")
+        choose(good)
+        page.wait("document.querySelector('#upload-name').value === 'two-weeks'")
+        page.click("Upload", kind="button")
+        page.wait_text("two-weeks is uploaded", 60)
+        page.wait_text("40,000 jobs of up to 2 GPUs in 11 h")
+        self.assertNotIn("[trace-row]", page.text())
+        page.click("an uploaded trace")
+        page.wait("[...document.querySelectorAll('#uploaded option')].map(e => e.innerText).join() === 'two-weeks'")
+        page.click("Also those without GPUs")
+        page.fill("#job-counts", "50")
+        page.click("others")
+        page.fill("#servers", "1x2")
+        page.click("Simulate")
+        page.wait_text("Figures", 40)
+        made = lab.get("/api/v1/simulations")["items"][0]
+        self.assertEqual((made["trace"], made["jobs"], made["keep_cpu_jobs"]), ("two-weeks", 50, True))
+        self.open("lab")
+        page.wait_text("of up to 2 GPUs")
+        page.run("document.querySelector('[aria-label=\"Remove the trace two-weeks\"]').click()")
+        page.click("Remove", within="document.querySelector('dialog[open]')")
+        page.wait_text("two-weeks is removed")
+        self.assertEqual(lab.get("/api/v1/traces?uploaded=true")["items"], [])
         self.is_clean()
 
     def test_keys_alone_are_enough(self):

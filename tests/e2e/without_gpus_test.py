@@ -53,15 +53,29 @@ class WithoutGpus(LabTest):
         second = lab.submit("true", gpus=0)
         reason = lab.job(second)["reason"]
         self.assertEqual(reason["code"], "cpu_or_memory")
-        self.assertEqual(reason["text"], "needs 1 free CPU on one server")
+        self.assertEqual(reason["text"], "first in line, needs 1 free CPU on one server")
         why = lab.get(f"/api/v1/jobs/{second}/explain")
         self.assertEqual([(one["fits"], one["text"], one["frees"]) for one in why["servers"]], [(False, "too few free CPUs or too little memory", [])])
+        room = why["servers"][0]["room"]
+        self.assertEqual((room["cpus_free"], room["cpus_needed"], room["memory_needed_bytes"]), (0, 1, 0))
+        self.assertGreater(room["memory_free_bytes"], 0)
         with_gpu = lab.submit("true", gpus=1, resources={"cpus": 1})
         self.assertEqual(lab.job(with_gpu)["reason"]["code"], "cpu_or_memory")
+        self.assertIsNone(lab.get(f"/api/v1/jobs/{with_gpu}/explain")["servers"][0]["room"])
+        third = lab.submit("true", gpus=0, resources={"memory_bytes": 1 << 20})
+        self.assertEqual(lab.job(third)["reason"]["text"], f"number 2 in line behind job {second}, needs 1 free CPU and 0.0 GiB of free memory on one server")
+        why = lab.get(f"/api/v1/jobs/{third}/explain")
+        self.assertEqual((why["position"], why["queue_length"], why["needs_gpus"], why["ahead"]), (2, 2, False, {"jobs": 1, "gpus": 0}))
+        said = lab.cli("why", third).stdout
+        self.assertIn("2 of 2 without GPUs, the same under every policy", said)
+        self.assertRegex(said, r"lab +0 CPUs, [0-9.]+ GiB +1 CPU, 1.0 MiB +too few free CPUs")
+        lab.cli("set", third, "--priority", 5)
+        self.assertEqual(lab.get(f"/api/v1/jobs/{third}/explain")["position"], 1)
         self.end(first)
-        for job in (second, with_gpu):
+        for job in (second, third, with_gpu):
             self.assertEqual(lab.finished(job)["state"], "succeeded")
-        self.assertEqual(self.refused(gpus=0, resources={"cpus": cpus + 1})["code"], "resources-unsatisfiable")
+        refused = self.refused(gpus=0, resources={"cpus": cpus + 1})
+        self.assertEqual((refused["code"], refused["hints"][0]["text"]), ("resources-unsatisfiable", "schedulearn servers ls"))
 
     def test_it_prepares_for_a_job_with_gpus(self):
         lab = self.lab

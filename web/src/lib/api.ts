@@ -318,6 +318,35 @@ export interface SimulationFailure {
   hints: string[];
 }
 
+export interface Duration {
+  percent: number;
+  duration_s: number;
+}
+
+export interface TraceGpu {
+  gpus: number;
+  jobs: number;
+  gpu_s: number;
+}
+
+export interface Figure {
+  jobs: number;
+  users: number;
+  first_submit_s: number;
+  last_submit_s: number;
+  span_s: number;
+  gap_mean_s: number;
+  gpu_days: number;
+  duration_mean_s: number;
+  durations: Duration[];
+  gpus: TraceGpu[];
+  with_deadline: number;
+  with_estimate: number;
+  elastic: number;
+  sharing: number;
+  with_profile: number;
+}
+
 export interface Announcement {
   id: string;
   text: string;
@@ -562,6 +591,7 @@ export interface Explanation {
   }[];
   position: number | null;
   queue_length: number | null;
+  needs_gpus: boolean;
   ahead: Ahead | null;
   standing: string | null;
   reservations: {
@@ -576,6 +606,12 @@ export interface Explanation {
     server: string;
     free: number;
     needed: number;
+    room: {
+      cpus_free: number | null;
+      cpus_needed: number;
+      memory_free_bytes: number | null;
+      memory_needed_bytes: number;
+    } | null;
     fits: boolean;
     frees: {
       job_id: number;
@@ -987,6 +1023,7 @@ export interface NewSimulation {
   trace?: {
     workload?: string | null;
     parameters?: { [key: string]: unknown } | null;
+    name?: string | null;
     csv?: string | null;
     history_days?: number | null;
   };
@@ -999,6 +1036,7 @@ export interface NewSimulation {
   jobs?: number | null;
   job_counts?: number[] | null;
   loads?: number[] | null;
+  keep_cpu_jobs?: boolean | null;
 }
 
 export interface NewToken extends Token {
@@ -1239,6 +1277,10 @@ export interface RemovedSimulation {
 
 export type RemovedToken = RemovedAnnouncement;
 
+export interface RemovedTrace {
+  name: string;
+}
+
 export type RemovedUser = RemovedChannel;
 
 export interface Resumption { [key: string]: never }
@@ -1373,6 +1415,7 @@ export interface Simulation {
   seeds: number;
   job_counts: number[];
   loads: number[];
+  keep_cpu_jobs: boolean;
   jobs: number;
   left_out: number;
   gpus: number;
@@ -1458,30 +1501,17 @@ export interface Trace {
   title: string;
   summary: string;
   parameters: Parameter[];
-  figures: {
-    jobs: number;
-    users: number;
-    first_submit_s: number;
-    last_submit_s: number;
-    span_s: number;
-    gap_mean_s: number;
-    gpu_days: number;
-    duration_mean_s: number;
-    durations: {
-      percent: number;
-      duration_s: number;
-    }[];
-    gpus: {
-      gpus: number;
-      jobs: number;
-      gpu_s: number;
-    }[];
-    with_deadline: number;
-    with_estimate: number;
-    elastic: number;
-    sharing: number;
-    with_profile: number;
-  };
+  user: string | null;
+  uploaded_at: string | null;
+  bytes: number | null;
+  figures: Figure | null;
+}
+
+export interface TraceUpload {
+  name: string;
+  bytes: number;
+  bytes_here: number;
+  trace: Trace | null;
 }
 
 export interface TriedPolicies {

@@ -41,7 +41,7 @@ async function problemIn(response: Response): Promise<Problem> {
 
 interface Options {
   body?: unknown;
-  text?: string; // instead of a body: sent as it is
+  text?: string | Blob; // instead of a body: sent as it is
   signal?: AbortSignal;
   headers?: Record<string, string>;
 }

@@ -36,6 +36,13 @@ test('a plan becomes the request', () => {
     trace: { history_days: 30 },
     policies: []
   });
+  assert.deepEqual(bodyOf({ ...plan, source: 'uploaded', uploaded: 'philly', keepCpuJobs: true, policies: [] }, policies), {
+    trace: { name: 'philly' },
+    servers: '4x8',
+    policies: [],
+    keep_cpu_jobs: true
+  });
+  assert.equal(bodyOf({ ...plan, keepCpuJobs: true }, policies).keep_cpu_jobs, undefined);
   const counts = (jobCounts: string): unknown => {
     const { jobs, job_counts } = bodyOf({ ...plan, jobCounts }, policies);
     return jobs ?? job_counts;

@@ -12,11 +12,13 @@ export interface ChosenPolicy {
 }
 
 export interface Plan {
-  source: 'workload' | 'csv' | 'history';
+  source: 'workload' | 'uploaded' | 'csv' | 'history';
   workload: string;
   parameters: Record<string, string>; // of the workload; empty: as they are by default
+  uploaded: string; // the name of a trace
   csv: string;
   days: string;
+  keepCpuJobs: boolean; // those without GPUs are simulated too
   jobCounts: string; // "50, 100": a run with each; empty: one with all
   loads: string; // "0.5, 0.8": a run at each; empty: one as the jobs come
   servers: string; // empty: those of this cluster
@@ -28,8 +30,10 @@ export const emptyPlan: Plan = {
   source: 'workload',
   workload: 'poisson',
   parameters: {},
+  uploaded: '',
   csv: '',
   days: '30',
+  keepCpuJobs: false,
   jobCounts: '',
   loads: '',
   servers: '',
@@ -60,12 +64,14 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
   const trace =
     plan.source === 'csv'
       ? { csv: plan.csv }
-      : plan.source === 'history'
-        ? { history_days: Number(plan.days) }
-        : {
-            workload: plan.workload,
-            parameters: Object.fromEntries(given(plan.parameters).map(([name, text]) => [name, text.trim()]))
-          };
+      : plan.source === 'uploaded'
+        ? { name: plan.uploaded }
+        : plan.source === 'history'
+          ? { history_days: Number(plan.days) }
+          : {
+              workload: plan.workload,
+              parameters: Object.fromEntries(given(plan.parameters).map(([name, text]) => [name, text.trim()]))
+            };
   return {
     trace,
     ...(plan.servers.trim() ? { servers: plan.servers.trim() } : {}),
@@ -86,6 +92,7 @@ export function bodyOf(plan: Plan, policies: PolicyInfo[]): NewSimulation {
     }),
     ...jobsOf(plan.jobCounts),
     ...(numbersIn(plan.loads).length > 0 ? { loads: numbersIn(plan.loads) } : {}),
+    ...(plan.keepCpuJobs && plan.source !== 'workload' ? { keep_cpu_jobs: true } : {}),
     ...(plan.source === 'workload' ? { seeds: Number(plan.seeds) } : {})
   };
 }
