@@ -190,8 +190,9 @@ JobView with_spec(JobView job, const JobEntry& entry, bool may_see_env) {
     if (const json::value& deadline = (*keys)["deadline_s"]; deadline.is_number())
       job.deadline_at = {entry.row.submitted_us + static_cast<std::int64_t>(deadline.to_number<double>() * 1e6)};
     if (!may_see_env) (*keys)["env"] = nullptr;
-    // Whoever knows the digest could submit a job with it, and read.
-    if (json::object* snapshot = (*keys)["snapshot"].if_object(); snapshot && !may_see_env) (*snapshot)["diff"] = "";
+    // Whoever knows the digests could submit a job with them, and read.
+    if (json::object* snapshot = (*keys)["snapshot"].if_object(); snapshot && !may_see_env)
+      (*snapshot)["id"] = "", (*snapshot)["diff"] = "";
     job.snapshot = (*keys)["snapshot"];
   }
   job.spec.value = std::move(spec);

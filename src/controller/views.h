@@ -15,8 +15,8 @@ class Line;  // explain.h
 
 std::string rfc3339(std::int64_t us);  // UTC, milliseconds: 2026-11-20T22:15:03.120Z
 
-// `may_see_env`: the reader is the owner or an admin; for others `spec.env` is null and `snapshot.diff` empty. `line`:
-// null if the reason for which it waits need not tell its place in line.
+// `may_see_env`: the reader is the owner or an admin; for others `spec.env` is null, and `snapshot.id` and
+// `snapshot.diff` are empty. `line`: null if the reason for which it waits need not tell its place in line.
 answers::Job job_view(const Logic& logic, const JobEntry& entry, Instant now, bool may_see_env,
                       const Line* line = nullptr);
 // With the measurements of its training (telemetry.h), which lists leave out.

@@ -158,7 +158,8 @@ class SnapshotTest(LabTest):
         for path in (f"jobs/{job}", "jobs"):
             text = self.lab.request("GET", f"/api/v1/{path}", None, as_mei)[2]
             self.assertIn('"diff":""', text)
-            self.assertNotIn(self.lab.job(job)["snapshot"]["diff"], text)
+            for digest in "id", "diff":
+                self.assertNotIn(self.lab.job(job)["snapshot"][digest], text)
         clean, _ = self.submit("--hold", "--snapshot", "copy", "--", "true")
         for without in (clean, self.lab.submit("true")):
             self.assertEqual(self.refused("GET", f"jobs/{without}/diff"), (404, "no-diff"))
