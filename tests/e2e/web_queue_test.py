@@ -11,7 +11,7 @@ class QueueTest(PageTest):
     def setUp(self):
         super().setUp()
         lab = self.lab
-        lab.submit("sleep 600.4409", name="holds", gpus=4)
+        self.holds = lab.submit("sleep 600.4409", name="holds", gpus=4)
         self.jobs = [lab.submit("true", name=f"waits-{i}", gpus=4) for i in range(4)]
         until(lambda: self.line() == self.jobs, what="the line")
         self.open("jobs?tab=queue")
@@ -89,6 +89,12 @@ class QueueTest(PageTest):
         before = self.jobs
         after = until(lambda: self.lab.job(before[1])["priority"] == 1 and self.line(), what="the change")
         self.assertEqual(after == before, "It stays in place" in outcome, outcome)
+        self.is_clean()
+
+    def test_the_page_of_a_job_says_when_gpus_become_free(self):
+        self.lab.cli("set", self.holds, "--time-limit", "20m")
+        self.open(f"jobs/{self.jobs[0]}")
+        self.page.wait_text(f"job {self.holds} frees 4 about")
         self.is_clean()
 
     def test_serve_first_on_the_page_of_a_job(self):
