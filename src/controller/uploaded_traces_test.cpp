@@ -113,7 +113,8 @@ TEST_F(UploadedTracesTest, pieces_come_in_order_and_one_at_a_time) {
   EXPECT_EQ(put("philly", "def", 3, 5), "bad-parameter");
   EXPECT_EQ(put("philly", "", 3, 9), "bad-parameter");
   put("philly", "def", 3, 9, "ann", false);
-  EXPECT_EQ(put("philly", "def", 3, 9, "ann", false), "trace-offset") << "while the first one is being written";
+  EXPECT_EQ(put("philly", "ghi", 6, 9, "ann", false), "trace-offset") << "while the one before is being written";
+  EXPECT_EQ(put("philly", "abc", 0, 9, "ann", false), "trace-offset");
   work();
   EXPECT_EQ(put("philly", "xyz"), "") << "begun anew";
   EXPECT_EQ(read_, "xyz");
