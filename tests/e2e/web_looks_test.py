@@ -92,7 +92,7 @@ def pages_of(jobs):
         ("what-if", "policy", tries_policies),
         ("simulation", "lab/1", lambda page: page.wait("document.querySelectorAll('figure .uplot').length >= 4 && document.querySelector('.gantt .box') !== null && [...document.images].every(i => i.complete)")),
         ("loads", "lab/3", lambda page: (page.wait("document.querySelectorAll('figure .uplot').length >= 4"), page.wait("document.querySelector('[aria-label=\"By load\"] .uplot') !== null"))),
-        ("own-trace", "lab", lambda page: (page.click("a trace of yours"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
+        ("own-trace", "lab", lambda page: (page.click("a trace of yours, once"), page.click("Simulate"), page.wait_text("[trace-columns]"))),
         ("palette", "jobs", lambda page: (page.click("Open or do"), page.call("Input.insertText", text="later"), page.wait_text("by root"))),
         ("shortcuts", "jobs", lambda page: (page.run("document.activeElement.blur()"), page.key("?"))),
         ("switch", "policy", lambda page: (page.click("Switch to Shortest Job First"), page.wait_text("It can be undone"))),
