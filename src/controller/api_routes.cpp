@@ -545,11 +545,10 @@ void Api::add_routes() {
 
 void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::Reply> reply, std::string request_id) {
   const Instant now = clock_();
-  auto noted = std::make_shared<NotedReply>(
+  const auto noted = std::make_shared<NotedReply>(
       std::move(reply),
       NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
-  NotedReply& noted_reply = *noted;
-  Call call{std::move(request), std::move(identity), std::move(noted), {}, now, std::move(request_id)};
+  Call call{std::move(request), std::move(identity), noted, {}, now, std::move(request_id)};
   if (const auto wait = rate_limits_.refuse(call.identity, now)) return refuse_for_now(call, *wait);
   const std::vector<std::string> path = parts_of(call.request.path);
   // "/api/v1/jobs/batch" is no job.
@@ -561,7 +560,7 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       allowed += (allowed.empty() ? "" : ", ") + route.info.method;
       continue;
     }
-    noted_reply.deprecate(route.info.successor);
+    noted->deprecate(route.info.successor);
     const bool is_its_agent = route.info.is_for_its_agent && call.identity.server == call.captured.front();
     const Status may = is_its_agent ? Status() : check_role(call.identity, route.info.needs);
     if (!may.ok()) return call.fail(may.error());
