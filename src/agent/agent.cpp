@@ -178,7 +178,7 @@ class LiveAgent : public Agent, private AgentPorts {
       if (!contained.ok()) return secrets_.remove(key), contained.error();
       launch = std::move(*contained);
     } else {
-      launcher_.send(to_fields(LimitOrder{key, limits}));
+      launcher_.send_with_next(to_fields(LimitOrder{key, limits}));
     }
     if (order.spec.pty) channels_.put_at_terminal(order.spec.user, launch);
     launcher_.send(to_fields(launch));

@@ -108,6 +108,10 @@ void LauncherLink::disconnect() {
   if (socket_ >= 0) ::close(std::exchange(socket_, -1));
 }
 
+void LauncherLink::send_with_next(const Fields& message) {
+  if (socket_ >= 0) unsent_ += frame(message);
+}
+
 void LauncherLink::send(const Fields& message) {
   if (socket_ < 0) return;
   unsent_ += frame(message);

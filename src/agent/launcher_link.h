@@ -43,6 +43,8 @@ class LauncherLink {
 
   // Never waits for a launcher that does not read. Does nothing without a connection.
   void send(const Fields& message);
+  // Goes out together with the next one.
+  void send_with_next(const Fields& message);
   // Sends what could not be sent at once.
   void flush();
 

@@ -81,8 +81,8 @@ Result<SecretFiles::Given> SecretFiles::give(const std::string& key, const std::
 
 void SecretFiles::remove(const std::string& key) const {
   std::error_code ignored;
-  fs::remove_all(folder_of(key), ignored);
-  ::rmdir(folder_.c_str());  // if nothing else is in it
+  const bool had_any = fs::remove_all(folder_of(key), ignored) > 0;
+  if (had_any) ::rmdir(folder_.c_str());  // if nothing else is in it
 }
 
 void SecretFiles::keep_only(const std::function<bool(const std::string& key)>& runs) const {
