@@ -365,7 +365,13 @@ void Lifecycle::release(JobIndex index, const Allocation& gpus, Demand demand) {
   const int freed = ledger_.release(index, gpus, demand, snapshot_.now, [this](JobIndex next) {
     if (--jobs_[next].gpus_awaited == 0) send_when_complete(next);
   });
-  if (freed > 0 || !demand.is_zero()) policy_.wake(Trigger::ending);
+  if (freed > 0 || (!demand.is_zero() && is_room_for_others(index))) policy_.wake(Trigger::ending);
+}
+
+// Policies do not see a job without GPUs, so its end is news to them only if one of theirs may need its room.
+bool Lifecycle::is_room_for_others(JobIndex index) const {
+  const auto needs_room = [this](JobIndex waiting) { return !jobs_[waiting].request.demand.is_zero(); };
+  return jobs_[index].request.needs_gpus() || std::ranges::any_of(jobs_.waiting(), needs_room);
 }
 
 // Gives back everything the job holds or was promised.

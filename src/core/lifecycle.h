@@ -102,6 +102,7 @@ class Lifecycle {
   void move_into_line(JobIndex index);
   void release(JobIndex index, const Allocation& gpus, Demand demand);
   void release_all(JobIndex index);
+  bool is_room_for_others(JobIndex index) const;
   void thaw(JobIndex index);
   void free_memory(JobIndex index);
   void settle_on_target(JobIndex index);

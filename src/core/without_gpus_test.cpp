@@ -36,6 +36,31 @@ class WithCpus : public Cluster {
   }
 };
 
+// Counts how often it is asked, and starts nothing.
+class Counting : public Policy {
+ public:
+  explicit Counting(int& asked) : asked_(asked) {}
+  void attach(const Snapshot&) override {}
+  void notice(const Snapshot&, NoticeKind, JobIndex) override {}
+  void decide(const Snapshot&, Plan&) override { ++asked_; }
+
+ private:
+  int& asked_;
+};
+
+TEST(WithoutGpus, its_coming_and_going_is_no_news_to_a_policy_none_of_whose_jobs_may_need_its_room) {
+  int asked = 0;
+  Cluster cluster({2}, std::make_unique<Counting>(asked));
+  cluster.submit(1, gpus(1));
+  const int before = asked;
+  cluster.at(1).submit(2, cpus(1)).at(2).finish(2);
+  EXPECT_EQ(asked, before);
+  cluster.at(3).submit(3, gpus_and_cpus(1, 1)).at(4).submit(4, cpus(1));
+  const int with_one_that_needs_cpus = asked;
+  cluster.at(5).finish(4);
+  EXPECT_EQ(asked, with_one_that_needs_cpus + 1);
+}
+
 class WithoutGpusUnder : public testing::TestWithParam<std::string> {};
 
 TEST_P(WithoutGpusUnder, one_starts_although_all_gpus_are_taken_and_others_wait_for_them) {
