@@ -113,10 +113,9 @@ void LauncherLink::send_with_next(const Fields& message) {
 }
 
 void LauncherLink::send(const Fields& message) {
-  if (socket_ < 0) return;
-  unsent_ += frame(message);
+  send_with_next(message);
   flush();
-  if (unsent_.size() > unsent_bytes_max) ::shutdown(socket_, SHUT_RDWR);  // read() sees it
+  if (socket_ >= 0 && unsent_.size() > unsent_bytes_max) ::shutdown(socket_, SHUT_RDWR);  // read() sees it
 }
 
 void LauncherLink::flush() {

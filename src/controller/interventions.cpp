@@ -214,14 +214,17 @@ Result<Allocation> Interventions::place_on(const Job& job, const std::string& na
   const FreeGpus& free = core_.ledger().free();
   const int needed = job.allocation.count();
   if (auto gpus = sl::place_on(free, core_.servers(), job.request, needed, server)) return std::move(*gpus);
-  const bool has_gpus = free.count(server) >= needed;
   const Error refusal =
       !is_eligible(there, job.request)
           ? conflict("no-room", fmt::format("{} does not have the GPUs that job {} asks for", name, id_of(job)))
-      : !has_gpus ? conflict("no-room", fmt::format("{} has {} free and job {} needs {}", name,
-                                                    gpus_text(free.count(server)), id_of(job), needed))
-                  : conflict("no-room", fmt::format("{} has too few free CPUs or too little memory", name));
-  return Error(refusal).hint(has_gpus ? "schedulearn servers ls" : "schedulearn gpus").at("/to");
+                .hint("schedulearn gpus")
+      : free.count(server) < needed
+          ? conflict("no-room", fmt::format("{} has {} free and job {} needs {}", name, gpus_text(free.count(server)),
+                                            id_of(job), needed))
+                .hint("schedulearn gpus")
+          : conflict("no-room", fmt::format("{} has too few free CPUs or too little memory", name))
+                .hint("schedulearn servers ls");
+  return Error(refusal).at("/to");
 }
 
 // The other server that it fills best.
