@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/render.h"
 #include "net/http.h"
@@ -21,11 +22,6 @@ std::string plain_name(const std::string& file) {
   for (const std::string_view ending : {".gz", ".csv"})
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
   return name;
-}
-
-std::string days_text(double seconds) {
-  const double days = seconds / 86400;
-  return days < 2 ? fmt::format("{:.1f} h", seconds / 3600) : fmt::format("{:.1f} d", days);
 }
 
 // The most that a job of it asks for.
@@ -67,7 +63,7 @@ int list_uploaded_traces(const Context& context) {
   for (const json::value& each : value_at(*list, "items").as_array()) {
     const json::value& figures = value_at(each, "figures");
     table.add({text_at(each, "name"), fmt::format("{:.0f}", number_at(figures, "jobs")), widest_of(figures),
-               days_text(number_at(figures, "span_s")), bytes_text(number_at(each, "bytes")),
+               duration_text(number_at(figures, "span_s")), bytes_text(number_at(each, "bytes")),
                clock_text(text_at(each, "uploaded_at")), text_at(each, "user")});
   }
   if (table.empty()) return say_none(context, "No traces; upload one: schedulearn trace upload philly.csv.gz"), 0;

@@ -82,7 +82,7 @@ Status UploadedTraces::check(const Piece& piece) const {
         .note(fmt::format("its name has up to {} letters, digits, dots, hyphens and underscores, and begins with none "
                           "of . and -",
                           trace_name_max))
-        .hint("name=philly-2017");
+        .hint("call it, for example, philly-2017");
   const auto bytes = static_cast<std::int64_t>(piece.bytes.size());
   if (const std::int64_t size = std::max(piece.size, bytes); size > trace_file_bytes_max)
     return Error{ErrorKind::too_large, "trace-too-large",

@@ -174,7 +174,7 @@ class TracesTest(LabTest):
             self.assertIn("[no-such-file]", lab.cli("trace", "upload", file.parent / "none.csv", check=False).stderr)
             self.assertIn("[no-such-file]", lab.cli("trace", "upload", folder, check=False).stderr)
         listed = lab.cli("trace", "ls", "--uploaded").stdout.splitlines()
-        self.assertEqual([line.split()[:4] for line in listed], [["TRACE", "JOBS", "GPUS", "SPAN"], ["again", "100000", "2", "69.4"], ["philly-like.v2", "100000", "2", "69.4"]])
+        self.assertEqual([line.split()[:4] for line in listed], [["TRACE", "JOBS", "GPUS", "SPAN"], ["again", "100000", "2", "69d"], ["philly-like.v2", "100000", "2", "69d"]])
         self.assertIn("Trace again is removed.", lab.cli("trace", "rm", "again").stdout)
         self.assertIn("[trace-not-found]", lab.cli("trace", "rm", "again", check=False).stderr)
         self.assertEqual(self.names(), ["philly-like.v2"])
