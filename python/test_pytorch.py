@@ -7,6 +7,7 @@ import os
 import random
 import re
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -401,6 +402,37 @@ class WorkersTest(PytorchTest):
             self.assertEqual([one["epoch_losses"] for one in self.together(2, self.folder)], [True, True])
 
 
+    def first_of_two(self):
+        """The first of two workers, a process, and the port at which it waits for the second, which never comes."""
+        port = free_port()
+
+        def work():
+            os.environ.update({"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+            try:
+                schedulearn.catch_stop()
+                while not (self.folder.parent / "go").exists():
+                    time.sleep(0.01)
+                Run(self.folder)
+            except SystemExit as ended:
+                os._exit(ended.code)
+
+        return fork(work), port
+
+    def test_asked_to_stop_while_it_waits_for_another_worker_it_ends(self):
+        first, port = self.first_of_two()
+        (self.folder.parent / "go").touch()
+        until_it_listens(port)
+        os.kill(first, signal.SIGTERM)
+        self.assertEqual(wait(first, 30), -signal.SIGTERM)
+
+    def test_asked_to_stop_before_it_waits_for_another_worker_it_asks_to_be_started_again(self):
+        first, _ = self.first_of_two()
+        until_it_catches(first, signal.SIGTERM)
+        os.kill(first, signal.SIGTERM)
+        (self.folder.parent / "go").touch()
+        self.assertEqual(wait(first, 30), schedulearn.REQUEUE)
+
+
 class ScriptTest(PytorchTest):
     def test_the_training_of_the_readme_is_stopped_by_a_signal_and_continues(self):
         readme = (HERE / "README.md").read_text(encoding="utf-8")
@@ -445,6 +477,22 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def until_it_listens(port):
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            time.sleep(0.01)
+
+
+def until_it_catches(process, one):
+    def caught():
+        return int(re.search(r"SigCgt:\t(\w+)", Path(f"/proc/{process}/status").read_text())[1], 16)
+
+    while not caught() >> (one - 1) & 1:
+        time.sleep(0.01)
+
+
 def fork(work):
     """A process with PyTorch loaded already, which ends with 0 if work() does."""
     process = os.fork()
@@ -458,7 +506,14 @@ def fork(work):
     return process
 
 
-def wait(process):
+def wait(process, limit_s=None):
+    """How it ended, if need be by SIGKILL after this time."""
+    if limit_s is not None:
+        pidfd = os.pidfd_open(process)
+        ended = select.select([pidfd], [], [], limit_s)[0]
+        os.close(pidfd)
+        if not ended:
+            os.kill(process, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 

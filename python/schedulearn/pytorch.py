@@ -34,6 +34,7 @@ import io
 import os
 import random
 import re
+import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -215,7 +216,8 @@ class Training:
             if os.environ.get("MASTER_ADDR") in ("127.0.0.1", "localhost"):
                 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # all on this server: its network is not needed
             on_gpus = any(parameter.is_cuda for parameter in model.parameters())
-            distributed.init_process_group("nccl" if on_gpus else "gloo")
+            with _stop_ends_at_once():
+                distributed.init_process_group("nccl" if on_gpus else "gloo")
         connected = distributed.is_initialized()
         self.rank, self.workers = (distributed.get_rank(), distributed.get_world_size()) if connected else (0, 1)
         # What the workers agree on is exchanged between processors: it must not wait for the GPUs.
@@ -302,6 +304,19 @@ class Training:
             _seed_generators(wanted)
         elif wanted is not None:
             _set_generators(wanted, self._devices)
+
+
+@contextlib.contextmanager
+def _stop_ends_at_once() -> Iterator[None]:
+    """Meanwhile a signal to stop ends the process. There is nothing to save yet, and another worker that is waited for may have
+    been ended by the same signal, before it could catch it; no handler runs while one waits."""
+    for one in schedulearn._caught:
+        signal.signal(one, signal.SIG_DFL)
+    if schedulearn._stop_requested:
+        schedulearn.requeue()
+    yield
+    for one in schedulearn._caught:
+        signal.signal(one, schedulearn._on_stop)
 
 
 class _Sampler:

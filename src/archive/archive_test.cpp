@@ -232,7 +232,8 @@ TEST_F(ArchiveTest, what_is_packed_is_what_is_unpacked_and_the_same_files_give_t
 // ---- hostile archives ----
 
 TEST_F(ArchiveTest, names_that_lead_out_of_the_folder_write_nothing_there) {
-  for (const std::string name : {"../escaped", "a/../../escaped", (top / "escaped").string().c_str()})
+  using namespace std::string_literals;
+  for (const std::string& name : {"../escaped"s, "a/../../escaped"s, (top / "escaped").string()})
     bytes.clear(), add_entry(name, '0', "", "x"), (void)unpack_entries(), fs::remove_all(unpacked());
   EXPECT_FALSE(fs::exists(top / "escaped"));
   EXPECT_FALSE(fs::exists(top.parent_path() / "escaped"));
