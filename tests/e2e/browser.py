@@ -48,6 +48,24 @@ AIM = """(() => {
     }
     kinds.forEach(kind => addEventListener(kind, guard, true));
 })()"""
+# The median time, in milliseconds, that a list of 400 rows takes to be made and laid out on a page of its own.
+YARDSTICK = """(() => {
+    const times = [];
+    for (let round = 0; round < 15; ++round) {
+        const began = performance.now(), list = document.createElement('div');
+        document.body.append(list);
+        for (let i = 0; i < 400; ++i) {
+            const row = document.createElement('div');
+            row.innerHTML = `<span>${i}</span> <b style="color:#${100 + i}">row ${i * 7919}</b> <a href="#${i}">${i % 7}</a>`;
+            list.append(row);
+        }
+        list.getBoundingClientRect();
+        list.remove();
+        times.push(performance.now() - began);
+    }
+    return times.sort((a, b) => a - b)[7];
+})()"""
+YARDSTICK_MS = 18  # on the machine of docs/benchmarks.md
 
 
 class Browser:
@@ -121,6 +139,13 @@ class Browser:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         return Page(self, session, width, height)
+
+    def slowness(self):
+        """How many times as long as on the machine of docs/benchmarks.md the browser takes now, 1 at least: by it limits of times grow."""
+        page = self.page()
+        took = page.run(YARDSTICK)
+        page.call("Page.close")
+        return max(1.0, took / YARDSTICK_MS)
 
 
 class Page:

@@ -12,6 +12,7 @@ from web_page_test import PageTest, reason_to_skip
 
 JOBS = 100_000
 LINES = 1_000_000
+# On the machine of docs/benchmarks.md; on one that is slower now, by the browser's yardstick, as many times as much.
 FRAME_MS = 16.7  # 60 a second
 FIRST_MS = 300  # until the first figures
 COMPUTED_MS = 200  # of these, processor time of the page's main thread, half of it the browser's own
@@ -85,15 +86,15 @@ class FramesTest(PageTest):
         page.open(EMPTY)
         between, _ = page.frames(lambda: page.scroll("#box", DISTANCE, SPEED))
         page.call("Page.close")
-        self.page.call("Page.bringToFront")
         return between
 
     def scrolls_smoothly(self, what, selector, distance):
         """The work of the page is processor time, so others that want the processor, too, cost frames and not work: frames are compared with an empty page's."""
-        empty = self.frames_of_an_empty_page()
+        empty, slowness = self.frames_of_an_empty_page(), self.browser.slowness()
+        self.page.call("Page.bringToFront")
         between, busy = self.page.frames(lambda: self.page.scroll(selector, distance, SPEED))
-        print(f"{what}: {len(between)} frames in {sum(between) / 1000:.1f} s (an empty page: {len(empty)}), from one to the next p95 {p95(between):.1f} ms (an empty page: {p95(empty):.1f} ms), work of the page median {statistics.median(busy):.1f} ms, p95 {p95(busy):.1f} ms", file=sys.stderr)
-        self.assertLessEqual(p95(busy), FRAME_MS)
+        print(f"{what}: {len(between)} frames in {sum(between) / 1000:.1f} s (an empty page: {len(empty)}), from one to the next p95 {p95(between):.1f} ms (an empty page: {p95(empty):.1f} ms), work of the page median {statistics.median(busy):.1f} ms, p95 {p95(busy):.1f} ms; slowness {slowness:.1f}", file=sys.stderr)
+        self.assertLessEqual(p95(busy), FRAME_MS * slowness)
         self.assertGreater(len(between), 0.6 * len(empty))
 
     def check(self, what, selector, first=DISTANCE):
@@ -243,7 +244,8 @@ class PaintTest(PageTest):
     def test_the_first_figures_are_there_at_once(self):
         """On loopback, with nothing in its cache. Others that want the processor, too, make every load longer, but rarely all of them, and what the page computes not
         much: the quickest load is what the page takes, and its processor time is measured beside it."""
-        page, drawn, computed = self.page, [], []
+        page, drawn, computed, slowness = self.page, [], [], self.browser.slowness()
+        page.call("Page.bringToFront")
         page.call("Network.setCacheDisabled", cacheDisabled=True)
         page.call("Page.addScriptToEvaluateOnNewDocument", source=DRAWN)
 
@@ -257,9 +259,9 @@ class PaintTest(PageTest):
             page.call("Page.navigate", url="about:blank")
             page.wait("location.href === 'about:blank'")
             computed.append(page.first_paint(load))
-        print(f"first figures of {LOADS} loads: the quickest after {min(drawn):.0f} ms, median {statistics.median(drawn):.0f} ms; processor time of the page until it shows anything: median {statistics.median(computed):.0f} ms", file=sys.stderr)
-        self.assertLess(min(drawn), FIRST_MS)
-        self.assertLess(statistics.median(computed), COMPUTED_MS)
+        print(f"first figures of {LOADS} loads: the quickest after {min(drawn):.0f} ms, median {statistics.median(drawn):.0f} ms; processor time of the page until it shows anything: median {statistics.median(computed):.0f} ms; slowness {slowness:.1f}", file=sys.stderr)
+        self.assertLess(min(drawn), FIRST_MS * slowness)
+        self.assertLess(statistics.median(computed), COMPUTED_MS * slowness)
 
 
 class LinesTest(PageTest):
