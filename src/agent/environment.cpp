@@ -12,6 +12,7 @@
 #include "agent/meeting.h"
 #include "agent/mpi.h"
 #include "agent/ranks.h"
+#include "base/shell_words.h"
 #include "model/demand.h"
 #include "wire/ports.h"
 #include "wire/torchrun_command.h"
@@ -23,12 +24,6 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 using Parts = std::vector<wire::AttemptPart>;
-
-std::string shell_quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
-  return text + "'";
-}
 
 std::string as_line(const wire::CommandLine& command) {
   if (const auto* line = std::get_if<std::string>(&command)) return *line;
@@ -274,17 +269,13 @@ std::string visible_devices(const wire::Placement& placement) {
 std::string command_text(const Execution& execution) {
   constexpr std::array shown = {
       "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT", "NNODES", "NODE_RANK", "WORLD_SIZE"};
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:=/@%";
-  const auto word = [&](const std::string& text) {
-    return !text.empty() && text.find_first_not_of(plain) == std::string::npos ? text : shell_quoted(text);
-  };
-  std::string text = "cd " + word(execution.workdir) + " &&";
+  std::string text = "cd " + shell_word(execution.workdir) + " &&";
   for (const std::string& entry : execution.environment) {
     const std::size_t equals = std::min(entry.find('='), entry.size());
     if (std::ranges::find(shown, std::string_view(entry).substr(0, equals)) != shown.end())
-      text += " " + entry.substr(0, equals) + "=" + word(entry.substr(std::min(equals + 1, entry.size())));
+      text += " " + entry.substr(0, equals) + "=" + shell_word(entry.substr(std::min(equals + 1, entry.size())));
   }
-  for (const std::string& argument : execution.arguments) text += " " + word(argument);
+  for (const std::string& argument : execution.arguments) text += " " + shell_word(argument);
   return text + "\n";
 }
 

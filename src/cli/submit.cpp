@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/shell_words.h"
 #include "cli/commands.h"
 #include "cli/config.h"
 #include "cli/expectation.h"
@@ -128,7 +129,7 @@ Status check_words(const std::vector<std::string>& command) {
     return {};
   return invalid("quoted-command", "there is no program called \"" + word + "\"")
       .hint("without quotes around all of it: schedulearn submit --gpus 1 -- " + word)
-      .hint("what a shell is to read: schedulearn submit --gpus 1 -- sh -c \"" + word + "\"");
+      .hint("what a shell is to read: schedulearn submit --gpus 1 -- sh -c " + shell_word(word));
 }
 
 // Of jobs that were submitted as one.

@@ -38,7 +38,12 @@ class SimulationsTest : public testing::Test {
         [this] { return now_; }, [this](auto work) { core_.put(std::move(work)); }, [](std::int64_t) {});
     simulations_->open();
   }
-  void close() { simulations_.reset(); }
+  // With what was still to be done on the core's thread, which ends together with it.
+  void close() {
+    simulations_.reset();
+    std::deque<std::function<void()>> undone;
+    core_.take(undone, std::chrono::milliseconds(0));
+  }
 
   Result<std::string> run(const std::vector<std::string>& arguments, const std::string&,
                           const std::function<bool(std::string_view)>& hear) {

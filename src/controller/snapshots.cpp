@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "archive/digest.h"
@@ -130,6 +132,17 @@ std::vector<FoundFile> files_in(const std::string& folder) {
 
 bool is_part(const FoundFile& file) { return file.path.extension() == ".part"; }
 
+// What the rows of unfinished jobs say of their snapshots, each once.
+std::set<std::string_view> named_by_unfinished(const JobBook& book) {
+  std::set<std::string_view> named;
+  book.for_each([&](const JobEntry& entry) {
+    const std::string_view spec = entry.row.spec_json;
+    const std::size_t at = spec.find("\"snapshot\":");
+    if (!entry.row.finished_us && at != std::string_view::npos) named.insert(spec.substr(at, spec.find('}', at) - at));
+  });
+  return named;
+}
+
 }  // namespace
 
 Snapshots::Snapshots(Settings settings, const Logic& logic, History& history, std::function<Instant()> clock)
@@ -222,33 +235,23 @@ void Snapshots::look(std::function<void(Result<Stored>)> then) {
       std::move(then));
 }
 
-// Rows name it in their text. Only those that are old enough to go are searched for.
-bool Snapshots::is_needed(const std::string& id) const {
-  bool is_named = false;
-  logic_.book().for_each([&](const JobEntry& entry) {
-    is_named = is_named || (!entry.row.finished_us && entry.row.spec_json.find(id) != std::string::npos);
-  });
-  return is_named;
-}
-
 void Snapshots::on_turn() {
   const Instant now = clock_();
   if (now < next_look_) return;
   next_look_ = now + snapshot_look_every;
-  using Paths = std::vector<fs::path>;
-  history_.ask<Paths>(
-      [settings = settings_](store::Reader&) -> Result<Paths> {
-        Paths old;
-        const std::chrono::duration<double> kept(settings.keep_s);
-        for (const FoundFile& file : files_in(settings.folder)) {
-          if (is_part(file) ? file.age > parts_kept : settings.keep_s > 0 && file.age > kept) old.push_back(file.path);
-        }
-        return old;
-      },
-      [this](const Result<Paths>& old) {
-        if (!old.ok()) return;
-        for (const fs::path& path : *old) {
-          if (!is_needed(path.stem())) ::unlink(path.c_str());
+  using Files = std::vector<FoundFile>;
+  history_.ask<Files>(
+      [folder = settings_.folder](store::Reader&) -> Result<Files> { return files_in(folder); },
+      [this](const Result<Files>& found) {
+        if (!found.ok()) return;
+        const std::set<std::string_view> named = named_by_unfinished(logic_.book());
+        const std::chrono::duration<double> kept(settings_.keep_s);
+        for (const FoundFile& file : *found) {
+          const std::string id = file.path.stem();
+          const auto names_it = [&](std::string_view snapshot) { return snapshot.find(id) != std::string_view::npos; };
+          const bool is_used = !is_part(file) && std::ranges::any_of(named, names_it) && use(id);
+          const bool is_over = is_part(file) ? file.age > parts_kept : settings_.keep_s > 0 && file.age > kept;
+          if (!is_used && is_over) ::unlink(file.path.c_str());
         }
       });
 }

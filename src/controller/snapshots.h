@@ -2,8 +2,8 @@
 // way the diffs of changed files from their commit. The command line sends them before the job that names them, agents
 // fetch the archives before the job starts.
 //
-// Both are kept for as long as an unfinished job names them, and after their last use as long as finished jobs are kept
-// (RetentionRule::age_s). Lives on the core's thread; files are read and written by the threads of History.
+// Both are kept for as long as an unfinished job names them, and after that, or another use, as long as finished jobs are
+// kept (RetentionRule::age_s). Lives on the core's thread; files are read and written by the threads of History.
 #pragma once
 
 #include <functional>
@@ -47,11 +47,10 @@ class Snapshots {
   void read_diff(const std::optional<wire::SnapshotSpec>& snapshot, std::function<void(Result<std::string>)> then);
   void look(std::function<void(Result<Stored>)> then);
 
-  void on_turn();  // removes what is not kept any longer
+  void on_turn();  // now and then, notes what is in use and removes what is not kept any longer
 
  private:
   std::string archive_of(const std::string& id) const { return settings_.folder + "/" + id + ".tar"; }
-  bool is_needed(const std::string& id) const;
 
   Settings settings_;
   const Logic& logic_;

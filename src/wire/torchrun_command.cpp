@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/shell_words.h"
+
 namespace sl::wire {
 namespace {
 
@@ -82,21 +84,11 @@ std::optional<std::string> inserted(const std::string& line, const Command& comm
   return line.substr(0, end) + " " + torchrun + line.substr(end);
 }
 
-std::string quoted(const std::string& word) {
-  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("_-./,:=@%+").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (is_plain) return word;
-  std::string text = "'";
-  for (const char c : word) c == '\'' ? text += "'\\''" : text += c;
-  return text + "'";
-}
-
 std::string as_line(const CommandLine& command) {
   if (const auto* line = std::get_if<std::string>(&command)) return *line;
   std::string text;
   for (const std::string& word : std::get<std::vector<std::string>>(command))
-    text += (text.empty() ? "" : " ") + quoted(word);
+    text += (text.empty() ? "" : " ") + shell_word(word);
   return text;
 }
 

@@ -193,6 +193,10 @@ class NotifyTest(unittest.TestCase):
         until(lambda: len(receiver.posts) >= 2, what="two messages")
         self.assertEqual([json.loads(body)["job"]["id"] for _, _, body in receiver.posts], [group, last])
 
+    def logged_in(self, server):
+        """Once, or more often where the server was slow: a message whose arrival is not certain is sent again."""
+        self.assertEqual({tuple(login) for login in server.logins}, {(b"robot", PASSWORD.encode())})
+
     def test_slack_and_mail(self):
         receiver, server = self.receiver(), MailServer()
         self.addCleanup(server.stop)
@@ -211,11 +215,11 @@ class NotifyTest(unittest.TestCase):
         sender, receivers, mail = server.mails[0]
         self.assertIn(b"<robot@lab.example>", sender)
         self.assertEqual(receivers, ["bella@lab.example"])
-        self.assertEqual(server.logins, [[b"robot", PASSWORD.encode()]])
+        self.logged_in(server)
         self.assertIn("träin <!channel> has succeeded", mail["Subject"])
         self.assertIn(f"schedulearn show {job}", mail.get_content())
         self.assertIn("a test message has arrived", self.lab.cli("notify", "test", "me").stdout)
-        self.assertEqual(server.mails[1][1], ["mei@lab.example"])
+        self.assertEqual(server.mails[-1][1], ["mei@lab.example"])
 
     def test_mail_goes_encrypted_to_a_server_that_is_trusted(self):
         folder = self.lab.folder
@@ -239,7 +243,8 @@ class NotifyTest(unittest.TestCase):
         self.lab.start_controller("--notify-allow", "127.0.0.1")
         for scheme, server in servers.items():
             self.assertIn("a test message has arrived", self.lab.cli("notify", "test", scheme).stdout)
-            self.assertEqual((server.logins, server.clear_logins), ([[b"robot", PASSWORD.encode()]], 0), scheme)
+            self.logged_in(server)
+            self.assertEqual(server.clear_logins, 0, scheme)
 
     def test_a_test_says_what_is_wrong(self):
         receiver = self.receiver(500)

@@ -307,6 +307,7 @@ if done == 0: time.sleep(71.3)
         snapshot = self.lab.job(waiting)["snapshot"]
         self.assertEqual({one.stem for one in kept}, {snapshot["id"], snapshot["diff"]})
         self.assertIn(b"+VALUE = 'changed'", self.diff(waiting))
+        self.assertTrue(all(time.time() - one.stat().st_mtime < 600 for one in kept), "their time counts from the job's end")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // The columns that a table of jobs can have, and what of a job each needs from the API.
-import { ahead, clock, dash, duration, gpuRange, place, progressText } from './format';
+import { ahead, clock, dash, duration, gpuRange, place, progressText, soon } from './format';
 import { membersText } from './members';
 import { isFinished, isWaiting } from './states';
 import type { Job, QueuedJob } from './types';
@@ -61,7 +61,7 @@ export const columns: Column[] = [
     title: 'Starts',
     fields: 'estimate,started_at',
     width: 150,
-    text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${clock(job.estimate.start.p50)}` : dash)
+    text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${soon(job.estimate.start.p50)}` : dash)
   },
   {
     key: 'ends',
@@ -69,7 +69,7 @@ export const columns: Column[] = [
     fields: 'finished_at,estimate',
     width: 150,
     text: (job) =>
-      job.finished_at ? clock(job.finished_at) : job.estimate?.finish ? `about ${clock(job.estimate.finish.p50)}` : dash
+      job.finished_at ? clock(job.finished_at) : job.estimate?.finish ? `about ${soon(job.estimate.finish.p50)}` : dash
   },
   { key: 'submitted', title: 'Submitted', fields: 'created_at', width: 150, text: (job) => clock(job.created_at) },
   { key: 'started', title: 'Started', fields: 'started_at', width: 150, text: (job) => clock(job.started_at) },

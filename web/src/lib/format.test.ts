@@ -15,6 +15,7 @@ import {
   percentDecoded,
   quoted,
   ranges,
+  soon,
   times
 } from './format';
 import type { Job } from './types';
@@ -96,8 +97,13 @@ test('words are quoted as a shell needs it', () => {
 test('a range says what is likely and between which times', () => {
   const now = new Date(2026, 10, 23, 9, 0, 0);
   const at = (hour: number): string => new Date(2026, 10, 23, hour, 30, 0).toISOString();
-  assert.equal(likely({ p10: at(10), p50: at(11), p90: at(14) }, now), 'about 11:30:00 (10:30:00 to 14:30:00)');
+  assert.equal(likely({ p10: at(10), p50: at(11), p90: at(14) }, now), 'about 11:30 (10:30 to 14:30)');
   assert.equal(likely(null, now), null);
+  const after = (minutes: number): string => soon(new Date(now.getTime() + minutes * 60_000).toISOString(), now);
+  assert.equal(after(9.5), '09:09:30');
+  assert.equal(after(10.5), '09:10');
+  assert.equal(after(24 * 60), '11-24 09:00');
+  assert.equal(after(60 * 24 * 60), '2027-01-22 09:00');
 });
 
 test('times are local, or UTC if that was chosen', () => {

@@ -84,6 +84,14 @@ export function clock(at: string | null | undefined, now = new Date()): string {
     : `${year}-${two(month)}-${two(day)} ${text}`;
 }
 
+const soonMs = 600_000;
+// When something is expected: seconds only if it is soon, as `schedulearn ls` has it, and no year but another one.
+export function soon(at: string | null | undefined, now = new Date()): string {
+  if (!at) return dash;
+  const text = clock(at, now).replace(`${times.areUtc ? now.getUTCFullYear() : now.getFullYear()}-`, '');
+  return Date.parse(at) - now.getTime() > soonMs ? text.replace(/(\d\d:\d\d):\d\d/, '$1') : text;
+}
+
 // At a tick of an axis: the day only if it is not that of the tick before, no year, no seconds that are zero.
 export const tickTime = (at: number, before: number): string =>
   clock(new Date(at).toISOString(), new Date(before)).replace(/^\d{4}-/, '').replace(/(\d\d:\d\d):00/, '$1');
@@ -96,7 +104,7 @@ export function localTime(time: Date): string {
 
 // 8 of 10 such ranges hold.
 export const likely = (range: TimeRange | null | undefined, now = new Date()): string | null =>
-  range ? `about ${clock(range.p50, now)} (${clock(range.p10, now)} to ${clock(range.p90, now)})` : null;
+  range ? `about ${soon(range.p50, now)} (${soon(range.p10, now)} to ${soon(range.p90, now)})` : null;
 
 const atOnceMs = 5000;
 // When a job that is not submitted yet would start.

@@ -1,5 +1,5 @@
 // When waiting jobs are expected to start, on one axis of time.
-import { clock, plural } from './format';
+import { plural, soon } from './format';
 import type { QueuedJob } from './types';
 
 export interface StartRange {
@@ -42,7 +42,7 @@ export function startAxis(jobs: QueuedJob[], now: number): StartAxis {
   const to = Math.max(from + 1000, ...ranges.map(({ p90 }) => p90));
   const first = ranges[0];
   const last = ranges.reduce<StartRange | undefined>((latest, each) => (!latest || each.p50 > latest.p50 ? each : latest), undefined);
-  const time = (at: number): string => clock(new Date(at).toISOString(), new Date(now));
+  const time = (at: number): string => soon(new Date(at).toISOString(), new Date(now));
   const known =
     first && last
       ? `Job ${first.id}, the first in line, starts about ${time(first.p50)}${last.id === first.id ? '' : `; the last of them, job ${last.id}, about ${time(last.p50)}`}.`
