@@ -43,6 +43,21 @@ TEST_F(EditingTest, what_was_changed_holds_here_in_the_database_and_after_a_rest
   }
 }
 
+TEST_F(EditingTest, with_other_gpus_the_users_estimate_is_that_on_these) {
+  Logic::Submission submission;
+  submission.spec.command = "true", submission.spec.workdir = "/";
+  submission.spec.gpus = {2, 2}, submission.spec.estimate_s = 600;
+  logic->submit(std::move(submission), now, [](const Result<JobId>&) {});
+  settle();
+  const std::int64_t job = world.jobs.rbegin()->first;
+  EXPECT_EQ(edit(job, R"({"gpus": 1})"), "ok");
+  for (const char* when : {"now", "after a restart"}) {
+    EXPECT_EQ(request(job).estimate, Duration::whole_seconds(1'200)) << when;
+    restart();
+  }
+  EXPECT_EQ(world.events.back().text, "gpus 2 → 1, estimate 600 s → 1200 s");
+}
+
 TEST_F(EditingTest, its_history_says_who_changed_what_once) {
   EXPECT_EQ(edit(2, R"({"priority": 7, "gpus": 2})"), "ok");
   EXPECT_EQ(edit(2, R"({"priority": 7})"), "ok");  // changes nothing

@@ -268,6 +268,7 @@ void Forecasts::keep_record(const Told& told) {
 void Forecasts::correct(forecast::JobForecast& job, Instant now) const {
   if (job.start) job.start = from_now(record_.corrected(forecast::Target::start, *job.start, now), now);
   if (job.finish) job.finish = from_now(record_.corrected(forecast::Target::finish, *job.finish, now), now);
+  fit_together(job, now);
 }
 
 // Widens or narrows the ranges as the record says, and keeps what is shown.

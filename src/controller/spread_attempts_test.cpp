@@ -1,6 +1,7 @@
 // Attempts on several servers: all parts start or none, the first that fails ends the others, and the job goes on or
 // ends when all have ended.
 #include "controller/logic_test.h"
+#include "controller/views.h"
 
 namespace sl::controller::test {
 namespace {
@@ -83,6 +84,11 @@ TEST_F(SpreadAttemptsTest, starts_when_all_servers_are_ready_and_runs_when_all_r
   EXPECT_EQ(state(1), "succeeded");
   EXPECT_EQ(forgets(), 2u);
   EXPECT_TRUE(stops().empty());
+  for (int time = 0; time < 2; ++time, restart()) {
+    const auto places = job_view(*logic, *logic->book().find(JobId(1)), now, true).placement;
+    ASSERT_EQ(places.size(), 2u) << "where it ran is known as a whole after a restart of the controller, too";
+    EXPECT_EQ(places[1].server, "t");
+  }
 }
 
 TEST_F(SpreadAttemptsTest, the_first_failure_is_the_job_s_and_ends_the_others) {

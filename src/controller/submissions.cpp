@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -43,6 +44,7 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   note("priority", std::to_string(before.priority), std::to_string(after.priority));
   note("gpus", gpus(before.gpus), gpus(after.gpus));
   note("time limit", limit(before.time_limit_s), limit(after.time_limit_s));
+  note("estimate", limit(before.estimate_s), limit(after.estimate_s));
   note("name", before.name, after.name);
   note("labels", labels_text(before.labels), labels_text(after.labels));
   note("notify", notify_text(before.notify), notify_text(after.notify));
@@ -315,6 +317,10 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
   if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
+  if (edit.gpus_differ && spec.estimate_s) {
+    const SpeedCurve& curve = core_.job(core_.find(job)).request.speed_curve();
+    edit.next.estimate_s = std::ceil(*spec.estimate_s / curve.speed_on(edit.next.gpus.max, spec.gpus.max));
+  }
   const JobState state = core_.job(core_.find(job)).state;
   if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
     return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,
@@ -335,7 +341,10 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     const wire::JobSpec& next = planned->next;
     JobEdited edited{.job = job, .priority = {}};
     if (next.priority != spec_of(*entry).priority) edited.priority = next.priority;
-    if (planned->gpus_differ) edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
+    if (planned->gpus_differ) {
+      edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
+      if (next.estimate_s) edited.estimate = Duration::seconds(*next.estimate_s);
+    }
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
     edited.max_running = change.max_running;
     note_request("job.edited", job, by, now, planned->what);

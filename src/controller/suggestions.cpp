@@ -112,7 +112,7 @@ void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, I
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
   if (affordable < static_cast<double>(draws_few))
-    return done({{}, "too many jobs wait for changes to be tried in time"});
+    return done({{}, "there is no time to try changes"});
   if (forecasts.is_full()) return done({{}, "too many forecasts that others asked for are being worked out"});
   const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
   // Whatever comes first, the answer or the end of the time.
@@ -120,7 +120,7 @@ void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, I
   const auto give = [answer](Suggestions suggestions) {
     if (const auto once = std::exchange(*answer, nullptr)) once(std::move(suggestions));
   };
-  forecasts.at(until, [give] { give({{}, "there was no time to try changes"}); });
+  forecasts.at(until, [give] { give({{}, "there is no time to try changes"}); });
   auto told = std::make_shared<Told>(forecasts.tell_present(now));
   const bool is_elastic = logic.policies().info().elastic;
   forecasts.ask([=](Forecasts& self) {

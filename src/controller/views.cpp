@@ -53,7 +53,8 @@ answers::Place place_view(const JobEntry& entry, const std::string& server, cons
 std::vector<answers::Place> placement_view(const JobEntry& entry) {
   const store::JobRow& row = entry.row;
   if (row.server.empty()) return {};
-  if (!entry.gang) return {place_view(entry, row.server, row.gpus, 0)};
+  if (entry.placements.empty() || latest_placements(entry).size() == 1)
+    return {place_view(entry, row.server, row.gpus, 0)};
   std::vector<answers::Place> places;
   for (const store::PlacementRow& part : latest_placements(entry))
     places.push_back(place_view(entry, part.server, part.gpus, part.rank));

@@ -158,6 +158,7 @@ void Core::on(const JobEdited& event) {
     request.time_limit = *event.time_limit;
     if (jobs_[index].state == JobState::running) limits_.set(jobs_[index], snapshot_.now);
   }
+  if (event.estimate) request.estimate = event.estimate;
   const int least = event.gpus_min.value_or(request.gpus_min), most = event.gpus_max.value_or(request.gpus_max);
   const bool still_open = jobs_[index].state == JobState::pending || jobs_[index].state == JobState::held;
   if ((still_open || has_within(jobs_[index], least, most)) && is_possible_range(request, least, most)) {

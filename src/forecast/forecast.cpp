@@ -80,23 +80,45 @@ std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::v
   return prospects;
 }
 
-JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures) {
+JobForecast summarize(const Present& present, std::size_t at, const Lengths::Prospect& prospect,
+                      const std::vector<Future>& futures) {
   const Job& job = present.jobs[at];
-  JobForecast forecast{.job = job.request.id, .start = {}, .finish = {}, .basis = basis, .server = {}};
+  JobForecast forecast{.job = job.request.id,
+                       .start = {},
+                       .finish = {},
+                       .basis = prospect.basis,
+                       .server = {},
+                       .earliest = present.now};
+  if (job.request.prerequisites) forecast.earliest = std::max(present.now, job.request.prerequisites->not_before);
   std::vector<Instant> starts, finishes;
+  const Duration left = Duration::seconds(std::clamp(prospect.limit_s - prospect.passed_s, 0.0, 3.2e9));
+  bool ends_within_limit = prospect.limit_s < Lengths::Prospect::endless && !futures.empty();
   std::map<std::pair<ServerIndex, int>, int> places;
   for (const Future& future : futures) {
     const Future::Of& of = future.jobs[at];
     if (waits(job)) starts.push_back(of.start);
     finishes.push_back(of.finish);
+    ends_within_limit = ends_within_limit && of.finish <= (waits(job) ? of.start : present.now) + left;
     if (of.server.valid()) ++places[{of.server, of.gpus}];
   }
   forecast.start = range_of(starts);
   forecast.finish = range_of(finishes);
+  if (ends_within_limit) forecast.longest = left;
   const auto most =
       std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most != places.end() && forecast.start) std::tie(forecast.server, forecast.gpus) = most->first;
   return forecast;
+}
+
+void fit_together(JobForecast& job, Instant now) {
+  for (Instant Range::*const at : {&Range::p10, &Range::p50, &Range::p90}) {
+    if (job.start) (*job.start).*at = std::max((*job.start).*at, job.earliest);
+    if (!job.finish) continue;
+    Instant& finish = (*job.finish).*at;
+    const Instant from = job.start ? (*job.start).*at : now;
+    finish = std::max(finish, from);
+    if (job.longest) finish = std::min(finish, from + *job.longest);
+  }
 }
 
 GpusHeld gpus_held(const std::vector<Instant>& moments, std::size_t servers, const std::vector<Future>& futures) {
@@ -150,7 +172,7 @@ Forecast make_forecast(const Present& present, const std::vector<JobFacts>& fact
   forecast.held = gpus_held(settings.moments, present.servers.size(), futures);
   forecast.jobs.reserve(present.jobs.size());
   for (std::size_t at = 0; at < present.jobs.size(); ++at)
-    forecast.jobs.push_back(summarize(present, at, prospects[at].basis, futures));
+    forecast.jobs.push_back(summarize(present, at, prospects[at], futures));
   return forecast;
 }
 

@@ -24,6 +24,8 @@ struct JobForecast {
   Basis basis;                  // of its own length
   ServerIndex server;           // where it starts most often; none: it does not wait, or does not start
   int gpus = 0;                 // likewise, on how many
+  Instant earliest;             // before which it does not start
+  std::optional<Duration> longest = {};  // from its start, or from now on, to its end; nothing: it has no limit, or is interrupted
 };
 
 // How many GPUs jobs will hold. Empty when no moments were asked for, or no future is known.
@@ -67,7 +69,11 @@ Forecast make_forecast(const Present& present, const std::vector<JobFacts>& fact
 std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::vector<JobFacts>& facts,
                                             const Lengths& lengths);
 // What several futures say about a job, the `at`th of the present.
-JobForecast summarize(const Present& present, std::size_t at, const Basis& basis, const std::vector<Future>& futures);
+JobForecast summarize(const Present& present, std::size_t at, const Lengths::Prospect& prospect,
+                      const std::vector<Future>& futures);
+// Ranges that were moved one by one are made such that the job starts no sooner than it may, ends after it starts, and ends
+// within its time limit.
+void fit_together(JobForecast& job, Instant now);
 
 GpusHeld gpus_held(const std::vector<Instant>& moments, std::size_t servers, const std::vector<Future>& futures);
 

@@ -11,6 +11,7 @@ namespace {
 constexpr double first_s = 10;           // added to times before the logarithm, so that "now" has one
 constexpr double distance_least = 0.05;  // of p10 and p90 from p50, in logarithms
 constexpr double factor_most = 20;
+const double widest = std::log(100.0);  // beyond a hundred times p50 a range says no more than that nothing is known
 constexpr double tail = 0.1;
 // Steps that follow each other still share some of their error. With 1, ranges of live queues held in 76 % of the cases;
 // with 0.67 those of weeks of one queue grew by a quarter and held hardly more often (docs/benchmarks.md, Ranges).
@@ -71,8 +72,10 @@ void Record::learn(const Shown& shown, Instant actual) {
   const double ahead = log_of(actual, shown.at) - from.middle;
   const std::pair<double, double> score(-ahead / from.low, ahead / from.high);
   add(by_length_[{shown.target, step_length(shown.raw.p50 - shown.at)}], shown, score);
-  add(by_horizon_[{shown.target, horizon_of(shown.raw.p50 - shown.at)}], shown, score);
-  add(by_target_[shown.target], shown, score);
+  const Horizon horizon = horizon_of(shown.raw.p50 - shown.at);
+  add(by_horizon_[{shown.target, horizon}], shown, score);
+  // The errors of seconds are those of starting and ending processes, and say nothing of hours.
+  if (horizon != Horizon::ten_minutes) add(by_target_[shown.target], shown, score);
 }
 
 // Reservoir sampling: every range of a step is as likely to be kept, whenever it is judged.
@@ -124,8 +127,11 @@ Range Record::corrected(Target target, const Range& raw, Instant now) const {
   const Correction by = is_known ? alike->second.correction : correction(target, horizon_of(ahead));
   if (by.ranges == 0) return raw;
   const Distances from = distances(raw, now);
-  return {instant_of(from.middle - by.low * from.low, now), std::max(raw.p50, now),
-          instant_of(from.middle + by.high * from.high, now)};
+  const auto moved = [](double distance, double factor) {
+    return std::min(distance * factor, std::max(distance, widest));
+  };
+  return {instant_of(from.middle - moved(from.low, by.low), now), std::max(raw.p50, now),
+          instant_of(from.middle + moved(from.high, by.high), now)};
 }
 
 // ---- what was shown ----

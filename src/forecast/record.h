@@ -7,7 +7,7 @@
 // quantile regression", theorem 2: a correction for each side; scaled by the distance from the median as in
 // Kivaranovic, Johnson, Leeb 2020, "Adaptive, distribution-free prediction intervals for deep networks"). It is learnt
 // from the latest ranges that were as far ahead (within a factor of two; while there are too few, of the same horizon, or
-// of any), since clusters change, and weighted so that ranges shown at about the same
+// of any beyond ten minutes), since clusters change, and weighted so that ranges shown at about the same
 // time count as one: their errors are not independent (Barber, Candès, Ramdas, Tibshirani 2023, "Conformal prediction
 // beyond exchangeability", weights). Those of times that follow each other err together to some degree too: five count
 // as four in n.

@@ -68,8 +68,41 @@ TEST(Record, where_jobs_take_seconds_ranges_are_corrected_within_two_minutes) {
   const Range corrected = record.corrected(Target::finish, raw(clock), clock);
   EXPECT_LT((corrected.p90 - corrected.p10).to_seconds(), 6);
   EXPECT_GT((corrected.p90 - corrected.p10).to_seconds(), 1);
-  // Nothing was learnt of what is hours ahead but that, and that is all there is to go by.
-  EXPECT_GT(record.correction(Target::finish, Horizon::day).ranges, 0U);
+  // Nothing was learnt of what is hours ahead.
+  EXPECT_EQ(record.correction(Target::finish, Horizon::day).ranges, 0U);
+  const Range of_hours = range_of(clock, 3'600, 7'200, 14'400);
+  EXPECT_EQ(record.corrected(Target::finish, of_hours, clock), of_hours);
+}
+
+TEST(Record, no_correction_makes_a_range_of_centuries) {
+  Record record;
+  Instant clock = start;
+  const auto raw = [](Instant at) { return range_of(at, 3'600, 7'200, 14'400); };
+  for (int job = 1; job <= 60; ++job, clock = clock + Duration::whole_seconds(3'600)) {
+    record.judge(clock);
+    record.show(shown_of(job, clock, raw(clock), raw(clock)));
+    record.happened(JobId(job), Target::finish, clock + Duration::seconds(1e9));
+  }
+  EXPECT_GT(record.correction(Target::finish, Horizon::six_hours).high, 10);
+  const Range corrected = record.corrected(Target::finish, raw(clock), clock);
+  EXPECT_LT((corrected.p90 - clock).to_seconds(), 7'210 * 100 + 1);
+}
+
+TEST(FitTogether, a_job_starts_when_it_may_ends_after_that_and_within_its_limit) {
+  JobForecast job{.job = JobId(1),
+                  .start = range_of(start, 10, 100, 1'000),
+                  .finish = range_of(start, 5, 90, 90'000),
+                  .basis = {},
+                  .server = {},
+                  .earliest = start + Duration::seconds(60),
+                  .longest = Duration::seconds(600)};
+  fit_together(job, start);
+  EXPECT_EQ(*job.start, range_of(start, 60, 100, 1'000));
+  EXPECT_EQ(*job.finish, range_of(start, 60, 100, 1'600));
+  JobForecast running{.job = JobId(2), .start = {}, .finish = range_of(start, 5, 90, 90'000), .basis = {}, .server = {}};
+  running.longest = Duration::seconds(30);
+  fit_together(running, start);
+  EXPECT_EQ(*running.finish, range_of(start, 5, 30, 30));
 }
 
 // A thousand ranges of one moment are about one queue.

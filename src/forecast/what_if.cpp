@@ -151,7 +151,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     for (double* sum : {&trial.wait_s, &trial.jct_s, &trial.jct_p95_s, &trial.makespan_s, &trial.utilization})
       *sum /= n;
     for (std::size_t at = 0; at < present.jobs.size() && !trial.failure; ++at)
-      trial.forecasts.push_back(summarize(present, at, prospects[at].basis, futures[i]));
+      trial.forecasts.push_back(summarize(present, at, prospects[at], futures[i]));
   }
   if (settings.with_schedule && !trials.empty()) add_schedules(present, prospects, contenders, settings, trials);
   return trials;
