@@ -1,5 +1,6 @@
 #include "cli/cancel.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/commands.h"
@@ -7,9 +8,26 @@
 
 namespace sl::cli {
 
+namespace {
+
+// What is about to be cancelled, for who is asked.
+void print_chosen(const Context& context, const std::vector<std::int64_t>& ids) {
+  constexpr std::size_t shown_most = 10;
+  for (std::size_t i = 0; i < std::min(ids.size(), shown_most); ++i) {
+    const auto job = context.get("/api/v1/jobs/" + std::to_string(ids[i]));
+    if (job.ok())
+      std::fprintf(stderr, "  %lld %s, %s\n", static_cast<long long>(ids[i]), text_at(*job, "name").c_str(),
+                   text_at(*job, "state").c_str());
+  }
+  if (ids.size() > shown_most) std::fprintf(stderr, "  and %zu more\n", ids.size() - shown_most);
+}
+
+}  // namespace
+
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const wire::Cancellation& wanted) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
+  if (ids->size() > 1 && context.interactive && !context.assume_yes) print_chosen(context, *ids);
   if (const auto sure = confirm(context, "cancel " + plural(ids->size(), "job"), ids->size() > 1); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   json::object body;

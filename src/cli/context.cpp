@@ -283,6 +283,12 @@ Result<std::vector<std::int64_t>> select_one(const Context& context, const std::
   const auto from = whole(word.substr(0, dash)),
              to = dash == std::string::npos ? std::nullopt : whole(word.substr(dash + 1));
   if (from && to && *from <= *to && *to - *from < 100'000) {
+    const auto newest = jobs_of(context, "limit=1&before=" + std::to_string(*to + 1));
+    if (!newest.ok()) return newest.error();
+    const auto is_there = [&](std::int64_t id) { return context.get("/api/v1/jobs/" + std::to_string(id)).ok(); };
+    if ((newest->empty() || newest->front() < *from) && !is_there(*from) && !is_there(*to))  // no member to come either
+      return not_found("job-not-found", "no job has an id from " + std::to_string(*from) + " to " + std::to_string(*to))
+          .hint("schedulearn ls --all");
     std::vector<std::int64_t> ids;
     for (std::int64_t id = *from; id <= *to; ++id) ids.push_back(id);
     return ids;

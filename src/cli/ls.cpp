@@ -173,6 +173,10 @@ int list_jobs(const Context& context, const ListOptions& options) {
     else
       table.add(row(context, job, absent));
   }
+  if (jobs.empty() && options.group > 0) {
+    const auto group = context.get("/api/v1/jobs/" + std::to_string(options.group));
+    if (!group.ok()) return fail(group.error());
+  }
   if (context.quiet) return 0;
   if (jobs.empty()) {
     std::printf("No jobs%s. Submit one:  schedulearn submit --gpus 1 -- python train.py\n",

@@ -30,6 +30,7 @@ void show_parameters(const Context& context, const json::value& info, const json
     return;
   }
   Table table({"PARAMETER", "VALUE", "DEFAULT", "UNIT", "TYPE", "RANGE", "MEANING"});
+  table.may_shrink(5, {4, 3, 2});
   for (const json::value& p : parameters.get_array()) {
     table.add({text_at(p, "name"), text_at(values, text_at(p, "name"), text_at(p, "default")), text_at(p, "default"),
                text_at(p, "unit"), text_at(p, "type"), range_of(p), text_at(p, "help")});

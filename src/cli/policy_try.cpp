@@ -91,8 +91,12 @@ int try_policies(const Context& context, const std::vector<std::string>& names, 
   const std::string coming =
       with_arrivals ? fmt::format("{:.0f} of them yet to come, as in the last day", number_at(*tried, "arrivals"))
                     : "without jobs that are yet to come";
-  std::printf("\nMeans over %.0f possible futures of %.0f jobs, %s (%.1f s).\n", number_at(rows.front(), "draws"),
-              number_at(rows.front(), "jobs"), coming.c_str(), number_at(*tried, "took_s"));
+  const auto draws = static_cast<std::size_t>(number_at(rows.front(), "draws"));
+  std::printf("\nMeans over %s of %s, %s (%.1f s).\n", plural(draws, "possible future").c_str(),
+              plural(static_cast<std::size_t>(number_at(rows.front(), "jobs")), "job").c_str(), coming.c_str(),
+              number_at(*tried, "took_s"));
+  if (draws == 1) std::printf("One future alone says little.\n");
+  std::printf("MEAN WAIT is that of the jobs that wait, MEAN JCT that of all, which may be less.\n");
   if (!horizon.empty())
     std::printf("They look %s ahead: what has not started or ended by then counts up to then.\n", horizon.c_str());
   if (left_out > 0)

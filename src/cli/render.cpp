@@ -60,7 +60,8 @@ std::string cut_end(const std::string& text, std::size_t width, std::string_view
     if ((used += glyph.width) > room) break;
     result += glyph.bytes;
   }
-  return result.append(mark);
+  result.append(mark);
+  return text.find('\x1b') == std::string::npos ? result : result + "\x1b[0m";  // the end of its colour is cut off
 }
 
 std::string cut_middle(const std::string& text, std::size_t width, std::string_view mark) {
@@ -103,6 +104,12 @@ Table::Widths Table::widths(std::size_t terminal) const {
   shrink(last, 24);
   if (names_) shrink(*names_, 12);
   leave_out(optional_.size());
+  constexpr std::size_t least = 4;
+  while (excess() > 0) {  // nothing that may give way is left: the widest does
+    const auto widest = std::ranges::max_element(widths);
+    if (*widest <= least) break;
+    --*widest;
+  }
   shrink(last, 1);
   for (const std::size_t column : {last, names_.value_or(last)})  // room that a column left behind
     if (terminal > total()) widths[column] = std::min(wanted[column], widths[column] + terminal - total());

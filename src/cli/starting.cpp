@@ -108,13 +108,18 @@ Status add_matrix(json::object& job, const std::vector<std::string>& entries) {
       return invalid("bad-flag", "--matrix takes key=value,value, not " + entry).hint("--matrix lr=0.1,0.01");
     json::value& matrix = job["matrix"];
     if (!matrix.is_object()) matrix = json::object();
-    json::array values;
-    for (std::size_t at = equals + 1; at <= entry.size();) {
+    const std::string key = entry.substr(0, equals);
+    if (matrix.get_object().contains(key))
+      return invalid("bad-matrix", "the matrix names the values of " + key + " twice")
+          .hint("--matrix " + key + "=0.1,0.01 names all of them")
+          .at("/matrix/" + key);
+    json::array values;  // of "lr=" none, which no matrix may have
+    for (std::size_t at = equals + 1; equals + 1 < entry.size() && at <= entry.size();) {
       const std::size_t comma = std::min(entry.find(',', at), entry.size());
       values.push_back(json::string(entry.substr(at, comma - at)));
       at = comma + 1;
     }
-    matrix.get_object()[entry.substr(0, equals)] = std::move(values);
+    matrix.get_object()[key] = std::move(values);
   }
   return {};
 }

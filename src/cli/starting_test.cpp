@@ -60,6 +60,10 @@ TEST_F(StartingTest, a_matrix_is_written_as_keys_and_values) {
   json::object job;
   ASSERT_TRUE(add_matrix(job, {"lr=0.1,0.01", "net=a"}).ok());
   EXPECT_EQ(json::serialize(job), R"({"matrix":{"lr":["0.1","0.01"],"net":["a"]}})");
+  EXPECT_EQ(add_matrix(job, {"lr=3"}).error().code, "bad-matrix") << "its values would be lost";
+  json::object empty;
+  ASSERT_TRUE(add_matrix(empty, {"lr="}).ok());
+  EXPECT_TRUE(empty.at("matrix").at("lr").as_array().empty()) << "which is refused as such";
   EXPECT_EQ(add_matrix(job, {"lr"}).error().code, "bad-flag");
   EXPECT_EQ(add_matrix(job, {"=1"}).error().code, "bad-flag");
 }

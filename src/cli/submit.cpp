@@ -139,10 +139,11 @@ void report_group(const Context& context, const json::value& job) {
   const char* dot = context.unicode ? "·" : "-";
   const std::string gpus =
       plural(static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1)), "GPU");
-  std::printf("%s Job %lld %s  %s  %s, jobs %lld to %lld  %s  %s each\n", context.unicode ? "✓" : "+",
-              static_cast<long long>(id), text_at(job, "name").c_str(), dot,
-              plural(static_cast<std::size_t>(members), "member").c_str(), static_cast<long long>(id + 1),
-              static_cast<long long>(id + members), dot, gpus.c_str());
+  std::printf(
+      "%s Job %lld %s  %s  %s, %s  %s  %s each\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
+      text_at(job, "name").c_str(), dot, plural(static_cast<std::size_t>(members), "member").c_str(),
+      (members == 1 ? fmt::format("job {}", id + 1) : fmt::format("jobs {} to {}", id + 1, id + members)).c_str(), dot,
+      gpus.c_str());
   const std::string reason = text_at(value_at(job, "reason"), "text");
   if (!reason.empty()) std::printf("  waits: %s\n", reason.c_str());
   const std::string expected = expectation_text(context, job);

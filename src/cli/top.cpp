@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "cli/commands.h"
 #include "cli/job_order.h"
 #include "cli/render.h"
 #include "cli/top_screen.h"
@@ -106,7 +107,7 @@ class Top {
   }
 
   int run() {
-    while (!is_over_) {
+    while (!is_over_ && interrupts() == 0) {  // of `demo`; otherwise Ctrl-C ends the program
       if (!choice_.is_paused) data_ = looker_.latest();
       show();
       if (const int key = screen_.key(); key != no_key) on_key(key);

@@ -1,4 +1,6 @@
 // Jobs whose priority, GPUs or time limit users change after submission.
+#include <algorithm>
+
 #include "controller/logic_test.h"
 
 namespace sl::controller::test {
@@ -55,7 +57,9 @@ TEST_F(EditingTest, with_other_gpus_the_users_estimate_is_that_on_these) {
     EXPECT_EQ(request(job).estimate, Duration::whole_seconds(1'200)) << when;
     restart();
   }
-  EXPECT_EQ(world.events.back().text, "gpus 2 → 1, estimate 600 s → 1200 s");
+  const auto edited = std::ranges::find(world.events, "job.edited", &store::EventRow::kind);
+  ASSERT_NE(edited, world.events.end());
+  EXPECT_EQ(edited->text, "gpus 2 → 1, estimate 600 s → 1200 s");
 }
 
 TEST_F(EditingTest, its_history_says_who_changed_what_once) {

@@ -240,7 +240,7 @@ Result<answers::Explanation> explain_then(store::Reader& reader, const store::Jo
                                           std::int64_t at_us) {
   if (at_us < row.submitted_us)
     return invalid("bad-time", fmt::format("job {} had not been submitted yet", row.id))
-        .note("it was submitted at " + clock_text(row.submitted_us, at_us));
+        .hint("it was submitted at " + clock_text(row.submitted_us, at_us) + ": ask about a time from then on");
   const auto spec = wire::read_json<wire::JobSpec>(row.spec_json, wire::Unknown::ignore);
   if (!spec.ok()) return spec.error();
   auto moment = reader.moment(at_us);

@@ -83,12 +83,8 @@ std::vector<Lengths::Prospect> prospects_of(const Present& present, const std::v
 JobForecast summarize(const Present& present, std::size_t at, const Lengths::Prospect& prospect,
                       const std::vector<Future>& futures) {
   const Job& job = present.jobs[at];
-  JobForecast forecast{.job = job.request.id,
-                       .start = {},
-                       .finish = {},
-                       .basis = prospect.basis,
-                       .server = {},
-                       .earliest = present.now};
+  JobForecast forecast{
+      .job = job.request.id, .start = {}, .finish = {}, .basis = prospect.basis, .server = {}, .earliest = present.now};
   if (job.request.prerequisites) forecast.earliest = std::max(present.now, job.request.prerequisites->not_before);
   std::vector<Instant> starts, finishes;
   const Duration left = Duration::seconds(std::clamp(prospect.limit_s - prospect.passed_s, 0.0, 3.2e9));

@@ -99,7 +99,8 @@ TEST(FitTogether, a_job_starts_when_it_may_ends_after_that_and_within_its_limit)
   fit_together(job, start);
   EXPECT_EQ(*job.start, range_of(start, 60, 100, 1'000));
   EXPECT_EQ(*job.finish, range_of(start, 60, 100, 1'600));
-  JobForecast running{.job = JobId(2), .start = {}, .finish = range_of(start, 5, 90, 90'000), .basis = {}, .server = {}};
+  JobForecast running{
+      .job = JobId(2), .start = {}, .finish = range_of(start, 5, 90, 90'000), .basis = {}, .server = {}};
   running.longest = Duration::seconds(30);
   fit_together(running, start);
   EXPECT_EQ(*running.finish, range_of(start, 5, 30, 30));

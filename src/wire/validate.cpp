@@ -264,9 +264,14 @@ Status validate_gpus(const JobSpec& spec) {
 }
 
 Status validate_times(const JobSpec& spec) {
-  const auto is_bad = [](const std::optional<double>& s) { return s && !(*s > 0 && *s < 1e10); };
-  if (is_bad(spec.time_limit_s)) return invalid("bad-time", "the time limit must be above zero").at("/time/limit");
-  if (is_bad(spec.estimate_s)) return invalid("bad-time", "the estimate must be above zero").at("/time/estimate");
+  constexpr double longest_s = 1e10;
+  const auto is_bad = [](const std::optional<double>& s) { return s && !(*s > 0 && *s < longest_s); };
+  const auto bad_length = [](double s, const std::string& what) {
+    return s >= longest_s ? invalid("bad-time", what + " is too long").hint("the longest is 115740d")
+                          : invalid("bad-time", what + " must be above zero");
+  };
+  if (is_bad(spec.time_limit_s)) return bad_length(*spec.time_limit_s, "the time limit").at("/time/limit");
+  if (is_bad(spec.estimate_s)) return bad_length(*spec.estimate_s, "the estimate").at("/time/estimate");
   if (is_bad(spec.deadline_s)) return invalid("bad-time", "the deadline must be in the future").at("/time/deadline");
   if (!(spec.checkpoint.grace_s >= 0 && spec.checkpoint.grace_s <= 86'400))
     return invalid("bad-time", "the grace period must be 0 s to 1 day").at("/checkpoint/grace");
