@@ -40,6 +40,20 @@ class LabPageTest(PageTest):
         self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].map(e => e.innerText.trim())"), ["fifo", "srtf"])
         self.is_clean()
 
+    def test_charts_follow_the_theme_of_the_system(self):
+        lab, page = self.lab, self.page
+        lab.request("POST", "/api/v1/simulations", {"trace": {"workload": "poisson", "parameters": {"jobs": 30}}, "job_counts": [10, 30], "policies": [{"name": "fifo"}]})
+        until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
+        page.theme("light")
+        self.open("lab/1")
+        page.wait("document.querySelectorAll('figure canvas').length > 0", "a chart")
+        drawn = "[...document.querySelectorAll('figure canvas')].at(-1)?.toDataURL()"
+        page.wait(f"window.before !== undefined && window.before === {drawn} || (window.before = {drawn}, false)", "that it is drawn")
+        page.theme("dark")
+        page.wait("document.documentElement.dataset.theme === 'dark'")
+        page.wait(f"(now => now && now !== window.before)({drawn})", "the chart in the other colours", 5)
+        self.is_clean()
+
     def test_figures_over_the_load_are_lines(self):
         lab, page = self.lab, self.page
         self.open("lab")
