@@ -304,6 +304,13 @@ class LinesTest(PageTest):
         page.run("(() => { const s = [...document.querySelectorAll('label')].find(e => e.innerText.startsWith('Server')).querySelector('select'); s.value = '1'; s.dispatchEvent(new Event('change', {bubbles: true})); })()")
         page.wait_text("on server 1")
         self.assertEqual(page.run("location.search"), "?rank=1")
+        lab.cli("cancel", str(wide))
+        lab.finished(wide)
+        narrow = lab.submit("echo all on one", gpus=2, servers=2)
+        self.assertEqual({each["rank"] for each in lab.finished(narrow)["attempts"]}, {0})
+        self.open(f"jobs/{narrow}")
+        page.wait_text("all on one")
+        self.assertFalse(page.run("document.body.innerText.includes('1 of 2')"), "no output of a server on which it was not")
         self.is_clean()
 
 
