@@ -40,6 +40,25 @@ class LabPageTest(PageTest):
         self.assertEqual(page.run("[...document.querySelectorAll('tbody th[scope=row]')].map(e => e.innerText.trim())"), ["fifo", "srtf"])
         self.is_clean()
 
+    def test_charts_follow_the_theme_of_the_system(self):
+        lab, page = self.lab, self.page
+        lab.request("POST", "/api/v1/simulations", {"trace": {"workload": "poisson", "parameters": {"jobs": 30}}, "job_counts": [10, 30], "policies": [{"name": "fifo"}]})
+        until(lambda: all(each["finished_at"] for each in lab.get("/api/v1/simulations")["items"]))
+        page.theme("light")
+        self.open("lab/1")
+        inked = """[...document.querySelectorAll('figure canvas')].map(e => {
+            const {data} = e.getContext('2d').getImageData(0, 0, e.width, e.height);
+            const ink = %s;
+            let found = 0;
+            for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && ink.every((each, k) => Math.abs(data[i + k] - each) < 8)) found += 1;
+            return found;
+        })"""
+        light, dark = inked % "[0x4a, 0x58, 0x72]", inked % "[0xa6, 0xb5, 0xcb]"  # --ink-soft, of the axes
+        page.wait(f"{light}.length > 0 && {light}.every(found => found > 20)", "charts in light colours")
+        page.theme("dark")
+        page.wait(f"{dark}.every(found => found > 20) && {light}.every(found => found === 0)", "charts in dark colours", 5)
+        self.is_clean()
+
     def test_figures_over_the_load_are_lines(self):
         lab, page = self.lab, self.page
         self.open("lab")

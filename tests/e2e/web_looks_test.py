@@ -153,6 +153,18 @@ def at_all_widths(page, name, theme, look=lambda width: []):
         faults += [f"{name}, {width}: cut off: {text}" for text in page.run(CUT_OFF)]
         if PICTURES:
             page.picture(f"{PICTURES}/{name}-{theme}-{width}.png")
+    return faults + too_wide(page, name)
+
+
+def too_wide(page, name):
+    """At the widths just above those at which the layout changes."""
+    faults = []
+    for width in (720, 735, 1000, 1024, 1100):
+        page.size(width, 900)
+        page.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        wide = page.run("document.documentElement.scrollWidth - innerWidth")
+        if wide > 0:
+            faults.append(f"{name}: {wide} px wider than {width}: {page.run(TOO_WIDE)}")
     return faults
 
 

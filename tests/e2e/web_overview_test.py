@@ -38,6 +38,12 @@ class OverviewTest(PageTest):
         self.wait_in("Next free GPU", "now")
         self.assertIn("lab:0-3 are free", self.text_of("Next free GPU"))
         self.assertRegex(lab.cli("status").stdout, r"next free now, on lab")
+        before = lab.submit("true", hold=True)
+        later = lab.submit("true", after=[before])
+        self.wait_in("Next free GPU", "lab:0-3 are free; 1 job waits all the same.")
+        for each in (later, before):
+            lab.cli("cancel", str(each))
+            lab.finished(each)
         job = lab.submit("sleep 600", name="known", gpus=4, time={"estimate": "30m"})
         until(lambda: lab.job(job)["state"] == "running")
         until(lambda: lab.get("/api/v1/cluster")["next_free"]["job_id"] == job)

@@ -119,6 +119,10 @@ class JourneyTest(PageTest):
         page.fill("#gpus", "99")
         page.wait_text("[gpus-unsatisfiable]")
         self.assertEqual(page.run("document.querySelector('#gpus').getAttribute('aria-invalid')"), "true")
+        described = page.run("document.querySelector('#gpus').getAttribute('aria-describedby').split(' ').map(id => document.getElementById(id).innerText).join(' ')")
+        self.assertIn("needs 99 GPUs", described)
+        page.wait_text("The controller would refuse it")
+        self.assertNotIn("This did not work", page.text())
         page.fill("#gpus", "4")
         page.wait_text("The controller would accept it.")
         page.click("Submit", kind="form button")
@@ -284,6 +288,19 @@ class JourneyTest(PageTest):
         self.assertNotIn(f"Job {quiet} ", page.run(said))
         self.is_clean()
 
+    def test_who_may_only_look_is_told_before(self):
+        page = self.page
+        job = self.lab.submit("sleep 600", hold=True)
+        for role, path, verb, needed in (("viewer", f"jobs/{job}", "Cancel", "user"), ("user", "servers/lab", "Drain", "admin"), ("user", f"jobs/{job}", "Cancel", None)):
+            page.intercept(lambda method, address: (200, {"user": "mei", "role": role, "token": None}) if address == "whoami" else None)
+            self.open(path)
+            page.click(verb)
+            if needed:
+                page.wait_text(f"Your role is {role}: this needs the role {needed}.")
+            page.wait("document.querySelector('dialog form button')")
+            page.wait(f"document.querySelector('dialog form button').disabled === {'true' if needed else 'false'}", f"{role}, {verb}")
+        self.is_clean()
+
     def test_keys_alone(self):
         page = self.page
         job = self.lab.submit("echo hello", name="keyed")
@@ -373,6 +390,18 @@ class HostileTest(PageTest):
         page.open(f"{self.lab.url}/ui/jobs?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.hit%3D1%3E")
         page.wait_text("1 job match")
         self.assertIsNone(page.run("window.hit ?? null"))
+        self.is_clean()
+
+    def test_a_name_turns_nothing_and_reads_as_no_other(self):
+        page = self.page
+        job = self.lab.submit("sleep 600", name="evil\u202egnp", hold=True)
+        for path in (f"jobs/{job}", "jobs", ""):
+            self.open(path)
+            page.wait_text(r"evil\u202Egnp")
+            self.assertNotIn("\u202e", page.text() + page.run("document.title"))
+        page.click("Open or do")
+        page.call("Input.insertText", text="evil")
+        page.wait_text(rf"Job {job} evil\u202Egnp, held, by")
         self.is_clean()
 
     def test_a_diff_is_text_and_opened_by_the_keyboard(self):

@@ -157,7 +157,7 @@ class StatesTest(CardsTest):
             page.run("window.dispatchEvent(new Event('online'))")  # a new connection: everything is read again
             page.wait("document.querySelector('.is-old, .problem') !== null", what)
             old = page.run("[...document.querySelectorAll('.old')].map(each => each.innerText)")
-            self.expect(len(old) >= 1 and all("As of" in text and "ago." in text and DETAIL in text and "Retry" in text for text in old), f"{what}: {old}")
+            self.expect(len(old) >= 1 and all("As of" in text and "ago." in text and DETAIL.capitalize() in text and "Retry" in text for text in old), f"{what}: {old}")
             self.expect(page.run("document.querySelector('.problem, .skeleton') === null"), what + ": what was there is gone")
             page.intercept(None)
             page.run("document.querySelectorAll('.old button').forEach(each => each.click())")

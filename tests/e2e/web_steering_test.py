@@ -307,6 +307,7 @@ class PhoneTest(PageTest):
         page.wait_text("from the phone")
         page.click("First error")
         page.wait("[...document.querySelectorAll('.line')].some(e => e.innerText.includes('ValueError: 5'))")
+        page.wait("document.querySelector('.line.hit')?.innerText.includes('Traceback')", "the mark")
         page.click("Jobs", kind="nav a")
         page.wait("document.querySelector('td[data-label=User]') !== null")
         self.assertLessEqual(page.run("document.documentElement.scrollWidth"), 360)

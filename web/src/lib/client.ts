@@ -1,5 +1,6 @@
 // Requests to the API. A refusal or a missing answer becomes a Refused with the problem that the page shows.
 import { apiUrl } from './address';
+import { documentIn } from './format';
 import { session } from './session.svelte';
 import type { Problem } from './types';
 
@@ -31,7 +32,7 @@ async function problemIn(response: Response): Promise<Problem> {
     errors: []
   };
   try {
-    const problem = { ...other, ...((await response.json()) as Partial<Problem>), status: response.status };
+    const problem = { ...other, ...documentIn<Partial<Problem>>(await response.text()), status: response.status };
     if (problem.code === 'token-required') session.problem = problem;
     return problem;
   } catch {
@@ -81,14 +82,14 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   const known = begun.get(path);
   begun.delete(path);
   if (known) return known as Promise<T>;
-  return (await send('GET', path, signal ? { signal } : {})).json() as Promise<T>;
+  return documentIn<T>(await (await send('GET', path, signal ? { signal } : {})).text());
 }
 
 export async function call<T>(method: string, path: string, body: unknown = {}): Promise<T> {
-  return (await send(method, path, { body })).json() as Promise<T>;
+  return documentIn<T>(await (await send(method, path, { body })).text());
 }
 
 // A submission that is repeated because its answer was lost must not become a second job.
 export async function submit<T>(body: unknown, key: string): Promise<T> {
-  return (await send('POST', 'jobs', { body, headers: { 'Idempotency-Key': key } })).json() as Promise<T>;
+  return documentIn<T>(await (await send('POST', 'jobs', { body, headers: { 'Idempotency-Key': key } })).text());
 }

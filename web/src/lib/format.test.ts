@@ -4,6 +4,7 @@ import {
   bytes,
   clock,
   commandText,
+  documentIn,
   duration,
   expectedStart,
   gpuRange,
@@ -129,4 +130,10 @@ test('a place names its GPUs, or the server alone', () => {
   const on = (gpus: string[]): Job => ({ placement: [{ server: 'gpu3', gpus }] }) as unknown as Job;
   assert.equal(place(on(['gpu3-0', 'gpu3-1'])), 'gpu3:0-1');
   assert.equal(place(on([])), 'gpu3');
+});
+
+test('signs that turn the direction are shown, but in what may be submitted again', () => {
+  const text = '{"name": "evil\u202egnp", "on": ["a\u2066b"], "n": 1, "none": null, "spec": {"command": "echo \u202e"}}';
+  assert.deepEqual(documentIn(text), { name: 'evil\\u202Egnp', on: ['a\\u2066b'], n: 1, none: null, spec: { command: 'echo \u202e' } });
+  assert.deepEqual(documentIn('{"name": "plain"}'), { name: 'plain' });
 });

@@ -157,3 +157,23 @@ export function percentDecoded(text: string): string {
     return text;
   }
 }
+
+const turning = /[\u202a-\u202e\u2066-\u2069]/g;
+
+// Signs that turn the direction of what is written after them are shown as what they are, so that no name reads as another
+// or turns what stands beside it. The specification of a job stays as it is: it may be submitted again.
+export function unturned<T>(answer: T): T {
+  if (typeof answer === 'string')
+    return answer.replace(turning, (sign) => `\\u${sign.charCodeAt(0).toString(16).toUpperCase()}`) as T;
+  if (Array.isArray(answer)) return answer.map(unturned) as T;
+  if (typeof answer !== 'object' || answer === null) return answer;
+  return Object.fromEntries(
+    Object.entries(answer).map(([key, value]) => [key, key === 'spec' ? (value as unknown) : unturned<unknown>(value)])
+  ) as T;
+}
+
+// The document in the text of an answer.
+export function documentIn<T>(text: string): T {
+  const answer = JSON.parse(text) as T;
+  return text.search(turning) < 0 ? answer : unturned(answer); // few answers have such signs
+}

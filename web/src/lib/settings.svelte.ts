@@ -46,8 +46,12 @@ export class Choice<T extends string> {
 const dark = window.matchMedia('(prefers-color-scheme: dark)');
 const root = document.documentElement;
 
+// What the page is painted in now, whoever decided that: what draws its own colours draws again when it changes.
+export const painted = $state({ theme: 'light' });
+
 function paint(choice: string): void {
-  root.dataset.theme = choice === 'dark' || (choice === 'system' && dark.matches) ? 'dark' : 'light';
+  painted.theme = choice === 'dark' || (choice === 'system' && dark.matches) ? 'dark' : 'light';
+  root.dataset.theme = painted.theme;
 }
 
 export const theme = new Choice('schedulearn.theme', ['system', 'light', 'dark'], paint);
