@@ -54,7 +54,7 @@ class GroupsTest(PageTest):
         page.click("Cancel them", kind="dialog button")
         self.assertEqual(lab.finished(group)["state"], "cancelled")
         self.assertEqual(lab.finished(job)["state"], "cancelled")
-        self.assertEqual(lab.job(group)["members"]["cancelled"], 9)
+        until(lambda: lab.job(group)["members"]["cancelled"] == 9, what="the end of all of its members")
         self.is_clean()
 
     def test_in_the_line_an_array_has_the_places_of_its_members_and_moves_as_one(self):
@@ -171,7 +171,7 @@ class GroupsTest(PageTest):
 
     def test_what_a_job_used_is_told_and_a_card_that_fails_fails_alone(self):
         page, lab = self.page, self.lab
-        job = lab.submit("sleep 1", gpus=2)
+        job = lab.submit("sleep 2", gpus=2)
         lab.finished(job)
         page.call("Network.setBlockedURLs", urls=["*/usage*"])
         self.open(f"jobs/{job}?tab=usage")
