@@ -314,13 +314,13 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   }
   const wire::JobSpec& spec = spec_of(*entry);
   edit.next = wire::changed(spec, wanted);
-  if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
-  edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
-  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
-  if (edit.gpus_differ && spec.estimate_s) {
+  if (spec.estimate_s && spec.gpus.max > 0 && edit.next.gpus.max > 0 && edit.next.gpus.max != spec.gpus.max) {
     const SpeedCurve& curve = core_.job(core_.find(job)).request.speed_curve();
     edit.next.estimate_s = std::ceil(*spec.estimate_s / curve.speed_on(edit.next.gpus.max, spec.gpus.max));
   }
+  if (const Status valid = wire::validate(edit.next); !valid.ok()) return valid.error();
+  edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
+  if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   const JobState state = core_.job(core_.find(job)).state;
   if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
     return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,

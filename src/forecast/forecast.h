@@ -25,8 +25,8 @@ struct JobForecast {
   ServerIndex server;           // where it starts most often; none: it does not wait, or does not start
   int gpus = 0;                 // likewise, on how many
   Instant earliest;             // before which it does not start
-  std::optional<Duration> longest =
-      {};  // from its start, or from now on, to its end; nothing: it has no limit, or is interrupted
+  // From its start, or from now on, to its end at the latest. Nothing: it has no limit, or may be interrupted.
+  std::optional<Duration> longest = {};
 };
 
 // How many GPUs jobs will hold. Empty when no moments were asked for, or no future is known.

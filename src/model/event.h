@@ -85,7 +85,7 @@ struct JobEdited {
   std::optional<Duration> time_limit;
   std::optional<int> gpus = {};         // what rigid policies give; otherwise the nearest to what they would have given
   std::optional<int> max_running = {};  // Group::max_running; ignored unless it is a group
-  std::optional<Duration> estimate = {};
+  std::optional<Duration> estimate = {};  // on `gpus`
 };
 // The attempt runs: started, resumed, migrated or resized.
 struct AttemptStarted {

@@ -44,6 +44,16 @@ class Refusals(LabTest):
         self.assertEqual(len(lab.jobs()), 1)
         self.assertEqual(lab.get("/api/v1/users")["items"], [])
 
+    def test_what_a_command_means_by_nothing(self):
+        """Each of these was once taken for something else, or for nothing that was wrong."""
+        self.command("job-not-found", "ls", "--group", "99999")
+        self.command("job-not-found", "cancel", "-y", "900-910")
+        self.command("bad-matrix", "submit", "--hold", "--matrix", "lr=1,2", "--matrix", "lr=3", "--", "true", "{lr}")
+        self.command("bad-matrix", "submit", "--hold", "--matrix", "lr=", "--", "true", "{lr}")
+        said = self.lab.cli("submit", "--hold", "--estimate", "300000d", "--", "true", check=False).stderr
+        self.assertIn("the estimate is too long [bad-time]", said)
+        self.assertEqual(self.lab.jobs(), [])
+
     def test_what_a_job_cannot_bear_as_it_is(self):
         lab = self.lab
         job = lab.submit("trap '' TERM; echo ready; while true; do sleep 0.1; done", checkpoint={"dir": "saved"})

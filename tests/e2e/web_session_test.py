@@ -44,7 +44,7 @@ class SessionTest(unittest.TestCase):
         page = self.browser.page()
         page.open(f"{self.url}/ui/{path}")
         page.wait_text("Sign in")
-        page.wait_text("A token of your own (slt_…) does too.")
+        page.wait_text("A token of your own (slt_…) works too.")
         page.fill("#token", SECRET)
         page.key("Enter")
         page.wait_text("Live")
