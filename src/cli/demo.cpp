@@ -37,20 +37,24 @@ struct DemoJob {
 constexpr DemoJob demo_jobs[] = {{"resnet50", 2, 60}, {"bert-base", 4, 45}, {"mnist", 1, 15},   {"gpt-small", 4, 40},
                                  {"vit-tiny", 2, 30}, {"sweep-a", 1, 20},   {"sweep-b", 1, 25}, {"unet", 2, 20}};
 
-// GPUs of each server of "2x4", of the only one of "4".
-int gpus_of_a_server(const std::string& simulate) {
-  return std::max(1,
-                  std::atoi(simulate.c_str() + (simulate.find('x') == std::string::npos ? 0 : simulate.find('x') + 1)));
+// Of one server.
+int gpus_most(const Context& context) {
+  std::size_t most = 1;
+  if (const auto servers = context.get("/api/v1/servers"); servers.ok()) {
+    for (const json::value& server : value_at(*servers, "items").get_array())
+      most = std::max(most, value_at(server, "gpus").get_array().size());
+  }
+  return static_cast<int>(most);
 }
 
-json::object submission_of(const DemoJob& job, int gpus_most) {
+json::object submission_of(const DemoJob& job, int gpus) {
   const std::string script = fmt::format(
       "for i in $(seq 1 {0}); do sleep 0.3; echo \"step $i of {0}\"; "
       "echo \"{{\\\"step\\\": $i, \\\"steps\\\": {0}, \\\"loss\\\": 0.$((99 - i))}}\" >> "
       "\"$SCHEDULEARN_METRICS_FILE\"; "
       "done",
       job.steps);
-  return {{"name", job.name}, {"gpus", std::min(job.gpus, gpus_most)}, {"command", script}, {"workdir", "/"}};
+  return {{"name", job.name}, {"gpus", std::min(job.gpus, gpus)}, {"command", script}, {"workdir", "/"}};
 }
 
 // `up` as a process of its own, which ends with this one.
@@ -151,10 +155,10 @@ int DemoCommand::run() const {
   const auto url = cluster.start(simulate_);
   if (!url.ok()) return fail(url.error());
   context.url = *url, context.socket = cluster.folder() + "/controller.sock";
+  const int gpus = gpus_most(context);
   for (const DemoJob& job : demo_jobs) {
-    const auto submitted =
-        context.call("POST", "/api/v1/jobs", json::serialize(submission_of(job, gpus_of_a_server(simulate_))),
-                     {{"Content-Type", "application/json"}});
+    const auto submitted = context.call("POST", "/api/v1/jobs", json::serialize(submission_of(job, gpus)),
+                                        {{"Content-Type", "application/json"}});
     if (!submitted.ok()) return fail(submitted.error());
   }
   const bool is_on_screen = context.interactive && context.columns > 0 && !context.as_json;
@@ -164,7 +168,7 @@ int DemoCommand::run() const {
   if (is_on_screen) {
     const int status = top(context, {});
     std::printf("Nothing of it is left. Your own: schedulearn up\n");
-    return status;
+    return interrupts() > 0 ? 130 : status;
   }
   if (const Status ended = wait_for_all(context); !ended.ok()) return fail(ended.error());
   const int status = list_jobs(context, {});

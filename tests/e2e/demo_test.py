@@ -42,8 +42,8 @@ class DemoTest(unittest.TestCase):
         self.nothing_is_left()
 
     def test_it_can_be_interrupted_or_killed(self):
-        for number, status in ((signal.SIGINT, 130), (signal.SIGKILL, -9)):
-            demo = subprocess.Popen([PROGRAM, "demo"], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
+        for number, status, words in ((signal.SIGINT, 130, ()), (signal.SIGINT, 130, ("--simulate", "1x2")), (signal.SIGKILL, -9, ())):
+            demo = subprocess.Popen([PROGRAM, "demo", *words], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL)
             self.addCleanup(demo.stdout.close)
             self.assertIn("8 jobs", demo.stdout.readline())
             demo.send_signal(number)
@@ -58,6 +58,13 @@ class DemoTest(unittest.TestCase):
         terminal.shows("resnet50").shows("sim1")
         terminal.press("q")
         self.assertEqual(terminal.process.wait(60), 0)
+        self.nothing_is_left()
+
+    def test_ctrl_c_ends_the_screen_and_the_cluster(self):
+        terminal = Terminal("http://127.0.0.1:9", program=("demo",), environment=self.environment)
+        self.addCleanup(terminal.end)
+        terminal.shows("resnet50").press("\x03")
+        self.assertEqual(terminal.process.wait(60), 130)
         self.nothing_is_left()
 
     def test_what_cannot_be_simulated_is_refused(self):
