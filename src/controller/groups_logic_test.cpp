@@ -50,6 +50,43 @@ TEST_F(GroupsLogicTest, one_row_stands_for_members_until_they_come_up) {
   EXPECT_EQ(answers.back()->value, 92);
 }
 
+TEST_F(GroupsLogicTest, its_members_are_counted_and_not_the_group) {
+  const auto counts = [&] {
+    std::string text;
+    for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s) {
+      const auto state = static_cast<JobState>(s);
+      if (const std::int64_t jobs = count_jobs(*logic, state); jobs != 0)
+        text += std::to_string(jobs) + " " + to_string(state) + " ";
+    }
+    return text;
+  };
+  hello();
+  submit_group("0-9", 3), settle();
+  EXPECT_EQ(counts(), "8 pending 2 starting ");
+  EXPECT_EQ(change(1, {.hold = true}), "ok");
+  EXPECT_EQ(counts(), "8 held 2 starting ");
+  EXPECT_EQ(change(1, {.hold = false}), "ok");
+  tell(report(2, 1, "running")), tell(report(2, 1, "exited", 0));
+  EXPECT_EQ(cancel(9), "ok");
+  const std::string before = counts();
+  EXPECT_EQ(before, "6 pending 2 starting 1 succeeded 1 cancelled ");
+  totals = {{"succeeded", 1}, {"cancelled", 1}};
+  restart();
+  EXPECT_EQ(counts(), before);
+  hello({report(3, 1, "running"), report(4, 1, "running")});
+  for (std::int64_t job = 3; job <= 11; ++job) {
+    if (job != 9) tell(report(job, 1, "running")), tell(report(job, 1, "exited", 0));
+  }
+  EXPECT_EQ(world.jobs.at(1).state, "cancelled");
+  EXPECT_EQ(counts(), "9 succeeded 1 cancelled ");
+  totals = {{"succeeded", 9}, {"cancelled", 2, 1}};
+  restart();
+  EXPECT_EQ(counts(), "9 succeeded 1 cancelled ");
+  logic->remove_history({.jobs = {{1, "cancelled", true}, {2, "succeeded"}}}, now, [](const Status&) {});
+  settle();
+  EXPECT_EQ(counts(), "8 succeeded 1 cancelled ");
+}
+
 TEST_F(GroupsLogicTest, after_a_restart_no_member_is_lost_or_comes_up_twice) {
   hello();
   submit_group("0-9", 3), settle();

@@ -95,14 +95,18 @@ class JobBook {
 
   // ---- number of jobs in a state, in the database and here ----
   std::int64_t count(JobState state) const { return counts_[static_cast<std::size_t>(state)]; }
-  void add_to_count(JobState state, std::int64_t jobs) { counts_[static_cast<std::size_t>(state)] += jobs; }
+  std::int64_t groups(JobState state) const { return group_counts_[static_cast<std::size_t>(state)]; }  // of those
+  void add_to_count(JobState state, std::int64_t jobs, std::int64_t groups) {
+    counts_[static_cast<std::size_t>(state)] += jobs;
+    group_counts_[static_cast<std::size_t>(state)] += groups;
+  }
 
  private:
   std::map<JobId, JobEntry> entries_;
   std::deque<JobId> retired_;
   std::size_t retired_max_;
   std::uint64_t retired_ever_ = 0;
-  std::array<std::int64_t, static_cast<std::size_t>(JobState::cancelled) + 1> counts_{};
+  std::array<std::int64_t, static_cast<std::size_t>(JobState::cancelled) + 1> counts_{}, group_counts_{};
 };
 
 // The row of a job that is submitted now.

@@ -255,7 +255,7 @@ void Logic::remove_history(store::Removal removal, Instant now, Told done) {
   if (tape_) tape_->input(now, "history_removed", {{"removal", wire::to_value(removal)}});
   for (const store::FinishedJob& job : removal.jobs) {
     book_.forget(JobId(job.id));
-    if (const auto state = parse_job_state(job.state)) book_.add_to_count(*state, -1);
+    if (const auto state = parse_job_state(job.state)) book_.add_to_count(*state, -1, job.is_group ? -1 : 0);
   }
   recorder_.write_event(event_of(removal, now));
   recorder_.write(std::move(removal));

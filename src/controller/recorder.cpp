@@ -111,7 +111,7 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
     if (record.kind == RecordKind::decision_refused) event.text = to_string(record.refusal);
     JobEntry* entry = record.job.valid() ? book_.find(record.job) : nullptr;
     if (!entry && record.kind == RecordKind::job_submitted) entry = add_member(core, record);
-    count(record, entry != nullptr);
+    count(record, subject_of(core, record), entry != nullptr);
     if (const Job* job = entry ? subject_of(core, record) : nullptr) totals_.note(record, *job);
     if (record.job.valid() && !entry) continue;  // refused in the meantime
     if (record.kind == RecordKind::job_submitted && entry->row.group_id == 0)
@@ -178,10 +178,11 @@ void Recorder::write_groups(const Core& core, const std::vector<Record>& records
 }
 
 // A job refused in the meantime ends uncounted.
-void Recorder::count(const Record& record, bool is_known) {
-  if (record.kind == RecordKind::job_state) book_.add_to_count(record.from, -1);
+void Recorder::count(const Record& record, const Job* job, bool is_known) {
+  const int groups = job && job->group ? 1 : 0;
+  if (record.kind == RecordKind::job_state) book_.add_to_count(record.from, -1, -groups);
   if (record.kind != RecordKind::job_state && record.kind != RecordKind::job_submitted) return;
-  if (is_known || !is_finished(record.to)) book_.add_to_count(record.to, 1);
+  if (is_known || !is_finished(record.to)) book_.add_to_count(record.to, 1, groups);
 }
 
 void Recorder::write(std::vector<store::PlacementRow> rows) {

@@ -63,7 +63,7 @@ class Recorder : public Journal {
   void drop_job(JobId job);
 
  private:
-  void count(const Record& record, bool is_known);
+  void count(const Record& record, const Job* job, bool is_known);
   void measure(const Core& core, const Record& record, JobEntry& entry);
   JobEntry* add_member(const Core& core, const Record& record);
   void write_groups(const Core& core, const std::vector<Record>& records);

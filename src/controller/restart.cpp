@@ -27,7 +27,7 @@ void Restart::restore(const store::Loaded& loaded, Instant now) {
   if (loaded.last_event_us > now.us) note_clock(loaded.last_event_us, now);
   restore_servers(loaded.servers, now);
   for (const store::TotalRow& total : loaded.finished_totals) {
-    if (const auto state = parse_job_state(total.state)) book_.add_to_count(*state, total.jobs);
+    if (const auto state = parse_job_state(total.state)) book_.add_to_count(*state, total.jobs, total.groups);
   }
   std::map<std::int64_t, std::vector<store::PlacementRow>> placements;
   for (const store::PlacementRow& row : loaded.placements) placements[row.job_id].push_back(row);
@@ -44,7 +44,7 @@ void Restart::restore(const store::Loaded& loaded, Instant now) {
   }
   for (const store::JobRow& row : loaded.unfinished_jobs) {
     const JobIndex index = core_.find(JobId(row.id));
-    if (index.valid()) book_.add_to_count(core_.job(index).state, 1);
+    if (index.valid()) book_.add_to_count(core_.job(index).state, 1, core_.job(index).group ? 1 : 0);
     const bool waits = row.state == to_string(JobState::held) && !row.held;  // to be started again
     const Duration before_retry =
         waits && index.valid() ? Requeues::wait_before_retry(spec_of(*book_.find(JobId(row.id))).retry, row.failures)
@@ -156,7 +156,7 @@ void Restart::set_aside(JobEntry& entry, const std::string& why, Instant now) {
   recorder_.write_event(std::move(event));
   recorder_.write_job(row);
   recorder_.write(end_incarnation(entry, now));
-  book_.add_to_count(JobState::failed, 1);
+  book_.add_to_count(JobState::failed, 1, is_group(row) ? 1 : 0);
 }
 
 }  // namespace sl::controller

@@ -64,7 +64,7 @@ void Series::sample(const Logic& logic, Instant now) {
   cluster_["gpus_total"].add(minute, cluster.gpus.total);
   cluster_["gpus_allocated"].add(minute, cluster.gpus.allocated);
   for (const JobState state : {JobState::running, JobState::pending})
-    cluster_["jobs_" + std::string(to_string(state))].add(minute, static_cast<double>(logic.book().count(state)));
+    cluster_["jobs_" + std::string(to_string(state))].add(minute, static_cast<double>(count_jobs(logic, state)));
   sample_gpus(logic, minute);
   sample_servers(logic, minute);
   sample_jobs(logic, minute);

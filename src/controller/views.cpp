@@ -333,6 +333,12 @@ answers::Server server_view(const Logic& logic, const Server& server, ServerInde
   return view;
 }
 
+std::int64_t count_jobs(const Logic& logic, JobState state) {
+  const std::int64_t jobs = logic.book().count(state) - logic.book().groups(state);
+  const bool is_waiting = state == JobState::pending || state == JobState::held;
+  return is_waiting ? jobs + logic.core().members_to_come(state == JobState::held) : jobs;
+}
+
 answers::Cluster cluster_view(const Logic& logic, Instant now) {
   const Core& core = logic.core();
   answers::Cluster view;
@@ -343,7 +349,7 @@ answers::Cluster cluster_view(const Logic& logic, Instant now) {
   view.gpus.allocated = core.ledger().gpus_in_use();
   view.gpus.free = core.ledger().free().total();
   for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s)
-    view.jobs[to_string(static_cast<JobState>(s))] = logic.book().count(static_cast<JobState>(s));
+    view.jobs[to_string(static_cast<JobState>(s))] = count_jobs(logic, static_cast<JobState>(s));
   view.version = logic.settings().version;
   view.cluster_id = logic.incarnations().cluster();
   view.started_at = {logic.started().us};

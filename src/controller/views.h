@@ -41,6 +41,8 @@ void for_each_server(const Core& core, Visit visit) {
 answers::Server server_view(const Logic& logic, const Server& server, ServerIndex index, Instant now);
 const char* condition_of(const Logic& logic, const Server& server, ServerIndex index, int gpu);  // answers::Gpu
 answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex index, int gpu);
+// The members of an array count, those to come as well, and not the array itself.
+std::int64_t count_jobs(const Logic& logic, JobState state);
 // Without its servers, url and history.
 answers::Cluster cluster_view(const Logic& logic, Instant now);
 answers::Event event_view(const store::EventRow& row);

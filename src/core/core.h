@@ -84,6 +84,7 @@ class Core {
   std::size_t unfinished() const { return jobs_.size(); }
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const { return jobs_.group_of_member_to_come(member); }
+  std::int64_t members_to_come(bool held) const { return groups_.members_to_come(held); }
   // Of a group: its members that have come up and have not ended, by id.
   std::vector<JobId> unfinished_members(JobId group) const { return groups_.unfinished_members(group); }
   bool awaits_jobs(JobIndex job) const { return gate_.awaits_jobs(jobs_[job].request); }  // to end

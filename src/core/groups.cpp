@@ -20,6 +20,16 @@ void Groups::bring_up(Instant now) {
   });
 }
 
+std::int64_t Groups::members_to_come(bool held) const {
+  std::int64_t members = 0;
+  for (const Jobs::OpenGroup& open : jobs_.groups()) {
+    const JobIndex group = jobs_.find(open.id);
+    const bool is_open = group.valid() && !is_finished(jobs_[group].state);
+    if (is_open && jobs_[group].on_hold == held) members += jobs_[group].group->to_come.count();
+  }
+  return members;
+}
+
 JobIndex Groups::bring_up(JobIndex group, std::int64_t place) {
   jobs_[group].group->to_come.remove(place);
   JobRequest request = jobs_[group].request;

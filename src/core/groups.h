@@ -22,6 +22,8 @@ class Groups {
   void bring_up(Instant now);
   // A member that has not come up yet does. None: there is no such member.
   JobIndex bring_up_member(JobId member);
+  // How many members have not come up, of groups that are held by their users or of the others.
+  std::int64_t members_to_come(bool held) const;
   // The members that have come up and have not ended, by id.
   std::vector<JobId> unfinished_members(JobId group) const;
 

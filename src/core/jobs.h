@@ -41,6 +41,7 @@ class Jobs {
     JobId first_member, id;
   };
   std::vector<OpenGroup>& groups() { return groups_; }
+  const std::vector<OpenGroup>& groups() const { return groups_; }
   // The group that this member belongs to and has not come up of; none: there is none.
   JobIndex group_of_member_to_come(JobId member) const;
 

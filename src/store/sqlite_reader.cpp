@@ -184,12 +184,12 @@ class SqliteReader : public Reader {
   Result<std::vector<FinishedJob>> oldest_finished(std::int64_t before_us, std::size_t limit) override {
     return guarded<std::vector<FinishedJob>>([&] {
       Select select(sql_,
-                    "SELECT id, state FROM jobs INDEXED BY jobs_finished WHERE finished_us IS NOT NULL AND "
-                    "finished_us < " +
+                    "SELECT id, substr(extra_json, 1, 1) = '{', state FROM jobs INDEXED BY jobs_finished WHERE "
+                    "finished_us IS NOT NULL AND finished_us < " +
                         std::to_string(before_us) + " ORDER BY finished_us LIMIT " + std::to_string(limit),
-                    1, 1);
+                    2, 1);
       std::vector<FinishedJob> jobs;
-      while (select.next()) jobs.push_back({select.whole(0), select.text(0)});
+      while (select.next()) jobs.push_back({select.whole(0), select.text(0), select.whole(1) != 0});
       return jobs;
     });
   }

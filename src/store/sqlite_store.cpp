@@ -243,8 +243,11 @@ std::vector<IdempotencyRow> young_keys(soci::session& sql, std::int64_t now_us) 
 
 std::vector<TotalRow> totals(soci::session& sql) {
   std::vector<TotalRow> rows;
-  Select s(sql, "SELECT jobs, state FROM finished_totals ORDER BY state", 1, 1);
-  while (s.next()) rows.push_back({s.text(0), s.whole(0)});
+  Select s(sql,
+           "SELECT jobs, (SELECT count(*) FROM jobs WHERE finished_us IS NOT NULL AND substr(extra_json, 1, 1) = '{' "
+           "AND jobs.state = finished_totals.state), state FROM finished_totals ORDER BY state",
+           2, 1);
+  while (s.next()) rows.push_back({s.text(0), s.whole(0), s.whole(1)});
   return rows;
 }
 

@@ -128,12 +128,14 @@ inline constexpr std::int64_t regrets_max = 20'000;  // kept, the latest
 struct TotalRow {
   std::string state;
   std::int64_t jobs = 0;
+  std::int64_t groups = 0;  // of these: groups themselves, whose members are jobs of their own
   friend bool operator==(const TotalRow&, const TotalRow&) = default;
 };
 
 struct FinishedJob {
   std::int64_t id = 0;
   std::string state;
+  bool is_group = false;
 };
 
 // Finished jobs, and events that concern no job, to be removed for good with all that belongs to them. The database

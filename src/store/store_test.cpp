@@ -217,6 +217,17 @@ TEST_F(StoreTest, finished_jobs_are_counted_by_state_however_often_they_are_writ
   EXPECT_EQ(store->load(0, 10)->finished_totals, (std::vector<TotalRow>{{"failed", 1}, {"succeeded", 1}}));
 }
 
+TEST_F(StoreTest, groups_that_ended_are_counted_apart) {
+  auto store = open();
+  JobRow group = ended(4, "failed");
+  group.extra_json = R"({"failed":1})";
+  ASSERT_TRUE(store->commit({.jobs = {group, ended(5, "failed"), ended(6, "succeeded")}}).ok());
+  EXPECT_EQ(store->load(0, 10)->finished_totals, (std::vector<TotalRow>{{"failed", 2, 1}, {"succeeded", 1, 0}}));
+  const auto oldest = *read()->oldest_finished(INT64_MAX, 2);
+  EXPECT_TRUE(oldest[0].is_group);
+  EXPECT_FALSE(oldest[1].is_group);
+}
+
 TEST_F(StoreTest, a_group_stands_for_its_members_where_these_are_not_wanted) {
   auto store = open();
   JobRow alone = ended(6, "failed"), group = ended(7, "failed");
