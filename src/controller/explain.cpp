@@ -379,10 +379,10 @@ const Job& spokesman(const Core& core, const Job& job) {
 
 }  // namespace
 
-std::string to_come_text(const Logic& logic, JobId member, Instant now) {
+std::string to_come_text(const Logic& logic, JobId member, const Line& line, Instant now) {
   const Job& group = logic.core().job(logic.core().group_of_member_to_come(member));
   const ReasonCode reason = logic.core().explain(logic.core().find(group.request.id));
-  const std::string why = reason == ReasonCode::none ? "" : ": " + reason_text(logic, group, reason, nullptr, now);
+  const std::string why = reason == ReasonCode::none ? "" : ": " + reason_text(logic, group, reason, &line, now);
   return fmt::format("comes up after the members of group {} before it{}", group.request.id.value, why);
 }
 
@@ -521,7 +521,7 @@ answers::Explanation explain_view(const Logic& logic, const JobEntry& entry, Ins
   } else if (waits) {
     explain_waiting(logic, index, now, view);
   } else if (!job && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid()) {
-    const std::string text = to_come_text(logic, JobId(entry.row.id), now);
+    const std::string text = to_come_text(logic, JobId(entry.row.id), Line(logic, now, SIZE_MAX), now);
     view.verdict = "will_run_after";
     view.summary = fmt::format("job {} {}", entry.row.id, text);
     view.reasons = {{"group", text}};

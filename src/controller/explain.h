@@ -45,7 +45,7 @@ class Line {
 // Why a job waits, in one sentence: the same in every answer. `line` null: without the job's place in it.
 std::string reason_text(const Logic& logic, const Job& job, ReasonCode reason, const Line* line, Instant now);
 // The same for a member of a group that has not come up.
-std::string to_come_text(const Logic& logic, JobId member, Instant now);
+std::string to_come_text(const Logic& logic, JobId member, const Line& line, Instant now);
 // Where a moving job is to continue, and what that waits for.
 std::string move_text(const Core& core, const JobEntry& entry, const Job& job);
 // "2 GPUs"

@@ -58,6 +58,20 @@ TEST_F(Explain, a_job_that_waits_for_room_says_when_and_where_gpus_are_kept_for_
   EXPECT_TRUE(why(1).at("reservations").as_array().empty());
 }
 
+TEST_F(Explain, a_member_that_has_not_come_up_waits_for_what_its_array_waits_for) {
+  submit_lasting(1, 100);
+  submit_lasting(2, 100);
+  Logic::Submission group;
+  group.spec.command = "true", group.spec.workdir = "/", group.spec.array = "0-9";
+  logic->submit(std::move(group), now, [](const Result<JobId>&) {});
+  settle();
+  const JobId last(13);
+  ASSERT_TRUE(logic->core().group_of_member_to_come(last).valid());
+  EXPECT_EQ(to_come_text(*logic, last, Line(*logic, now), now),
+            "comes up after the members of group 3 before it: behind job 2, which needs 2 free GPUs on one server; fifo "
+            "does not let it pass, fifo_first_fit would");
+}
+
 // What `why`, `show` and `ls` say.
 TEST_F(Explain, every_answer_gives_the_same_reason_which_names_the_job_in_front_and_a_policy_that_helps) {
   submit_lasting(1, 100);

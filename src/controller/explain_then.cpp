@@ -234,6 +234,25 @@ Result<std::string> followed_text(store::Reader& reader, std::int64_t job, std::
   }
 }
 
+// "gpus 4 → 2 at 20:10:05 UTC": changes of what the job needs since then; empty: none.
+Result<std::string> changed_since(store::Reader& reader, std::int64_t job, std::int64_t at_us) {
+  constexpr std::int64_t page = 500;
+  std::string text;
+  for (std::int64_t after = 0;;) {
+    const auto events = reader.events({.job = job, .after = after, .limit = page});
+    if (!events.ok()) return events.error();
+    for (const store::EventRow& event : *events) {
+      const bool concerns_needs = event.text.starts_with("gpus ") || event.text.starts_with("servers ") ||
+                                  event.text.find(", gpus ") != std::string::npos ||
+                                  event.text.find(", servers ") != std::string::npos;
+      if (event.kind == "job.edited" && event.at_us > at_us && concerns_needs)
+        text += fmt::format("{}{} at {}", text.empty() ? "" : "; ", event.text, clock_text(event.at_us, at_us));
+    }
+    if (std::cmp_less(events->size(), page)) return text;
+    after = events->back().seq;
+  }
+}
+
 }  // namespace
 
 Result<answers::Explanation> explain_then(store::Reader& reader, const store::JobRow& row, const Hindsight& hindsight,
@@ -285,6 +304,10 @@ Result<answers::Explanation> explain_then(store::Reader& reader, const store::Jo
   const answers::BlockingReason reason = reason_then(then, *job, *spec, view.servers, view.policy, at_us);
   view.summary = fmt::format("at {} job {} had waited for {}: {}", when, row.id, since, reason.text);
   view.reasons = {reason};
+  const auto changed = changed_since(reader, row.id, at_us);
+  if (!changed.ok()) return changed.error();
+  if (!changed->empty())
+    view.summary += fmt::format(". It was changed later ({}); what it needed is taken as it is now", *changed);
   return view;
 }
 

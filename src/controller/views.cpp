@@ -172,7 +172,7 @@ answers::Job live_frame(const Logic& logic, const JobEntry& entry, Instant now, 
   if (waits && !(live->group && reason == ReasonCode::none))
     job.reason = {to_string(reason), reason_text(logic, *live, reason, line, now)};
   if (!live && logic.core().group_of_member_to_come(JobId(entry.row.id)).valid())
-    job.reason = {"group", to_come_text(logic, JobId(entry.row.id), now)};
+    job.reason = {"group", to_come_text(logic, JobId(entry.row.id), Line(logic, now), now)};
   if (live && is_moving(live->state)) job.reason = {to_string(live->state), move_text(logic.core(), entry, *live)};
   if (live) job.estimate = estimate_view(logic, index, now);
   if (const Checkpoints::Transfer* transfer = logic.checkpoints().find(entry)) {

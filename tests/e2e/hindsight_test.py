@@ -87,6 +87,9 @@ class HindsightTest(LabTest):
         self.assertEqual(self.then(passing, at)["policy"], "fifo")
         self.assertIn(str(wide), self.then(passing, at)["summary"])
         self.assertIn(str(narrow), self.then(wide, at)["servers"][0]["text"])
+        self.assertNotIn("changed later", self.then(wide, at)["summary"])
+        self.lab.cli("set", wide, "--gpus", 3)
+        self.assertRegex(self.then(wide, at)["summary"], r"It was changed later \(gpus 4 → 3 at [0-9:]+ UTC\); what it needed is taken as it is now$")
 
     def gate_without_waiting(self, name):
         return self.lab.submit(f'until [ -e "{self.lab.folder / name}" ]; do sleep 0.05; done', name=name)
