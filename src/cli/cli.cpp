@@ -105,7 +105,7 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, no_open_ = false;
+  bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, try_first_ = false, no_open_ = false;
   std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;
@@ -292,15 +292,17 @@ void CommandLine::add_cluster_commands() {
       ->add_option("name", name_, "default: the current policy");
   CLI::App* set = command(*policy, "set", "Switch the policy while jobs wait and run; no job is lost.",
                           "  schedulearn policy set round_robin\n  schedulearn policy set fifo --param preset=seed\n"
-                          "  schedulearn policy set ./mine.py\n  schedulearn policy set fifo_easy --at 21:00\n",
+                          "  schedulearn policy set ./mine.py\n  schedulearn policy set fifo_easy --at 21:00\n"
+                          "  schedulearn policy set srtf --try\n",
                           [this] {
                             if (call_off_) return call_off_policy(context());
-                            return set_policy(context(), name_, parameters_, at_);
+                            return set_policy(context(), name_, parameters_, at_, try_first_);
                           });
   CLI::Option* chosen =
       set->add_option("name", name_, "see: schedulearn policy ls; or ./mine.py, a policy of your own");
   set->add_option("--param", parameters_, "name=value");
   set->add_option("--at", at_, "later: 21:00, 2h, 2026-11-23T21:00:00Z")->needs(chosen);
+  set->add_flag("--try", try_first_, "show what it would do with the jobs of now, then ask")->needs(chosen);
   set->add_flag("--call-off", call_off_, "what was planned with --at does not happen")->excludes(chosen);
   CLI::App* check =
       command(*policy, "check", "Test a policy of your own on small workloads and measure its decisions.",

@@ -103,14 +103,15 @@ int undrain_server(const Context& context, const std::string& name);
 int release_server(const Context& context, const std::string& name);  // from its quarantine
 int declare_server_lost(const Context& context, const std::string& name);
 int show_policy(const Context& context, const std::string& name);  // empty: the current policy
-// `at`: a time as people write it (starting.h); empty: at once.
+// `at`: a time as people write it (starting.h); empty: at once. `try_first`: shows a trial, then asks.
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters,
-               const std::string& at);
+               const std::string& at, bool try_first);
 int call_off_policy(const Context& context);  // what was to happen later
 int check_policy(const Context& context, const std::string& path, const std::vector<std::string>& parameters);
 // Continues up to four policies from the present, to compare.
 int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals,
                  const std::string& horizon);
+int show_trial(const Context& context, const json::object& body);  // of POST /policy/try
 // The policy that follows without deciding.
 int show_shadow(const Context& context);
 int follow_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters);

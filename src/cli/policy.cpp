@@ -141,6 +141,7 @@ int list_policies(const Context& context) {
   if (!context.plain)
     std::printf(
         "Needs, strengths, parameters:  schedulearn policy show NAME\n"
+        "What it would do now:          schedulearn policy try NAME\n"
         "Switch while jobs run:         schedulearn policy set NAME\n");
   return 0;
 }
@@ -198,10 +199,17 @@ Result<json::object> policy_body(const std::string& name, const std::vector<std:
 }
 
 int set_policy(const Context& context, const std::string& name, const std::vector<std::string>& parameters,
-               const std::string& at) {
+               const std::string& at, bool try_first) {
   if (name.empty()) return fail(invalid("bad-flag", "which policy? see: schedulearn policy ls"));
   auto body = policy_body(name, parameters);
   if (!body.ok()) return fail(body.error());
+  if (try_first) {
+    if (context.as_json)
+      return fail(invalid("bad-flag", "--try shows a table and asks").hint("schedulearn policy try " + name + " --json"));
+    if (const int status = show_trial(context, {{"policies", json::array{*body}}}); status != 0) return status;
+    const auto sure = confirm(context, "switch to " + name, true);
+    if (!sure.ok() || !*sure) return sure.ok() ? 1 : fail(sure.error());
+  }
   if (!at.empty()) return plan_policy(context, std::move(*body), at);
   const Result<json::value> policy = context.call("PUT", "/api/v1/policy", json::serialize(*body));
   if (!policy.ok()) return fail(policy.error());

@@ -5,38 +5,26 @@
 
 #include "cli/commands.h"
 #include "cli/render.h"
-#include "python_policy/loader.h"
 
 namespace sl::cli {
 namespace {
-
-Result<json::array> policies_named(const std::vector<std::string>& names) {
-  json::array policies;
-  for (const std::string& name : names) {
-    json::object policy = {{"name", name}};
-    if (python_policy::is_file_name(name)) {
-      const auto script = python_policy::read_script(name);
-      if (!script.ok()) return script.error();
-      policy["name"] = script->file;
-      policy["source"] = script->source;
-    }
-    policies.push_back(std::move(policy));
-  }
-  return policies;
-}
 
 std::string figure_text(const json::value& policy, const char* key) {
   return value_at(policy, key).is_number() ? duration_text(number_at(policy, key)) : "–";
 }
 
 void print_policies(const Context& context, const json::array& policies) {
-  Table table({"", "POLICY", "MEAN WAIT", "MEAN JCT", "P95 JCT", "MAKESPAN", "GPUS HELD"}, {2, 3, 4, 5, 6});
+  Table table({"", "POLICY", "MEAN WAIT", "MEAN JCT", "P95 JCT", "MAKESPAN", "GPUS HELD", "PREEMPTED", "MOVED"},
+              {2, 3, 4, 5, 6, 7, 8});
+  table.may_shrink(1, {8, 7, 6});
   for (const json::value& policy : policies) {
     const bool known = value_at(policy, "gpu_allocation_pct").is_number();
     table.add({value_at(policy, "in_force") == true ? (context.unicode ? "●" : "*") : " ", text_at(policy, "name"),
                figure_text(policy, "avg_wait_s"), figure_text(policy, "avg_jct_s"), figure_text(policy, "p95_jct_s"),
                figure_text(policy, "makespan_s"),
-               known ? fmt::format("{:.0f} %", number_at(policy, "gpu_allocation_pct")) : "–"});
+               known ? fmt::format("{:.0f} %", number_at(policy, "gpu_allocation_pct")) : "–",
+               known ? fmt::format("{}", number_at(policy, "preemptions")) : "–",
+               known ? fmt::format("{}", number_at(policy, "migrations")) : "–"});
   }
   std::fputs(table.text(context).c_str(), stdout);
   for (const json::value& policy : policies) {
@@ -48,14 +36,15 @@ void print_policies(const Context& context, const json::array& policies) {
 void print_jobs(const Context& context, const json::value& tried) {
   const json::array& jobs = value_at(tried, "jobs").as_array();
   if (jobs.empty()) return;
-  std::vector<std::string> columns = {"YOUR JOB"};
+  std::vector<std::string> columns = {"YOUR JOB", "NAME"};
   for (const json::value& policy : value_at(tried, "policies").as_array())
     columns.push_back("ends, " + text_at(policy, "name"));
   Table table(columns);
+  table.may_shrink(1, {1});
   constexpr std::size_t shown_most = 15;
   for (std::size_t i = 0; i < std::min(jobs.size(), shown_most); ++i) {
     const json::value& job = jobs[i];
-    std::vector<std::string> row = {fmt::format("{}", number_at(job, "job_id"))};
+    std::vector<std::string> row = {fmt::format("{}", number_at(job, "job_id")), text_at(job, "name")};
     for (const json::value& expected : value_at(job, "expected").as_array())
       row.push_back(clock_text(text_at(expected, "finish")));
     table.add(row);
@@ -68,15 +57,23 @@ void print_jobs(const Context& context, const json::value& tried) {
 
 int try_policies(const Context& context, const std::vector<std::string>& names, bool with_arrivals,
                  const std::string& horizon) {
-  auto policies = policies_named(names);
-  if (!policies.ok()) return fail(policies.error());
-  json::object body = {{"policies", std::move(*policies)}};
+  json::array policies;
+  for (const std::string& name : names) {
+    auto policy = policy_body(name, {});
+    if (!policy.ok()) return fail(policy.error());
+    policies.push_back(std::move(*policy));
+  }
+  json::object body = {{"policies", std::move(policies)}};
   if (with_arrivals) body["with_arrivals"] = true;
   if (!horizon.empty()) {
     const auto seconds = wire::parse_duration_s(horizon);
     if (!seconds.ok()) return fail(seconds.error());
     body["horizon_s"] = *seconds;
   }
+  return show_trial(context, body);
+}
+
+int show_trial(const Context& context, const json::object& body) {
   const Result<json::value> tried = context.call("POST", "/api/v1/policy/try", json::serialize(body));
   if (!tried.ok()) return fail(tried.error());
   if (context.as_json) {
@@ -89,16 +86,23 @@ int try_policies(const Context& context, const std::vector<std::string>& names, 
   print_jobs(context, *tried);
   const std::size_t left_out = value_at(*tried, "left_out").as_array().size();
   const std::string coming =
-      with_arrivals ? fmt::format("{:.0f} of them yet to come, as in the last day", number_at(*tried, "arrivals"))
-                    : "without jobs that are yet to come";
+      body.contains("with_arrivals")
+          ? fmt::format("{:.0f} of them yet to come, as in the last day", number_at(*tried, "arrivals"))
+          : "without jobs that are yet to come";
   const auto draws = static_cast<std::size_t>(number_at(rows.front(), "draws"));
-  std::printf("\nMeans over %s of %s, %s (%.1f s).\n", plural(draws, "possible future").c_str(),
+  if (draws == 0) {
+    std::printf("\nToo many jobs for one future in %.0f s. Look less far ahead:  schedulearn policy try --horizon 12h\n",
+                number_at(*tried, "took_s"));
+    return 0;
+  }
+  std::printf("\nEach figure is the median over %s of %s, %s (%.1f s).\n", plural(draws, "possible future").c_str(),
               plural(static_cast<std::size_t>(number_at(rows.front(), "jobs")), "job").c_str(), coming.c_str(),
               number_at(*tried, "took_s"));
   if (draws == 1) std::printf("One future alone says little.\n");
   std::printf("MEAN WAIT is that of the jobs that wait, MEAN JCT that of all, which may be less.\n");
-  if (!horizon.empty())
-    std::printf("They look %s ahead: what has not started or ended by then counts up to then.\n", horizon.c_str());
+  if (body.contains("horizon_s"))
+    std::printf("They look %s ahead: what has not started or ended by then counts up to then.\n",
+                duration_text(number_at(body, "horizon_s")).c_str());
   if (left_out > 0)
     std::printf("Left out as running for ever: %s of which nothing is known.\n", plural(left_out, "job").c_str());
   return 0;

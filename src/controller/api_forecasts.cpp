@@ -67,6 +67,7 @@ void Api::try_policies(Call call) {
   if (!body.ok()) return call.fail(body.error());
   auto changes = changes_in(*body);
   if (!changes.ok()) return call.fail(changes.error());
+  std::erase_if(*changes, [this](const PolicyChange& change) { return logic_.policies().is_in_force(change); });
   const double horizon_s = body->horizon_s.value_or(0);
   if (body->horizon_s && !(horizon_s >= 1 && horizon_s <= 1e8))
     return call.fail(
@@ -77,8 +78,8 @@ void Api::try_policies(Call call) {
                   .arrivals = arrivals,
                   .with_schedule = body->with_schedule.value_or(false),
                   .until = Duration::seconds(horizon_s)},
-                 call.now, [call](const Result<TriedPolicies>& tried) {
-                   tried.ok() ? call.send(200, tried_view(*tried, call.user())) : call.fail(tried.error());
+                 call.now, [this, call](const Result<TriedPolicies>& tried) {
+                   tried.ok() ? call.send(200, tried_view(*tried, call.user(), logic_.book())) : call.fail(tried.error());
                  });
 }
 

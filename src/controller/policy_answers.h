@@ -58,14 +58,14 @@ BOOST_DESCRIBE_STRUCT(Hold, (), (job_id, server, gpus, from, to))
 struct TriedPolicy {
   Text name;
   bool in_force = false;
-  std::optional<double> avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct;
+  std::optional<double> avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, preemptions, migrations;
   std::size_t jobs = 0, draws = 0;
   std::optional<std::vector<Hold>> schedule;  // by time; none: not asked for, or too much to show
   std::optional<Text> failure;
 };
 BOOST_DESCRIBE_STRUCT(TriedPolicy, (),
-                      (name, in_force, avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, jobs, draws,
-                       schedule, failure))
+                      (name, in_force, avg_wait_s, avg_jct_s, p95_jct_s, makespan_s, gpu_allocation_pct, preemptions,
+                       migrations, jobs, draws, schedule, failure))
 
 struct Expected {
   Text policy;
@@ -75,9 +75,10 @@ BOOST_DESCRIBE_STRUCT(Expected, (), (policy, start, finish))
 
 struct TriedJob {
   Number job_id = 0;
+  Text name;
   std::vector<Expected> expected;
 };
-BOOST_DESCRIBE_STRUCT(TriedJob, (), (job_id, expected))
+BOOST_DESCRIBE_STRUCT(TriedJob, (), (job_id, name, expected))
 
 struct Tried {
   std::vector<TriedPolicy> policies;

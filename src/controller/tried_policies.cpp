@@ -89,7 +89,7 @@ void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
   });
 }
 
-answers::Tried tried_view(const TriedPolicies& tried, const std::string& user) {
+answers::Tried tried_view(const TriedPolicies& tried, const std::string& user, const JobBook& book) {
   answers::Tried view;
   for (std::size_t i = 0; i < tried.trials.size(); ++i) {
     const forecast::Trial& trial = tried.trials[i];
@@ -100,17 +100,21 @@ answers::Tried tried_view(const TriedPolicies& tried, const std::string& user) {
     policy.draws = trial.draws;
     if (trial.failure) policy.failure = trial.failure->message;
     if (trial.failure || trial.draws == 0) continue;
-    policy.avg_wait_s = trial.wait_s;
-    policy.avg_jct_s = trial.jct_s;
-    policy.p95_jct_s = trial.jct_p95_s;
-    policy.makespan_s = trial.makespan_s;
-    policy.gpu_allocation_pct = trial.utilization * 100;
+    policy.avg_wait_s = trial.figures.wait_s;
+    policy.avg_jct_s = trial.figures.jct_s;
+    policy.p95_jct_s = trial.figures.jct_p95_s;
+    policy.makespan_s = trial.figures.makespan_s;
+    policy.gpu_allocation_pct = trial.figures.utilization * 100;
+    policy.preemptions = trial.figures.preemptions;
+    policy.migrations = trial.figures.migrations;
     if (trial.schedule && trial.schedule->size() <= holds_shown_most)
       policy.schedule = schedule_view(*trial.schedule, tried.servers);
   }
   for (std::size_t at = 0; at < tried.jobs.size() && view.jobs.size() < jobs_shown_most; ++at) {
     if (tried.users[at] != user) continue;
-    answers::TriedJob& job = view.jobs.emplace_back(answers::TriedJob{tried.jobs[at].value, {}});
+    answers::TriedJob& job = view.jobs.emplace_back();
+    job.job_id = tried.jobs[at].value;
+    if (const JobEntry* entry = book.find(tried.jobs[at])) job.name = entry->row.name;
     for (const forecast::Trial& trial : tried.trials) {
       const forecast::JobForecast* known = at < trial.forecasts.size() ? &trial.forecasts[at] : nullptr;
       job.expected.push_back(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "controller/forecasts.h"
+#include "controller/job_book.h"
 #include "controller/policy_answers.h"
 #include "forecast/what_if.h"
 
@@ -33,6 +34,6 @@ void try_on_present(Forecasts& forecasts, TrialWishes wishes, Instant now,
                     std::function<void(Result<TriedPolicies>)> done);
 
 // `user`: whose jobs are listed one by one.
-answers::Tried tried_view(const TriedPolicies& tried, const std::string& user);
+answers::Tried tried_view(const TriedPolicies& tried, const std::string& user, const JobBook& book);
 
 }  // namespace sl::controller

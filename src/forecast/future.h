@@ -34,6 +34,8 @@ struct Future {
   std::vector<std::vector<int>> held = {};  // GPUs that jobs hold, at each of FutureSettings::moments, on each server
   std::vector<Hold> holds = {};       // by time and job, if FutureSettings::notes_holds; of a shared GPU, one job's
   double gpu_s = 0;                   // GPU-seconds that jobs held from the present on
+  int preemptions = 0;                // times that the policy interrupted a job
+  int migrations = 0;                 // and moved one
   bool is_cut = false;                // `stop` ended it early
   std::optional<Error> failure = {};  // of the policy
 };

@@ -36,9 +36,9 @@ void count_deadline(const JobRequest& request, Instant finish, Instant until, Co
   used += part / (1 + part);
 }
 
-// Adds one future to the sums in `trial`.
-void add(const Present& present, const std::vector<Lengths::Prospect>& prospects, const std::vector<double>& left_s,
-         const Future& future, Instant until, Trial& trial) {
+// Adds the costs of one future to `trial`. None: no job counts.
+std::optional<Figures> add(const Present& present, const std::vector<Lengths::Prospect>& prospects,
+                           const std::vector<double>& left_s, const Future& future, Instant until, Trial& trial) {
   std::vector<double> jct_s, shares;
   Costs costs;
   double wait_s = 0, jct_sum_s = 0, used = 0;
@@ -67,20 +67,35 @@ void add(const Present& present, const std::vector<Lengths::Prospect>& prospects
     ++waited;
   }
   trial.jobs = std::max(trial.jobs, counted);
-  if (counted == 0) return;
+  if (counted == 0) return std::nullopt;
   costs.jct_s /= static_cast<double>(counted);
   costs.late += used / static_cast<double>(counted);
-  const auto n = static_cast<double>(std::max<std::size_t>(1, jct_s.size()));
-  std::sort(jct_s.begin(), jct_s.end());
-  trial.wait_s += waited > 0 ? wait_s / static_cast<double>(waited) : 0;
-  trial.jct_s += jct_sum_s / n;
-  if (!jct_s.empty()) trial.jct_p95_s += percentile(jct_s, 0.95);
   const double makespan_s = (last - present.now).to_seconds();
-  trial.makespan_s += makespan_s;
-  const double available = makespan_s * gpus_up(present);
-  trial.utilization += available > 0 ? std::min(1.0, future.gpu_s / available) : 0;
   if (until.is_never()) costs.makespan_s = makespan_s, costs.unfair = unfairness(shares);
   trial.costs.push_back(costs);
+  const auto n = static_cast<double>(std::max<std::size_t>(1, jct_s.size()));
+  std::sort(jct_s.begin(), jct_s.end());
+  const double available = makespan_s * gpus_up(present);
+  return Figures{.wait_s = waited > 0 ? wait_s / static_cast<double>(waited) : 0,
+                 .jct_s = jct_sum_s / n,
+                 .jct_p95_s = jct_s.empty() ? 0 : percentile(jct_s, 0.95),
+                 .makespan_s = makespan_s,
+                 .utilization = available > 0 ? std::min(1.0, future.gpu_s / available) : 0,
+                 .preemptions = static_cast<double>(future.preemptions),
+                 .migrations = static_cast<double>(future.migrations)};
+}
+
+Figures medians(const std::vector<Figures>& futures) {
+  Figures median;
+  if (futures.empty()) return median;
+  for (double Figures::*figure : {&Figures::wait_s, &Figures::jct_s, &Figures::jct_p95_s, &Figures::makespan_s,
+                                  &Figures::utilization, &Figures::preemptions, &Figures::migrations}) {
+    std::vector<double> values;
+    for (const Figures& one : futures) values.push_back(one.*figure);
+    std::sort(values.begin(), values.end());
+    median.*figure = percentile(values, 0.5);
+  }
+  return median;
 }
 
 std::uint64_t seed_of(const WhatIfSettings& settings, std::size_t draw) { return settings.seed * 1'000'003 + draw; }
@@ -124,6 +139,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
                            const std::vector<Contender>& contenders, const WhatIfSettings& settings) {
   std::vector<Trial> trials(contenders.size());
   std::vector<std::vector<Future>> futures(contenders.size());
+  std::vector<std::vector<Figures>> figures(contenders.size());
   for (std::size_t i = 0; i < contenders.size(); ++i) trials[i].name = contenders[i].name;
   bool is_cut = false;
   for (std::size_t draw = 0; draw < settings.draws && !is_cut; ++draw) {
@@ -139,7 +155,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     if (is_cut) break;  // all contenders have seen the same futures
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       if (trials[i].failure) continue;
-      add(present, prospects, left_s, round[i], settings.until, trials[i]);
+      if (const auto one = add(present, prospects, left_s, round[i], settings.until, trials[i])) figures[i].push_back(*one);
       futures[i].push_back(std::move(round[i]));
     }
     if (settings.is_enough && settings.is_enough(draw + 1)) break;
@@ -147,9 +163,7 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     Trial& trial = trials[i];
     trial.draws = futures[i].size();
-    const double n = std::max<double>(1, static_cast<double>(trial.draws));
-    for (double* sum : {&trial.wait_s, &trial.jct_s, &trial.jct_p95_s, &trial.makespan_s, &trial.utilization})
-      *sum /= n;
+    trial.figures = medians(figures[i]);
     for (std::size_t at = 0; at < present.jobs.size() && !trial.failure; ++at)
       trial.forecasts.push_back(summarize(present, at, prospects[at], futures[i]));
   }

@@ -14,15 +14,20 @@ struct Contender {
   std::function<std::unique_ptr<Policy>()> make_policy;
 };
 
-// Means over the futures. Jobs without an end do not count: those of which nothing is known, held ones, and those that
+// Of the jobs in one future. Those without an end do not count: of which nothing is known, held ones, and those that
 // cannot run.
+struct Figures {
+  double wait_s = 0;  // mean, of jobs that wait now, since they were submitted
+  double jct_s = 0;   // mean, of all, from submission to end
+  double jct_p95_s = 0;
+  double makespan_s = 0;   // from now to the last end
+  double utilization = 0;  // part of the GPUs that are up which jobs hold until then
+  double preemptions = 0, migrations = 0;
+};
+
 struct Trial {
   std::string name;
-  double wait_s = 0;  // of jobs that wait now, since they were submitted
-  double jct_s = 0;   // of all, from submission to end
-  double jct_p95_s = 0;
-  double makespan_s = 0;     // from now to the last end
-  double utilization = 0;    // part of the GPUs that are up which jobs hold until then
+  Figures figures;           // each one the median over the futures: a few long futures do not move it
   std::vector<Costs> costs;  // of each future
   std::size_t draws = 0, jobs = 0;
   std::vector<JobForecast> forecasts;         // as Present::jobs

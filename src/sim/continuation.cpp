@@ -274,12 +274,15 @@ class Continuation {
       case CommandKind::suspend:
         running.is_suspended = command.kind == CommandKind::suspend;
         running.is_stopped_for_good = command.why != StopReason::none && command.why != StopReason::preempted;
+        if (!running.is_stopped_for_good) ++future_.preemptions;
         return push({now_ + stop_takes, Happening::gone, position(at), command.attempt});
       case CommandKind::start:
         return start(at, command, command.resume ? restart_takes(at) : Duration{});
       case CommandKind::resume:
         return start(at, command, {});
       case CommandKind::migrate:
+        ++future_.migrations;
+        [[fallthrough]];
       case CommandKind::resize:
         return start(at, command, restart_takes(at));
     }

@@ -5,7 +5,7 @@ export interface Difference {
   tone: 'good' | 'bad' | 'gone'; // classes of app.css
 }
 
-// Less than this is not told from chance: the figures are means over some possible futures.
+// Less than this is not told from chance: the figures are of some possible futures.
 export const noisePct = 2;
 
 export function differenceOf(value: number | null, now: number | null, lessIsBetter = true): Difference | null {
