@@ -54,6 +54,8 @@ Result<SetCommand::Request> SetCommand::request() const {
       request.is.push_back("served before job " + value + ", under policies that heed priorities");
     } else if (key == "max_running") {
       request.says.push_back((value == "0" ? "any number" : "at most " + value) + " of its members run at once");
+    } else if (key == "servers") {
+      request.says.push_back("its GPUs may be on " + (value == "1" ? "1 server" : value + " servers"));
     } else {
       request.has.push_back((key == "time_limit_s" ? "time limit" : key == "name" ? "the name" : key) + " " + value);
     }
@@ -68,7 +70,7 @@ Result<SetCommand::Request> SetCommand::request() const {
   }
   if (!notify.empty()) request.body["notify"] = std::move(notify);
   // What is no number is named by the controller.
-  for (const char* key : {"priority", "before", "max_running"}) {
+  for (const char* key : {"priority", "servers", "before", "max_running"}) {
     const auto at = values_.find(key);
     const auto number = at == values_.end() ? std::nullopt : parse_whole_number(at->second);
     if (number) request.body[key] = *number;
@@ -123,7 +125,7 @@ int SetCommand::set() const {
 
 void SetCommand::add_to(CLI::App& app) {
   CLI::App* set = command_(
-      app, "set", "Change jobs that have not ended: priority, GPUs, time limit, name, labels, notifications, hold.",
+      app, "set", "Change jobs that have not ended: priority, GPUs, servers, time limit, name, labels, notifications, hold.",
       "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
       "  schedulearn set 7 --before 5 --dry-run\n  schedulearn set 7 --notify team\n"
       "  schedulearn set 12 --max-running 8\n",
@@ -137,6 +139,7 @@ void SetCommand::add_to(CLI::App& app) {
   value("--before", "before",
         "served right before this job; jobs in front of it get higher priorities if they need them");
   value("--gpus", "gpus", "2, or 1..4; only while the job waits");
+  value("--servers", "servers", "its GPUs may be on so many servers; only while the job waits");
   value("--max-running", "max_running", "of an array: as many of its members at once; 0: any number");
   value("--time-limit", "time_limit_s", "90s, 15m, 2h: it is stopped after running this long");
   set->add_option("--notify", notify_,

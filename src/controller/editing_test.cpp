@@ -45,6 +45,17 @@ TEST_F(EditingTest, what_was_changed_holds_here_in_the_database_and_after_a_rest
   }
 }
 
+TEST_F(EditingTest, a_waiting_job_may_be_on_more_servers_from_now_on) {
+  EXPECT_EQ(edit(2, R"({"servers": 2})"), "bad-servers") << "it has one GPU";
+  EXPECT_EQ(edit(2, R"({"gpus": 2, "servers": 2})"), "ok");
+  EXPECT_EQ(edit(1, R"({"servers": 2})"), "job-started");
+  for (const char* when : {"now", "after a restart"}) {
+    EXPECT_EQ(request(2).servers_max, 2) << when;
+    EXPECT_EQ(request(1).servers_max, 1) << when;
+    restart();
+  }
+}
+
 TEST_F(EditingTest, with_other_gpus_the_users_estimate_is_that_on_these) {
   Logic::Submission submission;
   submission.spec.command = "true", submission.spec.workdir = "/";

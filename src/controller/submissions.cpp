@@ -43,6 +43,7 @@ std::string describe_change(const wire::JobSpec& before, const wire::JobSpec& af
   };
   note("priority", std::to_string(before.priority), std::to_string(after.priority));
   note("gpus", gpus(before.gpus), gpus(after.gpus));
+  note("servers", std::to_string(before.servers), std::to_string(after.servers));
   note("time limit", limit(before.time_limit_s), limit(after.time_limit_s));
   note("estimate", limit(before.estimate_s), limit(after.estimate_s));
   note("name", before.name, after.name);
@@ -297,7 +298,7 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   if (!core_.find(job).valid() || is_finished(core_.job(core_.find(job)).state)) return already_ended(entry->row);
   if (change.is_empty())
     return invalid("nothing-to-change", "the request changes nothing")
-        .hint("keys: priority, gpus, time_limit_s, name, labels, hold, first, before, notify, max_running");
+        .hint("keys: priority, gpus, servers, time_limit_s, name, labels, hold, first, before, notify, max_running");
   Edit edit;
   wire::JobChange wanted = change;
   if (change.first) {
@@ -322,10 +323,18 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   edit.gpus_differ = spec.gpus.min != edit.next.gpus.min || spec.gpus.max != edit.next.gpus.max;
   if (const Status may = edit.gpus_differ ? may_have(*entry, edit.next) : Status(); !may.ok()) return may.error();
   const JobState state = core_.job(core_.find(job)).state;
-  if (edit.gpus_differ && state != JobState::pending && state != JobState::held)
+  const bool has_begun = state != JobState::pending && state != JobState::held;
+  if (edit.gpus_differ && has_begun)
     return conflict("job-started", fmt::format("job {} is {}: its GPUs can be changed only while it waits", job.value,
                                                entry->row.state))
         .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value));
+  if (edit.next.servers != spec.servers) {
+    if (has_begun)
+      return conflict("job-started", fmt::format("job {} is {}: how many servers it may be on can be changed only while "
+                                                 "it waits",
+                                                 job.value, entry->row.state));
+    if (const Status may = check(edit.next); !may.ok()) return may.error();
+  }
   if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();
   edit.what = describe_change(spec, edit.next);
   return edit;
@@ -345,6 +354,7 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
       edited.gpus_min = next.gpus.min, edited.gpus_max = edited.gpus = next.gpus.max;
       if (next.estimate_s) edited.estimate = Duration::seconds(*next.estimate_s);
     }
+    edited.servers_max = change.servers;
     if (change.time_limit_s) edited.time_limit = Duration::seconds(*change.time_limit_s);
     edited.max_running = change.max_running;
     note_request("job.edited", job, by, now, planned->what);

@@ -20,6 +20,7 @@ std::string what_of(const Change& change) {
   const auto gpus = [](int n) { return fmt::format("{} GPU{}", n, n == 1 ? "" : "s"); };
   if (change.gpus && change.gpus_min == change.gpus) return "with " + gpus(*change.gpus);
   if (change.gpus) return fmt::format("with {} to {}", change.gpus_min.value_or(1), gpus(*change.gpus));
+  if (change.servers) return fmt::format("on up to {} servers", *change.servers);
   if (change.time_limit) return fmt::format("with a time limit of {:.0f} min", change.time_limit->to_seconds() / 60);
   if (change.max_running) return fmt::format("with {} of its members at once", *change.max_running);
   return "on any type of GPU";
@@ -30,6 +31,7 @@ std::optional<wire::Object> patch_of(const Change& change) {
   if (change.gpus && change.gpus_min == change.gpus) patch.members["gpus"] = *change.gpus;
   if (change.gpus && change.gpus_min != change.gpus)
     patch.members["gpus"] = fmt::format("{}..{}", change.gpus_min.value_or(1), *change.gpus);
+  if (change.servers) patch.members["servers"] = *change.servers;
   if (change.time_limit) patch.members["time_limit_s"] = change.time_limit->us / 1'000'000;
   if (change.max_running) patch.members["max_running"] = *change.max_running;
   return patch.members.empty() ? std::nullopt : std::optional(std::move(patch));
@@ -40,6 +42,7 @@ std::optional<std::string> command_of(const Change& change, JobId job) {
   if (change.gpus && change.gpus_min == change.gpus) flags += fmt::format(" --gpus {}", *change.gpus);
   if (change.gpus && change.gpus_min != change.gpus)
     flags += fmt::format(" --gpus {}..{}", change.gpus_min.value_or(1), *change.gpus);
+  if (change.servers) flags += fmt::format(" --servers {}", *change.servers);
   if (change.time_limit) flags += fmt::format(" --time-limit {:.0f}m", change.time_limit->to_seconds() / 60);
   if (change.max_running) flags += fmt::format(" --max-running {}", *change.max_running);
   if (flags.empty()) return std::nullopt;  // only another submission changes it
@@ -48,17 +51,33 @@ std::optional<std::string> command_of(const Change& change, JobId job) {
 
 std::string minute_text(Instant at) { return rfc3339(at.us).substr(0, 16) + "Z"; }
 
+bool is_at_once(const forecast::Range& start, Instant now) { return start.p90 <= now + Duration::whole_seconds(1); }
+
 std::string starts_text(const forecast::Range& start, const std::optional<std::string>& server, Instant now) {
-  const bool at_once = start.p90 <= now + Duration::whole_seconds(1);
-  return fmt::format("it starts {}{}", at_once ? "now" : "about " + minute_text(start.p50),
+  return fmt::format("it starts {}{}", is_at_once(start, now) ? "now" : "about " + minute_text(start.p50),
                      server ? " on " + *server : "");
+}
+
+// Changes are tried in few futures. The estimate that people see beside them rests on more: what a change saves is taken
+// off that, so that one answer tells one time for the job as it is.
+void measure_against(const forecast::JobForecast& shown, Instant now, Remedy& remedy) {
+  const auto refer = [](const std::optional<forecast::Range>& known, forecast::Range& before, forecast::Range* with) {
+    if (!known) return;
+    const Duration by = known->p50 - before.p50;
+    before = *known;
+    if (with) *with = {with->p10 + by, with->p50 + by, with->p90 + by};
+  };
+  const bool starts_now = remedy.start && is_at_once(*remedy.start, now);
+  if (remedy.start && remedy.start_before)
+    refer(shown.start, *remedy.start_before, starts_now ? nullptr : &*remedy.start);
+  refer(shown.finish, remedy.finish_before, starts_now ? nullptr : &remedy.finish);
 }
 
 answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
   const Instant now = told.present.now;
   answers::Suggestion view;
   view.what = what_of(remedy.change);
-  if (remedy.server.valid()) view.server = told.present.servers[remedy.server.value].description.name;
+  if (remedy.server.valid() && !remedy.change.servers) view.server = told.present.servers[remedy.server.value].description.name;
   const std::string starts = remedy.start ? starts_text(*remedy.start, view.server, now) + " and" : "its last member";
   view.text = fmt::format("{} {} ends about {} instead of {}", view.what, starts, minute_text(remedy.finish.p50),
                           minute_text(remedy.finish_before.p50));
@@ -72,21 +91,21 @@ answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
 }
 
 // On the forecast's thread.
-Suggestions try_changes(Forecasts& forecasts, Told& told, JobId job, bool is_elastic, std::size_t draws,
-                        Instant until) {
+Suggestions try_changes(Forecasts& forecasts, Told& told, const forecast::JobForecast& shown,
+                        forecast::RemedySettings settings, Instant until) {
   Suggestions suggestions;
-  const std::size_t at = told.present.find(job);
+  const std::size_t at = told.present.find(shown.job);
   auto maker = forecasts.maker_of(told.policy);
   if (at >= told.present.jobs.size() || !maker.ok() || forecasts.now() >= until) return suggestions;
   const auto prospects =
       forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
-  const auto found = forecast::remedies(told.present, prospects, at,
-                                        {.make_policy = std::move(*maker),
-                                         .is_elastic = is_elastic,
-                                         .continue_present = forecasts.continue_present(),
-                                         .draws = draws,
-                                         .stop = [&] { return forecasts.is_ending() || forecasts.now() >= until; }});
-  for (const Remedy& remedy : found) suggestions.items.push_back(view_of(remedy, told, job));
+  settings.make_policy = std::move(*maker);
+  settings.continue_present = forecasts.continue_present();
+  settings.stop = [&] { return forecasts.is_ending() || forecasts.now() >= until; };
+  for (Remedy& remedy : forecast::remedies(told.present, prospects, at, settings)) {
+    measure_against(shown, told.present.now, remedy);
+    suggestions.items.push_back(view_of(remedy, told, shown.job));
+  }
   return suggestions;
 }
 
@@ -98,6 +117,12 @@ bool can_be_helped(const Core& core, JobIndex index, const forecast::JobForecast
   const ReasonCode why = core.explain(index);
   const bool members_wait = job.state == JobState::pending && why != ReasonCode::none;
   return members_wait && why != ReasonCode::dependency && why != ReasonCode::not_before && known.finish;
+}
+
+// Whether its command would run as one training on two servers.
+bool may_spread(const wire::JobSpec& spec) {
+  const bool meets = spec.launch == "torchrun" || spec.launch == "ranks" || spec.launch == "mpi";
+  return meets && wire::validate(wire::changed(spec, {.servers = 2})).ok();
 }
 
 }  // namespace
@@ -122,10 +147,13 @@ void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, I
   };
   forecasts.at(until, [give] { give({{}, "there is no time to try changes"}); });
   auto told = std::make_shared<Told>(forecasts.tell_present(now));
-  const bool is_elastic = logic.policies().info().elastic;
-  forecasts.ask([=](Forecasts& self) {
+  const JobEntry* entry = logic.book().find(job);
+  const forecast::RemedySettings settings{.is_elastic = logic.policies().info().elastic,
+                                          .may_spread = entry && may_spread(spec_of(*entry)),
+                                          .draws = draws};
+  forecasts.ask([=, shown = *known](Forecasts& self) {
     self.learn(*told);
-    auto found = std::make_shared<Suggestions>(try_changes(self, *told, job, is_elastic, draws, until));
+    auto found = std::make_shared<Suggestions>(try_changes(self, *told, shown, settings, until));
     self.post([give, found] { give(std::move(*found)); });
   });
 }

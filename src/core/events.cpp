@@ -161,6 +161,7 @@ void Core::on(const JobEdited& event) {
   if (event.estimate) request.estimate = event.estimate;
   const int least = event.gpus_min.value_or(request.gpus_min), most = event.gpus_max.value_or(request.gpus_max);
   const bool still_open = jobs_[index].state == JobState::pending || jobs_[index].state == JobState::held;
+  if (still_open) request.servers_max = event.servers_max.value_or(request.servers_max);
   if ((still_open || has_within(jobs_[index], least, most)) && is_possible_range(request, least, most)) {
     request.gpus_min = least;
     request.gpus_max = most;

@@ -72,6 +72,7 @@ class Changed {
     before_.emplace(i, request);
     if (change.gpus) request.gpus = request.gpus_max = *change.gpus;
     request.gpus_min = change.gpus_min.value_or(std::min(request.gpus_min, request.gpus));
+    if (change.servers) request.servers_max = *change.servers;
     if (change.time_limit) request.time_limit = change.time_limit;
     if (change.any_gpu_type) request.gpu_types.clear();
   }
@@ -146,7 +147,7 @@ bool is_sooner(const std::vector<Future::Of>& with, const std::vector<Future::Of
 }  // namespace
 
 std::vector<Change> changes_for(const Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
-                                bool is_elastic) {
+                                const RemedySettings& settings) {
   const Job& job = present.jobs[at];
   const JobRequest& request = job.request;
   std::vector<Change> changes;
@@ -161,7 +162,9 @@ std::vector<Change> changes_for(const Present& present, const std::vector<Length
     fewer(std::min(free_on_one(present), request.gpus - 1));
     fewer(request.gpus / 2);
   }
-  if (is_fresh && is_elastic && request.gpus_min > 1) changes.push_back({.gpus_min = 1, .gpus = request.gpus});
+  if (is_fresh && settings.may_spread && request.single_server() && request.gpus > 1)
+    changes.push_back({.servers = 2});
+  if (is_fresh && settings.is_elastic && request.gpus_min > 1) changes.push_back({.gpus_min = 1, .gpus = request.gpus});
   const std::optional<Duration> limit = limit_for(prospects[at]);
   if (limit && (!request.time_limit || *limit < *request.time_limit)) changes.push_back({.time_limit = limit});
   if (!request.gpu_types.empty()) changes.push_back({.any_gpu_type = true});
@@ -172,7 +175,7 @@ std::vector<Change> changes_for(const Present& present, const std::vector<Length
 
 std::vector<Remedy> remedies(Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
                              const RemedySettings& settings) {
-  const std::vector<Change> changes = changes_for(present, prospects, at, settings.is_elastic);
+  const std::vector<Change> changes = changes_for(present, prospects, at, settings);
   std::vector<Remedy> found;
   if (changes.empty()) return found;
   const bool is_group = present.jobs[at].group != nullptr;

@@ -11,6 +11,7 @@ namespace sl::forecast {
 
 struct Change {
   std::optional<int> gpus_min = {}, gpus = {};  // `gpus`: the most
+  std::optional<int> servers = {};  // the most
   std::optional<Duration> time_limit = {};
   bool any_gpu_type = false;
   std::optional<int> max_running = {};  // of a group
@@ -27,6 +28,7 @@ struct Remedy {
 struct RemedySettings {
   std::function<std::unique_ptr<Policy>()> make_policy;
   bool is_elastic = false;  // the policy chooses within a range of GPUs
+  bool may_spread = false;  // the job could run on two servers
   Continue continue_present;
   std::uint64_t seed = 1;
   std::size_t draws = 12;
@@ -35,7 +37,7 @@ struct RemedySettings {
 
 // The changes worth trying for the `at`th job, which waits.
 std::vector<Change> changes_for(const Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,
-                                bool is_elastic);
+                                const RemedySettings& settings);
 // The soonest start, of a group the soonest end, first. Nothing if time is up before all changes have been tried.
 // `present` is changed meanwhile.
 std::vector<Remedy> remedies(Present& present, const std::vector<Lengths::Prospect>& prospects, std::size_t at,

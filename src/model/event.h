@@ -86,6 +86,7 @@ struct JobEdited {
   std::optional<int> gpus = {};         // what rigid policies give; otherwise the nearest to what they would have given
   std::optional<int> max_running = {};  // Group::max_running; ignored unless it is a group
   std::optional<Duration> estimate = {};  // on `gpus`
+  std::optional<int> servers_max = {};    // ignored unless it waits
 };
 // The attempt runs: started, resumed, migrated or resized.
 struct AttemptStarted {

@@ -255,6 +255,28 @@ TEST(Continuation, says_which_gpus_each_job_holds_from_when_to_when) {
   EXPECT_TRUE(continued(present, "fifo", {100, 200, 50, forecast::endless_s}).holds.empty()) << "nobody asked";
 }
 
+TEST(Continuation, counts_how_often_jobs_are_interrupted_and_moved) {
+  Live live("fifo", 2, 2);
+  const auto submit = [&live](int gpus, double length_s) {
+    JobRequest request = live.request(gpus, length_s);
+    request.capability = Capability::checkpoint;
+    live.submit(std::move(request));
+  };
+  submit(1, 10'000), submit(1, 5), submit(1, 10'000);
+  live.run(live.now + Duration::whole_seconds(10));  // then each server has one GPU free
+  submit(2, 100);
+  live.run(live.now + Duration::whole_seconds(1));
+  Present present = forecast::copy_of(live.core(), live.now);
+  present.next_wake = live.now;  // a policy that takes over decides at once
+  const auto of = [&](const char* policy) {
+    const Future future = continued(present, policy, left_s(present, live));
+    return std::pair(future.preemptions, future.migrations);
+  };
+  EXPECT_EQ(of("fifo"), std::pair(0, 0));
+  EXPECT_EQ(of("srtf"), std::pair(1, 0));
+  EXPECT_EQ(of("gandiva"), std::pair(0, 1));
+}
+
 TEST(Continuation, a_time_limit_ends_a_job_that_would_run_on) {
   Live live("fifo", 1, 1);
   JobRequest request = live.request(1, 1'000);
@@ -380,6 +402,33 @@ TEST(Remedies, of_a_group_are_none_where_nothing_helps) {
   Live live("fifo", 1, 4);
   live.submit_group(1, 100, 12, 4);
   EXPECT_TRUE(suggested_of_group(live, {}).remedies.empty()) << "more would not run at once";
+}
+
+TEST(Remedies, spread_a_job_over_two_servers_if_it_can_and_come_true) {
+  Live live("fifo", 2, 2);
+  live.submit(1, 1'000), live.submit(1, 5), live.submit(1, 1'000);
+  live.run(live.now + Duration::whole_seconds(10));  // then each server has one GPU free
+  live.submit(2, 100);
+  live.run(live.now + Duration::whole_seconds(1));
+  Present present = forecast::copy_of(live.core(), live.now);
+  std::vector<forecast::Lengths::Prospect> prospects;
+  for (const double left : left_s(present, live))
+    prospects.push_back({.basis = {.kind = forecast::BasisKind::progress}, .reported_s = left});
+  const auto suggested = [&](bool may_spread) {
+    return forecast::remedies(present, prospects, 2,
+                              {.make_policy = [] { return std::move(*make_policy("fifo")); },
+                               .may_spread = may_spread,
+                               .continue_present = continue_present});
+  };
+  EXPECT_EQ(suggested(false).size(), 1U) << "one GPU instead of two";
+  const auto remedies = suggested(true);
+  ASSERT_EQ(remedies.size(), 2U);
+  const auto spread = std::ranges::find(remedies, forecast::Change{.servers = 2}, &forecast::Remedy::change);
+  ASSERT_NE(spread, remedies.end());
+  EXPECT_EQ(present.jobs[2].request.servers_max, 1) << "nothing is left changed";
+  live.edit({.job = JobId(4), .priority = {}, .servers_max = 2});
+  live.run(live.now + Duration::whole_seconds(1));
+  EXPECT_EQ(live.started[JobId(4)], spread->start->p50);
 }
 
 TEST(Copy, of_a_job_has_every_fact) {

@@ -265,7 +265,7 @@ void read_change(Keys& keys, JobChange& change) {
   keys.take("time_limit_s", change.time_limit_s, parse_duration_s);
   keys.section("time", [&](Keys& k) { k.take("limit", change.time_limit_s, parse_duration_s); });
   keys.take("name", change.name).take("hold", change.hold).take("first", change.first).take("before", change.before);
-  keys.take("notify", change.notify).take("max_running", change.max_running);
+  keys.take("notify", change.notify).take("max_running", change.max_running).take("servers", change.servers);
   keys.with("labels", [&](const json::value& v, const std::string& at) -> Status {
     if (!v.is_object()) return detail::wrong_type(at, "an object");
     for (const auto& [name, text] : v.get_object()) {
@@ -388,6 +388,7 @@ Status check_reason(const std::string& reason) {
 JobSpec changed(JobSpec spec, const JobChange& change) {
   if (change.priority) spec.priority = *change.priority;
   if (change.gpus) spec.gpus = *change.gpus;
+  if (change.servers) spec.servers = *change.servers;
   if (change.time_limit_s) spec.time_limit_s = change.time_limit_s;
   if (change.max_running) spec.max_running = *change.max_running;
   if (change.name && *change.name != spec.name) {

@@ -152,6 +152,7 @@ BOOST_DESCRIBE_STRUCT(JobSpec, (),
 struct JobChange {
   std::optional<int> priority;
   std::optional<GpuRange> gpus;
+  std::optional<int> servers;  // while it waits, like `gpus`
   std::optional<double> time_limit_s;
   std::optional<std::string> name;
   std::map<std::string, std::optional<std::string>> labels;  // empty value: the label is removed
@@ -162,12 +163,12 @@ struct JobChange {
   std::vector<NotifySpec> notify;  // each in place of the one with the same `to`; nothing in `on`: that one is removed
   std::optional<int> max_running;  // of an array or a matrix; 0: any number of its members at once
   bool is_empty() const {
-    return !priority && !gpus && !time_limit_s && !name && labels.empty() && !hold && !first && !before &&
+    return !priority && !gpus && !servers && !time_limit_s && !name && labels.empty() && !hold && !first && !before &&
            notify.empty() && !max_running;
   }
 };
 BOOST_DESCRIBE_STRUCT(JobChange, (),
-                      (priority, gpus, time_limit_s, name, labels, hold, first, before, notify, max_running))
+                      (priority, gpus, servers, time_limit_s, name, labels, hold, first, before, notify, max_running))
 // Reads these keys as they are in a job file; any other is refused.
 Result<JobChange> parse_job_change(std::string_view json);
 // What the change makes of a submission; whether it is held, and what `first` means, is not part of that.

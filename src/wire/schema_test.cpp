@@ -53,7 +53,7 @@ TEST(Schema, of_a_job_file_has_the_keys_that_its_reader_takes_and_no_others) {
   for (const TrainingKey& key : training_keys())
     EXPECT_TRUE(std::string_view(keys.at("training").at("properties").at(key.name).at("description").as_string())
                     .starts_with(key.meaning));
-  EXPECT_EQ(job_change_schema().at("properties").get_object().size(), 11U);
+  EXPECT_EQ(job_change_schema().at("properties").get_object().size(), 12U);
   EXPECT_TRUE(intervention_schema("suspend").at("properties").get_object().empty());
   EXPECT_TRUE(intervention_schema("scale").at("properties").get_object().contains("gpus"));
 }

@@ -117,6 +117,24 @@ class ForecastTest(LabTest):
         self.assertEqual(self.lab.finished(job)["state"], "succeeded")  # as was said, long before the other one ends
         self.assertEqual(self.lab.job(hold)["state"], "running")
 
+    def test_why_suggests_two_servers_to_a_training_that_can_be_on_two(self):
+        self.lab.start_another_agent("b", 4)
+        until(lambda: len(self.lab.get("/api/v1/servers")["items"]) == 2)
+        for name in ("first", "second"):
+            self.lab.submit("sleep 300", gpus=3, name=name, time_limit_s=300)
+        job = self.lab.submit("echo $RANK", gpus=2, name="pair", launch="ranks", time_limit_s=60)
+        plain = self.lab.submit("true", gpus=2, name="plain", time_limit_s=60)
+        self.estimate(plain)
+        answer = until(lambda: self.explained(job, {"servers": 2}), what="a suggestion of two servers")
+        found = [each for each in answer["suggestions"] if each["patch"] == {"servers": 2}][0]
+        self.assertIn("on up to 2 servers it starts now and ends about", found["text"])
+        self.assertIsNone(self.explained(plain, {"servers": 2}), "its command would run twice")
+        self.assertIn(f"schedulearn set {job} --servers 2", self.lab.cli("why", job).stdout)
+        said = self.lab.cli("set", job, "--servers", 2).stdout
+        self.assertIn("its GPUs may be on 2 servers", said)
+        self.assertEqual(self.lab.finished(job)["state"], "succeeded")  # as was said
+        self.assertEqual(len(self.lab.job(job)["placement"]), 2)
+
     def test_why_of_an_array_suggests_what_lets_its_last_member_end_sooner(self):
         for _ in range(4):
             self.lab.finished(self.lab.submit("sleep 0.3", gpus=1, name="train"))
@@ -151,9 +169,22 @@ class ForecastTest(LabTest):
         ends = {row["job_id"]: {e["policy"]: e["finish"] for e in row["expected"]} for row in tried["jobs"]}
         self.assertLess(instant(ends[short]["sjf"]), instant(ends[short]["fifo"]))
         self.assertLess(instant(ends[long]["fifo"]), instant(ends[long]["sjf"]))
+        self.assertEqual({row["job_id"]: row["name"] for row in tried["jobs"]}[short], "train")
+        self.assertEqual([row["preemptions"] for row in tried["policies"]], [0, 0, 0])
+        self.assertEqual([row["name"] for row in json.loads(self.lab.cli("policy", "try", "fifo", "sjf", "--json").stdout)["policies"]], ["fifo", "sjf"], "fifo is in force")
         self.assertIn("MEAN WAIT", self.lab.cli("policy", "try", "sjf").stdout)
         self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
         self.assertEqual(len(self.lab.get("/api/v1/policy/history")["items"]), 1)
+
+    def test_a_policy_can_be_tried_right_before_the_switch(self):
+        self.lab.submit("sleep 300", gpus=4, time_limit_s=300)
+        refused = self.lab.cli("policy", "set", "sjf", "--try", check=False)
+        self.assertIn("confirmation-needed", refused.stderr)
+        self.assertIn("MEAN WAIT", refused.stdout)
+        self.assertEqual(self.lab.get("/api/v1/policy")["name"], "fifo")
+        self.assertIn("bad-flag", self.lab.cli("policy", "set", "sjf", "--try", "--json", check=False).stderr)
+        done = self.lab.cli("policy", "set", "sjf", "--try", "--yes").stdout
+        self.assertLess(done.index("MEAN WAIT"), done.index("Policy is now sjf"))
 
     def test_how_many_gpus_will_be_held_is_a_series_and_a_picture(self):
         self.lab.submit("sleep 5000", gpus=1, estimate_s=4 * 3600)
