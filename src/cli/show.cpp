@@ -32,13 +32,6 @@ void line(const char* name, const std::string& text) {
   if (!text.empty()) std::printf("  %-10s %s\n", name, text.c_str());
 }
 
-std::string bytes_text(double bytes) {
-  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 || bytes >= 100 ? 0 : 1, units[unit]);
-}
-
 // What is stated about the training, with the names of the job file.
 std::string training_text(const json::value& training) {
   std::string text;

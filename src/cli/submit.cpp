@@ -16,7 +16,9 @@
 #include "base/shell_words.h"
 #include "cli/commands.h"
 #include "cli/config.h"
+#include "cli/dry_run.h"
 #include "cli/expectation.h"
+#include "cli/job_file_errors.h"
 #include "cli/render.h"
 #include "cli/shell.h"
 #include "cli/snapshot.h"
@@ -75,13 +77,8 @@ json::value flag_value(std::string_view key, const std::string& text) {
   return json::string(text);
 }
 
-struct Document {
-  json::object object;
-  std::string base_dir;
-};
-
-Result<Document> read_document(const std::string& file) {
-  Document document{{}, working_directory()};
+Result<JobFile> read_document(const std::string& file) {
+  JobFile document{.path = file, .text = {}, .object = {}, .base_dir = working_directory()};
   if (file.empty()) return document;
   std::stringstream text;
   if (file == "-") {
@@ -115,6 +112,7 @@ Result<Document> read_document(const std::string& file) {
         .hint(fmt::format("schedulearn submit --gpus 1 -- {} {}", file.ends_with(".py") ? "python" : "bash", file));
   if (!object.ok()) return Error(object.error()).note("in " + file);
   document.object = std::move(*object);
+  document.text = content;
   return document;
 }
 
@@ -278,9 +276,9 @@ Status read_env_files(json::object& object, const std::string& base_dir) {
 
 Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions& options) {
   if (Status words = check_words(options.command); !words.ok()) return words.error();
-  Result<Document> document = read_document(options.file);
+  const Result<JobFile> document = read_document(options.file);
   if (!document.ok()) return document.error();
-  json::object& object = document->object;
+  json::object object = document->object;
   if (!options.command.empty()) object["command"] = wire::to_value(options.command);
   for (const auto& [key, text] : options.keys) {
     const bool path = key == "workdir" && !text.empty() && text[0] != '/' && text[0] != '~';
@@ -325,11 +323,11 @@ Result<wire::JobSpec> job_to_submit(const Context& context, const SubmitOptions&
   if (Status resolved = resolve_starting(context, object); !resolved.ok()) return resolved.error();
   const bool has_image = object.contains("image") || object.contains("container_image");
   if (!options.clean_env && !has_image) add_submitter_environment(object);
-  Result<wire::JobSpec> spec = wire::job_from_json(std::move(object), document->base_dir);
+  Result<wire::JobSpec> spec = wire::job_from_json(object, document->base_dir);
   if (!spec.ok()) {
     if (!spec.error().pointer.empty() && is_default(spec.error().pointer))
       return Error(spec.error()).note("it is among your defaults").hint("schedulearn config show");
-    return options.file.empty() ? spec.error() : wire::in_file(spec.error(), options.file);
+    return everything_wrong(spec.error(), std::move(object), *document);
   }
   if (spec->user.empty()) spec->user = context.user;
   if (Status added = add_snapshot(context, *spec, options.dry_run); !added.ok()) return added.error();
@@ -355,7 +353,7 @@ int submit(const Context& context, const SubmitOptions& options) {
                                          options.dry_run ? net::Headers{} : key);
   if (!job.ok()) return fail(job.error());
   if (options.dry_run) {
-    context.print_json(*job);
+    context.as_json ? context.print_json(*job) : report_dry_run(context, *job);
     return 0;
   }
   const auto id = static_cast<std::int64_t>(number_at(*job, "id"));

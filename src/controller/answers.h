@@ -166,10 +166,9 @@ BOOST_DESCRIBE_STRUCT(RemovedJob, (), (id, removed))
 
 struct CheckedJob {
   Document<wire::JobSpec> spec;
-  bool would_start = true;
   std::optional<Estimate> estimate;  // if it were submitted now
 };
-BOOST_DESCRIBE_STRUCT(CheckedJob, (), (spec, would_start, estimate))
+BOOST_DESCRIBE_STRUCT(CheckedJob, (), (spec, estimate))
 
 // ---- why ----
 

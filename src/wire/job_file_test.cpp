@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "wire/job_file.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
 
@@ -35,6 +36,21 @@ TEST(JobFile, errors_have_line_and_column_or_the_key) {
   EXPECT_TRUE(parse_job_toml("command = \"x\"\ngpus = \n", "/").error().pointer.starts_with("line 2"));
   EXPECT_EQ(parse_job_toml("command = \"x\"\n[time]\nlimt = \"5s\"\n", "/").error().hints.front(),
             "did you mean limit?");
+}
+
+TEST(JobFile, a_pointer_leads_to_the_line_of_what_it_names) {
+  const char* text = "gpus = 2\n[resources]\non = [\"a\", \"b\"]\n";
+  const auto place = [&](const char* pointer, bool of_key = false) {
+    const auto at = place_in_toml(text, pointer, of_key);
+    return at ? place_text(*at) : "nowhere";
+  };
+  EXPECT_EQ(place("/gpus"), "line 1, column 8");
+  EXPECT_EQ(place("/gpus", true), "line 1, column 1");
+  EXPECT_EQ(place("/resources/on/1"), "line 3, column 12");
+  EXPECT_EQ(place("/resources/on/1", true), "line 3, column 1");
+  for (const char* missing : {"/name", "/gpus/0", "/resources/on/2", "/resources/on/-1", "/resources/on/x"})
+    EXPECT_EQ(place(missing), "nowhere") << missing;
+  EXPECT_FALSE(place_in_toml("gpus = ", "/gpus", false));
 }
 
 TEST(JobFile, numbers_are_texts_of_the_same_quantity) {

@@ -3,6 +3,7 @@
 
 #include <toml++/toml.h>
 
+#include "base/whole_number.h"
 #include "wire/job_file.h"
 #include "wire/source_line.h"
 
@@ -42,6 +43,36 @@ Result<boost::json::object> toml_to_json(std::string_view text) {
         invalid("malformed-toml", "this is not TOML: " + std::string(error.description()) + " at " + where).at(where),
         text, place);
   }
+}
+
+std::optional<Place> place_in_toml(std::string_view text, std::string_view pointer, bool of_key) {
+  toml::table whole;
+  try {
+    whole = toml::parse(text);
+  } catch (const toml::parse_error&) {
+    return std::nullopt;
+  }
+  const toml::node* node = &whole;
+  toml::source_position at;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::string word(pointer.substr(0, pointer.find('/')));
+    pointer.remove_prefix(word.size());
+    const toml::node* inner = nullptr;
+    if (const auto* table = node->as_table()) {
+      const auto found = table->find(word);
+      if (found == table->end()) return std::nullopt;
+      inner = &found->second;
+      at = found->first.source().begin;
+    } else if (const auto* array = node->as_array()) {
+      const auto index = parse_whole_number(word);
+      inner = index && *index >= 0 ? array->get(static_cast<std::size_t>(*index)) : nullptr;
+    }
+    if (!inner) return std::nullopt;
+    node = inner;
+    if (!of_key) at = node->source().begin;
+  }
+  return at.line > 0 ? std::optional(Place{at.line, at.column}) : std::nullopt;
 }
 
 Result<JobSpec> parse_job_toml(std::string_view text, const std::string& base_dir) {

@@ -110,6 +110,32 @@ class CommandLineTest(LabTest):
         self.assertEqual((status, json.loads(text)["code"]), (422, "unknown-key"))
         self.assertEqual(len(lab.jobs()), 2)
 
+    def test_a_wrong_job_file_is_told_all_at_once_with_its_lines(self):
+        lab = self.lab
+        (lab.folder / "bad.toml").write_text('comand = "true"\ngpus = "two"\n[resources]\nmemory = "lots"\ncpus = -3\n[time]\nlimit = "1x"\n')
+        said = lab.cli("submit", "bad.toml", cwd=lab.folder, check=False)
+        self.assertEqual((said.returncode, said.stderr.count("error: ")), (2, 1), said.stderr)
+        for code in ("bad-gpus", "bad-size", "bad-duration", "unknown-key", "empty-command", "bad-resources"):
+            self.assertEqual(said.stderr.count(f"[{code}]"), 1, said.stderr)
+        self.assertIn('  note: in bad.toml, line 4, column 10\n  note: 4 | memory = "lots"\n  note:   |          ^\n', said.stderr)
+        self.assertIn("unknown key comand [unknown-key]; did you mean command?\n  note: in bad.toml, line 1, column 1\n", said.stderr)
+        replaced = lab.cli("submit", "bad.toml", "--gpus", "three", cwd=lab.folder, check=False).stderr
+        self.assertIn("not a number of GPUs: three [bad-gpus]\n  note: in bad.toml at /gpus\n", replaced, "that is not in the file")
+        self.assertEqual(lab.jobs(), [])
+
+    def test_a_dry_run_says_in_words_what_would_be_submitted(self):
+        lab = self.lab
+        said = lab.cli("submit", "--dry-run", "--gpus", "2", "--name", "x", "--time-limit", "1h", "-e", "TOKEN=secret", "--", "python3", "my train.py").stdout
+        self.assertIn("dry run: nothing is submitted\n  x  ·  2 GPUs  ·  process\n  starts now on lab, ends about", said)
+        self.assertRegex(said, r"  command +python3 'my train.py'\n")
+        self.assertRegex(said, r"  time_limit_s +1h 00m\n")
+        self.assertIn("TOKEN", said)
+        self.assertNotIn("secret", said)
+        self.assertNotIn("priority", said, "it is as usual")
+        self.assertIn("3 members  ·  1 GPU each", lab.cli("submit", "--dry-run", "--array", "0-2", "--", "true").stdout)
+        self.assertEqual(json.loads(lab.cli("submit", "--dry-run", "--json", "--", "true").stdout)["spec"]["priority"], 0)
+        self.assertEqual(lab.jobs(), [])
+
     def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):
         lab = self.lab
         job = lab.submit("for i in 1 2 3; do echo epoch $i; echo loss 0.$i; done; echo 'ValueError: bad' >&2; echo after")

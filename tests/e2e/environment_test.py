@@ -34,11 +34,11 @@ class EnvironmentTest(unittest.TestCase):
         self.assertIn("Variables  PATH", shown.stdout)
 
     def test_what_travels_is_shown_beforehand_and_can_be_left_out(self):
-        spec = json.loads(self.run_job("submit", "--dry-run", "--", "true", **self.active, SCHEDULEARN_UNRELATED="y").stdout)
+        spec = json.loads(self.run_job("submit", "--dry-run", "--json", "--", "true", **self.active, SCHEDULEARN_UNRELATED="y").stdout)
         self.assertEqual(set(spec["spec"]["env"]), {"PATH", "VIRTUAL_ENV"})
-        spec = json.loads(self.run_job("submit", "--dry-run", "--clean-env", "--", "true", **self.active).stdout)
+        spec = json.loads(self.run_job("submit", "--dry-run", "--json", "--clean-env", "--", "true", **self.active).stdout)
         self.assertEqual(spec["spec"]["env"], {})
-        spec = json.loads(self.run_job("submit", "--dry-run", "-e", "PATH=/mine", "--", "true", **self.active).stdout)
+        spec = json.loads(self.run_job("submit", "--dry-run", "--json", "-e", "PATH=/mine", "--", "true", **self.active).stdout)
         self.assertEqual(spec["spec"]["env"]["PATH"], "/mine")
 
     def test_the_library_is_there_with_nothing_installed(self):

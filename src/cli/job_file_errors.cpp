@@ -1,0 +1,68 @@
+#include "cli/job_file_errors.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "wire/error.h"
+#include "wire/job_file.h"
+#include "wire/source_line.h"
+
+namespace sl::cli {
+namespace {
+
+constexpr int told_most = 10;
+
+// Removes what the pointer names, or the list that it is in. False: it is not there.
+bool remove_at(json::object& object, std::string_view pointer) {
+  const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
+  if (end < 2) return false;
+  const std::string key(pointer.substr(1, end - 1));
+  const auto at = object.find(key);
+  if (at == object.end()) return false;
+  if (end < pointer.size() && at->value().is_object()) return remove_at(at->value().get_object(), pointer.substr(end));
+  object.erase(at);
+  return true;
+}
+
+// Of what stands in the file, and was not replaced by a flag.
+std::optional<wire::Place> place_of(const Error& error, const json::object& whole, const JobFile& file) {
+  boost::system::error_code missing;
+  if (file.text.empty() || error.pointer.empty() || error.pointer[0] != '/') return std::nullopt;
+  const json::value in_file(file.object), used(whole);
+  const json::value* said = in_file.find_pointer(error.pointer, missing);
+  const json::value* read = used.find_pointer(error.pointer, missing);
+  if (!said || !read || (!said->is_object() && *said != *read)) return std::nullopt;
+  return wire::place_in_toml(file.text, error.pointer, error.code == "unknown-key");
+}
+
+Error with_place(Error error, const json::object& whole, const JobFile& file) {
+  const auto place = place_of(error, whole, file);
+  if (!place) return file.path.empty() ? error : wire::in_file(std::move(error), file.path);
+  error.notes.push_back("in " + file.path + ", " + wire::place_text(*place));
+  return wire::with_source_line(std::move(error), file.text, *place);
+}
+
+}  // namespace
+
+Error everything_wrong(const Error& first, json::object whole, const JobFile& file) {
+  Error error = with_place(first, whole, file);
+  // What would be wrong if each thing that is were not there.
+  std::string pointer = first.pointer;
+  for (int told = 1; told < told_most; ++told) {
+    if (pointer == "/command" && !whole.contains("command"))
+      whole["command"] = "true";
+    else if (!remove_at(whole, pointer))
+      break;
+    const auto next = wire::job_from_json(whole, file.base_dir);
+    if (next.ok() || next.error().pointer.empty()) break;
+    Error also = with_place(next.error(), whole, file);
+    const auto hints = wire::hints_of(also);
+    error.notes.push_back("also: " + also.message + " [" + also.code + "]" + (hints.empty() ? "" : "; " + hints.front()));
+    error.notes.insert(error.notes.end(), also.notes.begin(), also.notes.end());
+    pointer = next.error().pointer;
+  }
+  return error;
+}
+
+}  // namespace sl::cli
