@@ -443,7 +443,6 @@ export interface CheckedJob {
     progress?: Progress | null;
     pty?: boolean;
   };
-  would_start: boolean;
   estimate: Estimate | null;
 }
 
@@ -722,6 +721,7 @@ export interface JobChange {
   before?: number | null;
   notify?: Notify[];
   max_running?: number | null;
+  servers?: number | null;
   labels?: unknown;
 }
 
@@ -1523,6 +1523,8 @@ export interface TriedPolicies {
     p95_jct_s: number | null;
     makespan_s: number | null;
     gpu_allocation_pct: number | null;
+    preemptions: number | null;
+    migrations: number | null;
     jobs: number;
     draws: number;
     schedule: {
@@ -1536,6 +1538,7 @@ export interface TriedPolicies {
   }[];
   jobs: {
     job_id: number;
+    name: string;
     expected: {
       policy: string;
       start: string | null;
