@@ -10,16 +10,31 @@ namespace sl::cli {
 
 namespace {
 
-// What is about to be cancelled, for who is asked.
-void print_chosen(const Context& context, const std::vector<std::int64_t>& ids) {
-  constexpr std::size_t shown_most = 10;
-  for (std::size_t i = 0; i < std::min(ids.size(), shown_most); ++i) {
-    const auto job = context.get("/api/v1/jobs/" + std::to_string(ids[i]));
-    if (job.ok())
-      std::fprintf(stderr, "  %lld %s, %s\n", static_cast<long long>(ids[i]), text_at(*job, "name").c_str(),
-                   text_at(*job, "state").c_str());
+constexpr std::size_t looked_at_most = 200;
+
+// How many jobs end with these: of an array, its members that have not, once.
+std::size_t jobs_that_end(const std::vector<json::value>& chosen, const std::vector<std::int64_t>& ids) {
+  std::size_t jobs = 0;
+  for (const json::value& job : chosen) {
+    const json::value& members = value_at(job, "members");
+    const auto group = static_cast<std::int64_t>(number_at(job, "group_id"));
+    if (members.is_object())
+      jobs += static_cast<std::size_t>(number_at(members, "waiting") + number_at(members, "running"));
+    else if (group == 0 || std::find(ids.begin(), ids.end(), group) == ids.end())
+      ++jobs;
   }
-  if (ids.size() > shown_most) std::fprintf(stderr, "  and %zu more\n", ids.size() - shown_most);
+  return jobs;
+}
+
+// What is about to be cancelled, for who is asked.
+void print_chosen(const std::vector<json::value>& chosen, std::size_t count) {
+  constexpr std::size_t shown_most = 10;
+  for (std::size_t i = 0; i < std::min(chosen.size(), shown_most); ++i) {
+    const std::string members = members_text(value_at(chosen[i], "members"));
+    std::fprintf(stderr, "  %lld %s, %s\n", static_cast<long long>(number_at(chosen[i], "id")),
+                 text_at(chosen[i], "name").c_str(), (members.empty() ? text_at(chosen[i], "state") : members).c_str());
+  }
+  if (count > shown_most) std::fprintf(stderr, "  and %zu more\n", count - shown_most);
 }
 
 }  // namespace
@@ -27,8 +42,15 @@ void print_chosen(const Context& context, const std::vector<std::int64_t>& ids) 
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const wire::Cancellation& wanted) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  if (ids->size() > 1 && context.interactive && !context.assume_yes) print_chosen(context, *ids);
-  if (const auto sure = confirm(context, "cancel " + plural(ids->size(), "job"), ids->size() > 1); !sure.ok() || !*sure)
+  const bool asks = ids->size() > 1 && !context.assume_yes;
+  std::vector<json::value> chosen;
+  for (std::size_t i = 0; asks && i < std::min(ids->size(), looked_at_most); ++i) {
+    auto job = context.get("/api/v1/jobs/" + std::to_string((*ids)[i]));
+    if (job.ok()) chosen.push_back(std::move(*job));
+  }
+  if (asks && context.interactive) print_chosen(chosen, ids->size());
+  const std::size_t jobs = ids->size() - chosen.size() + jobs_that_end(chosen, *ids);
+  if (const auto sure = confirm(context, "cancel " + plural(jobs, "job"), asks); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   json::object body;
   if (!wanted.reason.empty()) body["reason"] = wanted.reason;

@@ -198,7 +198,7 @@ void CommandLine::add_job_commands() {
   ls->add_option("--group", list_.group, "only the members of this array")->check(above_zero());
   ls->add_flag("--members", list_.members, "also the members of arrays, one by one");
   ls->add_option("--sort", list_.sort, "id, name, user, gpus, waited or ran")->check(one_of(list_orders()));
-  ls->add_option("--limit", list_.limit, "at most this many, but all that wait or run (30)")
+  ls->add_option("--limit", list_.limit, "at most this many (default: all that wait or run, and with ended ones 30)")
       ->check(between(1, 100'000));
   ls->add_option("--before", list_.before, "only jobs with smaller numbers, for the next page")->check(above_zero());
   ls->add_flag("-a,--all", list_.all, "no limit");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 
 #include "cli/context.h"
 #include "cli/output_filter.h"
@@ -38,7 +39,7 @@ struct ListOptions {
   std::string
       sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
   bool all = false;  // without limit
-  int limit = 30;
+  std::optional<int> limit;  // nothing: all that wait or run, and with those that have ended 30 if these are fewer
   std::int64_t group = 0;   // only its members; 0: all jobs
   bool members = false;     // also members of groups, one by one
   std::int64_t before = 0;  // only jobs with smaller numbers; 0: all

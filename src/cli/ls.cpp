@@ -101,16 +101,17 @@ Status add_jobs(const Context& context, const ListOptions& options, const std::s
 
 // Everything unfinished, however much it is, and the latest that have ended. One page if a state or a page is asked for.
 Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
-  constexpr int most = 100'000;
+  constexpr int most = 100'000, usual = 30;
+  const int limit = options.limit.value_or(usual);
   JobList list;
   if (options.all || !options.state.empty() || options.before > 0) {
-    if (Status added = add_jobs(context, options, options.state, options.all ? most : options.limit, list); !added.ok())
+    if (Status added = add_jobs(context, options, options.state, options.all ? most : limit, list); !added.ok())
       return added.error();
     return list;
   }
   const char* const unfinished = "pending,held,starting,running,suspended,migrating,resizing,stopping";
   if (Status added = add_jobs(context, options, unfinished, most, list); !added.ok()) return added.error();
-  const int ended = std::max(std::min(5, options.limit), options.limit - static_cast<int>(list.items.size()));
+  const int ended = std::max(std::min(5, limit), limit - static_cast<int>(list.items.size()));
   if (Status added = add_jobs(context, options, "succeeded,failed,cancelled", ended, list); !added.ok())
     return added.error();
   return list;
@@ -158,6 +159,7 @@ int list_jobs(const Context& context, const ListOptions& options) {
   if (!found.ok()) return fail(found.error());
   std::vector<json::value>& jobs = found->items;
   sort(jobs, options.sort);
+  if (options.limit && !options.all) jobs.resize(std::min(jobs.size(), static_cast<std::size_t>(*options.limit)));
   if (context.as_json) {
     context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
                                     {"next_cursor", found->next_cursor},

@@ -154,6 +154,12 @@ class ArraysTest(LabTest):
             self.assertIn("[nothing-failed]", refused.stderr)
         self.assertEqual(self.lab.submit("true", hold=True), again + 6)
 
+    def test_whoever_cancels_an_array_among_others_is_told_how_many_jobs_that_are(self):
+        job, group = self.lab.submit("sleep 600"), self.lab.submit("sleep 600", array="0-19")
+        until(lambda: self.lab.job(group)["members"]["running"] == 3)
+        for chosen in (f"{job},{group}", "all"):
+            self.assertIn("this would cancel 21 jobs", self.lab.cli("cancel", chosen, check=False).stderr)
+
     def test_a_cancelled_group_ends_with_all_its_members(self):
         group = self.lab.submit("sleep 600", array="0-99")
         after = self.lab.submit("true", after=[group])

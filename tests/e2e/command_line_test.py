@@ -250,8 +250,10 @@ class CommandLineTest(LabTest):
         more = self.lab.submit("true", hold=True)
         ids = [int(line) for line in self.lab.cli("ls", "-q", "--limit", 8).stdout.split()]
         self.assertEqual(ids[:5], [runs, more, *reversed(waits)], "what runs, then what waits, the newest first")
-        self.assertEqual(ids[5:], ended[:3:-1], "and five that have ended")
-        self.assertIn("1 running, 3 pending, 1 held. 10 of ", self.lab.cli("ls", "--limit", 8).stdout)
+        self.assertEqual(ids[5:], ended[:5:-1], "and three that have ended")
+        self.assertIn("1 running, 3 pending, 1 held. 8 of 14 shown", self.lab.cli("ls", "--limit", 8).stdout)
+        self.assertEqual(self.lab.cli("ls", "-q", "--limit", 2).stdout.split(), [str(runs), str(more)])
+        self.assertEqual(len(self.lab.cli("ls", "-q").stdout.split()), 14)
         self.assertEqual(self.lab.cli("ls", "-q", "--user", "nobody-like-that").stdout, "")
         self.assertEqual(self.lab.cli("ls", "-q", "--sort", "gpus").stdout.split()[0], str(runs))
         for columns in (60, 80, 200):
