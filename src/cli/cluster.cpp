@@ -123,11 +123,11 @@ void print_summary(const Context& context, const json::value& cluster) {
   std::printf("GPUs  %.0f of %.0f allocated, %.0f free\n", number_at(gpus, "allocated"), number_at(gpus, "total"),
               number_at(gpus, "free"));
   std::printf("      next free %s\n", next_free_text(value_at(cluster, "next_free")).c_str());
-  std::printf("Jobs  %.0f running, %.0f pending, %.0f succeeded, %.0f failed, %.0f cancelled\n",
+  std::printf("Jobs  %.0f running, %.0f pending%s, %.0f succeeded, %.0f failed, %.0f cancelled\n",
               number_at(jobs, "running") + number_at(jobs, "starting") + number_at(jobs, "migrating") +
                   number_at(jobs, "resizing"),
-              number_at(jobs, "pending"), number_at(jobs, "succeeded"), number_at(jobs, "failed"),
-              number_at(jobs, "cancelled"));
+              number_at(jobs, "pending"), held_text(jobs).c_str(), number_at(jobs, "succeeded"),
+              number_at(jobs, "failed"), number_at(jobs, "cancelled"));
   if (const std::string tally = tally_text(value_at(cluster, "since_start")); !tally.empty())
     std::printf("Since its start  %s\n", tally.c_str());
   const json::value& history = value_at(cluster, "history");
@@ -150,6 +150,7 @@ int cluster_status(const Context& context) {
   }
   if (!context.plain) print_summary(context, *cluster);
   Table table({"SERVER", "STATE", "GPUS", "FREE", "CPU", "MEMORY", "JOB FILES", ""}, {2, 3});
+  table.may_shrink(0, {6, 4, 5});
   bool any_down = false;
   for (const json::value& server : value_at(*cluster, "servers").as_array()) {
     std::size_t free = 0;
@@ -280,6 +281,7 @@ int list_gpus(const Context& context) {
     return 0;
   }
   Table table({"GPU", "CONDITION", "JOB", "USE", "MEMORY", "NAME", "ISOLATION", ""}, {2, 3});
+  table.may_shrink(0, {6, 5, 4, 3});
   for (const json::value& gpu : value_at(*list, "items").as_array()) {
     const json::value& job = value_at(gpu, "job_id");
     table.add({text_at(gpu, "identifier"), text_at(gpu, "condition"),

@@ -137,10 +137,7 @@ void print_footer(const Context& context, const JobList& found) {
   if (cluster.ok()) {
     const json::value& counts = value_at(*cluster, "jobs");
     text = fmt::format("{} running, {} pending", number_at(counts, "running"), number_at(counts, "pending"));
-    for (const char* state : {"held", "suspended"}) {
-      if (number_at(counts, state) > 0) text += fmt::format(", {} {}", number_at(counts, state), state);
-    }
-    text += ".";
+    text += held_text(counts) + ".";
   }
   if (found.total > static_cast<std::int64_t>(jobs.size()))
     text += fmt::format(" {} of {} shown; -a shows all.", jobs.size(), found.total);
@@ -167,7 +164,7 @@ int list_jobs(const Context& context, const ListOptions& options) {
     return 0;
   }
   Table table({"ID", "NAME", "STATE", "GPUS", "WHERE", "WAITED", "RAN", "WHEN", "USER", ""}, {0, 3, 5, 6});
-  table.may_shrink(1, {8, 7, 5, 4});
+  table.may_shrink(1, {8, 5, 6, 4, 7});
   const std::set<std::string> absent = context.quiet ? std::set<std::string>() : absent_servers(context, jobs);
   for (const json::value& job : jobs) {
     if (context.quiet)

@@ -250,6 +250,14 @@ std::string plural(std::size_t n, const std::string& word) {
   return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
 }
 
+std::string held_text(const json::value& counts) {
+  std::string text;
+  for (const char* state : {"held", "suspended"}) {
+    if (number_at(counts, state) > 0) text += fmt::format(", {} {}", number_at(counts, state), state);
+  }
+  return text;
+}
+
 std::string members_text(const json::value& members) {
   std::string text;
   for (const char* what : {"running", "waiting", "succeeded", "failed", "cancelled"}) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
@@ -91,11 +92,13 @@ class CursesScreen : public Screen {
     ::def_prog_mode();
     ::endwin();
     work();
-    std::fputs("\nEnter goes back. ", stdout);
+    std::fputs("\nAny key goes back. ", stdout);
     std::fflush(stdout);
-    for (char c = 0; c != '\n' && ::read(STDIN_FILENO, &c, 1) == 1;) {
+    ::reset_prog_mode();  // keys come one by one and unseen
+    char key = 0;
+    while (::read(STDIN_FILENO, &key, 1) < 0 && errno == EINTR) {
     }
-    ::reset_prog_mode();
+    ::flushinp();  // the rest of an arrow
     ::clearok(stdscr, true);
   }
 

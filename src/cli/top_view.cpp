@@ -15,13 +15,15 @@ constexpr double idle_below_pct = 10, hot_above_pct = 75, memory_hot_above_pct =
 constexpr std::size_t tile_columns = 15;  // " 3 #1042  100% "
 
 constexpr const char* help_lines[] = {
-    "j k, arrows   choose a job              enter   everything about it",
-    "l   its output, as it is written       w   why it waits",
-    "c   cancel it                          s   suspend or resume it       m   migrate it",
-    "/   show only what contains a word     o   another order              g   GPUs on and off",
-    "space   stop and go on looking         :   any other command          q   leave",
+    "j k, arrows   choose a job             enter   everything about it",
+    "l             its output, live         w       why it waits",
+    "c             cancel it                s       suspend it, or resume it",
+    "m             migrate it               /       show only what contains a word",
+    "o             another order            g       GPUs on and off",
+    "space         stop looking, go on      :       any other command",
+    "q             leave                    ?       close this",
     "",
-    "Colours of GPUs: less than 10 % in use, up to 75 %, above. ? closes this."};
+    "Colours of GPUs: less than 10 % in use, up to 75 %, above."};
 
 // The text in `columns` columns, cut or filled up.
 std::string in_columns(const std::string& text, std::size_t columns, bool to_the_right = false) {
@@ -57,7 +59,7 @@ StyledLine header(const TopData& data, const TopChoice& choice) {
   const json::value& counts = value_at(data.cluster, "jobs");
   const json::value& gpus = value_at(data.cluster, "gpus");
   StyledLine line{{"Schedulearn", Style::title}};
-  line.push_back({fmt::format("  {}  policy {}  GPUs {}/{} in use  jobs {} running, {} pending  ", data.at,
+  line.push_back({fmt::format("  {}  policy {}  GPUs {}/{}  {} running, {} pending  ", data.at,
                               text_at(data.cluster, "policy", "?"), number_at(gpus, "allocated"),
                               number_at(gpus, "total"), number_at(counts, "running"), number_at(counts, "pending"))});
   if (choice.is_paused) line.push_back({"paused", Style::busy});
@@ -103,9 +105,9 @@ struct Column {
   std::size_t columns;  // 0: what is left
   bool to_the_right;
 };
-constexpr Column columns_of_jobs[] = {{"ID", 7, true},   {"NAME", 0, false},   {"STATE", 11, false},
-                                      {"GPUS", 5, true}, {"WHERE", 14, false}, {"WAITED", 8, true},
-                                      {"RAN", 8, true},  {"USER", 9, false}};
+constexpr Column columns_of_jobs[] = {{"ID", 6, true},   {"NAME", 0, false},   {"STATE", 11, false},
+                                      {"GPUS", 4, true}, {"WHERE", 12, false}, {"WAITED", 7, true},
+                                      {"RAN", 7, true},  {"USER", 8, false}};
 
 std::string table_line(const std::vector<std::string>& cells, std::size_t columns) {
   std::size_t fixed = 0;
@@ -120,10 +122,15 @@ std::string table_line(const std::vector<std::string>& cells, std::size_t column
 }
 
 std::string job_line(const Context& context, const json::value& job, std::size_t columns) {
-  const bool has_started = value_at(job, "started_at").is_string();
+  const json::value& members = value_at(job, "members");
+  const bool has_started = value_at(job, "started_at").is_string() && !members.is_object();
   return table_line(
-      {fmt::format("{:.0f}", number_at(job, "id")), text_at(job, "name"), state_text(context, text_at(job, "state")),
-       gpus_text(job), where_text(job), duration_text(number_at(job, "wait_s")),
+      {fmt::format("{:.0f}", number_at(job, "id")),
+       text_at(job, "name"), state_text(context, text_at(job, "state")),
+       gpus_text(job),
+       members.is_object() ? fmt::format("{} of {} run", number_at(members, "running"), number_at(members, "total"))
+                           : where_text(job),
+       duration_text(number_at(job, "wait_s")),
        has_started ? duration_text(number_at(job, "run_s")) : "-", text_at(job, "user")},
       columns);
 }
@@ -139,8 +146,8 @@ StyledLine key_line(const TopChoice& choice, const TopData& data) {
   if (!choice.prompt.empty()) return {{choice.prompt, Style::title}};
   if (!data.failure.empty()) return {{data.failure, Style::bad}};
   return {{choice.is_readonly
-               ? "enter show  l log  w why  / filter  o order  g GPUs  space pause  ? help  q quit"
-               : "enter show  l log  w why  c cancel  s suspend  m migrate  / filter  o order  ? help  q quit",
+               ? "enter show  l log  w why  / filter  o order  g GPUs  space pause  ? keys  q quit"
+               : "enter show  l log  w why  c cancel  s suspend  m migrate  ? keys  q quit",
            Style::dim}};
 }
 
