@@ -111,7 +111,8 @@ Result<DatabaseReport> check_database(const std::string& file) {
     report.bytes = static_cast<std::int64_t>(fs::file_size(file, unknown));
     return report;
   } catch (const std::exception& e) {
-    return damaged(e.what());
+    const std::string why = e.what();  // the library's: it adds the statement
+    return damaged(why.find("file is not a database") == std::string::npos ? why : "SQLite has not written it");
   }
 }
 

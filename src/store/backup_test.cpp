@@ -79,6 +79,8 @@ TEST_F(Backup, a_damaged_copy_is_refused_and_changes_nothing) {
   fs::resize_file(copy_, fs::file_size(copy_) / 2);
   EXPECT_EQ(check_database(copy_).error().code, "database-damaged");
   EXPECT_EQ(restore(data_, copy_, 7).error().code, "database-damaged");
+  std::ofstream(copy_) << "junk";
+  EXPECT_TRUE(check_database(copy_).error().message.ends_with("of schedulearn: SQLite has not written it"));
   EXPECT_EQ(check_database(database_of(data_))->jobs, 1);
   EXPECT_FALSE(fs::exists(database_of(data_) + ".before-0"));
 }
