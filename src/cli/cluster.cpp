@@ -15,7 +15,9 @@ namespace {
 
 std::string memory_text(const json::value& gpu) {
   if (!value_at(gpu, "memory_total_bytes").is_number()) return "–";
-  return bytes_text(number_at(gpu, "memory_used_bytes")) + " / " + bytes_text(number_at(gpu, "memory_total_bytes"));
+  const std::string all = bytes_text(number_at(gpu, "memory_total_bytes"));
+  if (!value_at(gpu, "memory_used_bytes").is_number()) return all;  // not known: it is simulated
+  return bytes_text(number_at(gpu, "memory_used_bytes")) + " / " + all;
 }
 
 // "used by mei (python3, pid 4711, 4.0 GiB)", of the first process that was not started here.

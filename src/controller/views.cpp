@@ -278,7 +278,7 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     if (!view.simulated) view.isolation = has_device ? "device_cgroup" : "visible_devices";
     view.name = report.name;
     view.utilization_pct = report.utilization_pct;
-    view.memory_used_bytes = report.memory_used_bytes;
+    if (!view.simulated) view.memory_used_bytes = report.memory_used_bytes;
     view.memory_total_bytes = report.memory_total_bytes;
     view.temperature_celsius = report.temperature_celsius;
     view.power_watts = report.power_watts;

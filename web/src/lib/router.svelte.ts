@@ -1,5 +1,7 @@
 // Which page is shown. Addresses are below the base of the page, wherever that is; the query holds what is chosen there.
 
+import * as places from './places';
+
 const base = new URL(document.baseURI);
 
 class Router {
@@ -12,7 +14,11 @@ class Router {
   }
 
   start(): void {
-    window.addEventListener('popstate', () => this.read());
+    places.begin();
+    window.addEventListener('popstate', ({ state }) => {
+      places.come(state);
+      this.read();
+    });
     window.addEventListener('hashchange', () => this.read());
     document.addEventListener('click', (click) => this.follow(click));
   }
@@ -20,8 +26,8 @@ class Router {
   // `address` is relative to the base: "jobs/5?tab=log".
   go(address: string, replaces = false): void {
     const url = new URL(address, base);
-    if (replaces) history.replaceState(null, '', url);
-    else history.pushState(null, '', url);
+    if (replaces) history.replaceState(places.same(), '', url);
+    else history.pushState(places.next(), '', url);
     const isOther = this.pathOf(url) !== this.path;
     this.read();
     if (isOther) {

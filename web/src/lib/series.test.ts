@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { chartsOf, clusterGroups, gpuGroups } from './series';
+import { chartsOf, clusterGroups, gpuGroups, serverGroups } from './series';
 import type { Series } from './types';
 
 const series = (lines: Series['series']): Series => ({
@@ -38,6 +38,22 @@ test('a chart begins with what was measured first, and needs two values', () => 
   assert.deepEqual([chart?.x, chart?.lines[0]?.y], [[1767225660, 1767225720], [10, 20]]);
   assert.deepEqual(chartsOf(series([gpu(0, [null, null, 20])]), gpuGroups), []);
   assert.deepEqual(chartsOf(series([]), gpuGroups), []);
+});
+
+test('a server shows its CPUs and memory after its GPUs', () => {
+  const of = (name: string, values: number[]): Series['series'][number] => ({ name, labels: { server: 'gpu3' }, values });
+  const charts = chartsOf(
+    series([of('cpu_utilization_pct', [10, 30]), of('memory_used_bytes', [2 ** 30, 2 ** 31]), gpu(0, [1, 2])]),
+    serverGroups
+  );
+  assert.deepEqual(
+    charts.map(({ title, lines }) => [title, lines[0]?.name, lines[0]?.y.at(-1)]),
+    [
+      ['GPU utilization', 'gpu3:0', 2],
+      ['CPUs', 'gpu3', 30],
+      ['Memory', 'gpu3', 2]
+    ]
+  );
 });
 
 test('GPUs have their names, memory is in GiB, and many GPUs are their mean', () => {

@@ -24,6 +24,12 @@ export const gpuGroups: SeriesGroup[] = [
   { title: 'GPU power', names: gpuLines('gpu_power_watts'), unit: 'W', most: 50 }
 ];
 
+export const serverGroups: SeriesGroup[] = [
+  ...gpuGroups,
+  { title: 'CPUs', names: gpuLines('cpu_utilization_pct'), unit: '%', most: 100 },
+  { title: 'Memory', names: gpuLines('memory_used_bytes'), unit: 'GiB', divisor: 2 ** 30, most: 1 }
+];
+
 // Of a job: all on one axis of time.
 export const jobGroups: SeriesGroup[] = [
   ...gpuGroups,

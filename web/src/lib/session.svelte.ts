@@ -23,7 +23,7 @@ class Session {
   async signInByAddress(): Promise<void> {
     const code = fragment.exec(location.hash)?.[1];
     if (code === undefined) return;
-    history.replaceState(null, '', location.pathname + location.search);
+    history.replaceState(history.state, '', location.pathname + location.search);
     this.problem = await this.begin({ 'X-Schedulearn-Code': code });
   }
 
