@@ -317,10 +317,12 @@ class Page:
         point = self._point(f"document.querySelector({json.dumps(selector)})")
         self.call("Input.synthesizeScrollGesture", x=point["x"], y=point["y"], yDistance=-distance, speed=speed, gestureSourceType="mouse")
 
-    def picture(self, path):
-        width, height = self.run("[innerWidth, Math.max(innerHeight, Math.min(2600, document.documentElement.scrollHeight))]")
-        self.size(width, height)
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")  # all of it is drawn
+    def picture(self, path, whole=True):
+        """Of all of the page, or of what is in the window."""
+        if whole:
+            width, height = self.run("[innerWidth, Math.max(innerHeight, Math.min(2600, document.documentElement.scrollHeight))]")
+            self.size(width, height)
+            self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))")  # all of it is drawn
         data = self.call("Page.captureScreenshot", format="png")["data"]
         path = pathlib.Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)

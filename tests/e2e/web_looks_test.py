@@ -1,5 +1,5 @@
 """How the web page looks: every page in every state, both themes and four widths, shortly before midnight, when times are
-longest. No fault that axe finds, nothing wider than the window. SCHEDULEARN_PICTURES=FOLDER keeps a picture of each."""
+longest. No fault that axe finds, nothing wider than the window. A picture of each window is kept in build/test/pictures; with SCHEDULEARN_PICTURES=FOLDER, one of each whole page goes there."""
 
 import hashlib
 import json
@@ -13,7 +13,8 @@ from web_large_test import add_ended_jobs
 from web_page_test import DOUBLE, LOOP, LOSSES, TOOLS, reason_to_skip
 
 AXE = "axe.run(document, {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.target + ' ' + (n.any[0]?.message ?? '')).join(' | ')))"
-PICTURES = os.environ.get("SCHEDULEARN_PICTURES")  # the folder they go to
+PICTURES = os.environ.get("SCHEDULEARN_PICTURES")  # the folder that pictures of whole pages go to, which takes three times as long
+WINDOWS = TOOLS.parent / "pictures"  # those of windows
 LONG = "wide-one-with-a-long-name-" + "x" * 60
 SIMULATION = {"trace": {"workload": "poisson", "parameters": {"jobs": 120, "load": 1.1}}, "seeds": 2, "job_counts": [30, 60, 120], "policies": [{"name": "fifo"}, {"name": "tiresias", "parameters": {"promote_knob": [2, 8]}}]}
 DIFF = b"""diff --git a/train.py b/train.py
@@ -141,7 +142,7 @@ TOO_WIDE = """(() => {
 
 
 def at_all_widths(page, name, theme, look=lambda width: []):
-    """What is wrong at four widths with the page as it is now. A picture of each is kept, where it is asked for."""
+    """What is wrong at four widths with the page as it is now. A picture of each is kept."""
     faults = []
     for width in (360, 768, 1440, 2560):
         page.size(width, 900)
@@ -153,6 +154,8 @@ def at_all_widths(page, name, theme, look=lambda width: []):
         faults += [f"{name}, {width}: cut off: {text}" for text in page.run(CUT_OFF)]
         if PICTURES:
             page.picture(f"{PICTURES}/{name}-{theme}-{width}.png")
+        elif width <= 1440:
+            page.picture(f"{WINDOWS}/{name}-{theme}-{width}.png", whole=False)
     return faults + too_wide(page, name)
 
 

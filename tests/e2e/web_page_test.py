@@ -191,6 +191,7 @@ class JourneyTest(PageTest):
         page.click("Drain", kind="dialog button")
         page.wait_text("Put back into service")
         self.assertIn("draining", [server["state"] for server in self.lab.get("/api/v1/servers")["items"]])
+        page.wait("[...document.querySelectorAll('.tile.free')].every(e => e.classList.contains('closed') && e.innerText.includes('draining'))", "GPUs that nobody gets")
         page.click("Put back into service")
         page.click("Put it back")
         until(lambda: {server["state"] for server in self.lab.get("/api/v1/servers")["items"]} == {"up"})

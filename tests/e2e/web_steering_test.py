@@ -102,6 +102,20 @@ class WhatIfTest(PageTest):
         until(lambda: lab.get("/api/v1/policy")["name"] == "fifo", what="the way back")
         self.is_clean()
 
+    def test_on_a_phone_what_is_ticked_can_be_compared_from_where_one_is(self):
+        page = self.page
+        self.lab.submit("sleep 600", gpus=4, time={"estimate": "10m"})
+        page.size(360, 780)
+        self.open("policy")
+        page.click("Compare Shortest Job First", kind="input")
+        bar = "document.querySelector('.ticked').getBoundingClientRect()"
+        page.run("window.scrollTo(0, document.documentElement.scrollHeight / 2)")
+        page.wait(f"{bar}.bottom <= innerHeight - 50 && {bar}.top > 0", "the bar above the navigation")
+        page.click("Compare it now")
+        page.wait_text("Differences below", 40)
+        page.wait("Math.abs(document.getElementById('what-if').getBoundingClientRect().top) < 300", "the comparison in view")
+        self.is_clean()
+
     def test_no_more_than_four_are_compared(self):
         page = self.page
         self.open("policy")

@@ -5,6 +5,7 @@ import {
   clock,
   commandText,
   documentIn,
+  withOwnTimes,
   duration,
   expectedStart,
   gpuRange,
@@ -130,6 +131,18 @@ test('a place names its GPUs, or the server alone', () => {
   const on = (gpus: string[]): Job => ({ placement: [{ server: 'gpu3', gpus }] }) as unknown as Job;
   assert.equal(place(on(['gpu3-0', 'gpu3-1'])), 'gpu3:0-1');
   assert.equal(place(on([])), 'gpu3');
+});
+
+test('times in the sentences of the controller are those of the page', () => {
+  const day = '2026-04-05';
+  const now = new Date(`${day}T10:00:00Z`);
+  const local = (at: string): string => clock(at, now);
+  const drained = `drained since 08:30:00 UTC: new PSU until ${day} 15:00:11 UTC`;
+  assert.equal(withOwnTimes(drained, now), `drained since ${local(`${day}T08:30:00Z`)}: new PSU until ${local(`${day}T15:00:11Z`)}`);
+  const answer = JSON.stringify({ summary: `${day} 08:30:00 UTC`, reason: { code: 'x', text: `${day} 08:30:00 UTC` }, text: `${day} 08:30:00 UTC` });
+  const shown = documentIn<{ summary: string; reason: { text: string }; text: string }>(answer);
+  assert.equal(shown.summary, shown.reason.text);
+  assert.equal(shown.text, `${day} 08:30:00 UTC`, 'somebody else wrote that');
 });
 
 test('signs that turn the direction are shown, but in what may be submitted again', () => {

@@ -172,8 +172,24 @@ export function unturned<T>(answer: T): T {
   ) as T;
 }
 
+// The controller's sentences name times in UTC, "10:23:11 UTC", with the day if that matters: as this page names times.
+export function withOwnTimes(sentence: string, now = new Date()): string {
+  return sentence.replace(/(?:(\d{4}-\d\d-\d\d) )?\b(\d\d:\d\d:\d\d) UTC\b/g, (_, day: string | undefined, time: string) => {
+    const at = `${day ?? now.toISOString().slice(0, 10)}T${time}Z`;
+    return day ? clock(at, now) : clock(at, new Date(at));
+  });
+}
+
+// Of an answer: where the controller says why.
+function sentence(this: unknown, key: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const isOne = ['summary', 'state_reason', 'followed'].includes(key);
+  const beside = this as Record<string, unknown>;
+  return isOne || (key === 'text' && ('code' in beside || 'fits' in beside)) ? withOwnTimes(value) : value;
+}
+
 // The document in the text of an answer.
 export function documentIn<T>(text: string): T {
-  const answer = JSON.parse(text) as T;
+  const answer = JSON.parse(text, text.includes(' UTC') ? sentence : undefined) as T;
   return text.search(turning) < 0 ? answer : unturned(answer); // few answers have such signs
 }
