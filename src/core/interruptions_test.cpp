@@ -312,6 +312,28 @@ TEST_F(Interruptions, cpus_follow_a_job_that_moves_and_shrinks) {
   EXPECT_EQ(cpus_used(1), 0);
 }
 
+TEST_F(Interruptions, a_job_whose_move_was_called_off_and_that_froze_instead_moves_nowhere) {
+  ServerDescription server;
+  server.gpus = 4;
+  server.capacity[Resource::cpu] = 8;
+  for (const char* name : {"0", "1"}) {
+    server.name = name;
+    cluster.feed(ServerJoined{server});
+  }
+  JobRequest request = elastic(1, 2);
+  request.demand[Resource::cpu] = 6;
+  cluster.submit(1, request);
+  start(1, on(0, GpuSet::first(2)));
+  cluster.obeys = false;
+  plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
+  cluster.feed(ServerLost{"1"});
+  EXPECT_EQ(cluster.state(1), JobState::stopping);
+  cluster.feed(AttemptSuspended{JobId(1), 1});
+  EXPECT_EQ(cluster.state(1), JobState::suspended);
+  EXPECT_TRUE(cluster.job(1).target.empty());
+  for (const std::uint32_t at : {0, 1}) EXPECT_EQ(cluster.core.servers()[ServerIndex(at)].used[Resource::cpu], 0);
+}
+
 TEST_F(Interruptions, a_move_to_a_server_without_enough_cpus_is_refused) {
   ServerDescription server;
   server.gpus = 4;

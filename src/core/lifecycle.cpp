@@ -317,6 +317,7 @@ void Lifecycle::suspended(JobIndex index) {
   release_all(index);
   if (would_freeze(job)) job.frozen_on = std::make_unique<Allocation>(job.allocation);
   job.allocation.clear();
+  job.target.clear();  // it was to move when it was told to stop
   back_in_queue(index);
   policy_.wake(Trigger::ending);
 }
