@@ -123,14 +123,15 @@ int FutureGpus::without_memory(ServerIndex server, const JobRequest& request) co
   return (at.all() - roomy(at, at.all(), request.gpu_memory_bytes)).count();
 }
 
-std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length) const {
+std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length,
+                                                  Instant before) const {
   std::optional<Booking> best;
   int best_free = 0;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
     const ServerIndex server(s);
     if (sizes_[s] < gpus || !takes(server, request)) continue;
-    const Instant before = best ? best->from + Duration{1} : Instant::never();
-    const auto at = first_with(steps_[s], gpus + without_memory(server, request), length, before);
+    const Instant bound = best ? best->from + Duration{1} : before;
+    const auto at = first_with(steps_[s], gpus + without_memory(server, request), length, bound);
     if (!at) continue;
     if (*at == snapshot_.now && !has_resources(request, {{server, gpus}})) continue;
     const int free = least(steps_[s], *at, *at + Duration{1});
@@ -165,9 +166,10 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
   return taken;
 }
 
-std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length) const {
+std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length,
+                                                   Instant before) const {
   const Steps& all = total();
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < all.size() && all[i].from < before; ++i) {
     if (all[i].free < gpus) continue;
     const Instant from = all[i].from;
     if (least(all, from, from + length) < gpus) continue;
@@ -180,10 +182,11 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
   return std::nullopt;
 }
 
-std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length) const {
-  auto on_one = earliest_on_one(request, gpus, length);
+std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length,
+                                            Instant before) const {
+  auto on_one = earliest_on_one(request, gpus, length, before);
   if (request.single_server() || (on_one && on_one->from == snapshot_.now)) return on_one;
-  auto on_many = earliest_on_many(request, gpus, length);
+  auto on_many = earliest_on_many(request, gpus, length, on_one ? on_one->from : before);
   if (!on_one || (on_many && on_many->from < on_one->from)) return on_many;
   return on_one;
 }

@@ -25,8 +25,9 @@ class FutureGpus {
   FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings);
 
   // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best.
-  // Nothing: never, on servers that are up.
-  std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length) const;
+  // Nothing: never before `before`, on servers that are up.
+  std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length,
+                                  Instant before = Instant::never()) const;
   bool is_possible(const JobRequest& request, const Booking& booking) const;
   void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
   void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
@@ -52,8 +53,8 @@ class FutureGpus {
   static void add(Steps& steps, Instant from, Instant to, int gpus);
   static int least(const Steps& steps, Instant from, Instant to);
   static std::optional<Instant> first_with(const Steps& steps, int gpus, Duration length, Instant before);
-  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length) const;
-  std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length) const;
+  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length, Instant before) const;
+  std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length, Instant before) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;
   // How many of its GPUs have too little memory left beside frozen jobs. They count as free: when a frozen job will

@@ -165,8 +165,9 @@ class FifoConservative : public ArrivalPolicy {
     for (Entry& entry : entries_) {
       if (entry.booked && !any_may_move && needs_only_gpus(*entry.request)) continue;
       if (entry.booked) future.unbook(*entry.request, *entry.booked);
-      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length);
-      if (earliest && (!entry.booked || earliest->from < entry.booked->from)) {
+      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length,
+                                      entry.booked ? entry.booked->from : Instant::never());
+      if (earliest) {
         any_may_move = any_may_move || entry.booked;
         entry.booked = std::move(earliest);
         moved = true;

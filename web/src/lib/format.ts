@@ -185,7 +185,7 @@ function sentence(this: unknown, key: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   const isOne = ['summary', 'state_reason', 'followed'].includes(key);
   const beside = this as Record<string, unknown>;
-  return isOne || (key === 'text' && ('code' in beside || 'fits' in beside)) ? withOwnTimes(value) : value;
+  return isOne || (key === 'text' && ('code' in beside || 'fits' in beside || 'verdict' in beside)) ? withOwnTimes(value) : value;
 }
 
 // The document in the text of an answer.
