@@ -105,7 +105,8 @@ class CommandLine {
   LogsOptions logs_;
   WaitOptions wait_;
   std::vector<std::string> selectors_, parameters_, after_dashes_;
-  bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, try_first_ = false, no_open_ = false;
+  bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, try_first_ = false,
+       no_open_ = false;
   std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
   int events_limit_ = 30;
   UpOptions up_;

@@ -38,11 +38,11 @@ struct ListOptions {
   std::string state, user, word;
   std::string
       sort;  // one of list_orders() (job_order.h); empty: those that run, those that wait, those that have ended
-  bool all = false;  // without limit
+  bool all = false;          // without limit
   std::optional<int> limit;  // nothing: all that wait or run, and with those that have ended 30 if these are fewer
-  std::int64_t group = 0;   // only its members; 0: all jobs
-  bool members = false;     // also members of groups, one by one
-  std::int64_t before = 0;  // only jobs with smaller numbers; 0: all
+  std::int64_t group = 0;    // only its members; 0: all jobs
+  bool members = false;      // also members of groups, one by one
+  std::int64_t before = 0;   // only jobs with smaller numbers; 0: all
 };
 int list_jobs(const Context& context, const ListOptions& options);
 

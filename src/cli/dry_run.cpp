@@ -82,7 +82,8 @@ void report_dry_run(const Context& context, const json::value& checked) {
   std::size_t width = 0;
   for (const auto& [key, value] : lines) width = std::max(width, key.size());
   std::printf("\n");
-  for (const auto& [key, value] : lines) std::printf("  %-*s  %s\n", static_cast<int>(width), key.c_str(), value.c_str());
+  for (const auto& [key, value] : lines)
+    std::printf("  %-*s  %s\n", static_cast<int>(width), key.c_str(), value.c_str());
   std::printf("\nThe other keys have their defaults; all of them:  --json\n");
 }
 

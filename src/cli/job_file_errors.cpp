@@ -58,7 +58,8 @@ Error everything_wrong(const Error& first, json::object whole, const JobFile& fi
     if (next.ok() || next.error().pointer.empty()) break;
     Error also = with_place(next.error(), whole, file);
     const auto hints = wire::hints_of(also);
-    error.notes.push_back("also: " + also.message + " [" + also.code + "]" + (hints.empty() ? "" : "; " + hints.front()));
+    error.notes.push_back("also: " + also.message + " [" + also.code + "]" +
+                          (hints.empty() ? "" : "; " + hints.front()));
     error.notes.insert(error.notes.end(), also.notes.begin(), also.notes.end());
     pointer = next.error().pointer;
   }

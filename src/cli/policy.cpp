@@ -205,7 +205,8 @@ int set_policy(const Context& context, const std::string& name, const std::vecto
   if (!body.ok()) return fail(body.error());
   if (try_first) {
     if (context.as_json)
-      return fail(invalid("bad-flag", "--try shows a table and asks").hint("schedulearn policy try " + name + " --json"));
+      return fail(
+          invalid("bad-flag", "--try shows a table and asks").hint("schedulearn policy try " + name + " --json"));
     if (const int status = show_trial(context, {{"policies", json::array{*body}}}); status != 0) return status;
     const auto sure = confirm(context, "switch to " + name, true);
     if (!sure.ok() || !*sure) return sure.ok() ? 1 : fail(sure.error());

@@ -91,8 +91,9 @@ int show_trial(const Context& context, const json::object& body) {
           : "without jobs that are yet to come";
   const auto draws = static_cast<std::size_t>(number_at(rows.front(), "draws"));
   if (draws == 0) {
-    std::printf("\nToo many jobs for one future in %.0f s. Look less far ahead:  schedulearn policy try --horizon 12h\n",
-                number_at(*tried, "took_s"));
+    std::printf(
+        "\nToo many jobs for one future in %.0f s. Look less far ahead:  schedulearn policy try --horizon 12h\n",
+        number_at(*tried, "took_s"));
     return 0;
   }
   std::printf("\nEach figure is the median over %s of %s, %s (%.1f s).\n", plural(draws, "possible future").c_str(),

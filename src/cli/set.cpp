@@ -125,7 +125,8 @@ int SetCommand::set() const {
 
 void SetCommand::add_to(CLI::App& app) {
   CLI::App* set = command_(
-      app, "set", "Change jobs that have not ended: priority, GPUs, servers, time limit, name, labels, notifications, hold.",
+      app, "set",
+      "Change jobs that have not ended: priority, GPUs, servers, time limit, name, labels, notifications, hold.",
       "  schedulearn set 5 --priority 10\n  schedulearn set 5-9 --gpus 1..4\n  schedulearn set 7 --first\n"
       "  schedulearn set 7 --before 5 --dry-run\n  schedulearn set 7 --notify team\n"
       "  schedulearn set 12 --max-running 8\n",

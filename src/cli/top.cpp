@@ -80,8 +80,9 @@ class Looker {
     const auto cluster = context_.get("/api/v1/cluster");
     if (!cluster.ok()) return cluster.error();
     into.cluster = *cluster;
-    for (const char* query : {"state=pending,held,starting,running,suspended,migrating,resizing,stopping&limit=500&grouped=true",
-                              "state=succeeded,failed,cancelled&limit=30&grouped=true"}) {
+    for (const char* query :
+         {"state=pending,held,starting,running,suspended,migrating,resizing,stopping&limit=500&grouped=true",
+          "state=succeeded,failed,cancelled&limit=30&grouped=true"}) {
       const auto jobs = context_.get(std::string("/api/v1/jobs?") + query);
       if (!jobs.ok()) return jobs.error();
       for (const json::value& job : value_at(*jobs, "items").as_array()) into.jobs.push_back(job);

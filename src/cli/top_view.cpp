@@ -14,16 +14,15 @@ namespace {
 constexpr double idle_below_pct = 10, hot_above_pct = 75, memory_hot_above_pct = 80;
 constexpr std::size_t tile_columns = 15;  // " 3 #1042  100% "
 
-constexpr const char* help_lines[] = {
-    "j k, arrows   choose a job             enter   everything about it",
-    "l             its output, live         w       why it waits",
-    "c             cancel it                s       suspend it, or resume it",
-    "m             migrate it               /       show only what contains a word",
-    "o             another order            g       GPUs on and off",
-    "space         stop looking, go on      :       any other command",
-    "q             leave                    ?       close this",
-    "",
-    "Colours of GPUs: less than 10 % in use, up to 75 %, above."};
+constexpr const char* help_lines[] = {"j k, arrows   choose a job             enter   everything about it",
+                                      "l             its output, live         w       why it waits",
+                                      "c             cancel it                s       suspend it, or resume it",
+                                      "m             migrate it               /       show only what contains a word",
+                                      "o             another order            g       GPUs on and off",
+                                      "space         stop looking, go on      :       any other command",
+                                      "q             leave                    ?       close this",
+                                      "",
+                                      "Colours of GPUs: less than 10 % in use, up to 75 %, above."};
 
 // The text in `columns` columns, cut or filled up.
 std::string in_columns(const std::string& text, std::size_t columns, bool to_the_right = false) {
@@ -125,13 +124,12 @@ std::string job_line(const Context& context, const json::value& job, std::size_t
   const json::value& members = value_at(job, "members");
   const bool has_started = value_at(job, "started_at").is_string() && !members.is_object();
   return table_line(
-      {fmt::format("{:.0f}", number_at(job, "id")),
-       text_at(job, "name"), state_text(context, text_at(job, "state")),
+      {fmt::format("{:.0f}", number_at(job, "id")), text_at(job, "name"), state_text(context, text_at(job, "state")),
        gpus_text(job),
        members.is_object() ? fmt::format("{} of {} run", number_at(members, "running"), number_at(members, "total"))
                            : where_text(job),
-       duration_text(number_at(job, "wait_s")),
-       has_started ? duration_text(number_at(job, "run_s")) : "-", text_at(job, "user")},
+       duration_text(number_at(job, "wait_s")), has_started ? duration_text(number_at(job, "run_s")) : "-",
+       text_at(job, "user")},
       columns);
 }
 
@@ -145,9 +143,8 @@ Style style_of_job(const json::value& job) {
 StyledLine key_line(const TopChoice& choice, const TopData& data) {
   if (!choice.prompt.empty()) return {{choice.prompt, Style::title}};
   if (!data.failure.empty()) return {{data.failure, Style::bad}};
-  return {{choice.is_readonly
-               ? "enter show  l log  w why  / filter  o order  g GPUs  space pause  ? keys  q quit"
-               : "enter show  l log  w why  c cancel  s suspend  m migrate  ? keys  q quit",
+  return {{choice.is_readonly ? "enter show  l log  w why  / filter  o order  g GPUs  space pause  ? keys  q quit"
+                              : "enter show  l log  w why  c cancel  s suspend  m migrate  ? keys  q quit",
            Style::dim}};
 }
 

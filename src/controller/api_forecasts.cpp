@@ -79,7 +79,8 @@ void Api::try_policies(Call call) {
                   .with_schedule = body->with_schedule.value_or(false),
                   .until = Duration::seconds(horizon_s)},
                  call.now, [this, call](const Result<TriedPolicies>& tried) {
-                   tried.ok() ? call.send(200, tried_view(*tried, call.user(), logic_.book())) : call.fail(tried.error());
+                   tried.ok() ? call.send(200, tried_view(*tried, call.user(), logic_.book()))
+                              : call.fail(tried.error());
                  });
 }
 

@@ -67,9 +67,10 @@ TEST_F(Explain, a_member_that_has_not_come_up_waits_for_what_its_array_waits_for
   settle();
   const JobId last(13);
   ASSERT_TRUE(logic->core().group_of_member_to_come(last).valid());
-  EXPECT_EQ(to_come_text(*logic, last, Line(*logic, now), now),
-            "comes up after the members of group 3 before it: behind job 2, which needs 2 free GPUs on one server; fifo "
-            "does not let it pass, fifo_first_fit would");
+  EXPECT_EQ(
+      to_come_text(*logic, last, Line(*logic, now), now),
+      "comes up after the members of group 3 before it: behind job 2, which needs 2 free GPUs on one server; fifo "
+      "does not let it pass, fifo_first_fit would");
 }
 
 // What `why`, `show` and `ls` say.

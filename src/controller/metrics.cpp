@@ -67,7 +67,8 @@ double gpus_wanted(const Core& core) {
 }
 
 void add_jobs(const Logic& logic, Exposition& to) {
-  to.family("jobs", "gauge", "Jobs by state, members of arrays included; those that have ended as long as they are kept.");
+  to.family("jobs", "gauge",
+            "Jobs by state, members of arrays included; those that have ended as long as they are kept.");
   for (int s = 0; s <= static_cast<int>(JobState::cancelled); ++s) {
     const auto state = static_cast<JobState>(s);
     to.sample(static_cast<double>(count_jobs(logic, state)), {{"state", to_string(state)}});

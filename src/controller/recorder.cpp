@@ -126,7 +126,9 @@ bool Recorder::append(const Core& core, const std::vector<Record>& records, Batc
       entry->stopping = record.why;
       const bool resumes = record.from == JobState::suspended && record.to == JobState::starting;
       if (record.why == StopReason::none) entry->stop_with.clear();
-      entry->row.extra_json = resumes ? resumes_text : record.why == StopReason::none ? "" : stop_text(record.why, entry->stop_with);
+      entry->row.extra_json = resumes                          ? resumes_text
+                              : record.why == StopReason::none ? ""
+                                                               : stop_text(record.why, entry->stop_with);
     }
     if (entry) {
       // If several steps share this batch, the slot may already belong to another job: compare ids.

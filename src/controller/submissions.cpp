@@ -330,9 +330,10 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
         .hint(fmt::format("schedulearn scale {} …   stops it at a checkpoint and continues", job.value));
   if (edit.next.servers != spec.servers) {
     if (has_begun)
-      return conflict("job-started", fmt::format("job {} is {}: how many servers it may be on can be changed only while "
-                                                 "it waits",
-                                                 job.value, entry->row.state));
+      return conflict("job-started",
+                      fmt::format("job {} is {}: how many servers it may be on can be changed only while "
+                                  "it waits",
+                                  job.value, entry->row.state));
     if (const Status may = check(edit.next); !may.ok()) return may.error();
   }
   if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();

@@ -77,7 +77,8 @@ answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
   const Instant now = told.present.now;
   answers::Suggestion view;
   view.what = what_of(remedy.change);
-  if (remedy.server.valid() && !remedy.change.servers) view.server = told.present.servers[remedy.server.value].description.name;
+  if (remedy.server.valid() && !remedy.change.servers)
+    view.server = told.present.servers[remedy.server.value].description.name;
   const std::string starts = remedy.start ? starts_text(*remedy.start, view.server, now) + " and" : "its last member";
   view.text = fmt::format("{} {} ends about {} instead of {}", view.what, starts, minute_text(remedy.finish.p50),
                           minute_text(remedy.finish_before.p50));
@@ -136,8 +137,7 @@ void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, I
   const double per_draw_s =
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
-  if (affordable < static_cast<double>(draws_few))
-    return done({{}, "there is no time to try changes"});
+  if (affordable < static_cast<double>(draws_few)) return done({{}, "there is no time to try changes"});
   if (forecasts.is_full()) return done({{}, "too many forecasts that others asked for are being worked out"});
   const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
   // Whatever comes first, the answer or the end of the time.

@@ -162,8 +162,7 @@ std::vector<Change> changes_for(const Present& present, const std::vector<Length
     fewer(std::min(free_on_one(present), request.gpus - 1));
     fewer(request.gpus / 2);
   }
-  if (is_fresh && settings.may_spread && request.single_server() && request.gpus > 1)
-    changes.push_back({.servers = 2});
+  if (is_fresh && settings.may_spread && request.single_server() && request.gpus > 1) changes.push_back({.servers = 2});
   if (is_fresh && settings.is_elastic && request.gpus_min > 1) changes.push_back({.gpus_min = 1, .gpus = request.gpus});
   const std::optional<Duration> limit = limit_for(prospects[at]);
   if (limit && (!request.time_limit || *limit < *request.time_limit)) changes.push_back({.time_limit = limit});

@@ -11,7 +11,7 @@ namespace sl::forecast {
 
 struct Change {
   std::optional<int> gpus_min = {}, gpus = {};  // `gpus`: the most
-  std::optional<int> servers = {};  // the most
+  std::optional<int> servers = {};              // the most
   std::optional<Duration> time_limit = {};
   bool any_gpu_type = false;
   std::optional<int> max_running = {};  // of a group

@@ -155,7 +155,8 @@ std::vector<Trial> what_if(const Present& present, const std::vector<Lengths::Pr
     if (is_cut) break;  // all contenders have seen the same futures
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       if (trials[i].failure) continue;
-      if (const auto one = add(present, prospects, left_s, round[i], settings.until, trials[i])) figures[i].push_back(*one);
+      if (const auto one = add(present, prospects, left_s, round[i], settings.until, trials[i]))
+        figures[i].push_back(*one);
       futures[i].push_back(std::move(round[i]));
     }
     if (settings.is_enough && settings.is_enough(draw + 1)) break;

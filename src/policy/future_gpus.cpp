@@ -124,7 +124,7 @@ int FutureGpus::without_memory(ServerIndex server, const JobRequest& request) co
 }
 
 std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length,
-                                                  Instant before) const {
+                                                   Instant before) const {
   std::optional<Booking> best;
   int best_free = 0;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
@@ -167,7 +167,7 @@ ServerCounts FutureGpus::spread(const JobRequest& request, int gpus, Instant fro
 }
 
 std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, int gpus, Duration length,
-                                                   Instant before) const {
+                                                    Instant before) const {
   const Steps& all = total();
   for (std::size_t i = 0; i < all.size() && all[i].from < before; ++i) {
     if (all[i].free < gpus) continue;

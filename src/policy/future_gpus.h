@@ -49,7 +49,6 @@ class FutureGpus {
   bool has_more_than(const Room& before) const;
 
  private:
-
   static void add(Steps& steps, Instant from, Instant to, int gpus);
   static int least(const Steps& steps, Instant from, Instant to);
   static std::optional<Instant> first_with(const Steps& steps, int gpus, Duration length, Instant before);
@@ -70,9 +69,9 @@ class FutureGpus {
 
   const Snapshot& snapshot_;
   ServerIndex first_of_pool_;
-  std::vector<Steps> steps_;  // by server; all of a pool at the first
-  std::vector<int> sizes_;    // by server: GPUs that take jobs; of a pool, all of them at the first
-  mutable Steps total_;       // the sum of all; empty until total() is needed
+  std::vector<Steps> steps_;               // by server; all of a pool at the first
+  std::vector<int> sizes_;                 // by server: GPUs that take jobs; of a pool, all of them at the first
+  mutable Steps total_;                    // the sum of all; empty until total() is needed
   std::vector<ResourceVector> resources_;  // by server, free now
 };
 
