@@ -23,6 +23,7 @@ COMMANDS = [
     "servers ls", "gpus", "policy ls", "policy show", "policy history", "policy try sjf", "policy shadow", "estimates",
     "secret ls", "notify ls", "notify log", "profile ls", "profile costs", "config show", "whoami", "version",
     "user ls", "token ls", "announce", "servers show far", "servers add lab", "sim ls", "login",
+    "set 5 --priority 3 --dry-run", "suspend 3 --dry-run", "retry 2 --dry-run", "servers drain far --dry-run",
     "show 999", "ls --state tired", "why 1 --at soon", "policy set fifoo", "cancel nobody", "submit --gpus 99 -- true", "migrate 5", "set 3 --gpus 0",
     "user add mei", "user set nobody --role admin", "token rm none", "token add more --user nobody", "sim show 99", "servers show none", "whoami --context lab",
 ]  # fmt: skip

@@ -207,7 +207,7 @@ class JobOptions(LabTest):
         self.assertLess(near["avg_jct_s"], whole["avg_jct_s"])
         self.assertAlmostEqual(near["gpu_allocation_pct"], 100, delta=1)
         self.assertEqual(self.refused({**wanted, "horizon_s": 0}, "/api/v1/policy/try")["code"], "bad-horizon")
-        self.assertIn("look 1h ahead", lab.cli("policy", "try", "sjf", "--horizon", "1h").stdout)
+        self.assertIn("look 1h 00m ahead", lab.cli("policy", "try", "sjf", "--horizon", "1h").stdout)
 
     def test_a_server_leaves_once_its_agent_has_ended(self):
         lab = self.lab
