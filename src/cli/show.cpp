@@ -442,7 +442,12 @@ int show_job(const Context& context, const std::vector<std::string>& selectors) 
   for (const std::int64_t id : *ids) {
     const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
     if (!job.ok()) return fail(job.error());
-    context.as_json ? context.print_json(*job) : show(context, *job);
+    if (context.as_json)
+      context.print_json(*job);
+    else if (context.quiet)
+      std::printf("%lld\n", static_cast<long long>(id));
+    else
+      show(context, *job);
   }
   return 0;
 }

@@ -255,6 +255,7 @@ class CommandLineTest(LabTest):
         self.assertEqual(self.lab.cli("ls", "-q", "--limit", 2).stdout.split(), [str(runs), str(more)])
         self.assertEqual(len(self.lab.cli("ls", "-q").stdout.split()), 14)
         self.assertEqual(self.lab.cli("ls", "-q", "--user", "nobody-like-that").stdout, "")
+        self.assertEqual(self.lab.cli("show", "-q", f"{runs},{more}").stdout, f"{runs}\n{more}\n")
         self.assertEqual(self.lab.cli("ls", "-q", "--sort", "gpus").stdout.split()[0], str(runs))
         for columns in (60, 80, 200):
             lines = self.lab.on_terminal(columns, "ls").splitlines()
