@@ -42,14 +42,16 @@ void print_chosen(const std::vector<json::value>& chosen, std::size_t count) {
 int cancel_jobs(const Context& context, const std::vector<std::string>& selectors, const wire::Cancellation& wanted) {
   const auto ids = select_jobs(context, selectors);
   if (!ids.ok()) return fail(ids.error());
-  const bool asks = ids->size() > 1 && !context.assume_yes;
+  // A single array that a script names is cancelled as told; people see how many jobs it is.
+  const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
   std::vector<json::value> chosen;
-  for (std::size_t i = 0; asks && i < std::min(ids->size(), looked_at_most); ++i) {
+  for (std::size_t i = 0; may_ask && i < std::min(ids->size(), looked_at_most); ++i) {
     auto job = context.get("/api/v1/jobs/" + std::to_string((*ids)[i]));
     if (job.ok()) chosen.push_back(std::move(*job));
   }
-  if (asks && context.interactive) print_chosen(chosen, ids->size());
   const std::size_t jobs = ids->size() - chosen.size() + jobs_that_end(chosen, *ids);
+  const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
+  if (asks && context.interactive) print_chosen(chosen, ids->size());
   if (const auto sure = confirm(context, "cancel " + plural(jobs, "job"), asks); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   json::object body;

@@ -10,6 +10,7 @@
 #include "base/shell_words.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
+#include "cli/snapshot.h"
 #include "wire/job_spec.h"
 #include "wire/json.h"
 #include "wire/members.h"
@@ -64,16 +65,18 @@ void report_dry_run(const Context& context, const json::value& checked) {
   if (!spec.ok()) return context.print_json(checked);  // of a newer controller
   const char* dot = context.unicode ? "·" : "-";
   const bool is_group = wire::is_group(*spec);
+  const std::string code = snapshot_text(value_at(document, "snapshot"));
   const std::string members =
       is_group ? plural(static_cast<std::size_t>(wire::member_count(*spec)), "member") + "  " + dot + "  " : "";
-  std::printf("dry run: nothing is submitted\n  %s  %s  %s%s%s  %s  %s\n", spec->name.c_str(), dot, members.c_str(),
+  std::printf("dry run: nothing is submitted\n  %s  %s  %s%s%s  %s  %s%s\n", spec->name.c_str(), dot, members.c_str(),
               gpus_said(spec->gpus).c_str(), is_group ? " each" : "", dot,
-              spec->image ? ("container " + *spec->image).c_str() : "process");
+              spec->image ? ("container " + *spec->image).c_str() : "process",
+              code.empty() ? "" : fmt::format("  {}  {}", dot, code).c_str());
   const std::string expected = expectation_text(context, checked);
   if (!expected.empty()) std::printf("  %s\n", expected.c_str());
 
   json::object keys = document.as_object();
-  for (const char* shown : {"name", "gpus", "image", "command", "env"}) keys.erase(shown);
+  for (const char* shown : {"name", "gpus", "image", "command", "env", "snapshot"}) keys.erase(shown);
   Lines lines = {{"command", command_said(*spec)}};
   add_said(keys, wire::to_value(wire::JobSpec()).as_object(), "", lines);
   std::string variables;  // names only: values may be nobody else's business

@@ -230,6 +230,7 @@ void Api::submit(Call call, bool legacy) {
   if (spec->user.empty()) spec->user = call.user();
   if (const Status may = may_act_for(call.identity, spec->user); !may.ok()) return call.fail(may.error());
   if (call.request.parameter("dry_run") == "true") {
+    if (spec->name.empty()) spec->name = default_name(spec->command);
     return with_past_states(*spec, {}, [this, call, spec = *spec](const Result<PastStates>& past) {
       if (!past.ok()) return call.fail(past.error());
       if (const Status checked = logic_.check(spec, *past); !checked.ok()) return call.fail(checked.error());

@@ -159,6 +159,13 @@ class ArraysTest(LabTest):
         until(lambda: self.lab.job(group)["members"]["running"] == 3)
         for chosen in (f"{job},{group}", "all"):
             self.assertIn("this would cancel 21 jobs", self.lab.cli("cancel", chosen, check=False).stderr)
+        asked = self.lab.on_terminal(80, "cancel", group, typed="n\n", status=1)
+        self.assertIn("Really cancel 20 jobs?", asked)
+        self.assertIn(f"{group} sleep, 3 running, 17 waiting", asked)
+        self.assertEqual(self.lab.job(group)["members"]["running"], 3)
+        self.lab.on_terminal(80, "cancel", job)  # one job: nothing is asked
+        self.lab.cli("cancel", group)  # nor without a terminal
+        self.assertEqual(self.lab.finished(group)["state"], "cancelled")
 
     def test_a_cancelled_group_ends_with_all_its_members(self):
         group = self.lab.submit("sleep 600", array="0-99")

@@ -132,6 +132,7 @@ class CommandLineTest(LabTest):
         self.assertIn("TOKEN", said)
         self.assertNotIn("secret", said)
         self.assertNotIn("priority", said, "it is as usual")
+        self.assertIn("\n  train.py  ·  1 GPU", lab.cli("submit", "--dry-run", "--", "python3", "train.py").stdout, "its name, as it would be kept")
         self.assertIn("3 members  ·  1 GPU each", lab.cli("submit", "--dry-run", "--array", "0-2", "--", "true").stdout)
         self.assertEqual(json.loads(lab.cli("submit", "--dry-run", "--json", "--", "true").stdout)["spec"]["priority"], 0)
         self.assertEqual(lab.jobs(), [])

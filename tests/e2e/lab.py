@@ -187,13 +187,14 @@ class Lab:
         return done
 
 
-    def on_terminal(self, columns, *arguments, **variables):
-        """What the command prints on a terminal of this width."""
+    def on_terminal(self, columns, *arguments, typed="", status=0, **variables):
+        """What the command prints on a terminal of this width, on which somebody has `typed`."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
         environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "TERM": "xterm", **variables}
         with subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs, stdin=theirs, env=environment) as command:
             os.close(theirs)
+            os.write(ours, typed.encode())
             said = b""
             while True:
                 try:
@@ -201,7 +202,7 @@ class Lab:
                 except OSError:  # the other end is closed
                     break
                 said += piece
-            assert command.wait(60) == 0, said
+            assert command.wait(60) == status, said
         os.close(ours)
         return said.decode().replace("\r\n", "\n")
 

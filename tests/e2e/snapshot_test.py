@@ -216,7 +216,8 @@ if done == 0: time.sleep(71.3)
         retried = json.loads(self.lab.cli("show", "last", "--json").stdout)["id"]
         self.lab.finished(retried)
         self.assertIn("runs one", self.lab.output(retried))
-        described = json.loads(self.lab.cli("submit", "--snapshot", "git", "--dry-run", "--", "true", cwd=self.code).stdout)["spec"]["snapshot"]
+        described = json.loads(self.lab.cli("submit", "--snapshot", "git", "--dry-run", "--json", "--", "true", cwd=self.code).stdout)["spec"]["snapshot"]
+        self.assertRegex(self.lab.cli("submit", "--snapshot", "git", "--dry-run", "--", "true", cwd=self.code).stdout, r"process  ·  code [0-9a-f]{7,} \+ 1 changed file")
         self.assertEqual((described["id"], described["changed"]), ("", ["lib.py"]))
         self.assertEqual(self.lab.get("/api/v1/snapshots")["count"], 1)
 

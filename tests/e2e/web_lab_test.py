@@ -156,6 +156,8 @@ class LabPageTest(PageTest):
         self.assertEqual(report.count("<img"), 4)
         self.assertEqual(report.count("src=\"data:image/svg+xml,"), 4)
         self.assertIn("schedulearn sim compare", report)
+        self.assertRegex(page.run("document.querySelector('#same-command').innerText"), r"^schedulearn sim show \d+$")
+        self.assertTrue(page.run("document.querySelector('#made-by').innerText.startsWith('schedulearn sim compare')"))
         self.assertNotIn("<script", report)
         page.click("Remove")
         page.wait_text("Remove simulation 1?")
