@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "wire/error.h"
@@ -11,7 +12,7 @@
 namespace sl::cli {
 namespace {
 
-constexpr int told_most = 10;
+constexpr std::size_t told_most = 10;
 
 // Removes what the pointer names, or the list that it is in. False: it is not there.
 bool remove_at(json::object& object, std::string_view pointer) {
@@ -47,21 +48,20 @@ Error with_place(Error error, const json::object& whole, const JobFile& file) {
 
 Error everything_wrong(const Error& first, json::object whole, const JobFile& file) {
   Error error = with_place(first, whole, file);
-  // What would be wrong if each thing that is were not there.
+  // What would be wrong if each thing that is were not there; a command is always needed.
   std::string pointer = first.pointer;
-  for (int told = 1; told < told_most; ++told) {
-    if (pointer == "/command" && !whole.contains("command"))
-      whole["command"] = "true";
-    else if (!remove_at(whole, pointer))
-      break;
+  std::set<std::string> told = {pointer};
+  while (told.size() < told_most && (remove_at(whole, pointer) || pointer == "/command")) {
+    if (pointer == "/command") whole["command"] = "true";
     const auto next = wire::job_from_json(whole, file.base_dir);
     if (next.ok() || next.error().pointer.empty()) break;
-    Error also = with_place(next.error(), whole, file);
+    pointer = next.error().pointer;
+    if (!told.insert(pointer).second) break;  // it lacks what was removed
+    const Error also = with_place(next.error(), whole, file);
     const auto hints = wire::hints_of(also);
     error.notes.push_back("also: " + also.message + " [" + also.code + "]" +
                           (hints.empty() ? "" : "; " + hints.front()));
     error.notes.insert(error.notes.end(), also.notes.begin(), also.notes.end());
-    pointer = next.error().pointer;
   }
   return error;
 }

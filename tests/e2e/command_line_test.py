@@ -121,6 +121,11 @@ class CommandLineTest(LabTest):
         self.assertIn("unknown key comand [unknown-key]; did you mean command?\n  note: in bad.toml, line 1, column 1\n", said.stderr)
         replaced = lab.cli("submit", "bad.toml", "--gpus", "three", cwd=lab.folder, check=False).stderr
         self.assertIn("not a number of GPUs: three [bad-gpus]\n  note: in bad.toml at /gpus\n", replaced, "that is not in the file")
+        (lab.folder / "bad.toml").write_text("command = 5\ngpus = 0.5\n")
+        said = lab.cli("submit", "bad.toml", cwd=lab.folder, check=False).stderr
+        self.assertNotIn("empty-command", said, "there is one, if of the wrong type")
+        self.assertIn("line 1, column 11", said)
+        self.assertIn("line 2, column 8", said)
         self.assertEqual(lab.jobs(), [])
 
     def test_a_dry_run_says_in_words_what_would_be_submitted(self):
