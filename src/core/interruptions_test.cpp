@@ -48,6 +48,23 @@ struct Interruptions : testing::Test {
   void start(std::int64_t id, Allocation where) {
     plan([&](const Snapshot&, Plan& p) { p.start(index(id), where); });
   }
+  // Job 1 on both GPUs that it may have, of server 0, with six CPUs; each server has eight.
+  void start_with_six_cpus() {
+    ServerDescription server;
+    server.gpus = 4;
+    server.capacity[Resource::cpu] = 8;
+    for (const char* name : {"0", "1"}) {
+      server.name = name;
+      cluster.feed(ServerJoined{server});
+    }
+    JobRequest request = elastic(1, 2);
+    request.demand[Resource::cpu] = 6;
+    cluster.submit(1, request);
+    start(1, on(0, GpuSet::first(2)));
+  }
+  double cpus_used(std::uint32_t server) const {
+    return cluster.core.servers()[ServerIndex(server)].used[Resource::cpu];
+  }
 };
 
 TEST_F(Interruptions, a_job_cancelled_while_it_is_being_suspended_is_ended_afterwards) {
@@ -286,18 +303,7 @@ TEST_F(Interruptions, nothing_is_started_on_a_lost_server_by_what_others_give_up
 }
 
 TEST_F(Interruptions, cpus_follow_a_job_that_moves_and_shrinks) {
-  ServerDescription server;
-  server.gpus = 4;
-  server.capacity[Resource::cpu] = 8;
-  for (const char* name : {"0", "1"}) {
-    server.name = name;
-    cluster.feed(ServerJoined{server});
-  }
-  JobRequest request = elastic(1, 2);
-  request.demand[Resource::cpu] = 6;
-  cluster.submit(1, request);
-  start(1, on(0, GpuSet::first(2)));
-  const auto cpus_used = [&](std::uint32_t s) { return cluster.core.servers()[ServerIndex(s)].used[Resource::cpu]; };
+  start_with_six_cpus();
   EXPECT_EQ(cpus_used(0), 6);
   cluster.obeys = false;
   plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
@@ -313,17 +319,7 @@ TEST_F(Interruptions, cpus_follow_a_job_that_moves_and_shrinks) {
 }
 
 TEST_F(Interruptions, a_job_whose_move_was_called_off_and_that_froze_instead_moves_nowhere) {
-  ServerDescription server;
-  server.gpus = 4;
-  server.capacity[Resource::cpu] = 8;
-  for (const char* name : {"0", "1"}) {
-    server.name = name;
-    cluster.feed(ServerJoined{server});
-  }
-  JobRequest request = elastic(1, 2);
-  request.demand[Resource::cpu] = 6;
-  cluster.submit(1, request);
-  start(1, on(0, GpuSet::first(2)));
+  start_with_six_cpus();
   cluster.obeys = false;
   plan([&](const Snapshot&, Plan& p) { p.migrate(index(1), on(1, GpuSet::first(2))); });
   cluster.feed(ServerLost{"1"});
@@ -331,7 +327,8 @@ TEST_F(Interruptions, a_job_whose_move_was_called_off_and_that_froze_instead_mov
   cluster.feed(AttemptSuspended{JobId(1), 1});
   EXPECT_EQ(cluster.state(1), JobState::suspended);
   EXPECT_TRUE(cluster.job(1).target.empty());
-  for (const std::uint32_t at : {0, 1}) EXPECT_EQ(cluster.core.servers()[ServerIndex(at)].used[Resource::cpu], 0);
+  EXPECT_EQ(cpus_used(0), 0);
+  EXPECT_EQ(cpus_used(1), 0);
 }
 
 TEST_F(Interruptions, a_move_to_a_server_without_enough_cpus_is_refused) {
