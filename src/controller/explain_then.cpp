@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "controller/explain.h"
@@ -210,47 +212,55 @@ Result<std::string> cause_of(store::Reader& reader, const store::EventRow& effec
   return std::string();
 }
 
-// "it started at 20:09:30 UTC (4m 05s later), when job 3 had succeeded"
-Result<std::string> followed_text(store::Reader& reader, std::int64_t job, std::int64_t at_us) {
-  std::int64_t after = 0;
-  while (true) {
-    const auto events = reader.events({.job = job, .after = after, .limit = 500});
-    if (!events.ok()) return events.error();
-    for (const store::EventRow& event : *events) {
-      if (event.at_us <= at_us || event.kind != "job.state" || event.to == "running") continue;
-      const auto cause = event.to == "starting" ? cause_of(reader, event) : Result<std::string>(std::string());
-      if (!cause.ok()) return cause.error();
-      const State to = state_of(event.to);
-      const std::string what = to == State::starting    ? "it started"
-                               : to == State::cancelled ? "it was cancelled"
-                               : is_finished(to)        ? "it " + event.to
-                                                        : "it became " + event.to;
-      const std::string why = !cause->empty() ? ", " + *cause : event.text.empty() ? "" : " (" + event.text + ")";
-      return fmt::format("{} at {}, {} later{}", what, clock_text(event.at_us, at_us), span_text(event.at_us - at_us),
-                         why);
-    }
-    if (events->size() < 500) return std::string();
-    after = events->back().seq;
-  }
-}
-
-// "gpus 4 → 2 at 20:10:05 UTC": changes of what the job needs since then; empty: none.
-Result<std::string> changed_since(store::Reader& reader, std::int64_t job, std::int64_t at_us) {
+// visit(event) for each event of the job, oldest first, until it returns false or an error.
+Status visit_events(store::Reader& reader, std::int64_t job,
+                    const std::function<Result<bool>(const store::EventRow&)>& visit) {
   constexpr std::int64_t page = 500;
-  std::string text;
   for (std::int64_t after = 0;;) {
     const auto events = reader.events({.job = job, .after = after, .limit = page});
     if (!events.ok()) return events.error();
     for (const store::EventRow& event : *events) {
-      const bool concerns_needs = event.text.starts_with("gpus ") || event.text.starts_with("servers ") ||
-                                  event.text.find(", gpus ") != std::string::npos ||
-                                  event.text.find(", servers ") != std::string::npos;
-      if (event.kind == "job.edited" && event.at_us > at_us && concerns_needs)
-        text += fmt::format("{}{} at {}", text.empty() ? "" : "; ", event.text, clock_text(event.at_us, at_us));
+      const auto goes_on = visit(event);
+      if (!goes_on.ok()) return goes_on.error();
+      if (!*goes_on) return {};
     }
-    if (std::cmp_less(events->size(), page)) return text;
+    if (std::cmp_less(events->size(), page)) return {};
     after = events->back().seq;
   }
+}
+
+// "it started at 20:09:30 UTC (4m 05s later), when job 3 had succeeded"
+Result<std::string> followed_text(store::Reader& reader, std::int64_t job, std::int64_t at_us) {
+  std::string text;
+  const Status read = visit_events(reader, job, [&](const store::EventRow& event) -> Result<bool> {
+    if (event.at_us <= at_us || event.kind != "job.state" || event.to == "running") return true;
+    const auto cause = event.to == "starting" ? cause_of(reader, event) : Result<std::string>(std::string());
+    if (!cause.ok()) return cause.error();
+    const State to = state_of(event.to);
+    const std::string what = to == State::starting    ? "it started"
+                             : to == State::cancelled ? "it was cancelled"
+                             : is_finished(to)        ? "it " + event.to
+                                                      : "it became " + event.to;
+    const std::string why = !cause->empty() ? ", " + *cause : event.text.empty() ? "" : " (" + event.text + ")";
+    text =
+        fmt::format("{} at {}, {} later{}", what, clock_text(event.at_us, at_us), span_text(event.at_us - at_us), why);
+    return false;
+  });
+  return read.ok() ? Result<std::string>(text) : read.error();
+}
+
+// "gpus 4 → 2 at 20:10:05 UTC": changes of what the job needs since then; empty: none.
+Result<std::string> changed_since(store::Reader& reader, std::int64_t job, std::int64_t at_us) {
+  std::string text;
+  const Status read = visit_events(reader, job, [&](const store::EventRow& event) -> Result<bool> {
+    const bool concerns_needs = event.text.starts_with("gpus ") || event.text.starts_with("servers ") ||
+                                event.text.find(", gpus ") != std::string::npos ||
+                                event.text.find(", servers ") != std::string::npos;
+    if (event.kind == "job.edited" && event.at_us > at_us && concerns_needs)
+      text += fmt::format("{}{} at {}", text.empty() ? "" : "; ", event.text, clock_text(event.at_us, at_us));
+    return true;
+  });
+  return read.ok() ? Result<std::string>(text) : read.error();
 }
 
 }  // namespace
