@@ -70,11 +70,9 @@ void forecast_submission(Forecasts& forecasts, const Logic& logic, const wire::J
                      is_done = std::make_shared<bool>(false)](const std::optional<answers::Estimate>& estimate) {
     if (!std::exchange(*is_done, true)) done(estimate);
   };
-  wire::JobSpec named = spec;
-  if (named.name.empty()) named.name = default_name(named.command);
-  JobRequest request = logic.request_of(named, now);
+  JobRequest request = logic.request_of(spec, now);
   auto told = std::make_shared<Told>(forecasts.tell_present(now));
-  forecasts.ask([told, request = std::move(request), kind = kind_of(named), once](Forecasts& self) {
+  forecasts.ask([told, request = std::move(request), kind = kind_of(spec), once](Forecasts& self) {
     self.learn(*told);
     const auto estimate = std::make_shared<std::optional<answers::Estimate>>(expected(self, *told, request, kind));
     self.post([once, estimate] { once(*estimate); });
