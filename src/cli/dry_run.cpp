@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/shell_words.h"
 #include "cli/expectation.h"
 #include "cli/render.h"
 #include "cli/snapshot.h"
@@ -24,14 +23,6 @@ std::string gpus_said(const wire::GpuRange& gpus) {
   if (!gpus.allowed.empty()) return fmt::format("{} GPUs", fmt::join(gpus.allowed, ", "));
   return gpus.min == gpus.max ? plural(static_cast<std::size_t>(gpus.max), "GPU")
                               : fmt::format("{}..{} GPUs", gpus.min, gpus.max);
-}
-
-std::string command_said(const wire::JobSpec& spec) {
-  if (const auto* line = std::get_if<std::string>(&spec.command)) return *line;
-  std::string text;
-  for (const std::string& word : std::get<std::vector<std::string>>(spec.command))
-    text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
 }
 
 std::string value_said(std::string_view key, const json::value& value) {
@@ -77,7 +68,7 @@ void report_dry_run(const Context& context, const json::value& checked) {
 
   json::object keys = document.as_object();
   for (const char* shown : {"name", "gpus", "image", "command", "env", "snapshot"}) keys.erase(shown);
-  Lines lines = {{"command", command_said(*spec)}};
+  Lines lines = {{"command", command_text(value_at(document, "command"))}};
   add_said(keys, wire::to_value(wire::JobSpec()).as_object(), "", lines);
   std::string variables;  // names only: values may be nobody else's business
   for (const auto& [name, value] : spec->env) variables += (variables.empty() ? "" : " ") + name;

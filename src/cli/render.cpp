@@ -8,6 +8,7 @@
 #include <ctime>
 #include <cwchar>
 
+#include "base/shell_words.h"
 #include "wire/utf8.h"
 
 namespace sl::cli {
@@ -248,6 +249,14 @@ std::string gpus_text(const json::value& job) {
 
 std::string plural(std::size_t n, const std::string& word) {
   return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
+}
+
+std::string command_text(const json::value& command) {
+  if (command.is_string()) return std::string(command.get_string());
+  std::string text;
+  for (const json::value& word : command.is_array() ? command.get_array() : json::array())
+    text += (text.empty() ? "" : " ") + shell_word(std::string(word.as_string()));
+  return text;
 }
 
 std::string held_text(const json::value& counts) {

@@ -39,6 +39,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// What a job runs, as a shell would read it.
+std::string command_text(const json::value& command);
 // ", 2 held, 1 suspended", of counts by state; empty: none is.
 std::string held_text(const json::value& counts);
 // "3 running, 93 waiting, 4 succeeded"; empty: it is no group.

@@ -18,16 +18,6 @@
 namespace sl::cli {
 namespace {
 
-std::string command_text(const json::value& command) {
-  if (command.is_string()) return std::string(command.get_string());
-  std::string text;
-  if (command.is_array()) {
-    for (const json::value& word : command.get_array())
-      text += (text.empty() ? "" : " ") + std::string(word.as_string());
-  }
-  return text;
-}
-
 void line(const char* name, const std::string& text) {
   if (!text.empty()) std::printf("  %-10s %s\n", name, text.c_str());
 }
