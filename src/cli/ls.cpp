@@ -156,7 +156,10 @@ int list_jobs(const Context& context, const ListOptions& options) {
   if (!found.ok()) return fail(found.error());
   std::vector<json::value>& jobs = found->items;
   sort(jobs, options.sort);
-  if (options.limit && !options.all) jobs.resize(std::min(jobs.size(), static_cast<std::size_t>(*options.limit)));
+  if (options.limit && !options.all && jobs.size() > static_cast<std::size_t>(*options.limit)) {
+    jobs.resize(static_cast<std::size_t>(*options.limit));
+    found->next_cursor = nullptr;  // it would go on behind jobs that are not shown
+  }
   if (context.as_json) {
     context.print_json(json::object{{"items", json::array(jobs.begin(), jobs.end())},
                                     {"next_cursor", found->next_cursor},

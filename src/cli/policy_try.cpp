@@ -89,7 +89,10 @@ int show_trial(const Context& context, const json::object& body) {
       body.contains("with_arrivals")
           ? fmt::format("{:.0f} of them yet to come, as in the last day", number_at(*tried, "arrivals"))
           : "without jobs that are yet to come";
-  const auto draws = static_cast<std::size_t>(number_at(rows.front(), "draws"));
+  const auto ran =
+      std::ranges::find_if(rows, [](const json::value& row) { return value_at(row, "failure").is_null(); });
+  if (ran == rows.end()) return 0;  // why was said
+  const auto draws = static_cast<std::size_t>(number_at(*ran, "draws"));
   if (draws == 0) {
     std::printf(
         "\nToo many jobs for one future in %.0f s. Look less far ahead:  schedulearn policy try --horizon 12h\n",
@@ -97,7 +100,7 @@ int show_trial(const Context& context, const json::object& body) {
     return 0;
   }
   std::printf("\nEach figure is the median over %s of %s, %s (%.1f s).\n", plural(draws, "possible future").c_str(),
-              plural(static_cast<std::size_t>(number_at(rows.front(), "jobs")), "job").c_str(), coming.c_str(),
+              plural(static_cast<std::size_t>(number_at(*ran, "jobs")), "job").c_str(), coming.c_str(),
               number_at(*tried, "took_s"));
   if (draws == 1) std::printf("One future alone says little.\n");
   std::printf("MEAN WAIT is that of the jobs that wait, MEAN JCT that of all, which may be less.\n");
