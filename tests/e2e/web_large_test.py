@@ -427,6 +427,11 @@ class TableTest(PageTest):
         page.run("history.back()")
         page.wait_text("301 jobs")
         page.wait(f"Math.abs(document.querySelector('.tall').scrollTop - {left}) < 2 && document.querySelector('[data-row=\"59\"]') !== null", "the list where it was left")
+        page.call("Page.reload")
+        page.wait("performance.getEntriesByType('navigation')[0].type === 'reload' && document.body?.innerText.includes('301 jobs')", "the page once more")
+        page.wait(f"Math.abs(document.querySelector('.tall').scrollTop - {left}) < 2", "the list where it was before the reload")
+        page.run("location.hash = '#main'")  # the browser makes an entry of its own
+        page.wait("typeof history.state?.entry === 'number'")
         page.run("document.querySelector('.tall').scrollTop = 0")
         page.wait("document.querySelector('[data-row=\"0\"]') !== null")
         page.key("j", "x")

@@ -13,13 +13,34 @@ let entry = 0;
 let last = 0; // the number given last
 let stop: () => void = () => undefined;
 
-const numberOf = (state: unknown): number =>
-  typeof state === 'object' && state !== null && 'entry' in state ? Number(state.entry) : 0;
+const kept = 'schedulearn.places'; // over a reload
+
+const numberOf = (state: unknown): number | null =>
+  typeof state === 'object' && state !== null && 'entry' in state ? Number(state.entry) : null;
 
 export function begin(): void {
   history.scrollRestoration = 'manual';
-  entry = last = numberOf(history.state);
+  const known = numberOf(history.state);
+  entry = last = known ?? 0;
   history.replaceState({ entry }, '');
+  window.addEventListener('pagehide', () => {
+    leave();
+    try {
+      sessionStorage.setItem(kept, JSON.stringify([...places]));
+    } catch {
+      // full, or not allowed here: then a reload begins at the top
+    }
+  });
+  if (known === null) return;
+  try {
+    for (const [number, place] of JSON.parse(sessionStorage.getItem(kept) ?? '[]') as [number, Place][]) {
+      places.set(number, place);
+      last = Math.max(last, number);
+    }
+  } catch {
+    return;
+  }
+  restore();
 }
 
 function leave(): void {
@@ -36,11 +57,17 @@ export function next(): { entry: number } {
 
 export const same = (): { entry: number } => ({ entry });
 
-// Another entry is shown: its page is scrolled to where it was as soon as it is long enough, unless the reader scrolls first.
+// Another entry is shown, or a new one that the browser made, of an address with another part after #.
 export function come(state: unknown): void {
   leave();
-  entry = numberOf(state);
-  last = Math.max(last, entry);
+  const known = numberOf(state);
+  entry = known ?? ++last;
+  if (known === null) history.replaceState({ entry }, '');
+  else restore();
+}
+
+// The page is scrolled to where it was as soon as it is long enough, unless the reader scrolls first.
+function restore(): void {
   const place = places.get(entry);
   if (!place) return;
   const until = performance.now() + waitMost;
