@@ -165,7 +165,7 @@ void Context::print_json(const json::value& value) const {
 }
 
 int fail(const Error& error) {
-  std::fputs(wire::error_text(error).c_str(), stderr);
+  std::fputs(visible(wire::error_text(error)).c_str(), stderr);
   return wire::exit_status(error);
 }
 
