@@ -7,6 +7,7 @@
 
 #include "wire/error.h"
 #include "wire/job_file.h"
+#include "wire/json.h"
 #include "wire/source_line.h"
 
 namespace sl::cli {
@@ -16,12 +17,9 @@ constexpr std::size_t told_most = 10;
 
 // Removes what the pointer names, or the list that it is in. False: it is not there.
 bool remove_at(json::object& object, std::string_view pointer) {
-  const std::size_t end = std::min(pointer.find('/', 1), pointer.size());
-  if (end < 2) return false;
-  const std::string key(pointer.substr(1, end - 1));
-  const auto at = object.find(key);
+  const auto at = object.find(wire::detail::take_key(pointer));
   if (at == object.end()) return false;
-  if (end < pointer.size() && at->value().is_object()) return remove_at(at->value().get_object(), pointer.substr(end));
+  if (!pointer.empty() && at->value().is_object()) return remove_at(at->value().get_object(), pointer);
   object.erase(at);
   return true;
 }

@@ -51,6 +51,7 @@ TEST(JobFile, a_pointer_leads_to_the_line_of_what_it_names) {
   for (const char* missing : {"/name", "/gpus/0", "/resources/on/2", "/resources/on/-1", "/resources/on/x"})
     EXPECT_EQ(place(missing), "nowhere") << missing;
   EXPECT_FALSE(place_in_toml("gpus = ", "/gpus", false));
+  EXPECT_EQ(place_text(*place_in_toml("[env]\n\"A/B~1\" = 5\n", "/env/A~1B~01", false)), "line 2, column 11");
 }
 
 TEST(JobFile, numbers_are_texts_of_the_same_quantity) {

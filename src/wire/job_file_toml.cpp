@@ -5,6 +5,7 @@
 
 #include "base/whole_number.h"
 #include "wire/job_file.h"
+#include "wire/json.h"
 #include "wire/source_line.h"
 
 namespace sl::wire {
@@ -55,9 +56,7 @@ std::optional<Place> place_in_toml(std::string_view text, std::string_view point
   const toml::node* node = &whole;
   toml::source_position at;
   while (!pointer.empty()) {
-    pointer.remove_prefix(1);
-    const std::string word(pointer.substr(0, pointer.find('/')));
-    pointer.remove_prefix(word.size());
+    const std::string word = detail::take_key(pointer);
     const toml::node* inner = nullptr;
     if (const auto* table = node->as_table()) {
       const auto found = table->find(word);

@@ -40,7 +40,8 @@ Result<boost::json::value> parse_json(std::string_view text) {
 namespace detail {
 
 Error wrong_type(const std::string& pointer, std::string_view expected) {
-  const std::string key = pointer.empty() ? "the document" : pointer.substr(pointer.rfind('/') + 1);
+  std::string_view last = pointer.empty() ? std::string_view() : std::string_view(pointer).substr(pointer.rfind('/'));
+  const std::string key = last.empty() ? "the document" : take_key(last);
   return invalid("wrong-type", key + " must be " + std::string(expected)).at(pointer);
 }
 
@@ -54,6 +55,17 @@ std::string pointer_to(const std::string& pointer, std::string_view key) {
     }
   }
   return result;
+}
+
+std::string take_key(std::string_view& pointer) {
+  std::string key;
+  std::size_t at = 1;
+  for (; at < pointer.size() && pointer[at] != '/'; ++at) {
+    const bool is_escape = pointer[at] == '~' && at + 1 < pointer.size();
+    key += is_escape ? (pointer[++at] == '0' ? '~' : '/') : pointer[at];
+  }
+  pointer.remove_prefix(std::min(at, pointer.size()));
+  return key;
 }
 
 Error unknown_key(const std::string& pointer, std::string_view key, const std::vector<std::string_view>& known) {

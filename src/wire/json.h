@@ -34,6 +34,8 @@ namespace detail {
 Error wrong_type(const std::string& pointer, std::string_view expected);
 // The pointer to `key` below `pointer`, escaped as in RFC 6901.
 std::string pointer_to(const std::string& pointer, std::string_view key);
+// The other way: takes the first key off a pointer, which begins with "/".
+std::string take_key(std::string_view& pointer);
 constexpr std::string_view key_of(std::string_view member) {
   if (member.ends_with('_')) member.remove_suffix(1);
   return member;

@@ -126,6 +126,9 @@ class CommandLineTest(LabTest):
         self.assertNotIn("empty-command", said, "there is one, if of the wrong type")
         self.assertIn("line 1, column 11", said)
         self.assertIn("line 2, column 8", said)
+        (lab.folder / "bad.toml").write_text('command = "true"\n"\\u001b[2Ja/b" = 1\n')
+        said = lab.cli("submit", "bad.toml", cwd=lab.folder, check=False).stderr
+        self.assertIn("unknown key ^[[2Ja/b [unknown-key]\n  note: in bad.toml, line 2, column 1\n", said, "nothing that a terminal would obey")
         self.assertEqual(lab.jobs(), [])
 
     def test_a_dry_run_says_in_words_what_would_be_submitted(self):
