@@ -229,7 +229,8 @@ std::string job_text(const Logic& logic, const JobEntry& entry, Instant now, boo
 
 std::string queued_job_text(const Logic& logic, const JobEntry& entry, JobId first, Instant now, bool may_see_env,
                             const Line& line) {
-  answers::QueuedJob job{live_frame(logic, entry, now, &line), {}, 1, line.ahead(JobId(entry.row.id))};
+  // Its place in line is told by fields of their own, not again by the reason.
+  answers::QueuedJob job{live_frame(logic, entry, now, nullptr), {}, 1, line.ahead(JobId(entry.row.id))};
   if (const std::size_t position = line.position(JobId(entry.row.id)); position > 0) job.position = position;
   if (is_group(entry.row)) {
     job.in_line = std::max<std::size_t>(1, line.count(JobId(entry.row.id)));
@@ -278,7 +279,7 @@ answers::Gpu gpu_view(const Logic& logic, const Server& server, ServerIndex inde
     if (!view.simulated) view.isolation = has_device ? "device_cgroup" : "visible_devices";
     view.name = report.name;
     view.utilization_pct = report.utilization_pct;
-    if (!view.simulated) view.memory_used_bytes = report.memory_used_bytes;
+    view.memory_used_bytes = report.memory_used_bytes;
     view.memory_total_bytes = report.memory_total_bytes;
     view.temperature_celsius = report.temperature_celsius;
     view.power_watts = report.power_watts;

@@ -11,6 +11,8 @@ export interface Column {
   width: number; // pixels, in a table whose columns do not depend on its rows
   isNumber?: boolean;
   isMono?: boolean;
+  grows?: boolean; // takes its share of the room that is left
+  spare?: number; // may give way where there is too little, the highest first
   text: (job: Job, now: number) => string;
 }
 
@@ -60,7 +62,7 @@ export const columns: Column[] = [
     key: 'starts',
     title: 'Starts',
     fields: 'estimate,started_at',
-    width: 150,
+    width: 140,
     text: (job) => (job.started_at ? '' : job.estimate?.start ? `about ${soon(job.estimate.start.p50)}` : dash)
   },
   {
@@ -107,8 +109,8 @@ export const columns: Column[] = [
     isNumber: true,
     text: (job) => (job.index === null ? '' : String(job.index))
   },
-  { key: 'result', title: 'Result', fields: 'progress', width: 170, text: result },
-  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 176, text: why }
+  { key: 'result', title: 'Result', fields: 'progress', width: 170, grows: true, text: result },
+  { key: 'why', title: 'Why, how far', fields: 'reason,failure,progress', width: 176, grows: true, text: why }
 ];
 
 export const chosenColumns = (keys: string[]): Column[] => columns.filter(({ key }) => keys.includes(key));
@@ -120,12 +122,24 @@ const inLine: Column = {
   key: 'ahead',
   title: 'Ahead of it',
   fields: '',
-  width: 130,
+  width: 144,
   text: (job) => ahead((job as Partial<QueuedJob>).ahead)
 };
-export const ofQueue: Column[] = [inLine, ...chosenColumns(['gpus', 'waited', 'starts', 'user', 'why'])];
+const spareInLine = ['starts', 'ahead', 'waited', 'user'];
+export const ofQueue: Column[] = [inLine, ...chosenColumns(['gpus', 'waited', 'starts', 'user', 'why'])].map((each) => ({
+  ...each,
+  spare: spareInLine.indexOf(each.key) + 1
+}));
 
 export const ofMembers = ['member', 'gpus', 'where', 'ran', 'ends', 'result', 'why'];
+
+export const widthOf = (shown: Column[]): number => shown.reduce((sum, { width }) => sum + width, 0);
+
+// Those that `room` is enough for.
+export function fitting(shown: Column[], room: number): Column[] {
+  const most = Math.max(0, ...shown.map(({ spare }) => spare ?? 0));
+  return widthOf(shown) <= room || most === 0 ? shown : fitting(shown.filter(({ spare }) => spare !== most), room);
+}
 
 export function fieldsOf(shown: Column[]): string {
   const fields = new Set(['id', 'name', 'state', 'members', 'group_id', 'index']);
