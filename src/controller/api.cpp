@@ -516,6 +516,10 @@ void Api::job_events(Call call) {
 
 namespace {
 
+// Before the dot of an event's kind.
+const std::vector<std::string_view> event_subjects = {"job",   "server",   "gpu",      "policy", "attempt",
+                                                      "clock", "database", "decision", "history"};
+
 // `since` is the number of an event or a time, `until` a time.
 Status read_bounds(const net::Request& request, store::EventQuery& query) {
   const auto since = request.parameter("since"), until = request.parameter("until");
@@ -546,6 +550,9 @@ void Api::send_events(const Call& call, std::optional<JobId> job) {
   if (const Status within = read_bounds(call.request, query); !within.ok()) return call.fail(within.error());
   if (job) query.job = job->value;
   if (!job) query.server = call.request.parameter("server").value_or("");
+  const auto about = call.one_of("about", event_subjects);
+  if (!about.ok()) return call.fail(about.error());
+  query.about = *about;
   if (*cursor) query.after = **cursor;
   query.limit = static_cast<std::size_t>(*limit);
   history_.ask<std::string>(

@@ -276,9 +276,15 @@ void Api::read_past(const std::shared_ptr<JobPages>& pages, std::function<void(S
         auto rows = reader.finished_jobs(query);
         if (!rows.ok()) return rows.error();
         PastJobs jobs;
+        if (rows->empty()) return jobs;
+        const auto [first, last] = std::minmax(rows->front().id, rows->back().id);
+        auto spread = reader.spread_placements(first, last);
+        if (!spread.ok()) return spread.error();
+        std::map<std::int64_t, std::vector<store::PlacementRow>> placements;
+        for (store::PlacementRow& part : *spread) placements[part.job_id].push_back(std::move(part));
         for (store::JobRow& row : *rows) {
           const JobId id(row.id);
-          jobs.push_back({id, render(JobEntry{.row = std::move(row)})});
+          jobs.push_back({id, render(JobEntry{.row = std::move(row), .placements = std::move(placements[id.value])})});
         }
         return jobs;
       },

@@ -54,6 +54,9 @@ class NoPast : public store::Reader {
   Result<std::vector<store::PlacementRow>> placements(std::int64_t) override {
     return std::vector<store::PlacementRow>();
   }
+  Result<std::vector<store::PlacementRow>> spread_placements(std::int64_t, std::int64_t) override {
+    return std::vector<store::PlacementRow>();
+  }
   Result<std::vector<store::JobRow>> finished_jobs(const store::JobQuery&) override {
     return std::vector<store::JobRow>();
   }

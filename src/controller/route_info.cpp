@@ -12,6 +12,7 @@ using enum ParameterKind;
 
 // A name means the same wherever it is taken.
 constexpr RequestParameter query_parameters[] = {
+    {"about", text, "only events of a kind that begins so: job, server, gpu, policy …"},
     {"at", text, "a moment of the past, 2026-11-23T21:00:00Z"},
     {"attempt", number, "which attempt's output; without it the latest's"},
     {"before", number, "only jobs with a lower number"},

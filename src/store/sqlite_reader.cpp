@@ -58,6 +58,15 @@ class SqliteReader : public Reader {
     });
   }
 
+  Result<std::vector<PlacementRow>> spread_placements(std::int64_t first_job, std::int64_t last_job) override {
+    return guarded<std::vector<PlacementRow>>([&] {
+      const std::string range = std::to_string(first_job) + " AND " + std::to_string(last_job);
+      return select_placements(
+          sql_, "WHERE job_id IN (SELECT job_id FROM placements WHERE rank > 0 AND job_id BETWEEN " + range +
+                    ") ORDER BY job_id, incarnation, rank");
+    });
+  }
+
   Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) override {
     return guarded<std::vector<JobRow>>([&] {
       const std::string order = query.oldest_first ? " ORDER BY id" : " ORDER BY id DESC";
@@ -84,6 +93,8 @@ class SqliteReader : public Reader {
           "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
       if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
+      if (!query.about.empty())  // '/' follows '.'
+        sql += " AND kind > " + sql_literal(query.about + ".") + " AND kind < " + sql_literal(query.about + "/");
       if (query.since_us > 0) sql += " AND at_us >= " + std::to_string(query.since_us);
       if (query.until_us < INT64_MAX) sql += " AND at_us < " + std::to_string(query.until_us);
       sql += query.after ? " ORDER BY seq" : " ORDER BY seq DESC";

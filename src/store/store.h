@@ -220,6 +220,7 @@ struct EventQuery {
   std::optional<std::int64_t> after;  // events after this sequence number; none: the latest
   std::size_t limit = 100;
   std::string server = {};                          // only events of this server; empty: of any
+  std::string about = {};                           // only kinds that begin so, before the dot; empty: any
   std::int64_t since_us = 0, until_us = INT64_MAX;  // only what happened then: [since, until)
 };
 
@@ -248,6 +249,8 @@ class Reader {
   virtual ~Reader() = default;
   virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;                // finished or not
   virtual Result<std::vector<PlacementRow>> placements(std::int64_t job) = 0;    // in the order they began
+  // Those of the jobs with these numbers that have ever been on several servers at once, by job, likewise.
+  virtual Result<std::vector<PlacementRow>> spread_placements(std::int64_t first_job, std::int64_t last_job) = 0;
   virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first, unless it says so
   virtual Result<std::int64_t> count_finished(const JobQuery& query) = 0;        // ignores the limit of `query`
   virtual Result<std::vector<EventRow>> events(const EventQuery& query) = 0;     // oldest first

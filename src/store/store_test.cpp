@@ -278,6 +278,42 @@ TEST_F(StoreTest, events_are_read_from_any_point_or_the_latest) {
   EXPECT_EQ(seqs({.job = 7}), (Ids{1, 3}));
 }
 
+TEST_F(StoreTest, placements_of_jobs_on_several_servers_are_read_at_once) {
+  const auto part = [](std::int64_t job, std::int64_t incarnation, const char* server, int rank) {
+    PlacementRow row;
+    row.job_id = job, row.incarnation = incarnation, row.server = server, row.rank = rank;
+    return row;
+  };
+  const std::vector<PlacementRow> of_3 = {part(3, 10, "b", 0), part(3, 20, "b", 0), part(3, 20, "a", 1)};
+  std::vector<PlacementRow> all = of_3;
+  for (const std::int64_t job : {1, 5}) all.push_back(part(job, 1, "a", 0)), all.push_back(part(job, 1, "b", 1));
+  all.push_back(part(2, 1, "a", 0)), all.push_back(part(4, 1, "a", 0));
+  ASSERT_TRUE(open()->commit({.placements = all}).ok());
+  EXPECT_EQ(*read()->spread_placements(2, 4), of_3);
+  EXPECT_EQ(read()->spread_placements(1, 5)->size(), 7u);
+}
+
+TEST_F(StoreTest, events_are_read_by_what_they_are_about) {
+  auto store = open();
+  ASSERT_TRUE(store
+                  ->commit({.events = {{.seq = 1, .kind = "job.state", .job_id = 7},
+                                       {.seq = 2, .kind = "gpu.unavailable"},
+                                       {.seq = 3, .kind = "job"},
+                                       {.seq = 4, .kind = "jobs.state"},
+                                       {.seq = 5, .kind = "job.edited", .job_id = 8}}})
+                  .ok());
+  const auto seqs = [&](const EventQuery& query) {
+    Ids all;
+    const auto rows = read()->events(query);
+    for (const EventRow& row : *rows) all.push_back(row.seq);
+    return all;
+  };
+  EXPECT_EQ(seqs({.about = "job"}), (Ids{1, 5}));
+  EXPECT_EQ(seqs({.limit = 1, .about = "job"}), Ids{5});
+  EXPECT_EQ(seqs({.about = "gpu"}), Ids{2});
+  EXPECT_EQ(seqs({.about = "server"}), Ids{});
+}
+
 TEST_F(StoreTest, a_moment_of_the_past_has_the_jobs_and_servers_as_they_were) {
   Batch batch;
   const auto job = [&](std::int64_t id, std::int64_t submitted_us, std::optional<std::int64_t> finished_us) {
