@@ -36,10 +36,10 @@ void AttemptMeter::on_count(double count, std::int64_t at_us) {
   }
 }
 
-void AttemptMeter::on_gpus(std::optional<double> utilization_pct, std::int64_t memory_used_bytes) {
+void AttemptMeter::on_gpus(std::optional<double> utilization_pct, std::optional<std::int64_t> memory_used_bytes) {
   for (Load* load : {&load_, &window_load_}) {
     if (utilization_pct) load->utilization_sum += *utilization_pct, ++load->samples;
-    load->memory_max = std::max(load->memory_max.value_or(0), memory_used_bytes);
+    load->memory_max = std::max(load->memory_max, memory_used_bytes);
   }
 }
 

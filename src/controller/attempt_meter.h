@@ -26,7 +26,7 @@ class AttemptMeter {
   // That many steps (or epochs, never both) were finished at this time of the agent's clock.
   void on_count(double count, std::int64_t at_us);
   // Its GPUs, while no other job shares them: mean utilization, and memory used on the fullest one.
-  void on_gpus(std::optional<double> utilization_pct, std::int64_t memory_used_bytes);
+  void on_gpus(std::optional<double> utilization_pct, std::optional<std::int64_t> memory_used_bytes);
   // The figures of the window that has ended. Nothing before that, and nothing if nothing was reported in it.
   std::optional<Measured> take(std::int64_t now_us);
 

@@ -143,8 +143,9 @@ void add_servers(const Logic& logic, Exposition& to) {
   using Maybe = std::optional<double>;
   add_gpu_figure(logic, to, "gpu_utilization_ratio", "How busy the GPU is, 0 to 1.",
                  [](Gpu gpu) { return gpu.utilization_pct ? Maybe(*gpu.utilization_pct / 100) : Maybe(); });
-  add_gpu_figure(logic, to, "gpu_memory_used_bytes", "Memory in use on the GPU.",
-                 [](Gpu gpu) { return Maybe(static_cast<double>(gpu.memory_used_bytes)); });
+  add_gpu_figure(logic, to, "gpu_memory_used_bytes", "Memory in use on the GPU.", [](Gpu gpu) {
+    return gpu.memory_used_bytes ? Maybe(static_cast<double>(*gpu.memory_used_bytes)) : Maybe();
+  });
   add_gpu_figure(logic, to, "gpu_memory_total_bytes", "Memory of the GPU.",
                  [](Gpu gpu) { return Maybe(static_cast<double>(gpu.memory_total_bytes)); });
   add_gpu_figure(logic, to, "gpu_temperature_celsius", "Temperature of the GPU.",

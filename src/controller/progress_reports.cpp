@@ -174,7 +174,7 @@ void ProgressReports::sample_jobs(const Agent& agent, std::int64_t at_us, Instan
   struct Load {
     double utilization_sum = 0;
     int gpus = 0, known = 0;
-    std::int64_t memory = 0;
+    std::optional<std::int64_t> memory;  // on the fullest
   };
   if (agent.hello.simulated) return;
   const ServerIndex server = core_.find_server(agent.hello.server);
@@ -197,7 +197,7 @@ void ProgressReports::sample_jobs(const Agent& agent, std::int64_t at_us, Instan
     if (!neighbour.valid())
       entry->measuring().meter.on_gpus(load.known > 0 ? std::optional(load.utilization_sum / load.known) : std::nullopt,
                                        load.memory);
-    if (!neighbour.valid()) watch_gpu_memory(*entry, agent.hello.server, load.memory, now);
+    if (!neighbour.valid() && load.memory) watch_gpu_memory(*entry, agent.hello.server, *load.memory, now);
     feed_measured(*entry, {job.request.id, job.attempt}, at_us, now);
   }
 }

@@ -49,8 +49,8 @@ struct GpuReport {
   std::string uuid;
   std::string name;
   std::int64_t memory_total_bytes = 0;
-  std::int64_t memory_used_bytes = 0;
-  std::optional<double> utilization_pct;  // unknown if the driver cannot tell
+  std::optional<std::int64_t> memory_used_bytes;  // these four: unknown if the driver cannot tell, or simulated
+  std::optional<double> utilization_pct;
   std::optional<double> temperature_celsius;
   std::optional<double> power_watts;
   std::vector<GpuProcess> outside;
