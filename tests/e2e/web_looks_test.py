@@ -102,7 +102,7 @@ def pages_of(jobs):
         ("move", "jobs?tab=queue", lambda page: (page.run("document.querySelectorAll('[aria-label$=\\' up\\']')[1].click()"), page.wait_text("It goes from place"))),
         ("array-open", "jobs", lambda page: (page.click(f"Members of job {jobs['array']}"), page.wait("document.querySelector('tr.nested') !== null"))),
         ("cancel-several", "jobs", lambda page: ([page.click(f"Choose job {each}", kind="input") for each in (jobs["array"], jobs["running"])], page.click("Cancel 1 job and 1 array"), page.wait_text("told to stop"))),
-        ("tell-me", f"jobs/{jobs['waiting']}", lambda page: (page.click("Tell me"), page.wait_text("You have no channel yet"))),
+        ("tell-me", f"jobs/{jobs['waiting']}", lambda page: (page.click("Tell me when it starts or ends"), page.wait_text("You have no channel yet"))),
         ("partial", f"jobs/{jobs['measured']}?tab=usage", fails_alone),
         ("times", f"jobs/{jobs['running']}?times=since", lambda page: page.wait("document.querySelector('.line .time') !== null")),
         ("columns", "jobs", lambda page: page.click("Columns", kind="summary")),
