@@ -32,7 +32,7 @@ void print_chosen(const std::vector<json::value>& chosen, std::size_t count) {
   for (std::size_t i = 0; i < std::min(chosen.size(), shown_most); ++i) {
     const std::string members = members_text(value_at(chosen[i], "members"));
     std::fprintf(stderr, "  %lld %s, %s\n", static_cast<long long>(number_at(chosen[i], "id")),
-                 text_at(chosen[i], "name").c_str(), (members.empty() ? text_at(chosen[i], "state") : members).c_str());
+                 name_text(chosen[i]).c_str(), (members.empty() ? text_at(chosen[i], "state") : members).c_str());
   }
   if (count > shown_most) std::fprintf(stderr, "  and %zu more\n", count - shown_most);
 }
@@ -71,7 +71,7 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
     } else if (!context.quiet) {
       const bool over = value_at(*job, "finished_at").is_string();
       std::printf("%s job %lld %s %s\n", context.unicode ? "⊘" : "-", static_cast<long long>(id),
-                  text_at(*job, "name").c_str(), over ? "is cancelled" : "is being stopped");
+                  name_text(*job).c_str(), over ? "is cancelled" : "is being stopped");
     }
   }
   return status;
@@ -93,7 +93,7 @@ int signal_jobs(const Context& context, const std::vector<std::string>& selector
     if (context.as_json)
       context.print_json(*job);
     else if (!context.quiet)
-      std::printf("job %lld %s gets the signal %s\n", static_cast<long long>(id), text_at(*job, "name").c_str(),
+      std::printf("job %lld %s gets the signal %s\n", static_cast<long long>(id), name_text(*job).c_str(),
                   wire::plain_signal(signal).c_str());
   }
   return status;
@@ -134,7 +134,7 @@ void EndCommands::add_to(CLI::App& app) {
   cancel->add_option("job", selectors_, "5, 1-5, 12_3 (of an array), last, all or a name")->required();
   cancel->add_option("--reason", wanted_.reason, "why, for those who look at the job later");
   auto* now = cancel->add_flag("--now", wanted_.now, "kill it at once, without the 30 s that it has to end");
-  cancel->add_option("--signal", wanted_.signal, "what asks it to end: INT, HUP, USR1 … (TERM)")->excludes(now);
+  cancel->add_option("--signal", wanted_.signal, "what asks it to end: INT, HUP, USR1 ... (TERM)")->excludes(now);
   CLI::App* signal = command_(app, "signal", "Send jobs that run a signal; what they do then is up to them.",
                               "  schedulearn signal 5 USR1\n  schedulearn signal 5,7-9 HUP\n",
                               [this] { return signal_jobs(context_(), {job_}, signal_); });

@@ -108,7 +108,7 @@ class CommandLine {
   bool diff_ = false, shadow_off_ = false, with_arrivals_ = false, call_off_ = false, try_first_ = false,
        no_open_ = false;
   std::string name_, at_, horizon_, wait_timeout_, data_, typed_;  // typed_: the command as typed
-  int events_limit_ = 30;
+  EventsAsked events_;
   UpOptions up_;
   ControllerOptions controller_;
   const OutputTerminal terminal_ = output_terminal();
@@ -273,10 +273,14 @@ void CommandLine::add_cluster_commands() {
   });
   command(app_, "gpus", "Every GPU and who uses it.", "  schedulearn gpus\n", [this] { return list_gpus(context()); });
   CLI::App* events = reading_command(
-      "events", "What has happened, newest last.", "  schedulearn events --limit 50\n  schedulearn events 5\n",
-      [this](const Context& context) { return list_events(context, name_, events_limit_); });
-  events->add_option("job", name_, "5, last or a name: only its events");
-  events->add_option("--limit", events_limit_, "how many")->check(between(1, 10'000));
+      "events", "What has happened, newest last.",
+      "  schedulearn events --limit 50\n  schedulearn events 5\n  schedulearn events --about server --server gpu3\n",
+      [this](const Context& context) { return list_events(context, events_); });
+  CLI::Option* of_job = events->add_option("job", events_.selector, "5, last or a name: only its events");
+  events->add_option("--about", events_.about, "job, server, gpu, policy ...: only kinds that begin so")
+      ->excludes(of_job);
+  events->add_option("--server", events_.server, "only of this server")->excludes(of_job);
+  events->add_option("--limit", events_.limit, "how many")->check(between(1, 10'000));
   page_.add_to(app_);
   login_.add_to(app_);
   people_.add_to(app_);
@@ -431,9 +435,7 @@ Context CommandLine::context() const {
   const bool is_auto = flags_of_all_.color == "auto" && !no_color_;
   c.color = flags_of_all_.color == "always" || (is_auto && terminal && variable("NO_COLOR").empty()) ||
             (is_auto && !variable("CLICOLOR_FORCE").empty());
-  std::string locale;
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
-  c.unicode = locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  c.unicode = shows_unicode();
   c.columns = terminal_.columns;
   c.interactive = !no_input_ && ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0;
   c.assume_yes = yes_;

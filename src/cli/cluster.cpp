@@ -307,14 +307,17 @@ std::string moment_text(const Context& context, const std::string& rfc3339) {
 
 }  // namespace
 
-int list_events(const Context& context, const std::string& selector, int limit) {
+int list_events(const Context& context, const EventsAsked& asked) {
   std::string path = "/api/v1/events";
-  if (!selector.empty()) {
-    const auto ids = select_jobs(context, {selector});
+  if (!asked.selector.empty()) {
+    const auto ids = select_jobs(context, {asked.selector});
     if (!ids.ok()) return fail(ids.error());
     path = fmt::format("/api/v1/jobs/{}/events", ids->front());
   }
-  const Result<json::value> list = context.get(path + "?limit=" + std::to_string(limit));
+  path += fmt::format("?limit={}", asked.limit);
+  if (!asked.about.empty()) path += "&about=" + net::percent_encode(asked.about);
+  if (!asked.server.empty()) path += "&server=" + net::percent_encode(asked.server);
+  const Result<json::value> list = context.get(path);
   if (!list.ok()) return fail(list.error());
   if (context.as_json) {
     context.print_json(*list);

@@ -83,8 +83,12 @@ int show_estimates(const Context& context);  // how often the ranges held that w
 int cluster_status(const Context& context);
 int list_servers(const Context& context);
 int list_gpus(const Context& context);
-// Of one job if `selector` is not empty.
-int list_events(const Context& context, const std::string& selector, int limit);
+struct EventsAsked {
+  std::string selector;       // of one job; empty: all events
+  std::string about, server;  // only kinds that begin so, only of this server; empty: of any
+  int limit = 30;
+};
+int list_events(const Context& context, const EventsAsked& asked);
 // Simulations that a controller was asked for.
 int list_simulations(const Context& context);
 int show_simulation(const Context& context, std::int64_t id);

@@ -12,15 +12,13 @@ namespace sl::cli {
 namespace {
 
 constexpr double patience_s = 0.1;
-constexpr const char* unfinished_jobs = "pending,held,starting,running,suspended,migrating,resizing,stopping";
-constexpr const char* finished_jobs = "succeeded,failed,cancelled";
 
 // The jobs that a command is for. Others take any.
 constexpr std::pair<std::string_view, const char*> jobs_of_command[] = {
-    {"cancel", unfinished_jobs},  {"suspend", unfinished_jobs}, {"resume", "held,suspended"},
-    {"migrate", unfinished_jobs}, {"scale", unfinished_jobs},   {"set", unfinished_jobs},
-    {"wait", unfinished_jobs},    {"why", unfinished_jobs},     {"retry", finished_jobs},
-    {"rm", finished_jobs},
+    {"cancel", unfinished_states},  {"suspend", unfinished_states}, {"resume", "held,suspended"},
+    {"migrate", unfinished_states}, {"scale", unfinished_states},   {"set", unfinished_states},
+    {"wait", unfinished_states},    {"why", unfinished_states},     {"retry", finished_states},
+    {"rm", finished_states},
 };
 
 // Values of flags and arguments that are the same everywhere.

@@ -165,7 +165,7 @@ void Context::print_json(const json::value& value) const {
 }
 
 int fail(const Error& error) {
-  std::fputs(visible(wire::error_text(error)).c_str(), stderr);
+  std::fputs(for_terminal(visible(wire::error_text(error))).c_str(), stderr);
   return wire::exit_status(error);
 }
 
@@ -190,8 +190,6 @@ Status confirm_by_name(const Context& context, const std::string& what, const st
 }
 
 namespace {
-
-constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing,stopping";
 
 std::optional<std::int64_t> whole(std::string_view text) {
   const auto number = parse_whole_number(text);

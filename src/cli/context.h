@@ -71,6 +71,10 @@ Result<bool> confirm(const Context& context, const std::string& what, bool is_ne
 Status confirm_by_name(const Context& context, const std::string& what, const std::string& name,
                        const std::string& said);
 
+// Job states, as the parameter `state` of GET /jobs takes them.
+inline constexpr const char* unfinished_states = "pending,held,starting,running,suspended,migrating,resizing,stopping";
+inline constexpr const char* finished_states = "succeeded,failed,cancelled";
+
 // The ids that selectors mean: 5, 1-5, 1,3, last, all (unfinished jobs), 12_3 or 12_3-7 (members of group 12) or a name
 // (its unfinished job, else the newest that has ended). Errors: "job-not-found"; "no-such-member"; "ambiguous-name", if
 // several unfinished jobs have that name; "nothing-selected", if there is no such job now.

@@ -110,7 +110,7 @@ Status LiveCluster::set_policy(const std::string& name) {
 }
 
 Result<std::vector<reproduce::LiveJob>> LiveCluster::run(wire::JobSpec training, const reproduce::LiveRun& run) {
-  if (!context_.quiet) std::fprintf(stderr, "%s …\n", text_of(run).c_str());
+  if (!context_.quiet) std::fprintf(stderr, "%s ...\n", text_of(run).c_str());
   if (Status set = set_policy(run.policy); !set.ok()) return set.error();
   training.gpus = run.gpus;
   training.preemptible = false;

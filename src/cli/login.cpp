@@ -80,7 +80,7 @@ int LoginCommands::sign_in() const {
   if (context.quiet) return 0;
   std::printf("You are %s (%s) at %s. Commands ask it from now on; this context is called %s.\n",
               text_at(*self, "user").c_str(), text_at(*self, "role").c_str(), url.c_str(), name.c_str());
-  std::printf("  schedulearn --context %s …   this machine's own controller\n  schedulearn logout\n", local_context);
+  std::printf("  schedulearn --context %s ...   this machine's own controller\n  schedulearn logout\n", local_context);
   return 0;
 }
 

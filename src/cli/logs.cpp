@@ -96,7 +96,7 @@ bool use_event(Following& following, const std::string& event, const std::string
     use_line(following, *parsed, std::atoll(id.c_str()));
     following.offset = std::atoll(id.c_str());
   } else if (event == "skip") {
-    std::fprintf(stderr, "[… %s of output were dropped here: the limit is exceeded …]\n",
+    std::fprintf(stderr, "[... %s of output were dropped here: the limit is exceeded ...]\n",
                  bytes_text(number_at(*parsed, "bytes")).c_str());
     following.offset = std::atoll(id.c_str());
   } else if (event == "gone") {

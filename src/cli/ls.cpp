@@ -49,7 +49,7 @@ std::vector<std::string> row(const Context& context, const json::value& job, con
   const bool started = value_at(job, "started_at").is_string() && !value_at(job, "members").is_object();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
-          text_at(job, "name"),
+          name_text(job),
           context.plain ? state : state_text(context, state),
           gpus_text(job),
           where_text(job),
@@ -109,11 +109,9 @@ Result<JobList> find_jobs(const Context& context, const ListOptions& options) {
       return added.error();
     return list;
   }
-  const char* const unfinished = "pending,held,starting,running,suspended,migrating,resizing,stopping";
-  if (Status added = add_jobs(context, options, unfinished, most, list); !added.ok()) return added.error();
+  if (Status added = add_jobs(context, options, unfinished_states, most, list); !added.ok()) return added.error();
   const int ended = std::max(std::min(5, limit), limit - static_cast<int>(list.items.size()));
-  if (Status added = add_jobs(context, options, "succeeded,failed,cancelled", ended, list); !added.ok())
-    return added.error();
+  if (Status added = add_jobs(context, options, finished_states, ended, list); !added.ok()) return added.error();
   return list;
 }
 

@@ -128,7 +128,7 @@ int NotifyCommands::add() const {
   if (!context.quiet)
     std::printf(
         "channel %s is ready\n\n  schedulearn notify test %s               send a message through it\n"
-        "  schedulearn submit --notify %s …         be told when a job ends\n",
+        "  schedulearn submit --notify %s ...         be told when a job ends\n",
         name_.c_str(), name_.c_str(), name_.c_str());
   return 0;
 }

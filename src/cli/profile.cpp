@@ -184,7 +184,7 @@ Result<wire::TrainingProfile> measure(const Context& context, const ProfileOptio
   spec->resources.share = false;
   for (const int gpus : *counts) {
     if (!context.quiet)
-      std::fprintf(stderr, "running on %s …\n", plural(static_cast<std::size_t>(gpus), "GPU").c_str());
+      std::fprintf(stderr, "running on %s ...\n", plural(static_cast<std::size_t>(gpus), "GPU").c_str());
     auto run = ShortRun::start(context, *spec, gpus);
     if (!run.ok()) return run.error();
     const auto measured = run->measured(options.seconds, options.patience_s);

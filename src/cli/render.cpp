@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <clocale>
 #include <ctime>
 #include <cwchar>
 
 #include "base/shell_words.h"
+#include "cli/surroundings.h"
 #include "wire/utf8.h"
 
 namespace sl::cli {
@@ -132,7 +134,8 @@ std::string Table::text(const Context& context) const {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
       if (widths[c] == 0) continue;
-      const std::string cell = c == names_ ? cut_middle(row[c], widths[c], mark) : cut_end(row[c], widths[c], mark);
+      const std::string whole = context.unicode ? row[c] : in_ascii(row[c]);
+      const std::string cell = c == names_ ? cut_middle(whole, widths[c], mark) : cut_end(whole, widths[c], mark);
       const std::string pad(widths[c] - std::min(widths[c], display_width(cell)), ' ');
       const bool right = std::find(right_.begin(), right_.end(), c) != right_.end();
       line += "  " + (right ? pad + cell : cell + pad);
@@ -166,6 +169,19 @@ std::string visible(std::string_view text) {
     text.remove_prefix(character.size());
   }
   return shown;
+}
+
+bool shows_unicode() {
+  std::string locale;
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) locale = locale.empty() ? variable(name) : locale;
+  return locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+}
+
+std::string in_ascii(std::string text) {
+  constexpr std::pair<const char*, const char*> signs[] = {{"–", "-"},   {"…", ".."}, {"→", "->"},
+                                                           {"∞", "inf"}, {"·", "-"},  {"×", "x"}};
+  for (const auto& [sign, plain] : signs) boost::replace_all(text, sign, plain);
+  return text;
 }
 
 std::string bytes_text(double bytes) {
@@ -250,6 +266,8 @@ std::string gpus_text(const json::value& job) {
 std::string plural(std::size_t n, const std::string& word) {
   return fmt::format("{} {}{}", n, word, n == 1 ? "" : "s");
 }
+
+std::string name_text(const json::value& job) { return visible(text_at(job, "name")); }
 
 std::string command_text(const json::value& command) {
   if (command.is_string()) return std::string(command.get_string());

@@ -39,6 +39,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// Its name, without what a terminal would obey.
+std::string name_text(const json::value& job);
 // What a job runs, as a shell would read it.
 std::string command_text(const json::value& command);
 // ", 2 held, 1 suspended", of counts by state; empty: none is.
@@ -56,6 +58,13 @@ std::size_t display_width(std::string_view text);
 // What a terminal would obey as something to read: ^[ for an escape, <U+202E> for marks that turn the direction, U+FFFD
 // for what is no UTF-8. Line breaks and tabs stay.
 std::string visible(std::string_view text);
+
+// Whether the user's terminal shows more than ASCII, as the locale says.
+bool shows_unicode();
+// Our own dashes, dots, arrows and so on in ASCII.
+std::string in_ascii(std::string text);
+// As the user's terminal shows it.
+inline std::string for_terminal(std::string text) { return shows_unicode() ? text : in_ascii(std::move(text)); }
 
 std::string bytes_text(double bytes);  // 7.9 GiB
 // What a list says that has no items; nothing for programs (--plain, --quiet).

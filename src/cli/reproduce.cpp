@@ -71,7 +71,7 @@ Result<bool> run_reproduce(const ReproduceOptions& options, std::ostream& out, s
   std::vector<reproduce::Done> all;
   for (const reproduce::Experiment* experiment : *experiments_to_run) {
     if (options.interrupted()) return false;
-    if (!options.quiet && experiments_to_run->size() > 1) progress << experiment->name << " …" << std::endl;
+    if (!options.quiet && experiments_to_run->size() > 1) progress << experiment->name << " ..." << std::endl;
     Result<reproduce::Done> done = run_one(*experiment, options);
     if (!done.ok()) return done.error();
     if (!options.json) out << reproduce::table(*done) << "\n";

@@ -44,8 +44,8 @@ int set_secret(const Context& context, const std::string& name, const std::strin
   if (!stored.ok()) return fail(stored.error());
   if (context.as_json) return context.print_json(*stored), 0;
   if (!context.quiet)
-    std::printf("secret %s is stored; jobs that name it are given it: schedulearn submit --secret %s …\n", name.c_str(),
-                name.c_str());
+    std::printf("secret %s is stored; jobs that name it are given it: schedulearn submit --secret %s ...\n",
+                name.c_str(), name.c_str());
   return 0;
 }
 

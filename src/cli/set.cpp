@@ -36,11 +36,11 @@ void say_preview(const json::value& preview) {
   const json::array changes = known.is_array() ? known.get_array() : json::array();
   std::printf("dry run:%s\n", changes.empty() ? " nothing changes" : "");
   for (const json::value& change : changes)
-    std::printf("  job %lld %s  %s\n", static_cast<long long>(number_at(change, "id")), text_at(change, "name").c_str(),
-                text_at(change, "change").c_str());
+    std::printf("  job %lld %s  %s\n", static_cast<long long>(number_at(change, "id")), name_text(change).c_str(),
+                for_terminal(text_at(change, "change")).c_str());
   const json::value& line = value_at(preview, "line");
   if (line.is_object())
-    std::printf("  place in line under policy %s: %s → %s\n", text_at(line, "policy").c_str(),
+    std::printf("  place in line under policy %s: %s, then %s\n", text_at(line, "policy").c_str(),
                 place_text(value_at(line, "position_before")).c_str(), place_text(value_at(line, "position")).c_str());
 }
 

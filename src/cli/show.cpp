@@ -267,7 +267,7 @@ std::string limits_text(const Context& context, const json::value& job) {
 
 void show(const Context& context, const json::value& job) {
   const json::value& spec = value_at(job, "spec");
-  std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), text_at(job, "name").c_str(),
+  std::printf("Job %lld %s  %s\n\n", static_cast<long long>(number_at(job, "id")), name_text(job).c_str(),
               state_text(context, text_at(job, "state")).c_str());
   line("Why", text_at(value_at(job, "reason"), "text"));
   line("Members", members_text(value_at(job, "members")));

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <iostream>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include "base/shell_words.h"
@@ -77,12 +76,21 @@ json::value flag_value(std::string_view key, const std::string& text) {
   return json::string(text);
 }
 
+constexpr std::size_t job_file_bytes_max = 4 << 20;
+
+std::string read_at_most(std::istream& stream, std::size_t most) {
+  std::string text(most, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
 Result<JobFile> read_document(const std::string& file) {
   JobFile document{.path = file, .text = {}, .object = {}, .base_dir = working_directory()};
   if (file.empty()) return document;
-  std::stringstream text;
+  std::string content;
   if (file == "-") {
-    text << std::cin.rdbuf();
+    content = read_at_most(std::cin, job_file_bytes_max + 1);
   } else {
     if (std::filesystem::is_directory(file))
       return invalid("not-a-job-file", file + " is a folder, not a job file")
@@ -93,11 +101,14 @@ Result<JobFile> read_document(const std::string& file) {
       return not_found("no-such-file", "there is no job file " + file)
           .hint("a command follows --, without quotes around all of it: schedulearn submit --gpus 1 -- " + file);
     if (!stream) return not_found("no-such-file", "there is no job file " + file);
-    text << stream.rdbuf();
+    content = read_at_most(stream, job_file_bytes_max + 1);
     const std::string folder = file.find('/') == std::string::npos ? "." : file.substr(0, file.rfind('/') + 1);
     document.base_dir = folder[0] == '/' ? folder : working_directory() + "/" + folder;
   }
-  const std::string content = text.str();
+  if (content.size() > job_file_bytes_max)
+    return invalid("not-a-job-file",
+                   (file == "-" ? std::string("the input") : file) + " is longer than 4 MiB, which no job file is")
+        .hint("what a training reads belongs in files of its own");
   const bool is_json =
       content.find_first_not_of(" \t\r\n") != std::string::npos && content[content.find_first_not_of(" \t\r\n")] == '{';
   if (is_json) {
@@ -139,7 +150,7 @@ void report_group(const Context& context, const json::value& job) {
       plural(static_cast<std::size_t>(number_at(value_at(value_at(job, "spec"), "gpus"), "max", 1)), "GPU");
   std::printf(
       "%s Job %lld %s  %s  %s, %s  %s  %s each\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
-      text_at(job, "name").c_str(), dot, plural(static_cast<std::size_t>(members), "member").c_str(),
+      name_text(job).c_str(), dot, plural(static_cast<std::size_t>(members), "member").c_str(),
       (members == 1 ? fmt::format("job {}", id + 1) : fmt::format("jobs {} to {}", id + 1, id + members)).c_str(), dot,
       gpus.c_str());
   const std::string reason = text_at(value_at(job, "reason"), "text");
@@ -158,7 +169,7 @@ void report(const Context& context, const json::value& job) {
   const char* dot = context.unicode ? "·" : "-";
   const std::string code = snapshot_text(value_at(job, "snapshot"));
   std::printf("%s Job %lld %s  %s  %s  %s  %s%s\n", context.unicode ? "✓" : "+", static_cast<long long>(id),
-              text_at(job, "name").c_str(), dot, plural(gpus, "GPU").c_str(), dot,
+              name_text(job).c_str(), dot, plural(gpus, "GPU").c_str(), dot,
               image.empty() ? "process" : ("container " + image).c_str(),
               code.empty() ? "" : fmt::format("  {}  {}", dot, code).c_str());
   const std::string reason = text_at(value_at(job, "reason"), "text");

@@ -65,7 +65,7 @@ void SubmitCommands::add(CLI::App& app, const std::string& name, bool run) {
                 "folder of the server that its container sees: /data, /data:/inside, /data:/inside:rw");
   key("--launch", "launch", "none, torchrun, ranks, mpi or horovod");
   key("--setup", "setup", "a line for the shell that runs before the command, on each server of the job");
-  key("--framework", "framework", "pytorch, tensorflow, …");
+  key("--framework", "framework", "pytorch, tensorflow, ...");
   key("--snapshot", "snapshot", "run the code as it is now: git (the repository), copy (the folder) or none");
   key("-C,--workdir", "workdir", "working directory (default: here; with an image: the one that it names)");
   key("--time-limit", "time.limit", "stop it after running this long: 2h");

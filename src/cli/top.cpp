@@ -80,10 +80,8 @@ class Looker {
     const auto cluster = context_.get("/api/v1/cluster");
     if (!cluster.ok()) return cluster.error();
     into.cluster = *cluster;
-    for (const char* query :
-         {"state=pending,held,starting,running,suspended,migrating,resizing,stopping&limit=500&grouped=true",
-          "state=succeeded,failed,cancelled&limit=30&grouped=true"}) {
-      const auto jobs = context_.get(std::string("/api/v1/jobs?") + query);
+    for (const auto& [states, limit] : {std::pair(unfinished_states, 500), std::pair(finished_states, 30)}) {
+      const auto jobs = context_.get(fmt::format("/api/v1/jobs?state={}&limit={}&grouped=true", states, limit));
       if (!jobs.ok()) return jobs.error();
       for (const json::value& job : value_at(*jobs, "items").as_array()) into.jobs.push_back(job);
     }

@@ -95,7 +95,8 @@ std::vector<StyledLine> gpu_lines(const json::value& cluster, std::size_t column
     }
   }
   if (left_out > 0 && !lines.empty())
-    lines.back() = {{fmt::format("… and {}: schedulearn gpus", plural(left_out + 1, "more server")), Style::dim}};
+    lines.back() = {
+        {for_terminal(fmt::format("… and {}: schedulearn gpus", plural(left_out + 1, "more server"))), Style::dim}};
   return lines;
 }
 
@@ -124,7 +125,7 @@ std::string job_line(const Context& context, const json::value& job, std::size_t
   const json::value& members = value_at(job, "members");
   const bool has_started = value_at(job, "started_at").is_string() && !members.is_object();
   return table_line(
-      {fmt::format("{:.0f}", number_at(job, "id")), text_at(job, "name"), state_text(context, text_at(job, "state")),
+      {fmt::format("{:.0f}", number_at(job, "id")), name_text(job), state_text(context, text_at(job, "state")),
        gpus_text(job),
        members.is_object() ? fmt::format("{} of {} run", number_at(members, "running"), number_at(members, "total"))
                            : where_text(job),

@@ -19,9 +19,12 @@ std::string range_text(const wire::GpuRange& range) {
 }
 
 Error not_running(const Job& job, const std::string& id, const char* what) {
-  const Error error = conflict("job-not-running", fmt::format("job {} is {}: {}", id, to_string(job.state), what));
-  return job.state == JobState::suspended || job.state == JobState::held ? Error(error).hint("schedulearn resume " + id)
-                                                                         : error;
+  const bool is_kept = job.state == JobState::suspended || job.state == JobState::held;
+  return conflict("job-not-running", fmt::format("job {} is {}: {}", id, to_string(job.state), what))
+      .hint((is_kept                          ? "schedulearn resume "
+             : job.state == JobState::pending ? "see what it waits for: schedulearn why "
+                                              : "see what it does: schedulearn show ") +
+            id);
 }
 
 std::string id_of(const Job& job) { return std::to_string(job.request.id.value); }

@@ -267,19 +267,19 @@ std::vector<Cells> table_of(const ExperimentSettings& settings, const std::vecto
 
 void print_left_out(const ExperimentResult& result, const TableStyle& style, std::ostream& out) {
   const trace::TraceReport& report = result.report;
-  const auto say = [&](std::int64_t count, const char* what, const char* why) {
-    if (count > 0) fmt::print(out, "  {:<12} {} {}\n", what, count_text(count), why);
+  const auto say = [&](std::int64_t count, const char* what, const char* noun, const char* which = "") {
+    if (count > 0) fmt::print(out, "  {:<12} {} {}{}{}\n", what, count_text(count), noun, count == 1 ? "" : "s", which);
   };
-  say(report.dropped_oversize, "left out", "jobs that are too wide for the cluster");
-  say(report.dropped_without_gpus, "left out", "jobs without a GPU; --keep-cpu-jobs keeps them");
+  say(report.dropped_oversize, "left out", "job", " too wide for the cluster");
+  say(report.dropped_without_gpus, "left out", "job", " without a GPU: --keep-cpu-jobs");
   for (const auto& [lack, such] : result.impossible) {
     print_wrapped(
         fmt::format("left out     {} {} that no server can ever run ({}); the first is {}: {}", count_text(such.jobs),
                     such.jobs == 1 ? "job" : "jobs", lack_name(lack), such.first, lack_text(such.why)),
         2, style.columns, out);
   }
-  say(report.clipped_gpus, "made narrow", "jobs");
-  say(report.clipped_duration, "clipped", "durations");
+  say(report.clipped_gpus, "made narrow", "job");
+  say(report.clipped_duration, "clipped", "duration");
   if (report.was_unsorted) fmt::print(out, "  sorted       the rows were not in order of submission\n");
 }
 

@@ -99,6 +99,9 @@ class Refusals(LabTest):
         (lab.folder / "train.py").write_text("print(1)\n")
         self.command("not-a-job-file", "submit", "train.py", cwd=lab.folder)
         self.command("not-a-job-file", "submit", "controller", cwd=lab.folder)
+        with (lab.folder / "endless.toml").open("wb") as file:
+            file.truncate(1 << 40)
+        self.command("not-a-job-file", "submit", "endless.toml", cwd=lab.folder)
         self.command("quoted-command", "submit", "--", "python train.py")
         self.command("unknown-command", "frobnicate")
         self.command("unknown-flag", "ls", "--frobnicate")

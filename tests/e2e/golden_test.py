@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""What every command that reads prints about one cluster: in colour, as plain records, and the shape of its JSON.
+"""What commands print about one cluster: those that read in colour, as plain records, and the shape of their JSON; those
+that change something as one session.
 
-The folder golden/ holds it, one file per command, with times, amounts and numbers of processes replaced. `golden_test.py
-record` writes them anew: read the difference before committing it."""
+The folder golden/ holds it, one file per command that reads, with times, amounts and numbers of processes replaced.
+`golden_test.py record` writes them anew: read the difference before committing it."""
 
 import getpass
 import json
@@ -28,6 +29,18 @@ COMMANDS = [
     "user add mei", "user set nobody --role admin", "token rm none", "token add more --user nobody", "sim show 99", "servers show none", "whoami --context lab",
 ]  # fmt: skip
 
+# One after the other, when the others have been asked.
+SESSION = [
+    "set 14 --priority 3 --name urgent", "set 14 --time-limit 2h --json=id,spec.time_limit_s", "set 5,6 --priority 1", "set 5 --first", "set 6 --before 5", "set 12 --release --dry-run",
+    "retry 2", "retry 2 --json=id,name", "cancel 15 --reason tried --yes", "cancel 16 --yes --json=id,state,reason", "cancel 7 --yes", "rm 2 --yes", "rm 1 --yes --json", "wait 13", "wait 13 --json=id,state",
+    "migrate 4 --dry-run", "scale 4 1 --dry-run", "signal 5 USR1", "logs 5",
+    "policy set srtf", "policy set sjf --json", "policy undo", "policy undo --json", "policy set fifo_easy --at 12h", "policy set --call-off", "policy shadow sjf", "policy shadow --off",
+    "servers drain far --yes", "servers undrain far", "servers drain far --yes --json=name,state", "servers undrain far --json=name,state,state_reason", "servers lost far --yes", "servers rm far --yes",
+    "secret rm none", "notify rm none", "notify test none", "user set vera --role user", "user set vera --role viewer --json", "user rm vera --yes", "token rm ci --yes", "announce --clear", "announce",
+    "trace gen poisson jobs=3 --out t.csv", "trace info t.csv", "trace ls poisson", "sim run --policy fifo --trace t.csv --servers 1x8", "sim compare --trace t.csv --servers 1x4 --policies fifo,sjf",
+    "db backup copy.db --data controller", "db check copy.db", "init", "submit --dry-run job.toml", "help error job-not-found", "config set timeout 20s", "config get timeout", "config set timeout 30s --json",
+]  # fmt: skip
+
 # Replaced in this order.
 NOISE = [
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
@@ -36,11 +49,12 @@ NOISE = [
     (r"\b\d+(\.\d+)? ?(bytes|[kKMGT]i?B|B)\b", "SIZE"),
     (r"\d+(\.\d+)? ?%", "SHARE"),
     (r"http://127\.0\.0\.1:\d+", "ADDRESS"),
-    (r"/tmp/schedulearn-test-\w+", "FOLDER"),
+    (r"(/tmp/)?schedulearn-test-\w+", "FOLDER"),
     (r"\bpid \d+", "pid N"),
     (r"\d+ GPU-seconds", "N GPU-seconds"),
     (r"over \d+ possible futures", "over N possible futures"),
     (r"\(\d+ are open\)", "(N are open)"),
+    (r"\d+ jobs, \d+ events", "N jobs, N events"),
     (r"\b[0-9a-f]{12,}(-\w+)*\b", "ID"),
     (r"[\u2580-\u259f\u2800-\u28ff]+", "BAR"),
 ]  # fmt: skip
@@ -109,8 +123,8 @@ class Cluster:
     def __exit__(self, *_):
         self.lab.__exit__()
 
-    def say(self, command, *flags):
-        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(self.lab.folder), "COLUMNS": "120"}
+    def say(self, command, *flags, locale="C.UTF-8"):
+        environment = {**os.environ, "SCHEDULEARN_URL": self.lab.url, "LC_ALL": locale, "TZ": "UTC", "HOME": str(self.lab.folder), "COLUMNS": "120"}
         environment.pop("NO_COLOR", None)
         done = subprocess.run([PROGRAM, *command.split(), *flags], capture_output=True, text=True, env=environment, cwd=self.lab.folder, timeout=60, stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout, done.stderr
@@ -129,6 +143,20 @@ class Cluster:
         return text
 
 
+    def session(self):
+        """What the commands print that change something, in their order."""
+        text = ""
+        for command in SESSION:
+            status, said, errors = self.say(command)
+            if "--json" in command and said:
+                said = "".join(f"{path or '.'}  {', '.join(sorted(kinds))}\n" for path, kinds in shape(json.loads(said)).items())
+            text += f"$ schedulearn {command}\n" + quiet(said + errors) + (f"exit status {status}\n" if status else "") + "\n"
+        return text
+
+
+SESSION_FILE = GOLDEN / "session.txt"
+
+
 def file_of(command):
     return GOLDEN / (re.sub(r"\W+", "-", command) + ".txt")
 
@@ -141,17 +169,21 @@ class GoldenTest(unittest.TestCase):
             for command in COMMANDS:
                 with self.subTest(command):
                     self.assertEqual(cluster.golden(command), file_of(command).read_text(), f"if this is meant: {__file__} record")
+                    in_ascii = cluster.say(command, locale="C")
+                    self.assertTrue("".join(in_ascii[1:]).isascii(), in_ascii)
+            self.assertEqual(cluster.session(), SESSION_FILE.read_text(), f"if this is meant: {__file__} record")
 
     def test_no_file_is_left_over(self):
-        self.assertEqual(sorted(GOLDEN.glob("*.txt")), sorted(map(file_of, COMMANDS)))
+        self.assertEqual(sorted(GOLDEN.glob("*.txt")), sorted([*map(file_of, COMMANDS), SESSION_FILE]))
 
 
 def record():
+    with Cluster() as cluster:
+        files = {file_of(command): cluster.golden(command) for command in COMMANDS} | {SESSION_FILE: cluster.session()}
     for old in GOLDEN.glob("*.txt"):
         old.unlink()
-    with Cluster() as cluster:
-        for command in COMMANDS:
-            file_of(command).write_text(cluster.golden(command))
+    for file, text in files.items():
+        file.write_text(text)
 
 
 if __name__ == "__main__":
