@@ -69,23 +69,23 @@ std::optional<Instant> FutureGpus::first_with(const Steps& steps, int gpus, Dura
   return since;
 }
 
-bool FutureGpus::has_more_than(const Room& before) const {
-  if (before.generation != snapshot_.free.generation() || before.steps.size() != steps_.size()) return true;
-  const auto exceeds = [](const Steps& steps, const Steps& old) {
+std::vector<Instant> FutureGpus::more_than(const Room& before) const {
+  if (before.generation != snapshot_.free.generation() || before.steps.size() != steps_.size())
+    return std::vector<Instant>(steps_.size(), snapshot_.now);
+  const auto exceeds_from = [](const Steps& steps, const Steps& old) {
     std::size_t then = 0;
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Instant to = i + 1 < steps.size() ? steps[i + 1].from : Instant::never();
       while (then + 1 < old.size() && old[then + 1].from <= steps[i].from) ++then;
       for (std::size_t at = then; at < old.size() && old[at].from < to; ++at) {
-        if (steps[i].free > old[at].free) return true;
+        if (steps[i].free > old[at].free) return std::max(steps[i].from, old[at].from);
       }
     }
-    return false;
+    return Instant::never();
   };
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-    if (exceeds(steps_[s], before.steps[s])) return true;
-  }
-  return false;
+  std::vector<Instant> more;
+  for (std::size_t s = 0; s < steps_.size(); ++s) more.push_back(exceeds_from(steps_[s], before.steps[s]));
+  return more;
 }
 
 int FutureGpus::free_now() const {
@@ -123,13 +123,13 @@ int FutureGpus::without_memory(ServerIndex server, const JobRequest& request) co
   return (at.all() - roomy(at, at.all(), request.gpu_memory_bytes)).count();
 }
 
-std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length,
-                                                   Instant before) const {
+std::optional<Booking> FutureGpus::earliest_on_one(const JobRequest& request, int gpus, Duration length, Instant before,
+                                                   const Marked* only) const {
   std::optional<Booking> best;
   int best_free = 0;
   for (std::uint32_t s = 0; s < steps_.size(); ++s) {
     const ServerIndex server(s);
-    if (sizes_[s] < gpus || !takes(server, request)) continue;
+    if ((only && !(*only)[s]) || sizes_[s] < gpus || !takes(server, request)) continue;
     const Instant bound = best ? best->from + Duration{1} : before;
     const auto at = first_with(steps_[s], gpus + without_memory(server, request), length, bound);
     if (!at) continue;
@@ -182,9 +182,9 @@ std::optional<Booking> FutureGpus::earliest_on_many(const JobRequest& request, i
   return std::nullopt;
 }
 
-std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length,
-                                            Instant before) const {
-  auto on_one = earliest_on_one(request, gpus, length, before);
+std::optional<Booking> FutureGpus::earliest(const JobRequest& request, int gpus, Duration length, Instant before,
+                                            const Marked* only) const {
+  auto on_one = earliest_on_one(request, gpus, length, before, only);
   if (request.single_server() || (on_one && on_one->from == snapshot_.now)) return on_one;
   auto on_many = earliest_on_many(request, gpus, length, on_one ? on_one->from : before);
   if (!on_one || (on_many && on_many->from < on_one->from)) return on_many;

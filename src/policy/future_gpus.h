@@ -24,10 +24,12 @@ class FutureGpus {
  public:
   FutureGpus(const Snapshot& snapshot, const std::vector<Holding>& holdings);
 
-  // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best.
-  // Nothing: never before `before`, on servers that are up.
+  using Marked = std::vector<bool>;  // by server; all of a pool at the first
+
+  // The earliest time from now on at which the job finds that many GPUs throughout `length`, where they fit best; all on
+  // one server: on a marked one, if `only` is given. Nothing: never before `before`, on servers that are up.
   std::optional<Booking> earliest(const JobRequest& request, int gpus, Duration length,
-                                  Instant before = Instant::never()) const;
+                                  Instant before = Instant::never(), const Marked* only = nullptr) const;
   bool is_possible(const JobRequest& request, const Booking& booking) const;
   void book(const JobRequest& request, const Booking& booking) { change(request, booking, -1); }
   void unbook(const JobRequest& request, const Booking& booking) { change(request, booking, +1); }
@@ -44,15 +46,17 @@ class FutureGpus {
     std::uint64_t generation = 0;  // of the free GPUs: of the servers
   };
   Room take_room() && { return {std::move(steps_), snapshot_.free.generation()}; }
-  // Whether more GPUs are free than then, somewhere, at some time from now on. If not, no job that needs nothing else of
-  // a server can begin earlier than it could then.
-  bool has_more_than(const Room& before) const;
+  // By server: from when on more GPUs are free than then; never: at no time from now on. A job that needs nothing else of a
+  // server can begin there earlier than it could then only if it would still run at that time.
+  std::vector<Instant> more_than(const Room& before) const;
+  std::size_t servers() const { return steps_.size(); }
 
  private:
   static void add(Steps& steps, Instant from, Instant to, int gpus);
   static int least(const Steps& steps, Instant from, Instant to);
   static std::optional<Instant> first_with(const Steps& steps, int gpus, Duration length, Instant before);
-  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length, Instant before) const;
+  std::optional<Booking> earliest_on_one(const JobRequest& request, int gpus, Duration length, Instant before,
+                                         const Marked* only) const;
   std::optional<Booking> earliest_on_many(const JobRequest& request, int gpus, Duration length, Instant before) const;
   ServerCounts spread(const JobRequest& request, int gpus, Instant from, Instant to) const;
   bool takes(ServerIndex server, const JobRequest& request) const;

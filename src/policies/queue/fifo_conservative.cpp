@@ -86,9 +86,14 @@ class FifoConservative : public ArrivalPolicy {
     const std::vector<Holding> held = holdings(snapshot, settings_);
     FutureGpus future(snapshot, held);
     const bool same_lengths = book_promises(future);
-    bool any_may_move = !same_lengths || !room_ || future.has_more_than(*room_);
+    freed_.assign(future.servers(), {});
+    time_ = 0;
+    const auto more =
+        same_lengths && room_ ? future.more_than(*room_) : std::vector<Instant>(future.servers(), snapshot.now);
+    for (std::uint32_t server = 0; server < more.size(); ++server)
+      if (!more[server].is_never()) note_freed(ServerIndex(server), more[server]);
     int round = 0;
-    while (round < rounds_max && move_up(future, any_may_move)) ++round;
+    while (round < rounds_max && move_up(future)) ++round;
     const Instant at = std::min(first_end(held), start(snapshot, plan));
     if (future.free_now() > 0 && !at.is_never()) plan.wake_at(at);  // else no job can start before the next event
     room_.reset();
@@ -120,6 +125,7 @@ class FifoConservative : public ArrivalPolicy {
     const JobRequest* request;
     Duration length;
     std::optional<Booking> booked;
+    int looked_at = 0;  // when an earlier time was last looked for; 0: in an earlier decision
   };
 
   // Reads the text only if it is not what this policy wrote last.
@@ -158,23 +164,60 @@ class FifoConservative : public ArrivalPolicy {
     return same_lengths;
   }
 
-  // Each job in turn moves to the earliest time that the others leave. Until one leaves its place, that is looked for
-  // only by jobs that have none, or whose other needs may be met now. Returns whether any moved.
-  bool move_up(FutureGpus& future, bool& any_may_move) {
+  // Each job in turn moves to the earliest time that the others leave. That is looked for where GPUs that it could use have
+  // become free since it was last looked for, and everywhere by jobs that have no place, or whose other needs may be met
+  // now. Returns whether any moved.
+  bool move_up(FutureGpus& future) {
     bool moved = false;
     for (Entry& entry : entries_) {
-      if (entry.booked && !any_may_move && needs_only_gpus(*entry.request)) continue;
-      if (entry.booked) future.unbook(*entry.request, *entry.booked);
-      auto earliest = future.earliest(*entry.request, entry.request->gpus, entry.length,
-                                      entry.booked ? entry.booked->from : Instant::never());
+      const JobRequest& request = *entry.request;
+      const bool has_place = entry.booked && needs_only_gpus(request);
+      const bool looks = !has_place || mark_freed(entry);
+      entry.looked_at = time_;
+      if (!looks) continue;
+      const bool leaves_first = entry.booked && (!has_place || !request.single_server() || is_marked(*entry.booked));
+      if (leaves_first) future.unbook(request, *entry.booked);
+      auto earliest =
+          future.earliest(request, request.gpus, entry.length, entry.booked ? entry.booked->from : Instant::never(),
+                          has_place ? &marked_ : nullptr);
+      if (!earliest && !leaves_first) continue;
       if (earliest) {
-        any_may_move = any_may_move || entry.booked;
+        if (entry.booked && !leaves_first) future.unbook(request, *entry.booked);
+        if (entry.booked) {
+          ++time_;
+          for (const ServerCount& part : entry.booked->on) note_freed(part.server, entry.booked->from);
+        }
         entry.booked = std::move(earliest);
+        entry.looked_at = time_;
         moved = true;
       }
-      if (entry.booked) future.book(*entry.request, *entry.booked);
+      if (entry.booked) future.book(request, *entry.booked);
     }
     return moved;
+  }
+
+  void note_freed(ServerIndex server, Instant from) {
+    time_ = std::max(time_, 1);
+    freed_[server.value].push_back({time_, from});
+  }
+
+  // Marks the servers on which the job might begin earlier because of what has become free since it looked last; whether
+  // there is any.
+  bool mark_freed(const Entry& entry) {
+    marked_.assign(freed_.size(), false);
+    if (entry.looked_at == time_) return false;
+    const Instant end = entry.booked->from + entry.length;
+    bool any = false;
+    for (std::size_t s = 0; s < freed_.size(); ++s) {
+      for (auto each = freed_[s].rbegin(); each != freed_[s].rend() && each->time > entry.looked_at && !marked_[s];
+           ++each)
+        marked_[s] = each->from < end;
+      any = any || marked_[s];
+    }
+    return any;
+  }
+  bool is_marked(const Booking& booking) const {
+    return std::ranges::any_of(booking.on, [&](const ServerCount& part) { return marked_[part.server.value]; });
   }
 
   // Returns when the first of the jobs it starts will end.
@@ -213,6 +256,14 @@ class FifoConservative : public ArrivalPolicy {
   Promises recalled_;
   std::string recalled_text_;
   std::optional<FutureGpus::Room> room_;  // as the last decision left it, if no job could move any more
+  // Within a decision:
+  struct Freed {
+    int time;
+    Instant from;  // which GPUs have become free
+  };
+  int time_ = 0;                           // grows as jobs leave their places
+  std::vector<std::vector<Freed>> freed_;  // by server, oldest first
+  FutureGpus::Marked marked_;
 };
 
 }  // namespace
