@@ -44,7 +44,7 @@ bool any_gpus_will_do(const Job& job) {
 
 }  // namespace
 
-std::vector<ParameterInfo> ReservationSettings::parameters() {
+std::vector<ParameterInfo> ReservationSettings::parameters(const char* overrun_factor) {
   return {
       {"default_est_s",
        ParameterType::number,
@@ -61,12 +61,22 @@ std::vector<ParameterInfo> ReservationSettings::parameters() {
        1,
        86400,
        {},
-       "a job that outlives its estimate is expected to end this long from now"},
+       "a job that outlives its estimate is expected to end this much later; then twice as much later again, and so "
+       "on"},
+      {"overrun_factor",
+       ParameterType::integer,
+       "",
+       overrun_factor,
+       1,
+       10,
+       {},
+       "if it outlives that too, it is expected to end this many times as long from then, and so on"},
   };
 }
 
 ReservationSettings ReservationSettings::of(const Parameters& given) {
-  return {Duration::seconds(given.number("default_est_s")), Duration::seconds(given.number("overrun_grace_s"))};
+  return {Duration::seconds(given.number("default_est_s")), Duration::seconds(given.number("overrun_grace_s")),
+          given.integer("overrun_factor")};
 }
 
 Duration run_bound(const View& view, const Job& job, int gpus, const ReservationSettings& settings) {
@@ -82,8 +92,14 @@ Instant expected_end(const View& view, const Job& job, const ReservationSettings
   const Instant since = held_since(view, job);
   const Instant end = since + (bound - (job.run_at(view.now) - run_of_attempt(view, job, since)));
   if (end > view.now) return end;
-  const std::int64_t extensions = (view.now - end).us / settings.overrun_grace.us + 1;
-  return end + settings.overrun_grace * extensions;
+  const Duration overrun = view.now - end;
+  if (settings.overrun_factor == 1) {
+    const std::int64_t extensions = overrun.us / settings.overrun_grace.us + 1;
+    return end + settings.overrun_grace * extensions;
+  }
+  Duration extension = settings.overrun_grace;  // all of them together
+  while (extension <= overrun) extension = extension * settings.overrun_factor + settings.overrun_grace;
+  return end + extension;
 }
 
 Instant first_end(const std::vector<Holding>& holdings) {

@@ -1,7 +1,9 @@
 // Looking ahead (policies.md 1.3, 1.4): when running jobs give back their GPUs, when a job that does not fit now will,
 // and what others may take meanwhile without delaying it. All of it uses run times that users state or that are
 // estimated; a job without either is assumed to run for `default_estimate`. A job that outlives its figure gets
-// `overrun_grace` more, again and again, so that between two expected ends time alone changes nothing.
+// `overrun_grace` more, then `overrun_factor` times as much as before, and so on, so that between two expected ends time
+// alone changes nothing. (Increments that grow: Tsafrir, Etsion, Feitelson, "Backfilling using system-generated
+// predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007.)
 #pragma once
 
 #include <optional>
@@ -14,8 +16,10 @@ namespace sl {
 struct ReservationSettings {
   Duration default_estimate = Duration::whole_seconds(86400);
   Duration overrun_grace = Duration::whole_seconds(60);
+  int overrun_factor = 1;
 
-  static std::vector<ParameterInfo> parameters();
+  // `overrun_factor`: its default.
+  static std::vector<ParameterInfo> parameters(const char* overrun_factor = "1");
   static ReservationSettings of(const Parameters& given);
 };
 

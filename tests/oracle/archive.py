@@ -47,7 +47,7 @@ def main():
             for factors in ([1], [1, 2, 10]):
                 rows = list(rows_of(options.trace, options.jobs, options.gpus, load, factors))
                 for module, policy, more in ((easy, "fifo_easy", {"backfill_depth": 100000}), (conservative, "fifo_conservative", {"depth": 100000})):
-                    case = cases.Case(module.Oracle(overrun_grace=60 * cases.SECOND), policy, [(options.gpus, "")], rows, {"overrun_grace_s": 60, **more}, blind=True, is_pool=True)
+                    case = cases.Case(module.Oracle(overrun_grace=60 * cases.SECOND, overrun_factor=1), policy, [(options.gpus, "")], rows, {"overrun_grace_s": 60, "overrun_factor": 1, **more}, blind=True, is_pool=True)
                     found = fuzz.differences(case, pathlib.Path(folder))
                     print(f"{policy}, load {load:g}, estimates x {factors}: {len(rows) - len(found)} of {len(rows)} jobs agree", *found[:5], sep="\n", flush=True)
                     bad += len(found)

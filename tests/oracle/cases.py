@@ -111,7 +111,8 @@ def backfilling(module, policy, wide):
         kind = random.choice(["pool", "server", "servers"])
         servers = some_servers(random) if kind == "servers" else [(random.choice([4, 16, 64] + [100, 128, 320] * (kind == "pool")), "")]
         rows, grace = with_estimates(random, some_rows(random, servers, wide)), random.choice([1, 60])
-        return Case(module.Oracle(overrun_grace=grace * SECOND), policy, servers, rows, {"overrun_grace_s": grace}, blind=True, is_pool=kind == "pool")
+        factor = random.choice([1, 2, 3])
+        return Case(module.Oracle(overrun_grace=grace * SECOND, overrun_factor=factor), policy, servers, rows, {"overrun_grace_s": grace, "overrun_factor": factor}, blind=True, is_pool=kind == "pool")
     return make
 
 

@@ -7,13 +7,13 @@ from world import Policy
 
 class Oracle(Policy):
     def wakes(self, world):
-        ends = [expected_end(job, world.now, self.settings["overrun_grace"]) for job in world.running()]
+        ends = [expected_end(job, world.now, self.settings["overrun_grace"], self.settings["overrun_factor"]) for job in world.running()]
         return ends if sum(world.free) > 0 else []  # else no job can start before the next event
 
     def decide(self, world):
         promises = self.settings.setdefault("promises", {})  # by job: time and server
         queue = sorted(world.waiting(), key=lambda job: job.order())
-        ends = [(expected_end(job, world.now, self.settings["overrun_grace"]), job) for job in world.running()]
+        ends = [(expected_end(job, world.now, self.settings["overrun_grace"], self.settings["overrun_factor"]), job) for job in world.running()]
         self.busy = [(world.now, end, server, gpus) for end, job in ends for server, gpus in job.on.items()]
         self.promised = {}
         for job in queue:  # promises that can still be kept

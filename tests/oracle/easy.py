@@ -5,15 +5,17 @@ A job that any GPUs suit, on any servers, is promised a number of GPUs; another 
 from world import NEVER, Policy
 
 
-def expected_end(job, now, grace):
-    """A job that outlives its estimate is given `grace` more, again and again."""
+def expected_end(job, now, grace, factor=1):
+    """A job that outlives its estimate is given `grace` more, then each time `factor` times as much."""
     end = job.started + job.estimate
-    return end if end > now else end + grace * ((now - end) // grace + 1)
+    while end <= now:
+        end, grace = end + grace, grace * factor
+    return end
 
 
 class Oracle(Policy):
     def wakes(self, world):
-        return [expected_end(job, world.now, self.settings["overrun_grace"]) for job in world.running()]
+        return [expected_end(job, world.now, self.settings["overrun_grace"], self.settings["overrun_factor"]) for job in world.running()]
 
     def decide(self, world):
         queue = sorted(world.waiting(), key=lambda job: job.order())
@@ -37,7 +39,7 @@ class Oracle(Policy):
     def promise(self, world, head):
         """When the head starts, and what each server has left over then."""
         free = list(world.free)
-        ends = {job: expected_end(job, world.now, self.settings["overrun_grace"]) for job in world.running()}
+        ends = {job: expected_end(job, world.now, self.settings["overrun_grace"], self.settings["overrun_factor"]) for job in world.running()}
         for at in sorted(set(ends.values())):
             for job in (job for job in ends if ends[job] == at):
                 for server, gpus in job.on.items():

@@ -152,6 +152,16 @@ TEST(FifoEasy, a_job_that_outlives_its_estimate_is_given_a_little_more_each_time
   EXPECT_EQ(cluster.state(4), JobState::running);
 }
 
+// After 10 the end is expected at 70, 190 and then 430.
+TEST(FifoConservative, a_job_that_outlives_its_estimate_is_given_twice_as_much_each_time) {
+  Cluster cluster({2}, "fifo_conservative", {{"overrun_grace_s", "60"}});
+  cluster.submit(1, lasting(1, 10)).at(200).submit(2, lasting(2, 10)).submit(3, lasting(1, 231));
+  EXPECT_EQ(cluster.core.reservations(cluster.now).front().at, Instant::at_seconds(430));
+  EXPECT_EQ(cluster.state(3), JobState::pending);
+  cluster.submit(4, lasting(1, 230));
+  EXPECT_EQ(cluster.state(4), JobState::running);
+}
+
 // H is booked [10,20), B1 [0,5); B2 (20 s) finds its window at 5.
 TEST(FifoConservative, every_job_gets_the_earliest_window_that_delays_nobody_before_it) {
   Cluster cluster({4}, "fifo_conservative");

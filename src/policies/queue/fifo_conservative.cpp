@@ -279,7 +279,7 @@ PolicyEntry fifo_conservative_entry() {
   info.weak_for = "unknown run times; fewer jobs pass than under EASY";
   info.needs = {run_time_or_default()};
   info.aliases = {"conservative"};
-  info.parameters = ReservationSettings::parameters();
+  info.parameters = ReservationSettings::parameters("2");  // a promise is worked out anew at each expected end
   info.parameters.push_back(
       {"depth", ParameterType::integer, "jobs", "100", 1, 100000, {}, "how many jobs in line have a reservation"});
   return {std::move(info), [](const Parameters& given) -> std::unique_ptr<Policy> {
