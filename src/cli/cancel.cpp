@@ -1,7 +1,10 @@
 #include "cli/cancel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/render.h"
@@ -10,17 +13,27 @@ namespace sl::cli {
 
 namespace {
 
-constexpr std::size_t looked_at_most = 200;
+// Those of the jobs that have not ended.
+std::vector<json::value> unfinished_of(const Context& context, const std::set<std::int64_t>& ids) {
+  const std::string fields = "fields=id,name,state,members,group_id";
+  const auto list = context.get(fmt::format("/api/v1/jobs?limit=100000&state={}&{}", unfinished_states, fields));
+  std::vector<json::value> chosen;
+  if (!list.ok()) return chosen;
+  for (const json::value& job : value_at(*list, "items").as_array())
+    if (ids.contains(static_cast<std::int64_t>(number_at(job, "id")))) chosen.push_back(job);
+  std::ranges::reverse(chosen);  // the list has the newest first
+  return chosen;
+}
 
 // How many jobs end with these: of an array, its members that have not, once.
-std::size_t jobs_that_end(const std::vector<json::value>& chosen, const std::vector<std::int64_t>& ids) {
+std::size_t jobs_that_end(const std::vector<json::value>& chosen, const std::set<std::int64_t>& ids) {
   std::size_t jobs = 0;
   for (const json::value& job : chosen) {
     const json::value& members = value_at(job, "members");
     const auto group = static_cast<std::int64_t>(number_at(job, "group_id"));
     if (members.is_object())
       jobs += static_cast<std::size_t>(number_at(members, "waiting") + number_at(members, "running"));
-    else if (group == 0 || std::find(ids.begin(), ids.end(), group) == ids.end())
+    else if (!ids.contains(group))
       ++jobs;
   }
   return jobs;
@@ -44,14 +57,11 @@ int cancel_jobs(const Context& context, const std::vector<std::string>& selector
   if (!ids.ok()) return fail(ids.error());
   // A single array that a script names is cancelled as told; people see how many jobs it is.
   const bool may_ask = (ids->size() > 1 || context.interactive) && !context.assume_yes;
-  std::vector<json::value> chosen;
-  for (std::size_t i = 0; may_ask && i < std::min(ids->size(), looked_at_most); ++i) {
-    auto job = context.get("/api/v1/jobs/" + std::to_string((*ids)[i]));
-    if (job.ok()) chosen.push_back(std::move(*job));
-  }
-  const std::size_t jobs = ids->size() - chosen.size() + jobs_that_end(chosen, *ids);
+  const std::set<std::int64_t> distinct(ids->begin(), ids->end());
+  const std::vector<json::value> chosen = may_ask ? unfinished_of(context, distinct) : std::vector<json::value>();
+  const std::size_t jobs = distinct.size() - chosen.size() + jobs_that_end(chosen, distinct);
   const bool asks = may_ask && (ids->size() > 1 || jobs > 1);
-  if (asks && context.interactive) print_chosen(chosen, ids->size());
+  if (asks && context.interactive) print_chosen(chosen, distinct.size());
   if (const auto sure = confirm(context, "cancel " + plural(jobs, "job"), asks); !sure.ok() || !*sure)
     return sure.ok() ? 1 : fail(sure.error());
   json::object body;

@@ -159,6 +159,10 @@ class ArraysTest(LabTest):
         until(lambda: self.lab.job(group)["members"]["running"] == 3)
         for chosen in (f"{job},{group}", "all"):
             self.assertIn("this would cancel 21 jobs", self.lab.cli("cancel", chosen, check=False).stderr)
+        many = [self.lab.submit("true", hold=True) for _ in range(205)]
+        last = self.lab.submit("sleep 600", array="0-9")
+        self.assertIn("this would cancel 236 jobs", self.lab.cli("cancel", "all", check=False).stderr)
+        self.lab.cli("cancel", f"{many[0]}-{last}", "--yes")
         asked = self.lab.on_terminal(80, "cancel", group, typed="n\n", status=1)
         self.assertIn("Really cancel 20 jobs?", asked)
         self.assertIn(f"{group} sleep, 3 running, 17 waiting", asked)
