@@ -162,6 +162,17 @@ TEST(FifoConservative, a_job_that_outlives_its_estimate_is_given_twice_as_much_e
   EXPECT_EQ(cluster.state(4), JobState::running);
 }
 
+// Job 5 is promised server 0 at 20, since job 4 takes all of server 1 at 22. When job 4 has gone, it may start there at 15.
+TEST(FifoConservative, a_job_moves_to_another_server_on_which_gpus_are_free_for_longer_than_before) {
+  Cluster cluster({1, 2}, "fifo_conservative");
+  cluster.submit(1, lasting(1, 20)).submit(2, lasting(1, 15)).submit(3, lasting(1, 22)).submit(4, lasting(2, 18));
+  cluster.submit(5, lasting(1, 10));
+  EXPECT_EQ(cluster.core.reservations(cluster.now).back().at, Instant::at_seconds(20));
+  cluster.at(1).feed(JobCancelled{JobId(4)});
+  cluster.at(15).finish(2);
+  EXPECT_EQ(cluster.state(5), JobState::running);
+}
+
 // H is booked [10,20), B1 [0,5); B2 (20 s) finds its window at 5.
 TEST(FifoConservative, every_job_gets_the_earliest_window_that_delays_nobody_before_it) {
   Cluster cluster({4}, "fifo_conservative");
