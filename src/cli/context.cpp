@@ -136,6 +136,24 @@ Error no_such_field(const json::value& document, const std::string& field) {
 
 }  // namespace
 
+namespace {
+
+void print_values(const std::string& path, const json::value& value) {
+  if (const json::object* object = value.if_object()) {
+    for (const auto& [key, part] : *object)
+      print_values(path.empty() ? std::string(key) : path + "." + key.data(), part);
+  } else if (const json::array* list = value.if_array()) {
+    for (std::size_t i = 0; i < list->size(); ++i) print_values(fmt::format("{}[{}]", path, i), (*list)[i]);
+  } else if (!value.is_null()) {
+    const std::string text = wire::json_text(value);  // what would end the line or the field is escaped
+    std::printf("%s\t%s\n", path.c_str(), value.is_string() ? text.substr(1, text.size() - 2).c_str() : text.c_str());
+  }
+}
+
+}  // namespace
+
+void Context::print_plain(const json::value& value) const { print_values("", value); }
+
 void Context::print_json(const json::value& value) const {
   const json::object* object = value.if_object();
   if (json_fields.empty() || !object) {

@@ -56,6 +56,8 @@ struct Context {
   // Prints the document, or the requested fields of it or of each item of a list, one line each; "?": which there are. A
   // field that is not there is reported, and the command ends with status 2.
   void print_json(const json::value& value) const;
+  // Prints each value of the document on a line of its own: its path, a tab, what it is; null is left out.
+  void print_plain(const json::value& value) const;
   std::shared_ptr<bool> json_failed = std::make_shared<bool>(false);
 };
 

@@ -436,6 +436,8 @@ int show_job(const Context& context, const std::vector<std::string>& selectors) 
       context.print_json(*job);
     else if (context.quiet)
       std::printf("%lld\n", static_cast<long long>(id));
+    else if (context.plain)
+      context.print_plain(*job);
     else
       show(context, *job);
   }
@@ -468,8 +470,8 @@ int why(const Context& context, const std::string& selector, const std::string& 
   if (!ids.ok()) return fail(ids.error());
   const Result<json::value> explain = context.get(fmt::format("/api/v1/jobs/{}/explain{}", ids->front(), moment));
   if (!explain.ok()) return fail(explain.error());
-  if (context.as_json) {
-    context.print_json(*explain);
+  if (context.as_json || context.plain) {
+    context.as_json ? context.print_json(*explain) : context.print_plain(*explain);
     return 0;
   }
   const std::string verdict = text_at(*explain, "verdict");

@@ -53,6 +53,8 @@ NOISE = [
     (r"\bpid \d+", "pid N"),
     (r"\d+ GPU-seconds", "N GPU-seconds"),
     (r"over \d+ possible futures", "over N possible futures"),
+    (r"(?m)\t\d+\.\d+$", "\tN"),
+    (r"\b(draws|pid)\t\d+", "\\1\tN"),
     (r"\(\d+ are open\)", "(N are open)"),
     (r"\d+ jobs, \d+ events", "N jobs, N events"),
     (r"\b[0-9a-f]{12,}(-\w+)*\b", "ID"),
