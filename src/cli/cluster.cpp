@@ -330,6 +330,10 @@ int list_events(const Context& context, const EventsAsked& asked) {
                text_at(event, "kind"), job.is_number() ? fmt::format("{}", job.to_number<double>()) : "–",
                text_at(event, "server", "–"), text_at(event, "from"), text_at(event, "to"), text_at(event, "text")});
   }
+  if (table.empty()) {
+    say_none(context, asked.about.empty() && asked.server.empty() ? "Nothing has happened yet." : "No event matches.");
+    return 0;
+  }
   std::fputs(table.text(context).c_str(), stdout);
   return 0;
 }

@@ -34,10 +34,10 @@ SESSION = [
     "set 14 --priority 3 --name urgent", "set 14 --time-limit 2h --json=id,spec.time_limit_s", "set 5,6 --priority 1", "set 5 --first", "set 6 --before 5", "set 12 --release --dry-run",
     "retry 2", "retry 2 --json=id,name", "cancel 15 --reason tried --yes", "cancel 16 --yes --json=id,state,reason", "cancel 7 --yes", "rm 2 --yes", "rm 1 --yes --json", "wait 13", "wait 13 --json=id,state",
     "migrate 4 --dry-run", "scale 4 1 --dry-run", "signal 5 USR1", "logs 5",
-    "policy set srtf", "policy set sjf --json", "policy undo", "policy undo --json", "policy set fifo_easy --at 12h", "policy set --call-off", "policy shadow sjf", "policy shadow --off",
+    "policy set srtf", "policy set sjf --json", "policy undo", "policy undo --json", "policy set fifo_easy --at 12h", "policy set --call-off", "policy shadow sjf", "policy shadow --off", "events --about policy --limit 5", "events --about polciy", "events --about policy --server far",
     "servers drain far --yes", "servers undrain far", "servers drain far --yes --json=name,state", "servers undrain far --json=name,state,state_reason", "servers lost far --yes", "servers rm far --yes",
     "secret rm none", "notify rm none", "notify test none", "user set vera --role user", "user set vera --role viewer --json", "user rm vera --yes", "token rm ci --yes", "announce --clear", "announce",
-    "trace gen poisson jobs=3 --out t.csv", "trace info t.csv", "trace ls poisson", "sim run --policy fifo --trace t.csv --servers 1x8", "sim compare --trace t.csv --servers 1x4 --policies fifo,sjf",
+    "trace gen poisson jobs=3 --out t.csv", "trace info t.csv", "trace ls poisson", "sim run --policy fifo --trace t.csv --servers 1x8 --out results", "plot cdf --run results", "plot cdf --run nowhere", "sim compare --trace t.csv --servers 1x4 --policies fifo,sjf",
     "db backup copy.db --data controller", "db check copy.db", "init", "submit --dry-run job.toml", "help error job-not-found", "config set timeout 20s", "config get timeout", "config set timeout 30s --json",
 ]  # fmt: skip
 
@@ -59,6 +59,7 @@ NOISE = [
     (r"\d+ jobs, \d+ events", "N jobs, N events"),
     (r"\b[0-9a-f]{12,}(-\w+)*\b", "ID"),
     (r"[\u2580-\u259f\u2800-\u28ff]+", "BAR"),
+    (r"(?m)^ +\d+  CLOCK", "   N  CLOCK"),
 ]  # fmt: skip
 
 
