@@ -61,8 +61,7 @@ std::vector<ParameterInfo> ReservationSettings::parameters(const char* overrun_f
        1,
        86400,
        {},
-       "a job that outlives its estimate is expected to end this much later; then twice as much later again, and so "
-       "on"},
+       "a job that outlives its estimate is expected to end this much later"},
       {"overrun_factor",
        ParameterType::integer,
        "",
@@ -70,7 +69,7 @@ std::vector<ParameterInfo> ReservationSettings::parameters(const char* overrun_f
        1,
        10,
        {},
-       "if it outlives that too, it is expected to end this many times as long from then, and so on"},
+       "each time it outlives that too, it is given this many times as much as the time before"},
   };
 }
 
@@ -93,7 +92,7 @@ Instant expected_end(const View& view, const Job& job, const ReservationSettings
   const Instant end = since + (bound - (job.run_at(view.now) - run_of_attempt(view, job, since)));
   if (end > view.now) return end;
   const Duration overrun = view.now - end;
-  if (settings.overrun_factor == 1) {
+  if (settings.overrun_factor == 1) {  // there may have been thousands
     const std::int64_t extensions = overrun.us / settings.overrun_grace.us + 1;
     return end + settings.overrun_grace * extensions;
   }

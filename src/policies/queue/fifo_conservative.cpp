@@ -86,12 +86,11 @@ class FifoConservative : public ArrivalPolicy {
     const std::vector<Holding> held = holdings(snapshot, settings_);
     FutureGpus future(snapshot, held);
     const bool same_lengths = book_promises(future);
-    freed_.assign(future.servers(), {});
-    time_ = 0;
+    freed_.clear();
     const auto more =
         same_lengths && room_ ? future.more_than(*room_) : std::vector<Instant>(future.servers(), snapshot.now);
     for (std::uint32_t server = 0; server < more.size(); ++server)
-      if (!more[server].is_never()) note_freed(ServerIndex(server), more[server]);
+      if (!more[server].is_never()) freed_.push_back({ServerIndex(server), more[server]});
     int round = 0;
     while (round < rounds_max && move_up(future)) ++round;
     const Instant at = std::min(first_end(held), start(snapshot, plan));
@@ -125,7 +124,7 @@ class FifoConservative : public ArrivalPolicy {
     const JobRequest* request;
     Duration length;
     std::optional<Booking> booked;
-    int looked_at = 0;  // when an earlier time was last looked for; 0: in an earlier decision
+    std::size_t looked_at = 0;  // as many of `freed_` were there when an earlier time was last looked for
   };
 
   // Reads the text only if it is not what this policy wrote last.
@@ -164,60 +163,54 @@ class FifoConservative : public ArrivalPolicy {
     return same_lengths;
   }
 
-  // Each job in turn moves to the earliest time that the others leave. That is looked for where GPUs that it could use have
-  // become free since it was last looked for, and everywhere by jobs that have no place, or whose other needs may be met
-  // now. Returns whether any moved.
+  // Each job in turn moves to the earliest time that the others leave. That is looked for where GPUs have become free since
+  // it was last looked for, and everywhere by jobs that have no place, or whose other needs may be met now. Returns whether
+  // any moved.
   bool move_up(FutureGpus& future) {
     bool moved = false;
     for (Entry& entry : entries_) {
-      const JobRequest& request = *entry.request;
-      const bool has_place = entry.booked && needs_only_gpus(request);
-      const bool looks = !has_place || mark_freed(entry);
-      entry.looked_at = time_;
-      if (!looks) continue;
-      const bool leaves_first = entry.booked && (!has_place || !request.single_server() || is_marked(*entry.booked));
-      if (leaves_first) future.unbook(request, *entry.booked);
-      auto earliest =
-          future.earliest(request, request.gpus, entry.length, entry.booked ? entry.booked->from : Instant::never(),
-                          has_place ? &marked_ : nullptr);
-      if (!earliest && !leaves_first) continue;
-      if (earliest) {
-        if (entry.booked && !leaves_first) future.unbook(request, *entry.booked);
-        if (entry.booked) {
-          ++time_;
-          for (const ServerCount& part : entry.booked->on) note_freed(part.server, entry.booked->from);
-        }
-        entry.booked = std::move(earliest);
-        entry.looked_at = time_;
-        moved = true;
-      }
-      if (entry.booked) future.book(request, *entry.booked);
+      const bool looks_everywhere = !entry.booked || !needs_only_gpus(*entry.request);
+      if (looks_everywhere || mark_freed(entry, future.servers()))
+        moved = move(entry, looks_everywhere ? nullptr : &marked_, future) || moved;
+      entry.looked_at = freed_.size();
     }
     return moved;
   }
 
-  void note_freed(ServerIndex server, Instant from) {
-    time_ = std::max(time_, 1);
-    freed_[server.value].push_back({time_, from});
+  // Moves the job to an earlier time, if there is one; all on one server: on a marked one, if `only` is given.
+  bool move(Entry& entry, const FutureGpus::Marked* only, FutureGpus& future) {
+    const JobRequest& request = *entry.request;
+    const bool is_in_its_own_way = entry.booked && (!only || !request.single_server() || is_on(*only, *entry.booked));
+    if (is_in_its_own_way) future.unbook(request, *entry.booked);
+    auto earliest = future.earliest(request, request.gpus, entry.length,
+                                    entry.booked ? entry.booked->from : Instant::never(), only);
+    const bool moves = earliest.has_value();
+    if (moves && entry.booked) {
+      if (!is_in_its_own_way) future.unbook(request, *entry.booked);
+      for (const ServerCount& part : entry.booked->on) freed_.push_back({part.server, entry.booked->from});
+    }
+    if (moves) entry.booked = std::move(earliest);
+    if (moves || is_in_its_own_way) future.book(request, *entry.booked);
+    return moves;
   }
 
   // Marks the servers on which the job might begin earlier because of what has become free since it looked last; whether
   // there is any.
-  bool mark_freed(const Entry& entry) {
-    marked_.assign(freed_.size(), false);
-    if (entry.looked_at == time_) return false;
+  bool mark_freed(const Entry& entry, std::size_t servers) {
+    if (entry.looked_at == freed_.size()) return false;
+    marked_.assign(servers, false);
     const Instant end = entry.booked->from + entry.length;
     bool any = false;
-    for (std::size_t s = 0; s < freed_.size(); ++s) {
-      for (auto each = freed_[s].rbegin(); each != freed_[s].rend() && each->time > entry.looked_at && !marked_[s];
-           ++each)
-        marked_[s] = each->from < end;
-      any = any || marked_[s];
+    for (std::size_t i = entry.looked_at; i < freed_.size(); ++i) {
+      if (freed_[i].from >= end) continue;
+      marked_[freed_[i].server.value] = true;
+      any = true;
     }
     return any;
   }
-  bool is_marked(const Booking& booking) const {
-    return std::ranges::any_of(booking.on, [&](const ServerCount& part) { return marked_[part.server.value]; });
+
+  static bool is_on(const FutureGpus::Marked& servers, const Booking& booking) {
+    return std::ranges::any_of(booking.on, [&](const ServerCount& part) { return servers[part.server.value]; });
   }
 
   // Returns when the first of the jobs it starts will end.
@@ -258,11 +251,10 @@ class FifoConservative : public ArrivalPolicy {
   std::optional<FutureGpus::Room> room_;  // as the last decision left it, if no job could move any more
   // Within a decision:
   struct Freed {
-    int time;
-    Instant from;  // which GPUs have become free
+    ServerIndex server;
+    Instant from;
   };
-  int time_ = 0;                           // grows as jobs leave their places
-  std::vector<std::vector<Freed>> freed_;  // by server, oldest first
+  std::vector<Freed> freed_;  // GPUs that have become free since the last decision, and those of jobs that have moved
   FutureGpus::Marked marked_;
 };
 
