@@ -93,7 +93,7 @@ class SqliteReader : public Reader {
           "SELECT " + event_columns + " FROM events WHERE seq > " + std::to_string(query.after.value_or(0));
       if (query.job) sql += " AND job_id = " + std::to_string(*query.job);
       if (!query.server.empty()) sql += " AND server = " + sql_literal(query.server);
-      if (!query.about.empty())  // '/' follows '.'
+      if (!query.about.empty())  // a range of names, since '/' is the character after '.'
         sql += " AND kind > " + sql_literal(query.about + ".") + " AND kind < " + sql_literal(query.about + "/");
       if (query.since_us > 0) sql += " AND at_us >= " + std::to_string(query.since_us);
       if (query.until_us < INT64_MAX) sql += " AND at_us < " + std::to_string(query.until_us);

@@ -247,8 +247,8 @@ struct RemovedJob {
 class Reader {
  public:
   virtual ~Reader() = default;
-  virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;                // finished or not
-  virtual Result<std::vector<PlacementRow>> placements(std::int64_t job) = 0;    // in the order they began
+  virtual Result<std::optional<JobRow>> job(std::int64_t id) = 0;              // finished or not
+  virtual Result<std::vector<PlacementRow>> placements(std::int64_t job) = 0;  // in the order they began
   // Those of the jobs with these numbers that have ever been on several servers at once, by job, likewise.
   virtual Result<std::vector<PlacementRow>> spread_placements(std::int64_t first_job, std::int64_t last_job) = 0;
   virtual Result<std::vector<JobRow>> finished_jobs(const JobQuery& query) = 0;  // newest first, unless it says so

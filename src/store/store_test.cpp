@@ -19,6 +19,8 @@
 namespace sl::store {
 namespace {
 
+using Ids = std::vector<std::int64_t>;
+
 class StoreTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,6 +33,13 @@ class StoreTest : public testing::Test {
     EXPECT_TRUE(store.ok()) << store.error().message;
     return std::move(*store);
   }
+  Ids seqs(const EventQuery& query) {
+    Ids all;
+    const auto rows = read()->events(query);
+    for (const EventRow& row : *rows) all.push_back(row.seq);
+    return all;
+  }
+
   std::unique_ptr<Reader> read() {
     auto reader = open_reader(dir_);
     EXPECT_TRUE(reader.ok()) << reader.error().message;
@@ -207,7 +216,6 @@ std::vector<std::int64_t> ids(const Result<std::vector<JobRow>>& rows) {
   for (const JobRow& row : *rows) ids.push_back(row.id);
   return ids;
 }
-using Ids = std::vector<std::int64_t>;
 
 TEST_F(StoreTest, finished_jobs_are_counted_by_state_however_often_they_are_written) {
   auto store = open();
@@ -266,12 +274,6 @@ TEST_F(StoreTest, events_are_read_from_any_point_or_the_latest) {
                                        {.seq = 2, .kind = "b"},
                                        {.seq = 3, .kind = "c", .job_id = 7}}})
                   .ok());
-  const auto seqs = [&](const EventQuery& query) {
-    Ids all;
-    const auto rows = read()->events(query);
-    for (const EventRow& row : *rows) all.push_back(row.seq);
-    return all;
-  };
   EXPECT_EQ(seqs({.limit = 2}), (Ids{2, 3}));
   EXPECT_EQ(seqs({.after = 0, .limit = 2}), (Ids{1, 2}));
   EXPECT_EQ(seqs({.job = 7, .after = 1}), Ids{3});
@@ -302,12 +304,6 @@ TEST_F(StoreTest, events_are_read_by_what_they_are_about) {
                                        {.seq = 4, .kind = "jobs.state"},
                                        {.seq = 5, .kind = "job.edited", .job_id = 8}}})
                   .ok());
-  const auto seqs = [&](const EventQuery& query) {
-    Ids all;
-    const auto rows = read()->events(query);
-    for (const EventRow& row : *rows) all.push_back(row.seq);
-    return all;
-  };
   EXPECT_EQ(seqs({.about = "job"}), (Ids{1, 5}));
   EXPECT_EQ(seqs({.limit = 1, .about = "job"}), Ids{5});
   EXPECT_EQ(seqs({.about = "gpu"}), Ids{2});
