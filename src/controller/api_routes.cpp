@@ -510,7 +510,8 @@ void Api::add_routes() {
        .parameters = {"offset", "size"},
        .answer = answer<StoredSnapshot>("StoredSnapshot")});
   add(Role::viewer, &Api::list_events,
-      get("/api/v1/events", "what happened", list_of<Event>("Event"), {"about", "since", "until", "server", "limit", "cursor"}));
+      get("/api/v1/events", "what happened", list_of<Event>("Event"),
+          {"about", "since", "until", "server", "limit", "cursor"}));
   add(Role::viewer, &Api::stream_events,
       heeding(stream(get("/api/v1/events/stream", "what happens, as it happens", {}, {"since"}), "text/event-stream"),
               {"Last-Event-ID"}));

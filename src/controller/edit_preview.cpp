@@ -24,13 +24,20 @@ answers::JobEdit change_of(const Logic& logic, const Priority& other) {
           fmt::format("priority {} → {}", before, other.priority)};
 }
 
+// "priority 0 → 7, is held"; empty: nothing changes.
+std::string text_of(const Submissions::Edit& edit) {
+  const std::string held = !edit.hold ? "" : *edit.hold ? "is held" : "is no longer held";
+  return edit.what + (edit.what.empty() || held.empty() ? "" : ", ") + held;
+}
+
 }  // namespace
 
 void preview_edit(Forecasts& forecasts, const Logic& logic, const JobEntry& entry, const Submissions::Edit& edit,
                   Instant now, std::function<void(Result<answers::EditPreview>)> done) {
   const JobId job(entry.row.id);
   answers::EditPreview preview{entry.row.id, entry.row.name, {}, {}};
-  if (!edit.what.empty()) preview.changes.push_back({entry.row.id, entry.row.name, entry.row.user, edit.what});
+  if (std::string what = text_of(edit); !what.empty())
+    preview.changes.push_back({entry.row.id, entry.row.name, entry.row.user, std::move(what)});
   for (const Priority& other : edit.others) preview.changes.push_back(change_of(logic, other));
   const auto with_members = [&](JobId id) {
     std::vector<JobId> jobs{id};

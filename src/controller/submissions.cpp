@@ -338,6 +338,7 @@ Result<Submissions::Edit> Submissions::plan_edit(JobId job, const wire::JobChang
   }
   if (const Status may = change.hold ? may_hold(*entry, *change.hold) : Status(); !may.ok()) return may.error();
   edit.what = describe_change(spec, edit.next);
+  edit.hold = change.hold;
   return edit;
 }
 
@@ -364,9 +365,9 @@ void Submissions::edit(JobId job, const wire::JobChange& change, const std::stri
     entry->spec.reset();
     engine_.feed(std::move(edited), now);
   }
-  if (change.hold) {
-    note_request(*change.hold ? "job.suspend_requested" : "job.resume_requested", job, by, now);
-    engine_.feed(JobHeld{job, *change.hold}, now);
+  if (planned->hold) {
+    note_request(*planned->hold ? "job.suspend_requested" : "job.resume_requested", job, by, now);
+    engine_.feed(JobHeld{job, *planned->hold}, now);
   }
   // Of a group: those of its members too that wait already, as far as they can still be changed.
   for (const JobId member : is_group(entry->row) ? core_.unfinished_members(job) : std::vector<JobId>())

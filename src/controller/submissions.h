@@ -70,6 +70,7 @@ class Submissions {
     wire::JobSpec next;
     bool gpus_differ = false;
     std::string what;              // "priority 0 → 7, gpus 1 → 2"; empty: all of that stays
+    std::optional<bool> hold;      // whether it is held from now on; none: as before
     std::vector<Priority> others;  // jobs in front of its new place
   };
   // Errors: "job-not-found", "job-finished", "job-started", "job-held", "job-not-held", "nothing-to-change", those of a
