@@ -92,6 +92,25 @@ class OverviewTest(PageTest):
         self.assertNotIn("submitted", text)
         self.assertNotIn("succeeded", text)
 
+    def test_events_are_found_by_what_they_are_about_and_by_a_word_and_the_command_line_finds_the_same(self):
+        lab, page = self.lab, self.page
+        for i in range(250):
+            lab.submit("true", hold=True)
+        lab.cli("policy", "set", "sjf")
+        for i in range(250):
+            lab.submit("true", hold=True)
+        self.open("events?about=policy")
+        page.wait_text("policy changed fifo → sjf")  # not among the latest 200 of all
+        self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events --limit 200 --about policy")
+        self.assertRegex(lab.cli("events", "--limit", 200, "--about", "policy").stdout, r"policy.changed .*fifo +sjf")
+        page.fill("input[data-search]", "job 3")
+        page.wait_text("No event matches")
+        self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events 3 --limit 200")
+        self.open("events?q=it's")
+        page.wait_text("0 events of the latest 200 match")
+        self.assertEqual(page.run("document.querySelector('#same-command').innerText"), "schedulearn events --limit 200 | grep -iF 'it'\\''s'")
+        self.is_clean()
+
     def test_tiles_are_coloured_by_user_and_job_with_a_legend_and_reached_with_arrows(self):
         lab, page = self.lab, self.page
         jobs = [json.loads(lab.request("POST", "/api/v1/jobs", {"command": "sleep 600", "name": "x", "gpus": gpus, "user": user})[2]).get("id") for user, gpus in (("mei", 2), ("bella", 1))]

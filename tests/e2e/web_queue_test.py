@@ -97,6 +97,21 @@ class QueueTest(PageTest):
         self.page.wait_text(f"job {self.holds} frees 4 about")
         self.is_clean()
 
+    def test_a_long_line_shows_its_reasons_in_windows_of_any_width(self):
+        for i in range(120):
+            self.lab.submit("sleep 600", gpus=4, name=f"a-training-with-a-long-name-{i}")
+        page = self.page
+        for width, columns in ((1920, "Waited"), (1280, "Ahead of it"), (1000, "Why, how far")):
+            page.size(width, 900)
+            self.open("jobs?tab=queue")
+            page.wait("document.querySelector('.tall td.why') !== null", "a table of its own height")
+            page.wait_text(columns)
+            beyond = page.run("(([cell, box]) => cell.getBoundingClientRect().right - box.getBoundingClientRect().right)([document.querySelector('.tall td.why'), document.querySelector('.tall')])")
+            self.assertLessEqual(beyond, 0, width)
+            self.assertEqual(page.run("document.querySelector('.tall td.why').innerText"), "needs 4 free GPUs on one server")
+        self.assertNotIn("Ahead of it", page.run("document.querySelector('.tall thead').innerText"))
+        self.is_clean()
+
     def test_serve_first_on_the_page_of_a_job(self):
         a, b, c, d = self.jobs
         page = self.page
