@@ -15,9 +15,13 @@ namespace {
 
 // Those of the jobs that have not ended.
 std::vector<json::value> unfinished_of(const Context& context, const std::set<std::int64_t>& ids) {
-  const std::string fields = "fields=id,name,state,members,group_id";
-  const auto list = context.get(fmt::format("/api/v1/jobs?limit=100000&state={}&{}", unfinished_states, fields));
   std::vector<json::value> chosen;
+  if (ids.empty()) return chosen;
+  constexpr std::int64_t most = 100'000;  // of a list
+  const std::int64_t first = *ids.begin(), last = *ids.rbegin();
+  const auto list =
+      context.get(fmt::format("/api/v1/jobs?before={}&limit={}&state={}&fields=id,name,state,members,group_id",
+                              last + 1, std::min(most, last - first + 1), unfinished_states));
   if (!list.ok()) return chosen;
   for (const json::value& job : value_at(*list, "items").as_array())
     if (ids.contains(static_cast<std::int64_t>(number_at(job, "id")))) chosen.push_back(job);

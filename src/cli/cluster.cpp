@@ -222,8 +222,8 @@ void print_drained(const Context& context, const std::string& name, const json::
   if (jobs.empty()) return void(std::printf("No job is on %s.\n", name.c_str()));
   Table table({"JOB", "NAME", "USER", "THEN IT"}, {0});
   for (const json::value& job : jobs)
-    table.add({std::to_string(static_cast<std::int64_t>(number_at(job, "id"))), text_at(job, "name"),
-               text_at(job, "user"), text_at(job, "then")});
+    table.add({std::to_string(static_cast<std::int64_t>(number_at(job, "id"))), name_text(job), text_at(job, "user"),
+               text_at(job, "then")});
   std::fputs(table.text(context).c_str(), stdout);
 }
 

@@ -140,8 +140,7 @@ namespace {
 
 void print_values(const std::string& path, const json::value& value) {
   if (const json::object* object = value.if_object()) {
-    for (const auto& [key, part] : *object)
-      print_values(path.empty() ? std::string(key) : path + "." + key.data(), part);
+    for (const auto& [key, part] : *object) print_values(path + (path.empty() ? "" : ".") + std::string(key), part);
   } else if (const json::array* list = value.if_array()) {
     for (std::size_t i = 0; i < list->size(); ++i) print_values(fmt::format("{}[{}]", path, i), (*list)[i]);
   } else if (!value.is_null()) {

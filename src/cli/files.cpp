@@ -66,9 +66,10 @@ int JobFolder::list(const std::string& path) const {
     const json::array& items = value_at(*page, "items").as_array();
     for (const json::value& item : items) {
       const std::string kind = text_at(item, "kind");
-      table.add({text_at(item, "name") + (kind == "folder" ? "/"
-                                          : kind == "link" ? "@"
-                                                           : ""),
+      const std::string name = text_at(item, "name");  // as the job has chosen it
+      table.add({(context_.plain ? name : visible(name)) + (kind == "folder" ? "/"
+                                                            : kind == "link" ? "@"
+                                                                             : ""),
                  kind == "file" ? bytes_text(number_at(item, "bytes")) : "–", clock_text(text_at(item, "changed_at"))});
     }
     shown += items.size();

@@ -16,7 +16,7 @@ std::string cost_text(const json::value& effect) {
 
 void say_effect(const std::string& sign, std::int64_t id, const json::value& job) {
   const json::value& effect = value_at(job, "effect");
-  std::printf("%s job %lld %s %s%s\n", sign.c_str(), static_cast<long long>(id), text_at(job, "name").c_str(),
+  std::printf("%s job %lld %s %s%s\n", sign.c_str(), static_cast<long long>(id), name_text(job).c_str(),
               text_at(effect, "text").c_str(), cost_text(effect).c_str());
 }
 
@@ -26,7 +26,7 @@ void say_retry(const Context& context, std::int64_t id, const json::value& job) 
   if (context.quiet) return void(std::printf("%lld\n", static_cast<long long>(next)));
   const bool is_group = value_at(job, "members").is_object();
   std::printf("%s job %lld %s: job %lld again\n  %s   %s\n", state_text(context, text_at(job, "state")).c_str(),
-              static_cast<long long>(next), text_at(job, "name").c_str(), static_cast<long long>(id),
+              static_cast<long long>(next), name_text(job).c_str(), static_cast<long long>(id),
               context.next_command(is_group ? "ls --group" : "logs -f", next).c_str(),
               is_group ? "its members" : "follow the output");
 }

@@ -49,7 +49,7 @@ std::vector<std::string> row(const Context& context, const json::value& job, con
   const bool started = value_at(job, "started_at").is_string() && !value_at(job, "members").is_object();
   const std::string state = text_at(job, "state");
   return {fmt::format("{}", static_cast<std::int64_t>(number_at(job, "id"))),
-          name_text(job),
+          context.plain ? text_at(job, "name") : name_text(job),
           context.plain ? state : state_text(context, state),
           gpus_text(job),
           where_text(job),

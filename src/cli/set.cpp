@@ -117,7 +117,7 @@ int SetCommand::set() const {
       say_preview(*job);
     } else if (!context.quiet) {
       std::printf("%s job %lld %s%s\n", state_text(context, text_at(*job, "state")).c_str(), static_cast<long long>(id),
-                  text_at(*job, "name").c_str(), sentence(request->has, request->is, request->says).c_str());
+                  name_text(*job).c_str(), sentence(request->has, request->is, request->says).c_str());
     }
   }
   return status;

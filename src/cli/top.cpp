@@ -218,7 +218,7 @@ class Top {
     if (key == 'm') return change("migrate");
     if (key != 'c') return;
     typing_ = Typing::cancel;
-    choice_.prompt = fmt::format("cancel job {} {}? y: yes, any other key: no", id, text_at(*job, "name"));
+    choice_.prompt = fmt::format("cancel job {} {}? y: yes, any other key: no", id, name_text(*job));
   }
 
   void move(int by) {

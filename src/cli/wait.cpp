@@ -20,7 +20,7 @@ int status_of_job(const json::value& job) {
 
 std::string ending_text(const Context& context, const json::value& job) {
   std::string text = fmt::format("{}  job {} {}", state_text(context, text_at(job, "state")),
-                                 static_cast<std::int64_t>(number_at(job, "id")), text_at(job, "name"));
+                                 static_cast<std::int64_t>(number_at(job, "id")), name_text(job));
   if (value_at(job, "started_at").is_string()) text += "  ran " + duration_text(number_at(job, "run_s"));
   for (const std::string& why :
        {text_at(value_at(job, "failure"), "message"), text_at(value_at(job, "reason"), "text")})

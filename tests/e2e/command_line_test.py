@@ -145,6 +145,17 @@ class CommandLineTest(LabTest):
         self.assertEqual(json.loads(lab.cli("submit", "--dry-run", "--json", "--", "true").stdout)["spec"]["priority"], 0)
         self.assertEqual(lab.jobs(), [])
 
+    def test_names_that_turn_the_direction_of_writing_or_colour_a_terminal_are_shown_as_what_they_are(self):
+        lab = self.lab
+        job = lab.submit(["bash", "-c", r"echo > $SCHEDULEARN_OUTPUT_DIR/$'evil\x1b[31m\u202egnp'"], name="evil\u202egnp", hold=True)
+        for command in (("ls",), ("show", job), ("set", job, "--release"), ("wait", job), ("files", job, "ls", "output")):
+            done = lab.cli(*command)
+            text = done.stdout + done.stderr
+            self.assertIn("<U+202E>gnp", text)
+            self.assertNotIn("\u202e", text)
+            self.assertNotIn("\x1b", text)
+        self.assertIn("evil\u202egnp", lab.cli("ls", "--plain").stdout, "programs get names as they are")
+
     def test_lines_of_an_output_that_match_and_those_from_the_first_error_on(self):
         lab = self.lab
         job = lab.submit("for i in 1 2 3; do echo epoch $i; echo loss 0.$i; done; echo 'ValueError: bad' >&2; echo after")
