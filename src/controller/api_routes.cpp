@@ -25,32 +25,6 @@ namespace {
 
 namespace json = boost::json;
 
-std::vector<std::string> parts_of(std::string_view path) {
-  std::vector<std::string> parts;
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    if (slash > 0) parts.emplace_back(path.substr(0, slash));
-    if (slash == std::string_view::npos) break;
-    path.remove_prefix(slash + 1);
-  }
-  return parts;
-}
-
-// A part in braces matches anything; the matched text is captured.
-bool matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path,
-             std::vector<std::string>& captured) {
-  if (pattern.size() != path.size()) return false;
-  captured.clear();
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    if (pattern[i].starts_with('{')) {
-      captured.push_back(path[i]);
-    } else if (pattern[i] != path[i]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 RouteInfo get(const char* path, const char* summary, DocumentInfo answer, std::vector<std::string> parameters = {}) {
   return {.method = "GET",
           .path = path,
@@ -129,7 +103,7 @@ void Api::add_routes() {
   using namespace answers;
   // `needs`: of who asks, at least. Whose job or token it is, is up to the route.
   const auto add = [this](Role needs, Action action, RouteInfo route) {
-    std::vector<std::string> parts = parts_of(route.path);
+    std::vector<std::string> parts = path_parts(route.path);
     route.needs = needs;
     routes_.push_back({std::move(route), action, std::move(parts)});
   };
@@ -551,12 +525,12 @@ void Api::handle(net::Request request, Identity identity, std::shared_ptr<net::R
       NotedReply::Notes{http_times_, log_, request_id, identity.user, request.method, request.path, now});
   Call call{std::move(request), std::move(identity), noted, {}, now, std::move(request_id)};
   if (const auto wait = rate_limits_.refuse(call.identity, now)) return refuse_for_now(call, *wait);
-  const std::vector<std::string> path = parts_of(call.request.path);
+  const std::vector<std::string> path = path_parts(call.request.path);
   // "/api/v1/jobs/batch" is no job.
   const bool is_literal = std::ranges::any_of(routes_, [&](const Route& route) { return route.parts == path; });
   std::string allowed;
   for (const Route& route : routes_) {
-    if (is_literal ? route.parts != path : !matches(route.parts, path, call.captured)) continue;
+    if (is_literal ? route.parts != path : !path_matches(route.parts, path, call.captured)) continue;
     if (route.info.method != call.request.method) {
       allowed += (allowed.empty() ? "" : ", ") + route.info.method;
       continue;

@@ -85,6 +85,31 @@ Error unknown_parameter(const RouteInfo& route, const std::string& name) {
 const RequestParameter* find_query_parameter(std::string_view name) { return find(query_parameters, name); }
 const RequestParameter* find_request_header(std::string_view name) { return find(request_headers, name); }
 
+std::vector<std::string> path_parts(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    if (slash > 0) parts.emplace_back(path.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    path.remove_prefix(slash + 1);
+  }
+  return parts;
+}
+
+bool path_matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path,
+                  std::vector<std::string>& captured) {
+  if (pattern.size() != path.size()) return false;
+  captured.clear();
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (pattern[i].starts_with('{')) {
+      captured.push_back(path[i]);
+    } else if (pattern[i] != path[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Status check_parameters(const RouteInfo& route, const net::Request& request) {
   for (const auto& [name, value] : request.query) {
     if (std::ranges::find(route.parameters, name) == route.parameters.end()) return unknown_parameter(route, name);

@@ -48,6 +48,11 @@ struct RouteInfo {
   bool is_for_its_agent = false;                  // the agent of the server that the path names may too
 };
 
+std::vector<std::string> path_parts(std::string_view path);  // between its slashes
+// A part of the pattern in braces matches anything; the matched text is captured.
+bool path_matches(const std::vector<std::string>& pattern, const std::vector<std::string>& path,
+                  std::vector<std::string>& captured);
+
 enum class ParameterKind { text, number, truth };
 struct RequestParameter {
   std::string_view name;
