@@ -392,8 +392,8 @@ void Api::explain_job(Call call) {
   }
   with_forecast(call, Duration::milliseconds(100), [this, call] {
     const Instant now = clock_();
-    suggest(forecasts_, logic_, job_id(call).value_or(JobId()), now, now + Duration::milliseconds(70),
-            [this, call](const Suggestions& suggestions) { answer_explained(call, suggestions); });
+    suggester_.suggest(job_id(call).value_or(JobId()), now, now + Duration::milliseconds(70),
+                       [this, call](const Suggestions& suggestions) { answer_explained(call, suggestions); });
   });
 }
 

@@ -76,7 +76,8 @@ class Api {
         snapshots_(snapshots),
         secrets_(secrets),
         clock_(std::move(clock)),
-        post_(std::move(post)) {
+        post_(std::move(post)),
+        suggester_(forecasts, logic) {
     add_routes();
   }
   // `request_id`: see request_log.h.
@@ -372,6 +373,7 @@ class Api {
   Simulations* simulations_ = nullptr;
   std::function<Instant()> clock_;
   Post post_;
+  Suggester suggester_;
   std::string url_;
   std::shared_ptr<HttpTimes> http_times_ = std::make_shared<HttpTimes>();  // with requests that outlive this object
   std::shared_ptr<RequestLog> log_ = std::make_shared<RequestLog>(Instant(), false);

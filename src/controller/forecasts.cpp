@@ -12,11 +12,12 @@ namespace sl::controller {
 namespace {
 
 constexpr Duration pause_least = Duration::whole_seconds(1);
-constexpr std::int64_t pause_per_forecast = 4;                    // a fifth of one processor at most
-constexpr std::int64_t pause_per_copy = 100;                      // a hundredth of the core's time at most
-constexpr Duration renewed_after = Duration::whole_seconds(20);   // without any event: time has passed
-constexpr Duration draws_time = Duration::milliseconds(300);      // then draws_least are enough
-constexpr Duration draws_time_most = Duration::whole_seconds(3);  // then fewer are
+constexpr std::int64_t pause_per_forecast = 4;                     // a fifth of one processor at most
+constexpr std::int64_t pause_per_copy = 100;                       // a hundredth of the core's time at most
+constexpr Duration renewed_after = Duration::whole_seconds(20);    // without any event: time has passed
+constexpr Duration draws_time = Duration::milliseconds(300);       // then draws_least are enough
+constexpr Duration draws_time_few = Duration::whole_seconds(3);    // then fewer are, if somebody has a question
+constexpr Duration draws_time_most = Duration::whole_seconds(10);  // then fewer are
 constexpr Duration forecast_time_most = Duration::whole_seconds(20);
 constexpr std::size_t draws_few = 8;
 constexpr std::size_t rows_most = 10'000;
@@ -214,7 +215,8 @@ void Forecasts::make(const std::shared_ptr<Told>& told) {
   settings.stop = [this, begin] { return is_ending_ || clock_() - begin > forecast_time_most; };
   settings.is_enough = [this, begin](std::size_t draws) {
     const Duration passed = clock_() - begin;
-    return (draws >= forecast::draws_least && passed > draws_time) || (draws >= draws_few && passed > draws_time_most);
+    if (draws >= forecast::draws_least) return passed > draws_time;
+    return draws >= draws_few && passed > (questions_ > 1 ? draws_time_few : draws_time_most);
   };
   auto maker = maker_of(told->policy);
   if (maker.ok()) {

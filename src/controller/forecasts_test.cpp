@@ -6,6 +6,7 @@
 #include "controller/estimate_views.h"
 #include "controller/logic_test.h"
 #include "controller/submission_forecast.h"
+#include "controller/suggestions.h"
 #include "controller/tried_policies.h"
 #include "wire/job_spec_text.h"
 
@@ -34,13 +35,14 @@ class ForecastsTest : public LogicTest {
   Inbox inbox;
   std::unique_ptr<Forecasts> forecasts;
   std::unique_ptr<History> history;
+  std::atomic<std::int64_t> worked_us = 0;  // time that futures took
 
   void begin(forecast::Continue continue_present = at_once) {
     std::vector<std::unique_ptr<store::Reader>> readers;
     readers.push_back(std::make_unique<NoPast>());
     history = std::make_unique<History>(std::move(readers), [this](auto work) { inbox.put(std::move(work)); });
     forecasts = std::make_unique<Forecasts>(
-        *logic, std::move(continue_present), OwnPolicyMaker{}, [this] { return now; },
+        *logic, std::move(continue_present), OwnPolicyMaker{}, [this] { return now + Duration{worked_us}; },
         [this](auto work) { inbox.put(std::move(work)); });
     logic->set_outlook(&forecasts->outlook());
     forecasts->start(*history);
@@ -53,13 +55,15 @@ class ForecastsTest : public LogicTest {
   void renew() {
     bool is_there = false;
     forecasts->when_fresh(now, now + Duration::whole_seconds(1'000), [&] { is_there = true; });
-    std::deque<std::function<void()>> inputs;
     while (!is_there) {
-      inbox.take(inputs, std::chrono::milliseconds(20));
-      for (auto& input : inputs) input();
-      inputs.clear();
+      take_inputs();
       forecasts->on_turn(now);
     }
+  }
+  void take_inputs() {
+    std::deque<std::function<void()>> inputs;
+    inbox.take(inputs, std::chrono::milliseconds(20));
+    for (auto& input : inputs) input();
   }
   boost::json::value estimate(std::int64_t job) {
     const JobIndex index = logic->core().find(JobId(job));
@@ -135,12 +139,7 @@ TEST_F(ForecastsTest, of_a_job_that_is_not_submitted_yet_it_is_said_when_it_woul
     more(spec);
     std::optional<std::optional<answers::Estimate>> answer;
     forecast_submission(*forecasts, *logic, spec, now, [&](const auto& estimate) { answer = estimate; });
-    std::deque<std::function<void()>> inputs;
-    while (!answer) {
-      inbox.take(inputs, std::chrono::milliseconds(20));
-      for (auto& input : inputs) input();
-      inputs.clear();
-    }
+    while (!answer) take_inputs();
     return wire::to_value(*answer);
   };
   const boost::json::value limited = asked([](wire::JobSpec& spec) { spec.time_limit_s = 600; });
@@ -256,6 +255,104 @@ TEST_F(ForecastsTest, nobody_waits_longer_than_asked) {
   now = now + Duration::milliseconds(100);
   forecasts->on_turn(now);
   EXPECT_TRUE(answered);
+}
+
+TEST_F(ForecastsTest, a_long_queue_has_all_its_futures_and_fewer_while_somebody_has_a_question) {
+  hello();
+  const auto asks = std::make_shared<std::atomic<bool>>(false);
+  begin([this, asks](const forecast::Present& present, std::unique_ptr<Policy> policy,
+                     const forecast::FutureSettings& asked) {
+    worked_us += 250'000;
+    if (asks->exchange(false)) forecasts->ask([](Forecasts&) {});
+    return at_once(present, std::move(policy), asked);
+  });
+  submit_limited(2, 600);
+  renew();  // what was shown in the past is still being read
+  submit_limited(2, 600);
+  renew();
+  EXPECT_EQ(forecasts->outlook().latest()->forecast.draws, forecast::draws_least);
+  *asks = true;
+  submit_limited(2, 600);
+  renew();
+  EXPECT_EQ(forecasts->outlook().latest()->forecast.draws, 13U) << "what took three seconds";
+}
+
+// Jobs for one GPU start at once, others in a while; each future of all jobs takes a second, as in a long queue, and
+// changes are tried once `may_try` is set.
+class SlowSuggestions : public ForecastsTest {
+ protected:
+  std::promise<void> may_try;
+  std::unique_ptr<Suggester> suggester;
+
+  SlowSuggestions() {
+    hello();
+    begin([this, allowed = may_try.get_future().share()](const forecast::Present& present, std::unique_ptr<Policy>,
+                                                         const forecast::FutureSettings& asked) {
+      if (asked.until_end_of) allowed.wait();
+      if (!asked.until_end_of) worked_us += 1'000'000;
+      forecast::Future future;
+      for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+        const bool waits = present.jobs[at].allocation.empty() && present.jobs[at].request.gpus > 1;
+        const Instant start = present.now + Duration::whole_seconds(waits ? 5'000 : 0);
+        future.jobs.push_back(
+            {.start = start, .finish = start + Duration::whole_seconds(600), .server = ServerIndex(0), .gpus = 1});
+      }
+      return future;
+    });
+    suggester = std::make_unique<Suggester>(*forecasts, *logic);
+    for (int i = 0; i < 3; ++i) submit_limited(2, 600);  // the first one runs
+    renew();
+  }
+  // The answer once its time is up.
+  Suggestions answer(std::int64_t job) {
+    std::optional<Suggestions> answer;
+    const Instant until = now + Duration::milliseconds(70);
+    suggester->suggest(JobId(job), now, until, [&](Suggestions said) { answer = std::move(said); });
+    if (!answer) now = until, forecasts->on_turn(now);
+    EXPECT_TRUE(answer.has_value());
+    return answer.value_or(Suggestions{});
+  }
+  Suggestions found(std::int64_t job) {
+    Suggestions said = answer(job);
+    while (said.note == being_tried) take_inputs(), said = answer(job);
+    return said;
+  }
+  static constexpr const char* being_tried = "changes are being tried; ask again in a few seconds";
+};
+
+TEST_F(SlowSuggestions, are_told_to_whoever_asks_again) {
+  EXPECT_EQ(answer(2).note, being_tried);
+  EXPECT_EQ(answer(2).note, being_tried) << "they are tried once";
+  EXPECT_EQ(answer(3).note, "many changes are being tried for others; ask again soon");
+  may_try.set_value();
+  const Suggestions said = found(2);
+  EXPECT_EQ(said.note, "");
+  ASSERT_EQ(said.items.size(), 1U);
+  EXPECT_EQ(said.items.front().what, "with 1 GPU");
+  EXPECT_EQ(found(3).items.size(), 1U);
+}
+
+TEST_F(SlowSuggestions, are_forgotten_when_the_job_or_the_policy_changes_and_after_a_while) {
+  may_try.set_value();
+  EXPECT_EQ(answer(2).note, being_tried);
+  EXPECT_EQ(found(2).items.size(), 1U);
+  wire::JobChange change;
+  change.priority = -1;
+  logic->edit(JobId(3), change, "mei", now, [](const Result<JobId>& done) { EXPECT_TRUE(done.ok()); });
+  settle();
+  renew();
+  EXPECT_EQ(answer(2).items.size(), 1U) << "another job was changed";
+  logic->edit(JobId(2), change, "mei", now, [](const Result<JobId>& done) { EXPECT_TRUE(done.ok()); });
+  settle();
+  renew();
+  EXPECT_EQ(answer(2).note, being_tried);
+  EXPECT_EQ(found(2).items.size(), 1U);
+  use("sjf");
+  renew();
+  EXPECT_EQ(answer(2).note, being_tried);
+  EXPECT_EQ(found(2).items.size(), 1U);
+  now = now + Duration{worked_us} + Duration::whole_seconds(121);
+  EXPECT_EQ(answer(2).note, being_tried);
 }
 
 TEST(Progress, says_what_is_left_at_the_measured_pace_or_the_average_one) {

@@ -15,6 +15,11 @@ using forecast::Remedy;
 
 constexpr std::size_t draws_most = 12, draws_few = 4;
 constexpr double changes_typical = 4;  // with the job as it is
+constexpr Duration changes_time_most = Duration::whole_seconds(20);
+constexpr Duration found_renewed_after = Duration::whole_seconds(30);  // what was found before, in a long queue
+constexpr Duration found_kept_for = Duration::whole_seconds(120);
+constexpr const char* no_time = "there is no time to try changes";
+constexpr const char* being_tried = "changes are being tried; ask again in a few seconds";
 
 std::string what_of(const Change& change) {
   const auto gpus = [](int n) { return fmt::format("{} GPU{}", n, n == 1 ? "" : "s"); };
@@ -92,12 +97,12 @@ answers::Suggestion view_of(const Remedy& remedy, const Told& told, JobId job) {
 }
 
 // On the forecast's thread.
-Suggestions try_changes(Forecasts& forecasts, Told& told, const forecast::JobForecast& shown,
-                        forecast::RemedySettings settings, Instant until) {
+Suggestions tried(Forecasts& forecasts, Told& told, const forecast::JobForecast& shown,
+                  forecast::RemedySettings settings, Instant until) {
   Suggestions suggestions;
   const std::size_t at = told.present.find(shown.job);
   auto maker = forecasts.maker_of(told.policy);
-  if (at >= told.present.jobs.size() || !maker.ok() || forecasts.now() >= until) return suggestions;
+  if (at >= told.present.jobs.size() || !maker.ok()) return suggestions;
   const auto prospects =
       forecast::prospects_of(told.present, forecasts.known().facts_of(told), forecasts.known().lengths());
   settings.make_policy = std::move(*maker);
@@ -107,6 +112,7 @@ Suggestions try_changes(Forecasts& forecasts, Told& told, const forecast::JobFor
     measure_against(shown, told.present.now, remedy);
     suggestions.items.push_back(view_of(remedy, told, shown.job));
   }
+  if (suggestions.items.empty() && forecasts.now() >= until) suggestions.note = no_time;
   return suggestions;
 }
 
@@ -126,36 +132,68 @@ bool may_spread(const wire::JobSpec& spec) {
   return meets && wire::validate(wire::changed(spec, {.servers = 2})).ok();
 }
 
+std::string as_it_is(const JobEntry& entry) { return fmt::format("{} {}", entry.row.priority, entry.row.spec_json); }
+
 }  // namespace
 
-void suggest(Forecasts& forecasts, const Logic& logic, JobId job, Instant now, Instant until,
-             std::function<void(Suggestions)> done) {
-  const auto latest = forecasts.outlook().latest();
-  const JobIndex index = logic.core().find(job);
+void Suggester::suggest(JobId job, Instant now, Instant until, std::function<void(Suggestions)> done) {
+  const auto latest = forecasts_.outlook().latest();
+  const JobEntry* entry = logic_.book().find(job);
+  const JobIndex index = logic_.core().find(job);
   const forecast::JobForecast* known = latest ? latest->forecast.find(job) : nullptr;
-  if (!index.valid() || !known || !can_be_helped(logic.core(), index, *known)) return done({});
+  if (!entry || !index.valid() || !known || !can_be_helped(logic_.core(), index, *known)) return done({});
   const double per_draw_s =
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
-  if (affordable < static_cast<double>(draws_few)) return done({{}, "there is no time to try changes"});
-  if (forecasts.is_full()) return done({{}, "too many forecasts that others asked for are being worked out"});
-  const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
-  // Whatever comes first, the answer or the end of the time.
-  const auto answer = std::make_shared<std::function<void(Suggestions)>>(std::move(done));
-  const auto give = [answer](Suggestions suggestions) {
-    if (const auto once = std::exchange(*answer, nullptr)) once(std::move(suggestions));
+  const bool is_slow = affordable < static_cast<double>(draws_few);
+  const Found* before = is_slow ? found_before(*entry, now) : nullptr;
+  const bool is_renewed = !before || now >= before->at + found_renewed_after;
+  const bool is_possible = tried_now_.count(job) == 0 && !(is_slow && !tried_now_.empty()) && !forecasts_.is_full();
+  if (before) done(before->suggestions);
+  if (!is_renewed) return;
+  if (!is_possible) {
+    if (!before)
+      done({{}, tried_now_.count(job) > 0 ? being_tried : "many changes are being tried for others; ask again soon"});
+    return;
+  }
+  // Whatever comes first, what was found or the end of the time.
+  const auto waiting = std::make_shared<std::function<void(Suggestions)>>(before ? nullptr : std::move(done));
+  const auto answer = [waiting](const Suggestions& suggestions) {
+    const auto once = std::exchange(*waiting, nullptr);
+    if (once) once(suggestions);
+    return once != nullptr;
   };
-  forecasts.at(until, [give] { give({{}, "there is no time to try changes"}); });
-  auto told = std::make_shared<Told>(forecasts.tell_present(now));
-  const JobEntry* entry = logic.book().find(job);
-  const forecast::RemedySettings settings{.is_elastic = logic.policies().info().elastic,
-                                          .may_spread = entry && may_spread(spec_of(*entry)),
-                                          .draws = draws};
-  forecasts.ask([=, shown = *known](Forecasts& self) {
+  if (!before) forecasts_.at(until, [answer] { answer({{}, being_tried}); });
+  const auto draws =
+      is_slow ? draws_most : static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
+  try_changes(*entry, *known, draws, now, answer);
+}
+
+// `answer` says whether the question was still open.
+void Suggester::try_changes(const JobEntry& entry, const forecast::JobForecast& known, std::size_t draws, Instant now,
+                            std::function<bool(const Suggestions&)> answer) {
+  const JobId job(entry.row.id);
+  const forecast::RemedySettings settings{
+      .is_elastic = logic_.policies().info().elastic, .may_spread = may_spread(spec_of(entry)), .draws = draws};
+  tried_now_.insert(job);
+  forecasts_.ask([=, this, told = std::make_shared<Told>(forecasts_.tell_present(now)), as_it_was = as_it_is(entry),
+                  since_us = logic_.policies().in_force().since_us](Forecasts& self) {
     self.learn(*told);
-    auto found = std::make_shared<Suggestions>(try_changes(self, *told, shown, settings, until));
-    self.post([give, found] { give(std::move(*found)); });
+    auto found = std::make_shared<Suggestions>(tried(self, *told, known, settings, now + changes_time_most));
+    self.post([=, this] {
+      tried_now_.erase(job);
+      if (!answer(*found)) found_[job] = {forecasts_.now(), as_it_was, since_us, std::move(*found)};
+    });
   });
+}
+
+const Suggester::Found* Suggester::found_before(const JobEntry& entry, Instant now) {
+  std::erase_if(found_, [now](const auto& item) { return now >= item.second.at + found_kept_for; });
+  const auto at = found_.find(JobId(entry.row.id));
+  if (at == found_.end()) return nullptr;
+  const Found& found = at->second;
+  if (found.job_as_it_was != as_it_is(entry)) return nullptr;
+  return found.policy_since_us == logic_.policies().in_force().since_us ? &found : nullptr;
 }
 
 }  // namespace sl::controller

@@ -46,7 +46,9 @@ struct FutureSettings {
   // Of members of groups (struct Group) that come up in this future: of the n-th of them, of the group at this position of
   // Present::jobs. Empty: as left_s says of the group.
   std::function<double(std::size_t group, std::uint64_t nth)> left_s_of_member = {};
-  Instant until = Instant::never();   // what has not ended by then has no end
+  Instant until = Instant::never();  // what has not ended by then has no end
+  // The future is over when the job at this position has ended: of the others it says what has happened by then.
+  std::optional<std::size_t> until_end_of = {};
   std::vector<Instant> moments = {};  // ascending; see Future::held
   bool notes_holds = false;
   std::uint64_t seed = 1;

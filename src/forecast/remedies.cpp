@@ -105,9 +105,12 @@ class Trials {
       const auto of_member = [&, &drawn = lengths_[draw].left_s_of_member](std::size_t group, std::uint64_t nth) {
         return group == at_ ? changed.stretched(drawn(group, nth)) : drawn(group, nth);
       };
-      const Future future = settings_.continue_present(
-          present_, settings_.make_policy(),
-          {.left_s = std::move(left_s), .left_s_of_member = of_member, .seed = draw + 1, .stop = settings_.stop});
+      const Future future = settings_.continue_present(present_, settings_.make_policy(),
+                                                       {.left_s = std::move(left_s),
+                                                        .left_s_of_member = of_member,
+                                                        .until_end_of = at_,
+                                                        .seed = draw + 1,
+                                                        .stop = settings_.stop});
       if (future.is_cut || future.failure) return std::nullopt;
       outcomes.push_back(future.jobs[at_]);
     }

@@ -36,7 +36,7 @@ class Continuation {
 
   Future run() {
     if (!wait_for_the_first()) turn();
-    while (open_ > 0 && !is_over()) {
+    while (open_ > 0 && !is_known() && !is_over()) {
       const Instant next = next_event();
       if (next > settings_.until) future_.gpu_s += core_.ledger().gpus_in_use() * (settings_.until - now_).to_seconds();
       if (next.is_never() || next > settings_.until || next > present_.now + Duration::seconds(longest_s)) break;
@@ -190,6 +190,8 @@ class Continuation {
     const Instant next = happenings_.empty() ? Instant::never() : happenings_.top().at;
     return std::min(next, std::max(core_.next_wake(), now_ + Duration{1}));
   }
+  // All that is asked for.
+  bool is_known() const { return settings_.until_end_of && !future_.jobs[*settings_.until_end_of].finish.is_never(); }
   bool is_over() {
     if (++steps_ % stop_asked_every == 0 && settings_.stop && settings_.stop()) future_.is_cut = true;
     const bool in_vain = core_.ledger().gpus_in_use() == 0 && happenings_.empty() && ++idle_steps_ > stop_asked_every;

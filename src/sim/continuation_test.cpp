@@ -195,8 +195,17 @@ TEST(Continuation, every_policy_brings_all_jobs_to_their_end) {
     const Present present = forecast::copy_of(live.core(), live.now);
     const Future future = continued(present, entry.info.name, left_s(present, live));
     EXPECT_FALSE(future.is_cut);
-    for (std::size_t at = 0; at < present.jobs.size(); ++at)
-      EXPECT_FALSE(future.jobs[at].finish.is_never()) << entry.info.name << " job " << at;
+    for (std::size_t at = 0; at < present.jobs.size(); ++at) {
+      ASSERT_FALSE(future.jobs[at].finish.is_never()) << entry.info.name << " job " << at;
+      const Future of_one = continue_present(present, std::move(*make_policy(entry.info.name)),
+                                             {.left_s = left_s(present, live), .until_end_of = at});
+      EXPECT_EQ(of_one.jobs[at].start, future.jobs[at].start) << entry.info.name << " job " << at;
+      EXPECT_EQ(of_one.jobs[at].finish, future.jobs[at].finish) << entry.info.name << " job " << at;
+      for (std::size_t other = 0; other < present.jobs.size(); ++other) {
+        const bool ends_later = future.jobs[other].finish > future.jobs[at].finish;
+        EXPECT_EQ(of_one.jobs[other].finish.is_never(), ends_later) << entry.info.name << " job " << other;
+      }
+    }
   }
 }
 
