@@ -387,9 +387,8 @@ void LiveAgent::on_end(const std::string& key) {
   const std::int64_t job_id = at->second.report.incarnation.job;
   if (const auto progress = files_.progress(key, at->second.report, true)) send(*progress);
   files_.note_output(key, at->second.report, true);
-  if (const auto checkpoint = files_.checkpoint(key, job_id))
+  if (const auto checkpoint = files_.on_end(key, job_id, logic_.runs_another(job_id, key)))
     logic_.on_checkpoint(key, checkpoint->bytes, checkpoint->seconds);
-  if (!logic_.runs_another(job_id, key)) files_.take_back(key);
 }
 
 void LiveAgent::on_launcher_lost() {

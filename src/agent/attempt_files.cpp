@@ -118,11 +118,13 @@ Result<AttemptFiles::Prepared> AttemptFiles::prepare(const std::string& key, con
   }
   write_text(paths.attempt_dir + "/hostfile", host_lines(order, parts));
   if (!order.spec.setup.empty()) write_text(paths.attempt_dir + "/setup", wire::write_json(order.spec.setup));
-  if (order.spec.progress) write_text(paths.attempt_dir + "/progress", wire::write_json(*order.spec.progress));
-  if (order.spec.output_limit_bytes) write_text(paths.attempt_dir + "/limit", std::to_string(*order.spec.output_limit_bytes));
-  if (order.spec.checkpoint.dir)
-    write_text(paths.attempt_dir + "/checkpoint_folder", checkpoint_folder(order, paths));
-  const Execution execution = make_execution(order, parts, paths, own_environment());
+  Notes notes{paths.job_dir, {}, order.spec.progress, order.spec.output_limit_bytes.value_or(0)};
+  if (order.spec.checkpoint.dir) notes.checkpoint_folder = checkpoint_folder(order, paths);
+  if (notes.progress) write_text(paths.attempt_dir + "/progress", wire::write_json(*notes.progress));
+  if (notes.output_limit > 0) write_text(paths.attempt_dir + "/limit", std::to_string(notes.output_limit));
+  if (!notes.checkpoint_folder.empty()) write_text(paths.attempt_dir + "/checkpoint_folder", notes.checkpoint_folder);
+  notes_.insert_or_assign(key, std::move(notes));
+  const Execution execution = make_execution(order, parts, paths, own_environment_);
   write_text(paths.attempt_dir + "/command", command_text(execution));
   LaunchOrder launch;
   launch.key = key;
@@ -238,10 +240,7 @@ std::optional<wire::Progress> AttemptFiles::progress(const std::string& key, con
   metrics.read(folder + "/metrics.jsonl", now_us, at_end);
   if (!metrics.has_reported()) {
     const auto [at, is_new] = output_progress_.try_emplace(key);
-    if (is_new) {
-      if (auto spec = wire::read_json<wire::ProgressSpec>(read_text(folder + "/progress")); spec.ok())
-        at->second.emplace(std::move(*spec));
-    }
+    if (const auto& spec = notes_of(key).progress; is_new && spec) at->second.emplace(*spec);
     if (at->second) at->second->read(folder + "/output", now_us, metrics);
   }
   auto progress = metrics.take(now_us, at_end);
@@ -255,20 +254,31 @@ void AttemptFiles::note_output(const std::string& key, const wire::AttemptReport
 }
 
 void AttemptFiles::bound(const std::string& key) {
-  if (!bound_output(folders_.of_attempt(key), output_limit_of(key)) && !std::exchange(cannot_bound_, true))
+  const std::int64_t limit = notes_of(key).output_limit;
+  const bool is_bounded = bound_output(folders_.of_attempt(key), limit > 0 ? limit : settings_.output_limit);
+  if (!is_bounded && !std::exchange(cannot_bound_, true))
     std::fprintf(stderr, "schedulearn agent: outputs cannot be bounded on this file system\n");
 }
 
-// The job's limit, recorded at its start, or else the server's.
-std::int64_t AttemptFiles::output_limit_of(const std::string& key) {
-  const auto [at, is_new] = output_limits_.try_emplace(key, 0);
-  if (is_new) at->second = std::atoll(read_text(folders_.of_attempt(key) + "/limit").c_str());
-  return at->second > 0 ? at->second : settings_.output_limit;
+const AttemptFiles::Notes& AttemptFiles::notes_of(const std::string& key) {
+  const auto [at, is_new] = notes_.try_emplace(key);
+  Notes& notes = at->second;
+  if (!is_new) return notes;
+  const std::string folder = folders_.of_attempt(key);
+  notes.job_dir = folders_.of_job(key);
+  notes.checkpoint_folder = read_text(folder + "/checkpoint_folder");
+  if (auto spec = wire::read_json<wire::ProgressSpec>(read_text(folder + "/progress")); spec.ok())
+    notes.progress = std::move(*spec);
+  notes.output_limit = std::atoll(read_text(folder + "/limit").c_str());
+  return notes;
 }
 
-std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::string& key, std::int64_t job_id) const {
-  std::string folder = read_text(folders_.of_attempt(key) + "/checkpoint_folder");
-  if (folder.empty()) folder = folders_.of_job(key) + "/checkpoints";
+std::optional<AttemptFiles::Checkpoint> AttemptFiles::on_end(const std::string& key, std::int64_t job_id,
+                                                             bool runs_another) {
+  const Notes& notes = notes_of(key);
+  const bool has_nothing = !runs_another && folders_.take_back(key, notes.job_dir);
+  if (has_nothing && notes.checkpoint_folder.empty()) return std::nullopt;
+  const std::string folder = notes.checkpoint_folder.empty() ? notes.job_dir + "/checkpoints" : notes.checkpoint_folder;
   const std::string own = folder + "/" + job_subfolder(job_id);
   const auto facts = look_into(std::filesystem::is_directory(own) ? own : folder);
   if (!facts) return std::nullopt;
@@ -281,10 +291,10 @@ std::optional<AttemptFiles::Checkpoint> AttemptFiles::checkpoint(const std::stri
 
 void AttemptFiles::keep_only(const std::map<std::string, HeldAttempt>& held) {
   const auto is_gone = [&](const auto& item) { return held.count(item.first) == 0; };
+  std::erase_if(notes_, is_gone);
   std::erase_if(metrics_, is_gone);
   std::erase_if(output_progress_, is_gone);
   output_times_.forget(is_gone);
-  std::erase_if(output_limits_, is_gone);
   std::erase_if(stops_, is_gone);
 }
 

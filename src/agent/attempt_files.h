@@ -68,28 +68,35 @@ class AttemptFiles {
   void note_output(const std::string& key, const wire::AttemptReport& attempt, bool at_end);
   // Keeps its output within its limit.
   void bound(const std::string& key);
-  // It has ended: the size of its checkpoint folder, and how long writing took if it was asked to stop.
+  // It has ended, and another attempt of its job runs here or none: takes back its folders if nothing is in them. Tells the
+  // size of its checkpoint folder, and how long writing took if it was asked to stop.
   struct Checkpoint {
     std::int64_t bytes = 0;
     std::optional<double> seconds;
   };
-  std::optional<Checkpoint> checkpoint(const std::string& key, std::int64_t job_id) const;
-  // It has ended, and no other attempt of its job runs here.
-  void take_back(const std::string& key) { folders_.take_back(key); }
+  std::optional<Checkpoint> on_end(const std::string& key, std::int64_t job_id, bool runs_another);
   // Forgets attempts that are no longer held.
   void keep_only(const std::map<std::string, HeldAttempt>& held);
 
  private:
-  std::int64_t output_limit_of(const std::string& key);
+  // What was written down of an attempt at its start: read once if an earlier agent started it.
+  struct Notes {
+    std::string job_dir;
+    std::string checkpoint_folder;  // that it names; empty: the one of the job's folder
+    std::optional<wire::ProgressSpec> progress;
+    std::int64_t output_limit = 0;  // bytes; 0: the server's
+  };
+  const Notes& notes_of(const std::string& key);
   bool has_run_with(const std::string& folder, const std::string& but_for) const;
   std::string python_folder() const { return settings_.data_dir + "/python"; }
 
   AttemptFilesSettings settings_;
+  std::vector<std::string> own_environment_ = own_environment();  // which does not change
   AttemptFolders folders_;
+  std::map<std::string, Notes> notes_;
   std::map<std::string, MetricsReader> metrics_;
   std::map<std::string, std::optional<OutputProgress>> output_progress_;  // empty: the job names no pattern
   OutputTimes output_times_;
-  std::map<std::string, std::int64_t> output_limits_;
   std::map<std::string, Instant> stops_;  // when each attempt was first asked to stop
   bool cannot_bound_ = false;             // and this was reported
 };

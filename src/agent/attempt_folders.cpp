@@ -107,13 +107,16 @@ bool AttemptFolders::make_from_spare(const std::string& attempt, const std::stri
   return ::rename((job + "/tmp").c_str(), (attempt + "/tmp").c_str()) == 0;
 }
 
-void AttemptFolders::take_back(const std::string& key) {
-  const std::string tmp = of_attempt(key) + "/tmp", job = of_job(key);
-  if (!is_as_made(AT_FDCWD, tmp.c_str(), {}) || !is_as_made(AT_FDCWD, job.c_str(), {"checkpoints", "output"})) return;
+bool AttemptFolders::take_back(const std::string& key, const std::string& job) {
+  const std::string tmp = of_attempt(key) + "/tmp";
+  const bool has_nothing =
+      is_as_made(AT_FDCWD, tmp.c_str(), {}) && is_as_made(AT_FDCWD, job.c_str(), {"checkpoints", "output"});
+  if (!has_nothing) return false;
   std::string spare = dir_ + "/spare/" + std::to_string(spare_.size());
-  if (::renameat2(AT_FDCWD, job.c_str(), AT_FDCWD, spare.c_str(), RENAME_NOREPLACE) != 0) return;
+  if (::renameat2(AT_FDCWD, job.c_str(), AT_FDCWD, spare.c_str(), RENAME_NOREPLACE) != 0) return true;
   ::rename(tmp.c_str(), (spare + "/tmp").c_str());
   spare_.push_back(std::move(spare));
+  return true;
 }
 
 }  // namespace sl::agent

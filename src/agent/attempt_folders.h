@@ -36,8 +36,9 @@ class AttemptFolders {
   // writes.
   Result<std::string> make(const std::string& key, std::int64_t first);
   // The attempt has ended, and no other attempt of its job runs on this server. Takes back its folders if they are all
-  // unchanged, except the attempt's own, where its output is.
-  void take_back(const std::string& key);
+  // unchanged, except the attempt's own, where its output is. `job`: of_job(). Whether they were unchanged: then the job
+  // has left nothing in them.
+  bool take_back(const std::string& key, const std::string& job);
 
  private:
   std::string of_job(const Incarnation& first) const;

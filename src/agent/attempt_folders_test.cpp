@@ -14,6 +14,7 @@ class FoldersTest : public testing::Test {
  protected:
   ~FoldersTest() override { std::filesystem::remove_all(dir); }
   void make(const std::string& key, std::int64_t first) { EXPECT_TRUE(folders.make(key, first).ok()); }
+  bool take_back(const std::string& key) { return folders.take_back(key, folders.of_job(key)); }
   bool is_complete(const std::string& key) const {
     for (const std::string& path :
          {folders.of_attempt(key) + "/tmp", folders.of_job(key) + "/checkpoints", folders.of_job(key) + "/output"}) {
@@ -32,7 +33,8 @@ class FoldersTest : public testing::Test {
 TEST_F(FoldersTest, that_stay_empty_are_those_of_the_next_attempt) {
   make("1.1", 0), make("2.1", 0);
   std::ofstream(folders.of_attempt("1.1") + "/output") << "hello";
-  folders.take_back("1.1"), folders.take_back("2.1");
+  EXPECT_TRUE(take_back("1.1"));
+  EXPECT_TRUE(take_back("2.1"));
   EXPECT_EQ(spare(), 2u);
   EXPECT_FALSE(std::filesystem::exists(folders.of_job("1.1")));
   EXPECT_TRUE(std::filesystem::exists(folders.of_attempt("1.1") + "/output"));
@@ -80,18 +82,20 @@ TEST_F(FoldersTest, in_which_a_job_has_left_anything_are_no_other_jobs) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     make("1.1", 0);
     traces[i](folders.of_attempt("1.1"), folders.of_job("1.1"));
-    folders.take_back("1.1");
+    EXPECT_FALSE(take_back("1.1")) << i;
     EXPECT_EQ(spare(), 0u) << i;
     fs::remove_all(folders.of_job("1.1")), fs::remove_all(folders.of_attempt("1.1"));
   }
 }
 
 TEST_F(FoldersTest, of_a_job_stay_as_they_are_when_it_goes_on) {
-  make("2.1", 0), folders.take_back("2.1");
+  make("2.1", 0);
+  EXPECT_TRUE(take_back("2.1"));
   make("1.1", 0);
   std::ofstream(folders.of_job("1.1") + "/checkpoints/c") << 1;
-  folders.take_back("1.1");
-  make("3.1", 0), folders.take_back("3.1");
+  EXPECT_FALSE(take_back("1.1"));
+  make("3.1", 0);
+  EXPECT_TRUE(take_back("3.1"));
   make("1.2", 0);
   EXPECT_TRUE(std::filesystem::exists(folders.of_job("1.1") + "/checkpoints/c"));
   EXPECT_TRUE(std::filesystem::is_empty(folders.of_attempt("1.2") + "/tmp"));

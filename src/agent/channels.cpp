@@ -7,6 +7,7 @@
 #include <fstream>
 #include <utility>
 
+#include "agent/files.h"
 #include "agent/launcher_link.h"
 #include "agent/published_ports.h"
 
@@ -120,6 +121,7 @@ void Channels::dial(const wire::OpenChannel& wanted, std::shared_ptr<net::ByteSt
 }
 
 void Channels::on_end(const std::string& key) {
+  if (!is_there(terminal_folder(key))) return;  // as of most attempts
   std::error_code ignored;
   fs::remove_all(terminal_folder(key), ignored);
 }

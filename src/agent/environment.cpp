@@ -172,11 +172,12 @@ void add_mpi(const wire::StartAttempt& order, const Parts& parts, const AttemptP
 }
 
 void pass_on(const std::vector<std::string>& own, Environment& environment) {
-  static const std::set<std::string> wanted = {"PATH",   "HOME",  "USER",   "LOGNAME", "LANG",
-                                               "LC_ALL", "SHELL", "TMPDIR", "TZ",      "LD_LIBRARY_PATH"};
+  constexpr std::array<std::string_view, 10> wanted = {"PATH",   "HOME",  "USER",   "LOGNAME", "LANG",
+                                                       "LC_ALL", "SHELL", "TMPDIR", "TZ",      "LD_LIBRARY_PATH"};
   for (const std::string& entry : own) {
     const std::size_t equals = entry.find('=');
-    if (equals != std::string::npos && wanted.count(entry.substr(0, equals)) != 0)
+    if (equals != std::string::npos &&
+        std::ranges::find(wanted, std::string_view(entry).substr(0, equals)) != wanted.end())
       environment[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
@@ -236,12 +237,13 @@ void add_ours(const wire::StartAttempt& order, const Parts& parts, const Attempt
     environment[wire::port_variable("PORT", name)] = std::to_string(port);
     environment[wire::port_variable("PATH", name)] = wire::proxy_path(order.incarnation.job, name);
   }
-  environment["CUDA_VISIBLE_DEVICES"] = visible_devices(order.placement);
+  const std::string visible = visible_devices(order.placement);
+  environment["CUDA_VISIBLE_DEVICES"] = visible;
   // An engine whose default is NVIDIA's runtime reads this: it must not take simulated GPUs for real ones, nor no GPU
   // for all of them.
-  const bool are_real = visible_devices(order.placement).starts_with("GPU-");
+  const bool are_real = visible.starts_with("GPU-");
   const bool is_void = order.placement.gpus.empty() || (spec.image && !are_real);
-  environment["NVIDIA_VISIBLE_DEVICES"] = is_void ? "void" : visible_devices(order.placement);
+  environment["NVIDIA_VISIBLE_DEVICES"] = is_void ? "void" : visible;
   environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
   environment["PYTHONUNBUFFERED"] = "1";
   std::string& python_path = environment["PYTHONPATH"];

@@ -23,6 +23,11 @@ bool write_to(const std::string& path, std::string_view text, int how) {
 
 }  // namespace
 
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
 std::string read_text(const std::string& path) {
   std::string text;
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

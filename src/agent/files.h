@@ -8,6 +8,9 @@
 
 namespace sl::agent {
 
+// Something has this name, also a link that leads nowhere.
+bool is_there(const std::string& path);
+
 // A small file, up to 16 MiB of it (a job may have put another in its place); empty when there is none.
 std::string read_text(const std::string& path);
 // Makes the file, or replaces what is in it, or adds to its end. False (errno): not all of it could be written.

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <set>
 
+#include "agent/files.h"
 #include "wire/base64.h"
 #include "wire/secrets.h"
 
@@ -80,6 +81,7 @@ Result<SecretFiles::Given> SecretFiles::give(const std::string& key, const std::
 }
 
 void SecretFiles::remove(const std::string& key) const {
+  if (!is_there(folder_of(key))) return;  // as of most attempts
   std::error_code ignored;
   const bool had_any = fs::remove_all(folder_of(key), ignored) > 0;
   if (had_any) ::rmdir(folder_.c_str());  // if nothing else is in it
