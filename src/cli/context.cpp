@@ -69,6 +69,27 @@ class ToldRequest {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+// Sentences in which the controller names times are shown with those of the user's clock (web/src/lib/format.ts knows the same
+// ones).
+void tell_own_times(json::value& document) {
+  if (json::array* list = document.if_array()) {
+    for (json::value& item : *list) tell_own_times(item);
+    return;
+  }
+  json::object* object = document.if_object();
+  if (!object) return;
+  const auto is_there = [&](const char* key) { return object->contains(key); };
+  const bool is_told = is_there("code") || is_there("fits") || is_there("verdict") || is_there("kind");
+  for (auto& [key, value] : *object) {
+    const bool is_sentence =
+        key == "summary" || key == "state_reason" || key == "followed" || (key == "text" && is_told);
+    if (is_sentence && value.is_string())
+      value = with_own_times(std::string(value.get_string()));
+    else
+      tell_own_times(value);
+  }
+}
+
 }  // namespace
 
 Result<json::value> Context::call(const std::string& method, const std::string& path, const std::string& body,
@@ -85,7 +106,9 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
     return error;
   }
   if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
-  return wire::parse_json(response->body);
+  Result<json::value> document = wire::parse_json(response->body);
+  if (document.ok() && !as_json && !plain) tell_own_times(*document);
+  return document;
 }
 
 Result<net::ClientResponse> Context::stream(const net::ClientRequest& request,
@@ -138,20 +161,37 @@ Error no_such_field(const json::value& document, const std::string& field) {
 
 namespace {
 
+// What would end the line or the field is escaped.
+std::string plain_text(const json::value& value) {
+  if (value.is_null()) return "";
+  std::string text = wire::json_text(value);
+  return value.is_string() ? text.substr(1, text.size() - 2) : text;
+}
+
 void print_values(const std::string& path, const json::value& value) {
   if (const json::object* object = value.if_object()) {
     for (const auto& [key, part] : *object) print_values(path + (path.empty() ? "" : ".") + std::string(key), part);
   } else if (const json::array* list = value.if_array()) {
     for (std::size_t i = 0; i < list->size(); ++i) print_values(fmt::format("{}[{}]", path, i), (*list)[i]);
   } else if (!value.is_null()) {
-    const std::string text = wire::json_text(value);  // what would end the line or the field is escaped
-    std::printf("%s\t%s\n", path.c_str(), value.is_string() ? text.substr(1, text.size() - 2).c_str() : text.c_str());
+    std::printf("%s\t%s\n", path.c_str(), plain_text(value).c_str());
   }
 }
 
 }  // namespace
 
 void Context::print_plain(const json::value& value) const { print_values("", value); }
+
+void Context::print_records(const json::value& value) const {
+  const json::value& items = value_at(value, "items");
+  const auto is_record = [](const json::value& item) { return item.is_object(); };
+  if (!items.is_array() || !std::ranges::all_of(items.get_array(), is_record)) return print_plain(value);
+  for (const json::value& item : items.get_array()) {
+    std::string line;
+    for (const auto& [key, part] : item.get_object()) line += (line.empty() ? "" : "\t") + plain_text(part);
+    std::printf("%s\n", line.c_str());
+  }
+}
 
 void Context::print_json(const json::value& value) const {
   const json::object* object = value.if_object();

@@ -58,6 +58,8 @@ struct Context {
   void print_json(const json::value& value) const;
   // Prints each value of the document on a line of its own: its path, a tab, what it is; null is left out.
   void print_plain(const json::value& value) const;
+  // A list prints each of its items as a line: the values, separated by tabs. Anything else is printed as by print_plain().
+  void print_records(const json::value& value) const;
   std::shared_ptr<bool> json_failed = std::make_shared<bool>(false);
 };
 

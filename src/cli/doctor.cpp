@@ -104,7 +104,7 @@ int Doctor::examine() {
   look_at_controller(context);
   look_at_this_machine(context);
   const auto wrong = std::ranges::count(findings_, "wrong", &Finding::verdict);
-  if (context.as_json) {
+  if (context.as_json || context.plain) {
     json::array items;
     for (const Finding& each : findings_)
       items.push_back(json::object{{"verdict", each.verdict},
@@ -112,16 +112,20 @@ int Doctor::examine() {
                                    {"text", each.text},
                                    {"remedy", each.remedy.empty() ? json::value() : json::value(each.remedy)}});
     const std::size_t total = items.size();
-    context.print_json(json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}});
+    const json::value list = json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}};
+    context.as_json ? context.print_json(list) : context.print_records(list);
     return wrong > 0 ? 1 : 0;
   }
+  std::size_t width = 0;
+  for (const Finding& each : findings_) width = std::max(width, display_width(each.subject));
   for (const Finding& each : findings_) {
-    std::printf("%s %s %s\n", sign_of(context, each.verdict).c_str(), each.subject.c_str(), each.text.c_str());
-    if (!each.remedy.empty()) std::printf("    %s\n", each.remedy.c_str());
+    const std::string space(width - display_width(each.subject) + 2, ' ');
+    std::printf("%s %s%s%s\n", sign_of(context, each.verdict).c_str(), each.subject.c_str(), space.c_str(),
+                each.text.c_str());
+    if (!each.remedy.empty()) std::printf("%*s%s\n", static_cast<int>(width + 4), "", each.remedy.c_str());
   }
-  if (!context.plain)
-    std::printf("\n%s\n", wrong == 0 ? "Nothing is wrong."
-                                     : (plural(static_cast<std::size_t>(wrong), "thing") + " to mend.").c_str());
+  std::printf("\n%s\n", wrong == 0 ? "Nothing is wrong."
+                                   : (plural(static_cast<std::size_t>(wrong), "thing") + " to mend.").c_str());
   return wrong > 0 ? 1 : 0;
 }
 

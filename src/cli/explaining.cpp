@@ -14,6 +14,8 @@ namespace sl::cli {
 
 void Explaining::add() {
   command_(root_, "version", "Print the version.", "  schedulearn version\n", [this] {
+    const Context context = context_();
+    if (context.as_json) return context.print_json(json::object{{"version", version_}}), 0;
     std::printf("schedulearn %s\n", version_);
     return 0;
   });

@@ -117,9 +117,9 @@ int list_policies(const Context& context) {
   }
   Table table({"", "POLICY", "TITLE", "SUMMARY"});
   table.may_shrink(std::nullopt, {2});
-  const char* mark = context.unicode ? "●" : "*";
-  const char* acting_mark = context.unicode ? "▸" : ">";
-  const char* shadow_mark = context.unicode ? "○" : "o";
+  const char* mark = context.plain ? "in_force" : context.unicode ? "●" : "*";
+  const char* acting_mark = context.plain ? "acting" : context.unicode ? "▸" : ">";
+  const char* shadow_mark = context.plain ? "shadow" : context.unicode ? "○" : "o";
   if (value_at(*current, "source").is_string())
     table.add({mark, text_at(*current, "name"), "", "Your own policy, the current one: schedulearn policy show"});
   for (const json::value& policy : value_at(*list, "items").as_array()) {
@@ -129,7 +129,7 @@ int list_policies(const Context& context) {
     table.add({is_current ? mark
                : follows  ? shadow_mark
                : acts     ? acting_mark
-                          : " ",
+                          : "",
                text_at(policy, "name"), text_at(policy, "title"), text_at(policy, "summary")});
   }
   std::fputs(table.text(context).c_str(), stdout);

@@ -22,16 +22,16 @@ json::array to_json(const std::vector<study::BrokenRule>& rules) {
   return list;
 }
 
-void print_json(const Context& context, const std::string& name, const study::PolicyCheck& report) {
-  context.print_json(json::object{{"policy", name},
-                                  {"ok", report.broken.empty()},
-                                  {"workloads", report.workloads},
-                                  {"broken", to_json(report.broken)},
-                                  {"notes", to_json(report.notes)},
-                                  {"waiting_jobs", report.waiting},
-                                  {"servers", report.servers},
-                                  {"decision_ms_p50", report.decision_ms_p50},
-                                  {"decision_ms_p99", report.decision_ms_p99}});
+json::value document_of(const std::string& name, const study::PolicyCheck& report) {
+  return json::object{{"policy", name},
+                      {"ok", report.broken.empty()},
+                      {"workloads", report.workloads},
+                      {"broken", to_json(report.broken)},
+                      {"notes", to_json(report.notes)},
+                      {"waiting_jobs", report.waiting},
+                      {"servers", report.servers},
+                      {"decision_ms_p50", report.decision_ms_p50},
+                      {"decision_ms_p99", report.decision_ms_p99}};
 }
 
 void print_rule(const char* sign, const std::string& path, const study::BrokenRule& rule) {
@@ -49,8 +49,9 @@ int check_policy(const Context& context, const std::string& path, const std::vec
   const study::PolicyChoice& choice = choices->front();
   catch_interrupts();
   const study::PolicyCheck report = study::check_policy(choice, 20, [] { return interrupts() == 0; });
-  if (context.as_json) {
-    print_json(context, choice.name, report);
+  if (context.as_json || context.plain) {
+    const json::value document = document_of(choice.name, report);
+    context.as_json ? context.print_json(document) : context.print_plain(document);
     return report.broken.empty() ? 0 : 1;
   }
   for (const study::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);

@@ -204,6 +204,59 @@ std::string clock_text(const std::string& rfc3339) {
   return same_day ? fmt::format("{:%H:%M}", local) : fmt::format("{:%Y-%m-%d %H:%M}", local);
 }
 
+namespace {
+
+// As its letters say: d is a digit.
+bool matches(std::string_view text, std::string_view pattern) {
+  if (text.size() < pattern.size()) return false;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == 'd' ? !(text[i] >= '0' && text[i] <= '9') : text[i] != pattern[i]) return false;
+  }
+  return true;
+}
+
+struct ReadTime {
+  std::time_t at;
+  bool has_day;
+  std::size_t bytes;
+};
+std::optional<ReadTime> time_at(std::string_view text) {
+  constexpr std::string_view rfc3339 = "dddd-dd-ddTdd:dd:dd", dated = "dddd-dd-dd dd:dd:dd UTC", bare = "dd:dd:dd UTC";
+  std::tm utc{};
+  if (matches(text, bare)) {
+    utc = fmt::gmtime(std::time(nullptr));
+    strptime(std::string(text.substr(0, 8)).c_str(), "%H:%M:%S", &utc);
+    return ReadTime{timegm(&utc), false, bare.size()};
+  }
+  const bool is_rfc3339 = matches(text, rfc3339);
+  if (!is_rfc3339 && !matches(text, dated)) return std::nullopt;
+  std::size_t end = is_rfc3339 ? text.find_first_not_of(".0123456789", rfc3339.size()) : dated.size();
+  if (is_rfc3339 && (end == std::string_view::npos || text[end++] != 'Z')) return std::nullopt;
+  const std::string format = std::string("%Y-%m-%d") + text[10] + "%H:%M:%S";
+  strptime(std::string(text.substr(0, rfc3339.size())).c_str(), format.c_str(), &utc);
+  return ReadTime{timegm(&utc), true, end};
+}
+
+}  // namespace
+
+std::string with_own_times(const std::string& sentence) {
+  std::string said;
+  for (std::size_t i = 0; i < sentence.size();) {
+    const bool begins = i == 0 || std::isalnum(static_cast<unsigned char>(sentence[i - 1])) == 0;
+    const auto found = begins ? time_at(std::string_view(sentence).substr(i)) : std::nullopt;
+    if (!found) {
+      said += sentence[i++];
+      continue;
+    }
+    const std::tm local = fmt::localtime(found->at), today = fmt::localtime(std::time(nullptr));
+    const bool same_day = local.tm_yday == today.tm_yday && local.tm_year == today.tm_year;
+    said +=
+        same_day || !found->has_day ? fmt::format("{:%H:%M:%S}", local) : fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
+    i += found->bytes;
+  }
+  return said;
+}
+
 std::string state_text(const Context& context, const std::string& state) {
   struct Sign {
     const char *state, *unicode, *ascii, *color;

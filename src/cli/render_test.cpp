@@ -21,6 +21,20 @@ TEST(Render, wide_characters_take_two_columns_and_colours_none) {
   EXPECT_EQ(display_width("\xff\xfe"), 2u) << "no UTF-8";
 }
 
+TEST(Render, sentences_name_times_as_the_user_s_clock_shows_them) {
+  ::setenv("TZ", "UTC-1", 1);  // an hour before UTC
+  ::tzset();
+  EXPECT_EQ(with_own_times("drained since 2026-04-05 08:30:00 UTC: new PSU until 2026-04-05 23:00:11 UTC"),
+            "drained since 2026-04-05 09:30:00: new PSU until 2026-04-06 00:00:11");
+  EXPECT_EQ(with_own_times("for 2026-04-05T08:30:00.125Z, not 2026-04-05T08:30:00"),
+            "for 2026-04-05 09:30:00, not 2026-04-05T08:30:00");
+  EXPECT_EQ(with_own_times("on trial since 10:23:11 UTC"), "on trial since 11:23:11");
+  EXPECT_EQ(with_own_times("run x08:30:00 UTC and 8:30:00 UTC of 2026-04-05T08:30"),
+            "run x08:30:00 UTC and 8:30:00 UTC of 2026-04-05T08:30");
+  ::unsetenv("TZ");
+  ::tzset();
+}
+
 TEST(Render, long_names_are_cut_in_the_middle_and_text_at_its_end) {
   EXPECT_EQ(cut_middle("resnet50-imagenet-seed-1", 11, "…"), "resne…eed-1");
   EXPECT_EQ(cut_middle("訓練訓練訓練", 7, "…"), "訓練…練");

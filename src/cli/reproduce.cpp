@@ -23,7 +23,10 @@ void list(const ReproduceOptions& options, std::ostream& out) {
       out << fmt::format("  {:<24}  {}\n  {:<24}  {}\n", e.name, e.title, "", e.source);
     }
   }
-  if (options.json) out << wire::json_text(all) << '\n';
+  const std::size_t total = all.size();
+  if (options.json)
+    out << wire::json_text(boost::json::object{{"items", std::move(all)}, {"next_cursor", nullptr}, {"total", total}})
+        << '\n';
   if (!options.json)
     out << "\n  schedulearn reproduce NAME   one of them\n  schedulearn reproduce all    all, and report.html\n";
 }

@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "python_policy/loader.h"
 #include "wire/error.h"
 #include "wire/job_spec.h"
+#include "wire/json.h"
 
 namespace sl::cli {
 namespace {
@@ -32,6 +34,22 @@ Result<PolicyEntry> read_policy_file(const std::string& path) {
   const auto script = python_policy::read_script(path);
   if (!script.ok()) return script.error();
   return python_policy::make_loader(python_policy::simulation_settings())(script->file, script->source);
+}
+
+int Research::say(bool& as_json, const std::function<Status(std::ostream&)>& action) const {
+  const Context context = context_();
+  as_json = context.as_json || context.plain;
+  std::ostringstream said;
+  const bool is_as_it_is = !context.plain && context.json_fields.empty();
+  const Status done = action(is_as_it_is ? std::cout : said);
+  if (!done.ok()) return fail(done.error());
+  const auto document = wire::parse_json(said.str());
+  if (!document.ok()) {
+    std::cout << said.str();  // nothing, or a trace
+  } else {
+    context.plain ? context.print_records(*document) : context.print_json(*document);
+  }
+  return 0;
 }
 
 int Research::simulate() {
@@ -141,9 +159,7 @@ void Research::add_plot(CLI::App& parent, const std::string& name, const std::st
     options.chart = name;
     options.command = typed_;
     options.version = "schedulearn " SCHEDULEARN_VERSION;
-    options.json = context_().as_json;
-    const Status done = run_plot(options, std::cout);
-    return done.ok() ? 0 : fail(done.error());
+    return say(options.json, [&](std::ostream& out) { return run_plot(options, out); });
   });
   const auto list = [&](const char* flag, std::vector<std::string>& into, const char* help) {
     return c->add_option(flag, into, help)->delimiter(',');
@@ -191,11 +207,9 @@ void Research::add_live_plot(CLI::App& parent, const std::string& name, const st
 int Research::draw_figure(const std::string& chart, Result<plot::Figure> figure) {
   if (!figure.ok()) return fail(figure.error());
   plot_.chart = chart;
-  plot_.json = context_().as_json;
   figure->command = typed_;
   figure->version = "schedulearn " SCHEDULEARN_VERSION;
-  const Status done = draw(*figure, plot_, std::cout);
-  return done.ok() ? 0 : fail(done.error());
+  return say(plot_.json, [&](std::ostream& out) { return draw(*figure, plot_, out); });
 }
 
 CLI::App* Research::add_input_plot(CLI::App& parent, const std::string& name, const std::string& summary,
@@ -247,7 +261,6 @@ void Research::add_plots(CLI::App& app) {
 CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const std::string& summary,
                               const std::string& examples, Status (*action)(const TraceCommand&, const Outputs&)) {
   return command_(parent, name, summary, examples, [this, action] {
-    trace_.json = context_().as_json;
     for (const auto& [text, seconds] : {std::pair(&duration_min_, &trace_.filter.duration_min_s),
                                         std::pair(&duration_max_, &trace_.filter.duration_max_s)}) {
       if (text->empty()) continue;
@@ -255,8 +268,7 @@ CLI::App* Research::add_trace(CLI::App& parent, const std::string& name, const s
       if (!parsed.ok()) return fail(parsed.error());
       *seconds = *parsed;
     }
-    const Status done = action(trace_, {std::cout, std::cerr});
-    return done.ok() ? 0 : fail(done.error());
+    return say(trace_.json, [&](std::ostream& out) { return action(trace_, {out, std::cerr}); });
   });
 }
 
@@ -322,15 +334,14 @@ void Research::add_trace_commands(CLI::App& app) {
   add_out(make);
   add_trace_filters(*make);
   add_seed(make);
-  CLI::App* list = command_(*group, "ls", "List the workloads, or one with its parameters; or what was uploaded.",
-                            "  schedulearn trace ls\n  schedulearn trace ls poisson\n"
-                            "  schedulearn trace ls --uploaded\n",
-                            [this] {
-                              if (lists_uploaded_) return list_uploaded_traces(context_());
-                              trace_.json = context_().as_json;
-                              const Status done = trace_list(trace_, {std::cout, std::cerr});
-                              return done.ok() ? 0 : fail(done.error());
-                            });
+  CLI::App* list =
+      command_(*group, "ls", "List the workloads, or one with its parameters; or what was uploaded.",
+               "  schedulearn trace ls\n  schedulearn trace ls poisson\n"
+               "  schedulearn trace ls --uploaded\n",
+               [this] {
+                 if (lists_uploaded_) return list_uploaded_traces(context_());
+                 return say(trace_.json, [this](std::ostream& out) { return trace_list(trace_, {out, std::cerr}); });
+               });
   CLI::Option* workload = list->add_option("workload", trace_.source, "show the parameters of this one");
   list->add_flag("--uploaded", lists_uploaded_, "those that users have uploaded to the controller")->excludes(workload);
   CLI::App* upload = command_(*group, "upload", "Send a trace to the controller, for simulations of all its users.",
@@ -354,14 +365,18 @@ int Research::reproduce_published() {
     return reproduce_real(context_(), options);
   }
   ReproduceOptions options = reproduce_;
-  options.json = context_().as_json;
   options.quiet = context_().quiet || !context_().interactive;
   options.command = typed_;
   options.interrupted = [] { return interrupts() > 0; };
   catch_interrupts();
-  const Result<bool> done = run_reproduce(options, std::cout, std::cerr);
-  if (!done.ok()) return fail(done.error());
-  return *done ? 0 : 130;
+  bool is_whole = true;
+  const int status = say(options.json, [&](std::ostream& out) -> Status {
+    const Result<bool> done = run_reproduce(options, out, std::cerr);
+    if (!done.ok()) return done.error();
+    is_whole = *done;
+    return {};
+  });
+  return is_whole ? status : 130;
 }
 
 void Research::add_estimates(CLI::App& app) {
@@ -379,9 +394,7 @@ void Research::add_estimates(CLI::App& app) {
   const auto add = [&](const std::string& name, const std::string& summary, const std::string& examples,
                        Status (*action)(const EstimatesCommand&, std::ostream&)) {
     const auto run = [this, action] {
-      estimates_.json = context_().as_json;
-      const Status done = action(estimates_, std::cout);
-      return done.ok() ? 0 : fail(done.error());
+      return say(estimates_.json, [&](std::ostream& out) { return action(estimates_, out); });
     };
     CLI::App* part = command_(*group, name, summary, examples, run);
     actions->emplace_back(part, run);

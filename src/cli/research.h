@@ -29,6 +29,8 @@ class Research : CommandGroup {
 
  private:
   int simulate();
+  // What an action says: text for people, or for programs its JSON (`as_json` is set) as they ask for it.
+  int say(bool& as_json, const std::function<Status(std::ostream&)>& action) const;
   void add_simulation(CLI::App& group, const std::string& name, const std::string& summary,
                       const std::string& examples);
   void add_plots(CLI::App& app);

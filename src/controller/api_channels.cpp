@@ -63,7 +63,7 @@ Result<ChannelPlace> Api::place_of_channel(const Call& call, const JobEntry& ent
   const auto rank = call.channel->port.empty() ? call.number("rank", 0, 0, std::numeric_limits<int>::max()) : 0;
   if (!rank.ok()) return rank.error();
   if (entry.row.state != "running" || entry.row.finished_us)
-    return conflict("job-not-running", fmt::format("job {} is {}", id, entry.row.state))
+    return conflict("job-not-running", fmt::format("job {} does not run: its state is {}", id, entry.row.state))
         .hint(fmt::format("schedulearn show {}", id));
   const wire::JobSpec& spec = spec_of(entry);
   const auto port = spec.ports.find(call.channel->port);

@@ -12,7 +12,7 @@ void Logs::read(const Output& output, std::int64_t offset, std::int64_t limit, d
             .hint("schedulearn status"));
   }
   const std::int64_t request = next_request_++;
-  waiting_.emplace(request, Waiting{agent->session, std::move(then)});
+  waiting_.emplace(request, Waiting{agent->session, output.incarnation.job, std::move(then)});
   outside_.send(agent->session,
                 wire::LogRead{request, output.incarnation, output.path, offset, limit, wait_s, output.with_times});
 }
@@ -21,8 +21,11 @@ void Logs::on_chunk(SessionId session, const wire::LogChunk& chunk) {
   const auto at = waiting_.find(chunk.request);
   if (at == waiting_.end() || at->second.session != session) return;
   Continue then = std::move(at->second.then);
+  const std::int64_t job = at->second.job;
   waiting_.erase(at);
-  if (chunk.error == "no-such-file") return then(not_found("no-such-file", "the job has left no such file"));
+  if (chunk.error == "no-such-file")
+    return then(not_found("no-such-file", "the job has left no such file")
+                    .hint("schedulearn files " + std::to_string(job) + " ls"));
   if (chunk.error == "unreadable")
     return then(unavailable("file-unreadable", "the server cannot read it: " + chunk.text));
   if (chunk.error) return then(not_found("output-not-found", "the server has no output of this attempt"));

@@ -39,6 +39,7 @@ class Logs {
  private:
   struct Waiting {
     SessionId session;
+    std::int64_t job;
     Continue then;
   };
   Agents& agents_;

@@ -144,6 +144,7 @@ Result<DatabaseReport> back_up(const std::string& data_dir, const std::string& f
 Result<DatabaseReport> restore(const std::string& data_dir, const std::string& file, std::int64_t now_us) {
   auto report = check_database(file);
   if (!report.ok()) return report;
+  ::mkdir(data_dir.c_str(), 0700);  // a machine that takes over has none; what else fails, the lock says
   const FolderLock lock(data_dir);
   if (const Status taken = lock.take(data_dir); !taken.ok()) return taken.error();
   const std::string database = database_of(data_dir), part = database + ".part";

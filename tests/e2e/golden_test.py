@@ -27,6 +27,7 @@ COMMANDS = [
     "set 5 --priority 3 --dry-run", "suspend 3 --dry-run", "retry 2 --dry-run", "servers drain far --dry-run",
     "show 999", "ls --state tired", "why 1 --at soon", "policy set fifoo", "cancel nobody", "submit --gpus 99 -- true", "migrate 5", "set 3 --gpus 0",
     "user add mei", "user set nobody --role admin", "token rm none", "token add more --user nobody", "sim show 99", "servers show none", "whoami --context lab",
+    "shell 2", "files 1 get result.txt",
 ]  # fmt: skip
 
 # One after the other, when the others have been asked.
@@ -39,6 +40,9 @@ SESSION = [
     "secret rm none", "notify rm none", "notify test none", "user set vera --role user", "user set vera --role viewer --json", "user rm vera --yes", "token rm ci --yes", "announce --clear", "announce",
     "trace gen poisson jobs=3 --out t.csv", "trace info t.csv", "trace ls poisson", "sim run --policy fifo --trace t.csv --servers 1x8 --out results", "plot cdf --run results", "plot cdf --run nowhere", "sim compare --trace t.csv --servers 1x4 --policies fifo,sjf",
     "db backup copy.db --data controller", "db check copy.db", "init", "submit --dry-run job.toml", "help error job-not-found", "config set timeout 20s", "config get timeout", "config set timeout 30s --json",
+    "run --gpus 0 -- echo hello", "run --gpus 0 -- false", "top", "completion tcsh", "man cancel", "man nothing", "help cancel", "help nothing", "help error nothing", "web", "logout",
+    "db restore copy.db --data elsewhere", "db restore copy.db --data elsewhere --confirm elsewhere", "db restore copy.db --data controller --confirm controller", "reproduce ls", "reproduce nothing", "profile run", "profile show none", "controller replay none.jsonl",
+    "policy check nothing.py", "estimates ranges", "plot util", "version --json", "reproduce ls --json", "reproduce ls --plain", "trace ls poisson --plain", "trace ls poisson --json=name", "trace info t.csv --plain", "plot cdf --run results --plain",
 ]  # fmt: skip
 
 # Replaced in this order.
