@@ -21,6 +21,7 @@ struct Figure {
   static Figure unknown() { return {}; }
 };
 
+// What is said of a job that waits changes only with its request, so policies may keep their order of those.
 class Estimates {
  public:
   virtual ~Estimates() = default;
@@ -30,9 +31,8 @@ class Estimates {
   virtual Figure remaining_s(const Job& job, int gpus, Instant now) const = 0;
   // How its speed depends on the number of GPUs. The curve belongs to the job's model.
   virtual const SpeedCurve& speed_curve(const Job& job) const = 0;
-  // True if only running changes the figures: the remaining time of a running job falls by one second per second (on a
-  // number of GPUs other than one, by the speedup), and nothing else changes it. Policies may then keep an order
-  // instead of sorting anew.
+  // True if only running changes the figures of running jobs: what is left falls by one second per second (on a number of
+  // GPUs other than one, by the speedup), and nothing else changes it. Policies may then keep an order of these too.
   virtual bool steady() const { return false; }
 };
 

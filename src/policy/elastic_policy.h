@@ -61,9 +61,7 @@ class ElasticPolicy : public ResizingPolicy {
   // The same, kept; never(): as long as it runs.
   Instant rank_of_running_lasts_until(const Snapshot& snapshot, JobIndex job) { return ranked(snapshot, job).until; }
   // Whether anything but an edit changes the ranks of waiting jobs.
-  virtual bool ranks_change(const Snapshot& snapshot) const {
-    return !snapshot.estimates.steady() || run_times_.has_guessed();
-  }
+  virtual bool ranks_change(const Snapshot&) const { return run_times_.has_guessed(); }
   // Whether jobs may pass one that gets no GPUs in order. Then jobs that the division gave nothing may also start on GPUs
   // that are left because others did not fit anywhere.
   virtual bool may_pass() const { return true; }

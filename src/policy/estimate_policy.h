@@ -34,6 +34,7 @@ class EstimatePolicy : public PreemptivePolicy {
   bool prepare(const Snapshot& snapshot, Plan&) override {
     return !snapshot.estimates.steady() || run_times_.has_guessed();
   }
+  bool waiting_ranks_differ() const override { return run_times_.has_guessed(); }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
 
   RunTimes run_times_;

@@ -184,11 +184,11 @@ class ElasticEdf : public ResizingPolicy {
 
   // Ranks anew those that have become late; all that wait, if more than time changes what is left of them.
   void demote_late(const Snapshot& snapshot) {
-    const bool is_steady = snapshot.estimates.steady() && !run_times_.has_guessed();
-    if (!is_steady || !knows_when_late_) rekey_all(snapshot);
-    if (is_steady && !knows_when_late_) note_when_late(snapshot);
-    knows_when_late_ = is_steady;
-    while (is_steady && !late_from_.empty() && late_from_[0].begin()->key.from <= snapshot.now) {
+    const bool are_known = !run_times_.has_guessed();
+    if (!are_known || !knows_when_late_) rekey_all(snapshot);
+    if (are_known && !knows_when_late_) note_when_late(snapshot);
+    knows_when_late_ = are_known;
+    while (are_known && !late_from_.empty() && late_from_[0].begin()->key.from <= snapshot.now) {
       const JobIndex job = late_from_[0].begin()->job;
       late_from_.erase(job);
       lines_.rekey(job, key_of(snapshot, snapshot.job(job)));

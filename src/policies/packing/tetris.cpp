@@ -55,7 +55,7 @@ class Tetris : public QueuePolicy<RankKey> {
   }
 
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (uses_times() && (!snapshot.estimates.steady() || run_times_.has_guessed())) rekey_all(snapshot);
+    if (uses_times() && run_times_.has_guessed()) rekey_all(snapshot);
     if (snapshot.free.total() == 0) return;
     Trial trial(snapshot.free);
     if (settings_.task_major) {

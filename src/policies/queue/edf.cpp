@@ -35,7 +35,7 @@ class Edf : public EstimatePolicy {
     return {.major = demoted ? late : in_time, .minor = by.us};
   }
 
-  // Slack changes with time: running jobs are ranked anew at every decision, waiting ones if their figures may change. Else
+  // Slack changes with time: running jobs are ranked anew at every decision, waiting ones if their figures are guesses. Else
   // a waiting job's rank changes once, when it becomes late.
   bool prepare(const Snapshot& snapshot, Plan& plan) override {
     EstimatePolicy::prepare(snapshot, plan);
@@ -44,12 +44,10 @@ class Edf : public EstimatePolicy {
         if (reject_if_late(snapshot, job, run_times_, plan)) lines_.erase(job);
       }
     }
-    waiting_ranks_differ_ = !snapshot.estimates.steady() || run_times_.has_guessed();
     return true;
   }
-  bool waiting_ranks_differ() const override { return waiting_ranks_differ_; }
   Instant next_change(const Snapshot& snapshot, const Job& job, int gpus) override {
-    if (gpus > 0 || !lateness_counts() || !snapshot.estimates.steady()) return Instant::never();
+    if (gpus > 0 || !lateness_counts() || run_times_.has_guessed()) return Instant::never();
     if (job.request.deadline.is_never()) return Instant::never();
     const Instant at = late_from(snapshot, job, run_times_) + Duration{1};
     return at > snapshot.now ? at : Instant::never();
@@ -57,14 +55,13 @@ class Edf : public EstimatePolicy {
 
   // When the next waiting job becomes late.
   Instant wake_besides(const Snapshot& snapshot) override {
-    return lateness_counts() && !snapshot.estimates.steady() ? next_late(snapshot, run_times_) : Instant::never();
+    return lateness_counts() && run_times_.has_guessed() ? next_late(snapshot, run_times_) : Instant::never();
   }
 
  private:
   bool lateness_counts() const { return settings_.late_mode != LateMode::keep; }
 
   EdfSettings settings_;
-  bool waiting_ranks_differ_ = true;
 };
 
 EdfSettings settings_of(const Parameters& given) {
