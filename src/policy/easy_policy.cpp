@@ -62,10 +62,13 @@ void EasyPolicy::take(const Snapshot& snapshot, JobIndex index, Allocation gpus,
   starting_.push_back({index, std::move(gpus), snapshot.now + bound});
 }
 
-Shadow EasyPolicy::shadow_of(const Snapshot& snapshot, const Job& head, Trial& trial, Plan& plan) const {
+std::vector<Holding> EasyPolicy::held_until(const Snapshot& snapshot) const {
   std::vector<Holding> held = holdings(snapshot, settings_.reservations);
   for (const Starting& job : starting_) held.push_back({job.end, job.gpus, snapshot.job(job.job).request});
-  if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
+  return held;
+}
+
+Shadow EasyPolicy::shadow_of(const Snapshot& snapshot, const Job& head, std::vector<Holding> held, Trial& trial) const {
   auto shadow = find_shadow(snapshot, head, gpus_of(head), std::move(held), trial);
   // A job that fits on no server that is up holds nothing back.
   return shadow ? std::move(*shadow) : Shadow{Instant::never(), {}, std::vector<int>(trial.free().servers(), 0)};
@@ -87,11 +90,14 @@ std::vector<std::uint32_t> EasyPolicy::lines_with_room(const Snapshot& snapshot,
 }
 
 void EasyPolicy::backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan) {
-  const Shadow shadow = shadow_of(snapshot, snapshot.job(head->job), trial, plan);
-  Backfill room(snapshot, shadow, trial.free());
+  std::vector<Holding> held = held_until(snapshot);
+  if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
+  const std::vector<std::uint32_t> lines = lines_with_room(snapshot, trial.free());
+  if (lines.empty()) return;
+  Backfill room(snapshot, shadow_of(snapshot, snapshot.job(head->job), std::move(held), trial), trial.free());
   InOrder::Iterator end = head;
   end += static_cast<std::size_t>(settings_.depth) + 1;
-  for (Walk walk(lines_, lines_with_room(snapshot, trial.free())); !walk.done() && trial.free().total() > 0;) {
+  for (Walk walk(lines_, lines); !walk.done() && trial.free().total() > 0;) {
     if (end != in_order_.end() && !(walk.key() < end->key)) return;
     if (!(head->key < walk.key())) {  // it starts anyway, or is the head
       walk.next();

@@ -1,6 +1,7 @@
 #include "policy/reservations.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "policy/placer.h"
 
@@ -153,28 +154,35 @@ std::vector<Reservation> reserve(const View& view, JobIndex index, int gpus, con
   return {std::move(reservation)};
 }
 
-Backfill::Backfill(const View& view, const Shadow& shadow, const FreeGpus& free)
-    : view_(view), shadow_(shadow.at), extra_(shadow.extra), extra_anywhere_(shadow.extra_anywhere), left_over_(free) {
-  for (std::uint32_t s = 0; s < free.servers(); ++s) refresh(free, ServerIndex(s));
+Backfill::Backfill(const View& view, Shadow shadow, const FreeGpus& free)
+    : view_(view), shadow_(shadow.at), extra_(std::move(shadow.extra)), extra_anywhere_(shadow.extra_anywhere) {
+  if (extra_anywhere_) return;
+  counts_.reserve(free.servers());
+  for (std::uint32_t s = 0; s < free.servers(); ++s) total_ += counts_.emplace_back(left_over_on(free, ServerIndex(s)));
+}
+
+int Backfill::left_over_on(const FreeGpus& free, ServerIndex server) const {
+  return free.is_open(server) ? std::min(free.count(server), std::max(0, extra_[server.value])) : 0;
 }
 
 void Backfill::refresh(const FreeGpus& free, ServerIndex server) {
-  const int count = std::min(free.count(server), std::max(0, extra_[server.value]));
-  if (left_over_.on(server) == free.on(server).lowest(count) && left_over_.resources(server) == free.resources(server))
-    return;
-  left_over_.set(server, free.on(server).lowest(count), free.resources(server), free.is_open(server),
-                 view_.servers[server].description.gpus);
+  const GpuSet gpus = free.on(server).lowest(counts_[server.value]);
+  if (left_over_->on(server) == gpus && left_over_->resources(server) == free.resources(server)) return;
+  left_over_->set(server, gpus, free.resources(server), free.is_open(server), view_.servers[server].description.gpus);
 }
 
 bool Backfill::ends_in_time(Duration bound) const { return view_.now + bound <= shadow_; }
 
-std::optional<Allocation> Backfill::find(const FreeGpus& free, const JobRequest& request, int gpus,
-                                         Duration bound) const {
+std::optional<Allocation> Backfill::find(const FreeGpus& free, const JobRequest& request, int gpus, Duration bound) {
   const bool any_will_do = ends_in_time(bound) || extra_anywhere_;
   if (!ends_in_time(bound) && extra_anywhere_ && *extra_anywhere_ < gpus) return std::nullopt;
-  const FreeGpus& from = any_will_do ? free : left_over_;
-  if (from.total() < gpus) return std::nullopt;
-  return place(from, view_.servers, request, gpus);
+  if ((any_will_do ? free.total() : total_) < gpus) return std::nullopt;
+  if (any_will_do) return place(free, view_.servers, request, gpus);
+  if (!left_over_) {
+    left_over_ = free;
+    for (std::uint32_t s = 0; s < free.servers(); ++s) refresh(free, ServerIndex(s));
+  }
+  return place(*left_over_, view_.servers, request, gpus);
 }
 
 void Backfill::took(const FreeGpus& free, const Allocation& gpus, Duration bound) {
@@ -184,7 +192,10 @@ void Backfill::took(const FreeGpus& free, const Allocation& gpus, Duration bound
   }
   for (const ServerGpus& part : gpus.parts()) {
     if (!ends_in_time(bound)) extra_[part.server.value] -= part.gpus.count();
-    refresh(free, part.server);
+    int& count = counts_[part.server.value];
+    total_ -= count;
+    total_ += count = left_over_on(free, part.server);
+    if (left_over_) refresh(free, part.server);
   }
 }
 

@@ -62,11 +62,11 @@ std::vector<Reservation> reserve(const View& view, JobIndex job, int gpus, const
 // What may start before the job that holds the reservation without delaying it.
 class Backfill {
  public:
-  Backfill(const View& view, const Shadow& shadow, const FreeGpus& free);
+  Backfill(const View& view, Shadow shadow, const FreeGpus& free);
 
   // GPUs for a job: any free ones if it ends by the shadow time, else those left over then. `free` are those of the
   // trial.
-  std::optional<Allocation> find(const FreeGpus& free, const JobRequest& request, int gpus, Duration bound) const;
+  std::optional<Allocation> find(const FreeGpus& free, const JobRequest& request, int gpus, Duration bound);
   // Whether find() looks at all free GPUs for a job that runs that long.
   bool may_take_any(Duration bound) const { return ends_in_time(bound); }
   // The job got `gpus`; the trial has taken them.
@@ -74,13 +74,16 @@ class Backfill {
 
  private:
   bool ends_in_time(Duration bound) const;
+  int left_over_on(const FreeGpus& free, ServerIndex server) const;
   void refresh(const FreeGpus& free, ServerIndex server);
 
   const View& view_;
   Instant shadow_;
   std::vector<int> extra_;             // by server: GPUs still left over at the shadow time
   std::optional<int> extra_anywhere_;  // of all servers together; then the others are not used
-  FreeGpus left_over_;                 // free GPUs, as many as `extra_` allows
+  std::vector<int> counts_;            // by server: free GPUs, as many as `extra_` allows
+  int total_ = 0;                      // of them
+  std::optional<FreeGpus> left_over_;  // these GPUs, once a job has been looked for that they suffice for
 };
 
 }  // namespace sl
