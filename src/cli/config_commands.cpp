@@ -35,7 +35,7 @@ int show_config(const Context& context) {
     items.push_back(json::object{{"key", key}, {"value", found.value}, {"file", found.path}});
     table.add({key, shown(found.value), found.path});
   }
-  if (context.as_json) return context.print_json(json::object{{"items", std::move(items)}}), 0;
+  if (context.as_json) return context.print_json(list_of(std::move(items))), 0;
   if (!table.empty() || context.plain) return std::fputs(table.text(context).c_str(), stdout), 0;
   std::printf("nothing is set. What can be:\n");
   for (const ConfigKey& key : config_keys())

@@ -377,6 +377,11 @@ const json::value& value_at(const json::value& object, std::string_view key) {
   return found ? *found : null;
 }
 
+json::object list_of(json::array items) {
+  const std::size_t total = items.size();
+  return {{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}};
+}
+
 std::string text_at(const json::value& object, std::string_view key, const std::string& other) {
   const json::value& value = value_at(object, key);
   return value.is_string() ? std::string(value.get_string()) : other;

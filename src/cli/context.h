@@ -84,6 +84,9 @@ inline constexpr const char* finished_states = "succeeded,failed,cancelled";
 // several unfinished jobs have that name; "nothing-selected", if there is no such job now.
 Result<std::vector<std::int64_t>> select_jobs(const Context& context, const std::vector<std::string>& selectors);
 
+// A whole list, as REST answers with one.
+json::object list_of(json::array items);
+
 // These read documents without checking them again.
 std::string text_at(const json::value& object, std::string_view key, const std::string& other = "");
 double number_at(const json::value& object, std::string_view key, double other = 0);

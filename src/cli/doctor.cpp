@@ -111,8 +111,7 @@ int Doctor::examine() {
                                    {"subject", each.subject},
                                    {"text", each.text},
                                    {"remedy", each.remedy.empty() ? json::value() : json::value(each.remedy)}});
-    const std::size_t total = items.size();
-    const json::value list = json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}};
+    const json::value list = list_of(std::move(items));
     context.as_json ? context.print_json(list) : context.print_records(list);
     return wrong > 0 ? 1 : 0;
   }

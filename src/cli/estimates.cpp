@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/context.h"
 #include "policies/registry.h"
 #include "sim/requests.h"
 #include "study/loss_scores.h"
@@ -61,7 +62,7 @@ void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ost
       print_scores(table, out);
   }
   if (json) {
-    out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';
+    out << boost::json::serialize(list_of(std::move(items))) << '\n';
     return;
   }
   fmt::print(out,
@@ -115,7 +116,7 @@ Status estimates_ranges(const EstimatesCommand& command, std::ostream& out) {
                                           {"early", score.early},
                                           {"late", score.late},
                                           {"width_s", score.width_s}});
-    out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';
+    out << boost::json::serialize(list_of(std::move(items))) << '\n';
     return {};
   }
   fmt::print(out, "{} jobs on {} under {}, asked at {} moments with what was known then\n", trace->jobs.size(),

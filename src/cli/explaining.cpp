@@ -84,8 +84,7 @@ int Explaining::explain_error() const {
     return fail(unknown);
   }
   if (context.as_json) {
-    const std::size_t total = items.size();
-    context.print_json(json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}});
+    context.print_json(list_of(std::move(items)));
   } else if (words_.size() > 1 && !context.plain) {
     std::printf("%s\n\n  What it means  %s\n  What to do     %s\n", text_at(items.front(), "code").c_str(),
                 text_at(items.front(), "meaning").c_str(), text_at(items.front(), "remedy").c_str());

@@ -29,8 +29,7 @@ int list_sign_ins(const Context& context) {
     items.push_back(
         json::object{{"name", each.name}, {"url", each.url}, {"current", each.name == context.signed_in_to}});
   if (context.as_json) {
-    const std::size_t total = items.size();
-    return context.print_json(json::object{{"items", std::move(items)}, {"next_cursor", nullptr}, {"total", total}}), 0;
+    return context.print_json(list_of(std::move(items))), 0;
   }
   if (items.empty()) return say_none(context, "You are signed in to no controller: schedulearn login URL"), 0;
   for (const json::value& item : items)

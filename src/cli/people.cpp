@@ -213,10 +213,7 @@ int clear_announcements(const Context& context) {
     if (!done.ok()) return fail(done.error());
     removed.push_back(*done);
   }
-  const std::size_t total = removed.size();
-  if (context.as_json)
-    return context.print_json(json::object{{"items", std::move(removed)}, {"next_cursor", nullptr}, {"total", total}}),
-           0;
+  if (context.as_json) return context.print_json(list_of(std::move(removed))), 0;
   if (!context.quiet) std::printf("Nothing is announced any more.\n");
   return 0;
 }

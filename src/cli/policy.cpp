@@ -95,7 +95,7 @@ Result<json::value> policy_in_force(const Context& context) {
 Result<json::value> catalogue() {
   json::array items;
   for (const PolicyEntry& entry : policies()) items.push_back(wire::to_value(describe(entry.info)));
-  return json::value(json::object{{"total", items.size()}, {"next_cursor", nullptr}, {"items", std::move(items)}});
+  return json::value(list_of(std::move(items)));
 }
 
 Result<json::value> catalogue_entry(const std::string& name) {

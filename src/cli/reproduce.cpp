@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/context.h"
 #include "reproduce/output.h"
 #include "reproduce/registry.h"
 #include "trace/text_file.h"
@@ -23,10 +24,7 @@ void list(const ReproduceOptions& options, std::ostream& out) {
       out << fmt::format("  {:<24}  {}\n  {:<24}  {}\n", e.name, e.title, "", e.source);
     }
   }
-  const std::size_t total = all.size();
-  if (options.json)
-    out << wire::json_text(boost::json::object{{"items", std::move(all)}, {"next_cursor", nullptr}, {"total", total}})
-        << '\n';
+  if (options.json) out << wire::json_text(list_of(std::move(all))) << '\n';
   if (!options.json)
     out << "\n  schedulearn reproduce NAME   one of them\n  schedulearn reproduce all    all, and report.html\n";
 }
@@ -87,7 +85,7 @@ Result<bool> run_reproduce(const ReproduceOptions& options, std::ostream& out, s
   if (options.json) {
     boost::json::array documents;
     for (const reproduce::Done& done : all) documents.push_back(reproduce::to_document(done));
-    out << boost::json::serialize(documents) << '\n';
+    out << boost::json::serialize(list_of(std::move(documents))) << '\n';
   } else {
     out << "wrote " << options.folder << (is_all ? "/report.html" : "/" + options.what) << '\n';
   }

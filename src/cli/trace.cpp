@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "cli/context.h"
 #include "sim/cluster.h"
 #include "trace/import/importer.h"
 #include "trace/summary.h"
@@ -355,7 +356,7 @@ Status trace_list(const TraceCommand& command, const Outputs& to) {
   if (command.json) {
     boost::json::array items;
     for (const trace::WorkloadInfo& info : list) items.push_back(json_of(info));
-    to.out << boost::json::serialize(boost::json::object{{"items", std::move(items)}}) << '\n';
+    to.out << boost::json::serialize(list_of(std::move(items))) << '\n';
     return {};
   }
   if (!command.source.empty()) return print_workload(list.front(), to.out), Status();

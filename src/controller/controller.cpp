@@ -190,6 +190,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
       snapshots_.on_turn();
       forecasts_.on_turn(clock_.now());
       shadow_.on_turn(clock_.now());
+      keep_found(clock_.now());
       auto_policy_.on_turn(clock_.now());
       api_.on_turn();
       people_.on_turn(clock_.now());
@@ -224,6 +225,19 @@ class LiveController : public Controller, private net::Handler, private Outside 
     writer_->submit(std::move(batch), [this, done = std::move(done)](const Status& status) {
       inbox_.put([done, status] { done(status); });
     });
+  }
+  // What forecasts and the shadow have found goes with the logic's commits, or by itself if there is none for a while.
+  void add_found(store::Batch& batch) {
+    batch.estimates = forecasts_.take_rows();
+    batch.regrets = shadow_.take_rows();
+    found_kept_ = clock_.now();
+  }
+  void keep_found(Instant now) {
+    constexpr Duration kept_after = Duration::whole_seconds(5);
+    if (now < found_kept_ + kept_after) return;
+    store::Batch batch;
+    add_found(batch);
+    if (!batch.estimates.empty() || !batch.regrets.empty()) write(std::move(batch), [](const Status&) {});
   }
   // Shells, ports of jobs and agents' connections end soon after what they rest on is revoked, has expired or allows less;
   // streams of the API do that themselves.
@@ -260,8 +274,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   }
   void commit(store::Batch batch) override {
     if (recording_) recording_->committed(batch);
-    batch.estimates = forecasts_.take_rows();
-    batch.regrets = shadow_.take_rows();
+    add_found(batch);
     writer_->submit(std::move(batch), [this](Status status) {
       inbox_.put([this, status = std::move(status)] { logic_->on_committed(status, clock_.now()); });
     });
@@ -473,7 +486,7 @@ class LiveController : public Controller, private net::Handler, private Outside 
   HiddenJobs hidden_;
   People people_;
   Announcements announcements_;
-  Instant revoked_checked_;
+  Instant revoked_checked_, found_kept_;
   Series series_;
   Retention retention_;
   JobFiles job_files_;

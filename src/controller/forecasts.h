@@ -1,6 +1,7 @@
 // Forecasts of the live state, made on a thread of their own (forecast/forecast.h says how). The core's thread only
 // copies its state, and the time for that is limited to a hundredth of its time. Nothing flows back: the forecasts are
-// read where they are shown, and what is kept of them for later joins a commit that takes place anyway.
+// read where they are shown, and what is kept of them for later joins the next commit, or is written by itself if there is
+// none for five seconds.
 #pragma once
 
 #include <atomic>

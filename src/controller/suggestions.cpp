@@ -137,6 +137,7 @@ std::string as_it_is(const JobEntry& entry) { return fmt::format("{} {}", entry.
 }  // namespace
 
 void Suggester::suggest(JobId job, Instant now, Instant until, std::function<void(Suggestions)> done) {
+  std::erase_if(found_, [now](const auto& item) { return now >= item.second.at + found_kept_for; });
   const auto latest = forecasts_.outlook().latest();
   const JobEntry* entry = logic_.book().find(job);
   const JobIndex index = logic_.core().find(job);
@@ -146,9 +147,9 @@ void Suggester::suggest(JobId job, Instant now, Instant until, std::function<voi
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
   const bool is_slow = affordable < static_cast<double>(draws_few);
-  const Found* before = is_slow ? found_before(*entry, now) : nullptr;
+  const Found* before = is_slow ? found_before(*entry) : nullptr;
   const bool is_renewed = !before || now >= before->at + found_renewed_after;
-  const bool is_possible = tried_now_.count(job) == 0 && !(is_slow && !tried_now_.empty()) && !forecasts_.is_full();
+  const bool is_possible = !(is_slow && !tried_now_.empty()) && !forecasts_.is_full();
   if (before) done(before->suggestions);
   if (!is_renewed) return;
   if (!is_possible) {
@@ -181,14 +182,13 @@ void Suggester::try_changes(const JobEntry& entry, const forecast::JobForecast& 
     self.learn(*told);
     auto found = std::make_shared<Suggestions>(tried(self, *told, known, settings, now + changes_time_most));
     self.post([=, this] {
-      tried_now_.erase(job);
+      tried_now_.erase(tried_now_.find(job));
       if (!answer(*found)) found_[job] = {forecasts_.now(), as_it_was, since_us, std::move(*found)};
     });
   });
 }
 
-const Suggester::Found* Suggester::found_before(const JobEntry& entry, Instant now) {
-  std::erase_if(found_, [now](const auto& item) { return now >= item.second.at + found_kept_for; });
+const Suggester::Found* Suggester::found_before(const JobEntry& entry) const {
   const auto at = found_.find(JobId(entry.row.id));
   if (at == found_.end()) return nullptr;
   const Found& found = at->second;

@@ -36,13 +36,13 @@ class Suggester {
     std::int64_t policy_since_us = 0;
     Suggestions suggestions;
   };
-  const Found* found_before(const JobEntry& entry, Instant now);
+  const Found* found_before(const JobEntry& entry) const;
   void try_changes(const JobEntry& entry, const forecast::JobForecast& known, std::size_t draws, Instant now,
                    std::function<bool(const Suggestions&)> answer);
 
   Forecasts& forecasts_;
   const Logic& logic_;
-  std::set<JobId> tried_now_;
+  std::multiset<JobId> tried_now_;  // a job of a short queue for each who asks
   std::map<JobId, Found> found_;
 };
 

@@ -180,7 +180,7 @@ class Lab:
 
     # ---- command line ----
     def cli(self, *arguments, check=True, cwd=None):
-        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "NO_COLOR": "1"}
+        environment = {**os.environ, "SCHEDULEARN_URL": self.url, "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TZ": "UTC"}
         done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, env=environment, cwd=cwd, timeout=240)
         if check and done.returncode != 0:
             raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}")

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """Policies that are chosen by forecasts on a live cluster: one that follows without deciding (a shadow), and `auto`."""
 
+import contextlib
+import datetime
 import glob
 import json
+import sqlite3
 import sys
 import unittest
 
@@ -20,6 +23,12 @@ def bodies(lab):
 class ShadowTest(LabTest):
     def shadow(self):
         return self.lab.get("/api/v1/policy/shadow")
+
+    def latest_kept(self):
+        database = sqlite3.connect(f"file:{self.lab.folder}/controller/schedulearn.db?mode=ro", uri=True)
+        with contextlib.closing(database):
+            (at_us,) = database.execute("SELECT max(at_us) FROM regrets").fetchone()
+        return at_us and datetime.datetime.fromtimestamp(at_us / 1e6, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:23] + "Z"
 
     def test_a_shadow_follows_and_its_regret_survives_a_restart(self):
         lab = self.lab
@@ -48,7 +57,7 @@ class ShadowTest(LabTest):
         self.assertIn("What sjf would have changed", lab.cli("plot", "regret", "--out", str(picture)).stdout)
         self.assertIn("Regret per job", picture.read_text())
         before = self.shadow()
-        lab.finished(lab.submit("true", gpus=1, name="other"))  # a commit: what was found goes with it
+        until(lambda: self.latest_kept() == before["latest"]["at"], what="nothing else happens, and it is durable")
         lab.kill(lab.controller)
         lab.start_controller()
         after = until(lambda: self.shadow()["latest"] and self.shadow(), what="what was found is back")
