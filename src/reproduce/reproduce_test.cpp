@@ -191,7 +191,7 @@ TEST_F(Reproduce, json_has_the_published_number_beside_ours) {
   as_json.json = true;
   ASSERT_TRUE(cli::run_reproduce(as_json, out, progress).ok());
   const auto document = boost::json::parse(out.str());
-  const auto& measure = document.as_array().at(0).as_object().at("measures").as_array().at(0).as_object();
+  const auto& measure = document.at("items").as_array().at(0).as_object().at("measures").as_array().at(0).as_object();
   EXPECT_EQ(measure.at("published").as_double(), 574.5);
   EXPECT_EQ(measure.at("basis").as_string(), "fitted");
 }
