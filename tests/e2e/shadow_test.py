@@ -56,6 +56,8 @@ class ShadowTest(LabTest):
         picture = lab.folder / "regret.svg"
         self.assertIn("What sjf would have changed", lab.cli("plot", "regret", "--out", str(picture)).stdout)
         self.assertIn("Regret per job", picture.read_text())
+        ended = max(job["finished_at"] for job in lab.jobs())
+        until(lambda: self.shadow()["latest"]["at"] > ended, what="what was found when nothing else happened any more")
         before = self.shadow()
         until(lambda: self.latest_kept() == before["latest"]["at"], what="nothing else happens, and it is durable")
         lab.kill(lab.controller)
