@@ -407,7 +407,7 @@ std::string frees_text(const Context& context, const json::value& server) {
 void show_suggestions(const Context& context, const json::value& explain) {
   const json::value& suggestions = value_at(explain, "suggestions");
   const std::string note = text_at(explain, "suggestions_note");
-  if (!note.empty()) std::printf("\n  No suggestions: %s.\n", note.c_str());
+  if (!note.empty()) std::printf("\n  No suggestions yet: %s.\n", note.c_str());
   if (!suggestions.is_array() || suggestions.get_array().empty()) return;
   const bool is_group = value_at(suggestions.get_array().front(), "predicted_start").is_null();
   std::printf("\n  To %s sooner\n", is_group ? "end" : "start");
@@ -432,12 +432,10 @@ int show_job(const Context& context, const std::vector<std::string>& selectors) 
   for (const std::int64_t id : *ids) {
     const Result<json::value> job = context.get("/api/v1/jobs/" + std::to_string(id));
     if (!job.ok()) return fail(job.error());
-    if (context.as_json)
-      context.print_json(*job);
-    else if (context.quiet)
+    if (context.quiet && !context.as_json)
       std::printf("%lld\n", static_cast<long long>(id));
-    else if (context.plain)
-      context.print_plain(*job);
+    else if (context.is_for_programs())
+      context.print_for_programs(*job);
     else
       show(context, *job);
   }
@@ -470,10 +468,7 @@ int why(const Context& context, const std::string& selector, const std::string& 
   if (!ids.ok()) return fail(ids.error());
   const Result<json::value> explain = context.get(fmt::format("/api/v1/jobs/{}/explain{}", ids->front(), moment));
   if (!explain.ok()) return fail(explain.error());
-  if (context.as_json || context.plain) {
-    context.as_json ? context.print_json(*explain) : context.print_plain(*explain);
-    return 0;
-  }
+  if (context.is_for_programs()) return context.print_for_programs(*explain), 0;
   const std::string verdict = text_at(*explain, "verdict");
   const json::value& reasons = value_at(*explain, "reasons");
   const std::string code =

@@ -317,16 +317,16 @@ class SlowSuggestions : public ForecastsTest {
     while (said.note == being_tried) take_inputs(), said = answer(job);
     return said;
   }
-  static constexpr const char* being_tried = "changes are being tried; ask again in a few seconds";
+  static constexpr const char* being_tried = "changes are being tried, which takes some seconds";
 };
 
 TEST_F(SlowSuggestions, are_told_to_whoever_asks_again) {
   EXPECT_EQ(answer(2).note, being_tried);
   EXPECT_EQ(answer(2).note, being_tried) << "they are tried once";
-  EXPECT_EQ(answer(3).note, "many changes are being tried for others; ask again soon");
+  EXPECT_EQ(answer(3).note, "changes to another job are being tried first");
   may_try.set_value();
   const Suggestions said = found(2);
-  EXPECT_EQ(said.note, "");
+  EXPECT_EQ(said.note, "");  // all were tried
   ASSERT_EQ(said.items.size(), 1U);
   EXPECT_EQ(said.items.front().what, "with 1 GPU");
   EXPECT_EQ(found(3).items.size(), 1U);

@@ -15,11 +15,13 @@ using forecast::Remedy;
 
 constexpr std::size_t draws_most = 12, draws_few = 4;
 constexpr double changes_typical = 4;  // with the job as it is
-constexpr Duration changes_time_most = Duration::whole_seconds(20);
-constexpr Duration found_renewed_after = Duration::whole_seconds(30);  // what was found before, in a long queue
+// In a long queue.
+constexpr Duration slow_time_most = Duration::whole_seconds(20);
+constexpr Duration found_renewed_after = Duration::whole_seconds(30);
 constexpr Duration found_kept_for = Duration::whole_seconds(120);
-constexpr const char* no_time = "there is no time to try changes";
-constexpr const char* being_tried = "changes are being tried; ask again in a few seconds";
+constexpr const char* being_tried = "changes are being tried, which takes some seconds";
+constexpr const char* others_first = "changes to another job are being tried first";
+constexpr const char* no_time = "there was no time to try all changes";
 
 std::string what_of(const Change& change) {
   const auto gpus = [](int n) { return fmt::format("{} GPU{}", n, n == 1 ? "" : "s"); };
@@ -132,6 +134,18 @@ bool may_spread(const wire::JobSpec& spec) {
   return meets && wire::validate(wire::changed(spec, {.servers = 2})).ok();
 }
 
+// Calls `done` on the core's thread.
+void try_changes(Forecasts& forecasts, const Logic& logic, const JobEntry& entry, const forecast::JobForecast& known,
+                 std::size_t draws, Instant now, Instant until, std::function<void(const Suggestions&)> done) {
+  const forecast::RemedySettings settings{
+      .is_elastic = logic.policies().info().elastic, .may_spread = may_spread(spec_of(entry)), .draws = draws};
+  const auto told = std::make_shared<Told>(forecasts.tell_present(now));
+  forecasts.ask([=](Forecasts& self) {
+    self.learn(*told);
+    self.post([done, found = tried(self, *told, known, settings, until)] { done(found); });
+  });
+}
+
 std::string as_it_is(const JobEntry& entry) { return fmt::format("{} {}", entry.row.priority, entry.row.spec_json); }
 
 }  // namespace
@@ -147,45 +161,31 @@ void Suggester::suggest(JobId job, Instant now, Instant until, std::function<voi
       latest->took.to_seconds() / static_cast<double>(std::max<std::size_t>(1, latest->forecast.draws));
   const double affordable = (until - now).to_seconds() / (per_draw_s * changes_typical + 1e-9);
   const bool is_slow = affordable < static_cast<double>(draws_few);
-  const Found* before = is_slow ? found_before(*entry) : nullptr;
-  const bool is_renewed = !before || now >= before->at + found_renewed_after;
-  const bool is_possible = !(is_slow && !tried_now_.empty()) && !forecasts_.is_full();
-  if (before) done(before->suggestions);
-  if (!is_renewed) return;
-  if (!is_possible) {
-    if (!before)
-      done({{}, tried_now_.count(job) > 0 ? being_tried : "many changes are being tried for others; ask again soon"});
-    return;
+  if (const Found* before = is_slow ? found_before(*entry) : nullptr) {
+    const bool is_new = now < before->at + found_renewed_after;
+    std::exchange(done, [](const Suggestions&) {})(before->suggestions);
+    if (is_new) return;
   }
-  // Whatever comes first, what was found or the end of the time.
-  const auto waiting = std::make_shared<std::function<void(Suggestions)>>(before ? nullptr : std::move(done));
-  const auto answer = [waiting](const Suggestions& suggestions) {
-    const auto once = std::exchange(*waiting, nullptr);
-    if (once) once(suggestions);
-    return once != nullptr;
+  if (forecasts_.is_full() || (is_slow && tried_now_.valid()))
+    return done({{}, tried_now_ == job ? being_tried : others_first});
+  // Whatever comes first, what is found or the end of the time.
+  const auto answer = [waiting =
+                           std::make_shared<std::function<void(Suggestions)>>(std::move(done))](Suggestions found) {
+    if (const auto once = std::exchange(*waiting, nullptr)) once(std::move(found));
   };
-  if (!before) forecasts_.at(until, [answer] { answer({{}, being_tried}); });
-  const auto draws =
-      is_slow ? draws_most : static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
-  try_changes(*entry, *known, draws, now, answer);
-}
-
-// `answer` says whether the question was still open.
-void Suggester::try_changes(const JobEntry& entry, const forecast::JobForecast& known, std::size_t draws, Instant now,
-                            std::function<bool(const Suggestions&)> answer) {
-  const JobId job(entry.row.id);
-  const forecast::RemedySettings settings{
-      .is_elastic = logic_.policies().info().elastic, .may_spread = may_spread(spec_of(entry)), .draws = draws};
-  tried_now_.insert(job);
-  forecasts_.ask([=, this, told = std::make_shared<Told>(forecasts_.tell_present(now)), as_it_was = as_it_is(entry),
-                  since_us = logic_.policies().in_force().since_us](Forecasts& self) {
-    self.learn(*told);
-    auto found = std::make_shared<Suggestions>(tried(self, *told, known, settings, now + changes_time_most));
-    self.post([=, this] {
-      tried_now_.erase(tried_now_.find(job));
-      if (!answer(*found)) found_[job] = {forecasts_.now(), as_it_was, since_us, std::move(*found)};
-    });
-  });
+  forecasts_.at(until, [answer] { answer({{}, being_tried}); });
+  if (!is_slow) {
+    const auto draws = static_cast<std::size_t>(std::min(affordable, static_cast<double>(draws_most)));
+    return try_changes(forecasts_, logic_, *entry, *known, draws, now, until, answer);
+  }
+  tried_now_ = job;
+  try_changes(forecasts_, logic_, *entry, *known, draws_most, now, now + slow_time_most,
+              [this, job, answer, as_it_was = as_it_is(*entry),
+               since_us = logic_.policies().in_force().since_us](const Suggestions& found) {
+                tried_now_ = {};
+                found_[job] = {forecasts_.now(), as_it_was, since_us, found};
+                answer(found);
+              });
 }
 
 const Suggester::Found* Suggester::found_before(const JobEntry& entry) const {

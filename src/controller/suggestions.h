@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -29,7 +28,7 @@ class Suggester {
   void suggest(JobId job, Instant now, Instant until, std::function<void(Suggestions)> done);
 
  private:
-  // What was found after its question had been answered, for the job and the policy as they were.
+  // In a long queue, for the job and the policy as they were.
   struct Found {
     Instant at;
     std::string job_as_it_was;
@@ -37,12 +36,10 @@ class Suggester {
     Suggestions suggestions;
   };
   const Found* found_before(const JobEntry& entry) const;
-  void try_changes(const JobEntry& entry, const forecast::JobForecast& known, std::size_t draws, Instant now,
-                   std::function<bool(const Suggestions&)> answer);
 
   Forecasts& forecasts_;
   const Logic& logic_;
-  std::multiset<JobId> tried_now_;  // a job of a short queue for each who asks
+  JobId tried_now_;  // in a long queue, one at a time; none: no job
   std::map<JobId, Found> found_;
 };
 
