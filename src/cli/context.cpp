@@ -107,7 +107,7 @@ Result<json::value> Context::call(const std::string& method, const std::string& 
   }
   if (response->status >= 400) return wire::error_from_problem(response->status, response->body);
   Result<json::value> document = wire::parse_json(response->body);
-  if (document.ok() && !as_json && !plain) tell_own_times(*document);
+  if (document.ok() && !is_for_programs()) tell_own_times(*document);
   return document;
 }
 
@@ -159,38 +159,8 @@ Error no_such_field(const json::value& document, const std::string& field) {
 
 }  // namespace
 
-namespace {
-
-// What would end the line or the field is escaped.
-std::string plain_text(const json::value& value) {
-  if (value.is_null()) return "";
-  std::string text = wire::json_text(value);
-  return value.is_string() ? text.substr(1, text.size() - 2) : text;
-}
-
-void print_values(const std::string& path, const json::value& value) {
-  if (const json::object* object = value.if_object()) {
-    for (const auto& [key, part] : *object) print_values(path + (path.empty() ? "" : ".") + std::string(key), part);
-  } else if (const json::array* list = value.if_array()) {
-    for (std::size_t i = 0; i < list->size(); ++i) print_values(fmt::format("{}[{}]", path, i), (*list)[i]);
-  } else if (!value.is_null()) {
-    std::printf("%s\t%s\n", path.c_str(), plain_text(value).c_str());
-  }
-}
-
-}  // namespace
-
-void Context::print_plain(const json::value& value) const { print_values("", value); }
-
-void Context::print_records(const json::value& value) const {
-  const json::value& items = value_at(value, "items");
-  const auto is_record = [](const json::value& item) { return item.is_object(); };
-  if (!items.is_array() || !std::ranges::all_of(items.get_array(), is_record)) return print_plain(value);
-  for (const json::value& item : items.get_array()) {
-    std::string line;
-    for (const auto& [key, part] : item.get_object()) line += (line.empty() ? "" : "\t") + plain_text(part);
-    std::printf("%s\n", line.c_str());
-  }
+void Context::print_for_programs(const json::value& value) const {
+  plain ? void(std::fputs(records_text(value).c_str(), stdout)) : print_json(value);
 }
 
 void Context::print_json(const json::value& value) const {

@@ -56,10 +56,9 @@ struct Context {
   // Prints the document, or the requested fields of it or of each item of a list, one line each; "?": which there are. A
   // field that is not there is reported, and the command ends with status 2.
   void print_json(const json::value& value) const;
-  // Prints each value of the document on a line of its own: its path, a tab, what it is; null is left out.
-  void print_plain(const json::value& value) const;
-  // A list prints each of its items as a line: the values, separated by tabs. Anything else is printed as by print_plain().
-  void print_records(const json::value& value) const;
+  bool is_for_programs() const { return as_json || plain; }
+  // Prints the document as programs asked for it: as print_json() does, or with --plain its records_text().
+  void print_for_programs(const json::value& value) const;
   std::shared_ptr<bool> json_failed = std::make_shared<bool>(false);
 };
 

@@ -104,15 +104,14 @@ int Doctor::examine() {
   look_at_controller(context);
   look_at_this_machine(context);
   const auto wrong = std::ranges::count(findings_, "wrong", &Finding::verdict);
-  if (context.as_json || context.plain) {
+  if (context.is_for_programs()) {
     json::array items;
     for (const Finding& each : findings_)
       items.push_back(json::object{{"verdict", each.verdict},
                                    {"subject", each.subject},
                                    {"text", each.text},
                                    {"remedy", each.remedy.empty() ? json::value() : json::value(each.remedy)}});
-    const json::value list = list_of(std::move(items));
-    context.as_json ? context.print_json(list) : context.print_records(list);
+    context.print_for_programs(list_of(std::move(items)));
     return wrong > 0 ? 1 : 0;
   }
   std::size_t width = 0;

@@ -28,9 +28,7 @@ int list_sign_ins(const Context& context) {
   for (const SignIn& each : sign_ins())
     items.push_back(
         json::object{{"name", each.name}, {"url", each.url}, {"current", each.name == context.signed_in_to}});
-  if (context.as_json) {
-    return context.print_json(list_of(std::move(items))), 0;
-  }
+  if (context.as_json) return context.print_json(list_of(std::move(items))), 0;
   if (items.empty()) return say_none(context, "You are signed in to no controller: schedulearn login URL"), 0;
   for (const json::value& item : items)
     std::printf("%s\t%s\n", text_at(item, "name").c_str(), text_at(item, "url").c_str());

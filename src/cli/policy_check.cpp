@@ -49,9 +49,8 @@ int check_policy(const Context& context, const std::string& path, const std::vec
   const study::PolicyChoice& choice = choices->front();
   catch_interrupts();
   const study::PolicyCheck report = study::check_policy(choice, 20, [] { return interrupts() == 0; });
-  if (context.as_json || context.plain) {
-    const json::value document = document_of(choice.name, report);
-    context.as_json ? context.print_json(document) : context.print_plain(document);
+  if (context.is_for_programs()) {
+    context.print_for_programs(document_of(choice.name, report));
     return report.broken.empty() ? 0 : 1;
   }
   for (const study::BrokenRule& rule : report.broken) print_rule(context.unicode ? "✗" : "BROKEN", path, rule);

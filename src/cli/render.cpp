@@ -8,9 +8,11 @@
 #include <clocale>
 #include <ctime>
 #include <cwchar>
+#include <utility>
 
 #include "base/shell_words.h"
 #include "cli/surroundings.h"
+#include "wire/json_text.h"
 #include "wire/utf8.h"
 
 namespace sl::cli {
@@ -195,6 +197,40 @@ void say_none(const Context& context, const std::string& text) {
   if (!context.plain && !context.quiet) std::printf("%s\n", text.c_str());
 }
 
+namespace {
+
+std::string field_text(const json::value& value) {
+  if (value.is_null()) return "";
+  const std::string text = wire::json_text(value);
+  return value.is_string() ? text.substr(1, text.size() - 2) : text;
+}
+
+void add_values(const std::string& path, const json::value& value, std::string& text) {
+  if (const json::object* object = value.if_object()) {
+    for (const auto& [key, part] : *object) add_values(path + (path.empty() ? "" : ".") + std::string(key), part, text);
+  } else if (const json::array* list = value.if_array()) {
+    for (std::size_t i = 0; i < list->size(); ++i) add_values(fmt::format("{}[{}]", path, i), (*list)[i], text);
+  } else if (!value.is_null()) {
+    text += path + "\t" + field_text(value) + "\n";
+  }
+}
+
+}  // namespace
+
+std::string records_text(const json::value& document) {
+  std::string text;
+  const json::value& items = value_at(document, "items");
+  if (!items.is_array()) return add_values("", document, text), text;
+  for (const json::value& item : items.get_array()) {
+    const json::object* record = item.if_object();
+    const char* before = "";
+    for (const auto& [key, value] : record ? *record : json::object{{"", item}})
+      text += std::exchange(before, "\t") + field_text(value);
+    text += "\n";
+  }
+  return text;
+}
+
 std::string clock_text(const std::string& rfc3339) {
   std::tm utc{};
   if (rfc3339.size() < 19 || !strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &utc)) return "–";
@@ -220,12 +256,13 @@ struct ReadTime {
   bool has_day;
   std::size_t bytes;
 };
+// The time that `text` begins with.
 std::optional<ReadTime> time_at(std::string_view text) {
   constexpr std::string_view rfc3339 = "dddd-dd-ddTdd:dd:dd", dated = "dddd-dd-dd dd:dd:dd UTC", bare = "dd:dd:dd UTC";
   std::tm utc{};
   if (matches(text, bare)) {
     utc = fmt::gmtime(std::time(nullptr));
-    strptime(std::string(text.substr(0, 8)).c_str(), "%H:%M:%S", &utc);
+    if (!strptime(std::string(text.substr(0, 8)).c_str(), "%H:%M:%S", &utc)) return std::nullopt;
     return ReadTime{timegm(&utc), false, bare.size()};
   }
   const bool is_rfc3339 = matches(text, rfc3339);
@@ -233,7 +270,7 @@ std::optional<ReadTime> time_at(std::string_view text) {
   std::size_t end = is_rfc3339 ? text.find_first_not_of(".0123456789", rfc3339.size()) : dated.size();
   if (is_rfc3339 && (end == std::string_view::npos || text[end++] != 'Z')) return std::nullopt;
   const std::string format = std::string("%Y-%m-%d") + text[10] + "%H:%M:%S";
-  strptime(std::string(text.substr(0, rfc3339.size())).c_str(), format.c_str(), &utc);
+  if (!strptime(std::string(text.substr(0, rfc3339.size())).c_str(), format.c_str(), &utc)) return std::nullopt;
   return ReadTime{timegm(&utc), true, end};
 }
 

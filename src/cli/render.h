@@ -52,6 +52,11 @@ std::string members_text(const json::value& members);
 std::string cut_end(const std::string& text, std::size_t width, std::string_view mark);
 std::string cut_middle(const std::string& text, std::size_t width, std::string_view mark);
 
+// A document as --plain prints it. A list has a line for each item, with its values between tabs; lists and objects among
+// these are JSON. Anything else has a line for each value: its path, a tab, what it is; null is left out. What would end a
+// line or a field is escaped.
+std::string records_text(const json::value& document);
+
 // Columns that UTF-8 text takes on a terminal: two for wide characters, none for colour codes and combining marks.
 std::size_t display_width(std::string_view text);
 

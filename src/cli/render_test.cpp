@@ -29,10 +29,21 @@ TEST(Render, sentences_name_times_as_the_user_s_clock_shows_them) {
   EXPECT_EQ(with_own_times("for 2026-04-05T08:30:00.125Z, not 2026-04-05T08:30:00"),
             "for 2026-04-05 09:30:00, not 2026-04-05T08:30:00");
   EXPECT_EQ(with_own_times("on trial since 10:23:11 UTC"), "on trial since 11:23:11");
+  EXPECT_EQ(with_own_times("99:30:00 UTC of 2026-13-05 08:30:00 UTC"), "99:30:00 UTC of 2026-13-05 09:30:00")
+      << "what is no time stays";
   EXPECT_EQ(with_own_times("run x08:30:00 UTC and 8:30:00 UTC of 2026-04-05T08:30"),
             "run x08:30:00 UTC and 8:30:00 UTC of 2026-04-05T08:30");
   ::unsetenv("TZ");
   ::tzset();
+}
+
+TEST(Render, records_of_a_list_are_lines_and_a_document_is_a_line_for_each_value) {
+  EXPECT_EQ(records_text(
+                json::parse(R"({"items":[{"a":"","b":1,"c":null,"d":"x\ty"},{"a":"p","b":[1,{"q":2}]},7],"total":3})")),
+            "\t1\t\tx\\ty\np\t[1,{\"q\":2}]\n7\n");
+  EXPECT_EQ(records_text(json::parse(R"({"a":{"b":[1,"two\n"]},"c":null,"d":false})")),
+            "a.b[0]\t1\na.b[1]\ttwo\\n\nd\tfalse\n");
+  EXPECT_EQ(records_text(json::parse(R"({"items":[]})")), "");
 }
 
 TEST(Render, long_names_are_cut_in_the_middle_and_text_at_its_end) {

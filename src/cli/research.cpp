@@ -38,17 +38,16 @@ Result<PolicyEntry> read_policy_file(const std::string& path) {
 
 int Research::say(bool& as_json, const std::function<Status(std::ostream&)>& action) const {
   const Context context = context_();
-  as_json = context.as_json || context.plain;
+  as_json = context.is_for_programs();
   std::ostringstream said;
-  const bool is_as_it_is = !context.plain && context.json_fields.empty();
-  const Status done = action(is_as_it_is ? std::cout : said);
+  const bool is_changed = context.plain || !context.json_fields.empty();
+  const Status done = action(is_changed ? said : std::cout);
   if (!done.ok()) return fail(done.error());
   const auto document = wire::parse_json(said.str());
-  if (!document.ok()) {
+  if (document.ok())
+    context.print_for_programs(*document);
+  else
     std::cout << said.str();  // nothing, or a trace
-  } else {
-    context.plain ? context.print_records(*document) : context.print_json(*document);
-  }
   return 0;
 }
 
