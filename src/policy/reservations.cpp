@@ -192,9 +192,8 @@ void Backfill::took(const FreeGpus& free, const Allocation& gpus, Duration bound
   }
   for (const ServerGpus& part : gpus.parts()) {
     if (!ends_in_time(bound)) extra_[part.server.value] -= part.gpus.count();
-    int& count = counts_[part.server.value];
-    total_ -= count;
-    total_ += count = left_over_on(free, part.server);
+    const int now = left_over_on(free, part.server);
+    total_ += now - std::exchange(counts_[part.server.value], now);
     if (left_over_) refresh(free, part.server);
   }
 }

@@ -182,7 +182,7 @@ class ElasticEdf : public ResizingPolicy {
     return late_from(snapshot, job, run_times_) + tolerance + Duration{1};
   }
 
-  // Ranks anew those that have become late; all that wait, if more than time changes what is left of them.
+  // Ranks anew those that have become late; all that wait, if what is left of them is a guess.
   void demote_late(const Snapshot& snapshot) {
     const bool are_known = !run_times_.has_guessed();
     if (!are_known || !knows_when_late_) rekey_all(snapshot);
