@@ -47,6 +47,23 @@ class QueueTest(PageTest):
         until(lambda: self.line() == [b, a, d, c], what="the way back")
         self.is_clean()
 
+    def test_the_page_of_a_waiting_job_says_that_changes_are_being_tried_and_then_what_helps(self):
+        address = f"jobs/{self.jobs[1]}/explain"
+        later = {at: f"2126-04-05T0{hour}:00:00Z" for at, hour in (("p10", 1), ("p50", 2), ("p90", 3))}
+        one_gpu = {"what": "with 1 GPU", "text": "", "server": "lab", "patch": {"gpus": 1}, "command": f"schedulearn set {self.jobs[1]} --gpus 1",
+                   "predicted_start": later, "predicted_finish": later, "start_as_it_is": later, "finish_as_it_is": later}
+        explained = {**self.lab.get(f"/api/v1/{address}"), "suggestions": [], "suggestions_note": "changes are being tried, which takes some seconds"}
+        self.page.intercept(lambda method, asked: (200, explained) if asked == address else None)
+        self.open(f"jobs/{self.jobs[1]}")
+        self.page.wait_text("No suggestions yet: changes are being tried, which takes some seconds.")
+        explained.update(suggestions=[one_gpu], suggestions_note=None)
+        self.lab.submit("true", name="another", gpus=4)  # something happens, so the page asks again
+        self.page.wait_text("What would help:")
+        self.page.wait_text(f"schedulearn set {self.jobs[1]} --gpus 1")
+        self.assertNotIn("No suggestions yet", self.page.text())
+        self.page.intercept(None)
+        self.is_clean()
+
     def test_a_job_is_dragged(self):
         a, b, c, d = self.jobs
         page = self.page
