@@ -54,6 +54,34 @@ class CheckpointPlacesTest : public testing::Test {
   std::unique_ptr<AttemptFiles> files;
 };
 
+// Folders in which a job has left nothing are taken back at its end; its checkpoint may be elsewhere all the same.
+TEST_F(CheckpointPlacesTest,
+       at_the_end_of_an_attempt_it_is_measured_where_it_is_also_by_an_agent_that_did_not_start_it) {
+  for (const bool is_named : {true, false}) {
+    for (const bool has_restarted : {false, true}) {
+      wire::StartAttempt made = order("kept");
+      if (!is_named) made.spec.checkpoint.dir.reset();
+      const std::string key = key_of(made.incarnation);
+      ASSERT_TRUE(files->prepare(key, made, {}, {}).ok());
+      const fs::path job = files->folders().of_job(key), folder = is_named ? top / "work/kept" : job / "checkpoints";
+      fs::create_directories(folder);
+      std::ofstream(folder / "model") << "12345";
+      if (has_restarted)
+        files = std::make_unique<AttemptFiles>(AttemptFilesSettings{top / "data", "http://127.0.0.1:1"});
+      const auto checkpoint = files->on_end(key, 7, false);
+      ASSERT_TRUE(checkpoint) << is_named << has_restarted;
+      EXPECT_EQ(checkpoint->bytes, 5);
+      EXPECT_EQ(fs::exists(job), !is_named);
+      fs::remove_all(top / "data/attempts"), fs::remove_all(top / "data/jobs"), fs::remove_all(top / "work/kept");
+      fs::create_directories(top / "data/attempts"), fs::create_directories(top / "data/jobs");
+    }
+  }
+  wire::StartAttempt made = order("");
+  made.spec.checkpoint.dir.reset();
+  ASSERT_TRUE(files->prepare(key_of(made.incarnation), made, {}, {}).ok());
+  EXPECT_FALSE(files->on_end(key_of(made.incarnation), 7, false)) << "it has left nothing";
+}
+
 TEST_F(CheckpointPlacesTest, without_a_name_it_is_the_job_s_own_folder) {
   EXPECT_EQ(place(""), "data/jobs/7.100.c/checkpoints own");
   run("", 2);
