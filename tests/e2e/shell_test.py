@@ -89,8 +89,9 @@ def processes_with(text):
 
 
 class ShellTest(LabTest):
-    def running(self, command="exec sleep 87.7131", **spec):
-        job = self.lab.submit(command, **spec)
+    def running(self, command="exec sleep 87.7131", env=None, **spec):
+        """A running job whose shells read no start-up file of this machine's user, which may wait for anything."""
+        job = self.lab.submit(command, env={"HOME": str(self.lab.folder), **(env or {})}, **spec)
         until(lambda: self.lab.job(job)["state"] == "running")
         return job
 
