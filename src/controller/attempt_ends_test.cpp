@@ -58,6 +58,23 @@ TEST_F(AttemptEndsTest, an_end_of_its_own_counts_though_a_stop_was_on_its_way) {
   EXPECT_EQ(state(1), "succeeded");
 }
 
+TEST_F(AttemptEndsTest, a_cancelled_job_that_saves_its_model_and_ends_well_is_cancelled) {
+  run_with_limit();
+  logic->cancel(JobId(1), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  tell(ended(0, "order"));
+  EXPECT_EQ(state(1), "cancelled");
+  EXPECT_EQ(std::pair(world.jobs[1].exit_code, world.jobs[1].failure_kind), std::pair(std::optional(0), std::string()));
+}
+
+TEST_F(AttemptEndsTest, one_that_was_through_before_it_was_asked_has_succeeded) {
+  run_with_limit();
+  logic->cancel(JobId(1), "mei", now, [](const Result<JobId>&) {});
+  settle();
+  tell(ended(0, {}));
+  EXPECT_EQ(state(1), "succeeded");
+}
+
 TEST_F(AttemptEndsTest, an_attempt_that_its_lease_ended_is_no_failure_of_a_job_that_may_be_started_elsewhere) {
   hello();
   submit(1, "", "stop");

@@ -335,14 +335,14 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
   if (!retry) {
     if (exit.signal != 0) entry.row.signal = exit.signal;
     if (report.exit_code) entry.row.exit_code = exit.exit_code;
-    const bool cancelled = job.cancel_requested && exit.failure != FailureKind::none;
-    if (exit.failure != FailureKind::none && !cancelled) {
+    if (exit.failure != FailureKind::none && !job.cancel_requested) {
       entry.row.failure_kind = to_string(exit.failure);
       entry.row.failure_message = describe_final_failure(exit, report);
       if (entry.gang) entry.row.failure_message = fmt::format("on {}: {}", server, entry.row.failure_message);
     }
   }
-  engine_.feed(AttemptExited{id, job.attempt, exit, retry}, now);
+  const bool was_asked = report.stopped_by && entry.stopping != StopReason::target_met;
+  engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked}, now);
   if (retry) return wait_before_retry(entry, spec, now);
   requeues_.forget(id);
 }

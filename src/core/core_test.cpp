@@ -65,6 +65,15 @@ TEST(Core, a_job_cancelled_while_it_ends_well_has_succeeded) {
   EXPECT_EQ(cluster.state(1), JobState::succeeded);
 }
 
+TEST(Core, a_job_that_ends_well_because_it_is_cancelled_is_cancelled) {
+  Cluster cluster({1});
+  cluster.submit(1, gpus(1));
+  cluster.obeys = false;
+  cluster.feed(JobCancelled{JobId(1)});
+  cluster.feed(AttemptExited{.job = JobId(1), .attempt = 1, .exit = {}, .was_asked = true});
+  EXPECT_EQ(cluster.state(1), JobState::cancelled);
+}
+
 TEST(Core, news_of_an_attempt_that_is_over_changes_nothing) {
   Cluster cluster({1});
   cluster.submit(1, gpus(1));

@@ -236,7 +236,8 @@ void Core::on(const AttemptExited& event) {
   if (!job) return;
   if (job->state == JobState::suspended) lifecycle_.lose_process(index);
   const bool success = event.exit.failure == FailureKind::none;
-  if (job->cancel_requested && !success) return lifecycle_.finish(index, JobState::cancelled, event.exit);
+  if (job->cancel_requested && (!success || event.was_asked))
+    return lifecycle_.finish(index, JobState::cancelled, event.exit);
   if (event.retry) {
     ++job->failures;
     return lifecycle_.requeue(index);

@@ -122,6 +122,7 @@ struct AttemptExited {
   Exit exit;
   bool retry = false;  // the job returns to the queue instead of ending
   JobIndex index = {};
+  bool was_asked = false;  // to end, before it did: then a cancelled job is cancelled, whatever its exit code
 };
 // A new server, or one that is back.
 struct ServerJoined {

@@ -54,7 +54,8 @@ class GroupsTest(PageTest):
         page.click("Cancel them", kind="dialog button")
         self.assertEqual(lab.finished(group)["state"], "cancelled")
         self.assertEqual(lab.finished(job)["state"], "cancelled")
-        until(lambda: lab.job(group)["members"]["cancelled"] == 9, what="the end of all of its members")
+        members = lab.job(group)["members"]
+        self.assertEqual((members["cancelled"], members["failed"], members["succeeded"]), (9, 1, 0), lab.get(f"/api/v1/jobs?group={group}"))
         self.is_clean()
 
     def test_in_the_line_an_array_has_the_places_of_its_members_and_moves_as_one(self):
