@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What commands print about one cluster: those that read in colour, as plain records, and the shape of their JSON; those
-that change something as one session.
+that change something as one session; the screen of top; and those that bring a cluster of their own.
 
 The folder golden/ holds it, one file per command that reads, with times, amounts and numbers of processes replaced.
 `golden_test.py record` writes them anew: read the difference before committing it."""
@@ -10,11 +10,15 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import unittest
 
-from lab import PROGRAM, Lab, until
+import pyte
+
+import top_test
+from lab import PROGRAM, Lab, free_port, until
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 
@@ -89,6 +93,10 @@ def shape(value, path="", into=None):
     return into
 
 
+def shape_text(document):
+    return "".join(f"{path or '.'}  {', '.join(sorted(kinds))}\n" for path, kinds in shape(json.loads(document)).items())
+
+
 class Cluster:
     """Jobs in every state on two servers; nothing moves any more."""
 
@@ -144,11 +152,7 @@ class Cluster:
             return text
         text += f"\n$ schedulearn {command} --plain\n" + quiet(self.say(command, "--plain")[1]).replace("\t", "|")
         document = self.say(command, "--json")[1]
-        text += f"\n$ schedulearn {command} --json\n"
-        for path, kinds in shape(json.loads(document)).items():
-            text += f"{path or '.'}  {', '.join(sorted(kinds))}\n"
-        return text
-
+        return text + f"\n$ schedulearn {command} --json\n" + shape_text(document)
 
     def session(self):
         """What the commands print that change something, in their order."""
@@ -156,16 +160,73 @@ class Cluster:
         for command in SESSION:
             status, said, errors = self.say(command)
             if "--json" in command and said:
-                said = "".join(f"{path or '.'}  {', '.join(sorted(kinds))}\n" for path, kinds in shape(json.loads(said)).items())
+                said = shape_text(said)
             text += f"$ schedulearn {command}\n" + quiet(said + errors) + (f"exit status {status}\n" if status else "") + "\n"
         return text
 
+    def top(self):
+        """What is on a terminal of 100 columns and 30 lines."""
+        terminal = top_test.Terminal(self.lab.url, columns=100, lines=30, kind="linux", environment={**os.environ, "TZ": "UTC"})
+        screen = pyte.Screen(100, 30)
+        stream = pyte.Stream(screen)
+
+        def is_there():
+            terminal.read()
+            stream.feed(terminal.said)
+            terminal.said = ""
+            return "far-train" in "\n".join(screen.display)
+
+        try:
+            until(is_there, what="the jobs on the screen")
+        finally:
+            terminal.end()
+        return "\n".join(quiet(line) for line in screen.display).rstrip() + "\n"
+
+    def doctor(self):
+        """Without what it says of this machine's driver and container engines."""
+        lines = re.sub(r"(?m)^. +(GPUs|containers) .*\n( {8,}.*\n)*", "", self.say("doctor")[1])
+        records = "".join("|".join(line.split("\t")[1:2]) + "\n" for line in self.say("doctor", "--plain")[1].splitlines())
+        return f"$ schedulearn doctor\n{quiet(lines)}\n$ schedulearn doctor --plain\n{records}\n$ schedulearn doctor --json\n" + shape_text(self.say("doctor", "--json")[1])
+
+
+STEPS = r"""for step in $(seq 100); do
+  echo "{\"step\": $step, \"steps\": 100}" >> $SCHEDULEARN_METRICS_FILE
+  sleep 0.05
+done
+"""
+
+
+def elsewhere():
+    """What is said by up until Ctrl-C, by demo to its end, wherever its jobs ran, and by a training that is measured."""
+    with Lab() as lab:
+        environment = {**os.environ, "HOME": str(lab.folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "120"}
+        how = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=environment)
+        demo = subprocess.Popen([PROGRAM, "demo"], **how)
+        up = subprocess.Popen([PROGRAM, "up", "--simulate", "2", "--data", lab.folder / "up", "--listen", f"127.0.0.1:{free_port()}"], **how)
+        said = up.stdout.readline()
+        up.send_signal(signal.SIGINT)
+        said += up.communicate(timeout=60)[0]
+        (lab.folder / "steps.sh").write_text(STEPS)
+        (lab.folder / "steps.toml").write_text('command = "bash steps.sh"\n')
+        measured = lab.cli("profile", "run", "steps.toml", "--gpus", "1", "--seconds", "1", cwd=lab.folder)
+        return {
+            "up": quiet(said),
+            "profile run": re.sub(r"\d+\.\d+", "N", quiet(measured.stdout)),
+            "demo": re.sub(r"sim\d:\S+", "PLACE", quiet(demo.communicate(timeout=240)[0])),
+        }
+
 
 SESSION_FILE = GOLDEN / "session.txt"
+OTHERS = ["top", "doctor", "profile run", "up", "demo"]
 
 
 def file_of(command):
     return GOLDEN / (re.sub(r"\W+", "-", command) + ".txt")
+
+
+def others(cluster):
+    """By command."""
+    return {"top": cluster.top(), "doctor": cluster.doctor(), **elsewhere()}
 
 
 class GoldenTest(unittest.TestCase):
@@ -178,15 +239,19 @@ class GoldenTest(unittest.TestCase):
                     self.assertEqual(cluster.golden(command), file_of(command).read_text(), f"if this is meant: {__file__} record")
                     in_ascii = cluster.say(command, locale="C")
                     self.assertTrue("".join(in_ascii[1:]).isascii(), in_ascii)
+            for command, text in others(cluster).items():
+                with self.subTest(command):
+                    self.assertEqual(text, file_of(command).read_text(), f"if this is meant: {__file__} record")
             self.assertEqual(cluster.session(), SESSION_FILE.read_text(), f"if this is meant: {__file__} record")
 
     def test_no_file_is_left_over(self):
-        self.assertEqual(sorted(GOLDEN.glob("*.txt")), sorted([*map(file_of, COMMANDS), SESSION_FILE]))
+        self.assertEqual(sorted(GOLDEN.glob("*.txt")), sorted([*map(file_of, COMMANDS + OTHERS), SESSION_FILE]))
 
 
 def record():
     with Cluster() as cluster:
-        files = {file_of(command): cluster.golden(command) for command in COMMANDS} | {SESSION_FILE: cluster.session()}
+        files = {file_of(command): cluster.golden(command) for command in COMMANDS}
+        files |= {file_of(command): text for command, text in others(cluster).items()} | {SESSION_FILE: cluster.session()}
     for old in GOLDEN.glob("*.txt"):
         old.unlink()
     for file, text in files.items():
