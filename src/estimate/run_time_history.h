@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <boost/container_hash/hash.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,13 @@ class RunTimeHistory {
   struct Kind {
     std::uint32_t user = UINT32_MAX, family = UINT32_MAX;  // UINT32_MAX: none
     int gpus = 1;
+    friend bool operator==(const Kind&, const Kind&) = default;
+    friend std::size_t hash_value(const Kind& kind) {
+      std::size_t hash = 0;
+      for (const std::uint32_t part : {kind.user, kind.family, static_cast<std::uint32_t>(kind.gpus)})
+        boost::hash_combine(hash, part);
+      return hash;
+    }
   };
   enum class Likeness : std::uint8_t { user_family_gpus, user_family, family_gpus, all };
   struct Guess {

@@ -1,8 +1,8 @@
 // Base of policies that order jobs by run times, known or guessed from history.
 #pragma once
 
+#include "policy/guessed_jobs.h"
 #include "policy/preemptive_policy.h"
-#include "policy/run_times.h"
 
 namespace sl {
 
@@ -24,20 +24,32 @@ class EstimatePolicy : public PreemptivePolicy {
   }
   static Duration default_estimate(const Parameters& given) { return Duration::seconds(given.number("default_est_s")); }
 
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    guessed_.notice(snapshot, kind, job, run_times_);
+    PreemptivePolicy::notice(snapshot, kind, job);
+  }
+
   std::string standing(const View& view, JobIndex index) const override {
     const Job& job = view.job(index);
     return run_times_.standing(view, job, job.allocation.empty() ? job.request.gpus : job.allocation.count());
   }
 
  protected:
-  void before_attach(const Snapshot&) override { run_times_.reset(); }
+  void before_attach(const Snapshot& snapshot) override {
+    run_times_.reset();
+    guessed_.attach(snapshot, run_times_);
+  }
   bool prepare(const Snapshot& snapshot, Plan&) override {
     return !snapshot.estimates.steady() || run_times_.has_guessed();
   }
-  bool waiting_ranks_differ() const override { return run_times_.has_guessed(); }
+  // What is known of a waiting job changes only with its request.
+  void rank_waiting_anew(const Snapshot& snapshot) override { rekey(snapshot, guessed_.changed(snapshot, run_times_)); }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
 
   RunTimes run_times_;
+
+ private:
+  GuessedJobs guessed_;
 };
 
 // Entry of a policy that preempts for the jobs with the least left; `info` names and describes it. `ages_evenly`: what is

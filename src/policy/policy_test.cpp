@@ -9,6 +9,7 @@
 #include "policy/placer.h"
 #include "policy/policy.h"
 #include "policy/satisfiable.h"
+#include "policy/waiting_lines.h"
 
 namespace sl {
 namespace {
@@ -66,6 +67,35 @@ RC_GTEST_PROP(OrderedJobs, is_sorted_by_the_new_keys_after_a_change_of_all, (std
   }));
   for (const auto& [key, job] : plain) RC_ASSERT(jobs.erase(job, key));
   RC_ASSERT(jobs.empty());
+}
+
+// Of a line, one job, some, or all get new keys.
+RC_GTEST_PROP(WaitingLines, some_jobs_with_new_keys_are_where_they_would_be_if_all_were_moved, (std::uint64_t seed)) {
+  Random random(seed);
+  WaitingLines<std::int64_t> lines, same;
+  const std::uint32_t jobs = static_cast<std::uint32_t>(random.integer(1, 300));
+  std::vector<std::int64_t> keys;
+  for (std::uint32_t job = 0; job < jobs; ++job) {
+    keys.push_back(std::int64_t{job} * 1009 % 5003);
+    for (auto* each : {&lines, &same}) each->insert_into(job % 3, JobIndex(job), keys[job]);
+  }
+  std::vector<JobIndex> moved;
+  const double share[] = {random.chance(.5) ? .02 : .5, random.chance(.5) ? 0 : 1, .1};
+  for (std::uint32_t job = 0; job < jobs; ++job) {
+    if (!random.chance(share[job % 3])) continue;
+    keys[job] = 10'000 + std::int64_t{job} * 997 % 5003;
+    moved.push_back(JobIndex(job));
+  }
+  for (auto* each : {&lines, &same}) each->forget_changes();
+  const auto key_of = [&](JobIndex job) { return keys[job.value]; };
+  lines.rekey(moved, key_of);
+  same.rekey_all(key_of);
+  for (std::uint32_t line = 0; line < lines.lines(); ++line) {
+    RC_ASSERT(std::equal(lines[line].begin(), lines[line].end(), same[line].begin(), same[line].end(),
+                         [](const auto& a, const auto& b) { return a.key == b.key && a.job == b.job; }));
+  }
+  const auto changed = [](const auto& of) { return std::set<std::uint32_t>(of.changed().begin(), of.changed().end()); };
+  RC_ASSERT(changed(lines) == changed(same));
 }
 
 TEST(OrderedJobs, of_several_entries_of_a_job_the_one_with_the_key_is_erased) {

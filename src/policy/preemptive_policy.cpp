@@ -105,7 +105,7 @@ void PreemptivePolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobInde
 
 void PreemptivePolicy::decide(const Snapshot& snapshot, Plan& plan) {
   const bool ranks_differ = prepare(snapshot, plan);
-  if (ranks_differ && waiting_ranks_differ()) rekey_all(snapshot);
+  if (ranks_differ) rank_waiting_anew(snapshot);
   if (ranks_differ || snapshot.free.generation() != generation_ || !was_carried_out()) start_over(snapshot);
   started_.clear();
   interrupted_.clear();

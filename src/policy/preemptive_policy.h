@@ -74,8 +74,9 @@ class PreemptivePolicy : public QueuePolicy<RankKey> {
   }
   // Called before anything is decided. Returns whether ranks may have changed for reasons other than time.
   virtual bool prepare(const Snapshot&, Plan&) { return false; }
-  // Asked after prepare() returned true: whether that goes for waiting jobs too. There may be thousands of them.
-  virtual bool waiting_ranks_differ() const { return true; }
+  // Called after prepare() has returned true: ranks those waiting jobs anew for which that goes. There may be thousands
+  // of them.
+  virtual void rank_waiting_anew(const Snapshot& snapshot) { rekey_all(snapshot); }
   virtual void before_attach(const Snapshot&) {}
   // An instant to be woken at, in addition to those of next_change().
   virtual Instant wake_besides(const Snapshot&) { return Instant::never(); }

@@ -42,6 +42,10 @@ class QueuePolicy : public Policy {
   void rekey_all(const Snapshot& snapshot) {
     lines_.rekey_all([&](JobIndex job) { return key_of(snapshot, snapshot.job(job)); });
   }
+  // Only these waiting jobs have moved.
+  void rekey(const Snapshot& snapshot, const std::vector<JobIndex>& jobs) {
+    if (!jobs.empty()) lines_.rekey(jobs, [&](JobIndex job) { return key_of(snapshot, snapshot.job(job)); });
+  }
 
   WaitingLines<Key> lines_;
 

@@ -8,7 +8,7 @@
 namespace sl {
 namespace {
 
-RunTimeHistory::Kind kind_of(UserIndex user, FamilyIndex family, int gpus) {
+RunTimeHistory::Kind kind(UserIndex user, FamilyIndex family, int gpus) {
   return {.user = user.value, .family = family.value, .gpus = gpus};
 }
 
@@ -29,6 +29,10 @@ std::string name_of(RunTimeHistory::Likeness likeness, bool has_family) {
 
 }  // namespace
 
+RunTimeHistory::Kind RunTimes::kind_of(const Job& job) {
+  return kind(job.request.user, job.request.family, job.request.gpus);
+}
+
 void RunTimes::reset() {
   history_.clear();
   reader_.reset();
@@ -36,20 +40,20 @@ void RunTimes::reset() {
 }
 
 // Reads finished jobs only here, when a guess is needed: if all run times are known, it never is.
-std::optional<RunTimeHistory::Guess> RunTimes::guess(const View& view, const Job& job) {
+std::optional<RunTimeHistory::Guess> RunTimes::guess(const View& view, const RunTimeHistory::Kind& of) {
   const auto add = [this](const FinishedJob& finished) {
     if (finished.succeeded)
-      history_.add(kind_of(finished.user, finished.family, finished.gpus), finished.run.to_seconds(),
+      history_.add(kind(finished.user, finished.family, finished.gpus), finished.run.to_seconds(),
                    finished.ended.to_seconds());
   };
   reader_.read(
       view.history, [this] { history_.clear(); }, add);
-  return history_.guess(kind_of(job.request.user, job.request.family, job.request.gpus));
+  return history_.guess(of);
 }
 
-double RunTimes::guess_s(const View& view, const Job& job) {
+double RunTimes::guess_s(const View& view, const RunTimeHistory::Kind& of) {
   guessed_ = true;
-  const auto guessed = guess(view, job);
+  const auto guessed = guess(view, of);
   return guessed ? guessed->run_s : default_.to_seconds();
 }
 
@@ -62,18 +66,18 @@ Duration RunTimes::bounded(double seconds) {
 Duration RunTimes::total(const View& view, const Job& job, int gpus) {
   const Figure known = view.estimates.run_time_s(job, gpus);
   if (known.known()) return bounded(known.value);
-  return bounded(guess_s(view, job) / view.estimates.speed_curve(job).speed_on(gpus, job.request.gpus));
+  return bounded(guess_s(view, kind_of(job)) / view.estimates.speed_curve(job).speed_on(gpus, job.request.gpus));
 }
 
 Duration RunTimes::remaining(const View& view, const Job& job, int gpus) {
   const Figure known = view.estimates.remaining_s(job, gpus, view.now);
   if (known.known()) return bounded(known.value);
-  return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, job), gpus, view.now));
+  return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, kind_of(job)), gpus, view.now));
 }
 
 // Completes "about 4m 05s left, ".
 std::string RunTimes::origin(const View& view, const Job& job) {
-  const auto guessed = guess(view, job);
+  const auto guessed = guess(view, kind_of(job));
   if (!guessed) return "by the policy's default, as nothing is known";
   const RunTimeHistory::Range range = history_.range(*guessed);
   return name_of(guessed->from, job.request.family.valid()) + "; 8 of 10 such jobs run for " +

@@ -23,9 +23,12 @@ class RunTimes {
   bool has_guessed() const { return guessed_; }
   void reset();
 
+  // For what the history says of like jobs, all jobs of a kind are the same.
+  static RunTimeHistory::Kind kind_of(const Job& job);
+  double guess_s(const View& view, const RunTimeHistory::Kind& kind);
+
  private:
-  std::optional<RunTimeHistory::Guess> guess(const View& view, const Job& job);
-  double guess_s(const View& view, const Job& job);
+  std::optional<RunTimeHistory::Guess> guess(const View& view, const RunTimeHistory::Kind& kind);
   std::string origin(const View& view, const Job& job);
   static Duration bounded(double seconds);
 

@@ -100,13 +100,20 @@ class WaitingLines {
   // Moves every job to the position of `new_key(job)`.
   template <typename KeyOf>
   void rekey_all(KeyOf new_key) {
+    for (std::uint32_t line = 0; line < lines_.size(); ++line) rekey_line(line, new_key);
+  }
+  // The same of these jobs, all of which are here; `new_key` is the present key of the others.
+  template <typename KeyOf>
+  void rekey(const std::vector<JobIndex>& some, KeyOf new_key) {
+    std::vector<std::uint32_t> count(lines_.size());
+    for (const JobIndex job : some) ++count[line_of_[job]];
+    constexpr std::size_t few = 8;  // moving a job costs as much as giving its place to so many
+    const auto is_few = [&](std::uint32_t line) { return count[line] * few < lines_[line].jobs.size(); };
+    for (const JobIndex job : some) {
+      if (is_few(line_of_[job])) rekey(job, new_key(job));
+    }
     for (std::uint32_t line = 0; line < lines_.size(); ++line) {
-      Line& jobs = lines_[line].jobs;
-      if (jobs.empty()) continue;
-      const auto first = *jobs.begin();
-      jobs.rekey([&](JobIndex job) { return key_of_[job] = new_key(job); });
-      const auto& now = *jobs.begin();
-      if (now.job != first.job || now.key < first.key || first.key < now.key) note_change(line);
+      if (count[line] > 0 && !is_few(line)) rekey_line(line, new_key);
     }
   }
   bool contains(JobIndex job) const { return line_of_.contains(job) && line_of_[job] != no_line; }
@@ -216,6 +223,15 @@ class WaitingLines {
     Line jobs;
     bool has_changed = false;  // is in changed_
   };
+  template <typename KeyOf>
+  void rekey_line(std::uint32_t line, KeyOf new_key) {
+    Line& jobs = lines_[line].jobs;
+    if (jobs.empty()) return;
+    const auto first = *jobs.begin();
+    jobs.rekey([&](JobIndex job) { return key_of_[job] = new_key(job); });
+    const auto& now = *jobs.begin();
+    if (now.job != first.job || now.key < first.key || first.key < now.key) note_change(line);
+  }
   void add(std::uint32_t line, JobIndex job, const Key& key) {
     Line& jobs = lines_[line].jobs;
     jobs.insert(job, key);

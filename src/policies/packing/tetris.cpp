@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/guessed_jobs.h"
 #include "policy/placer.h"
 #include "policy/queue_policy.h"
 #include "policy/rank.h"
-#include "policy/run_times.h"
 
 namespace sl {
 
@@ -51,11 +51,17 @@ class Tetris : public QueuePolicy<RankKey> {
 
   void attach(const Snapshot& snapshot) override {
     run_times_.reset();
+    guessed_.attach(snapshot, run_times_);
     QueuePolicy::attach(snapshot);
   }
 
+  void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
+    guessed_.notice(snapshot, kind, job, run_times_);
+    QueuePolicy::notice(snapshot, kind, job);
+  }
+
   void decide(const Snapshot& snapshot, Plan& plan) override {
-    if (uses_times() && run_times_.has_guessed()) rekey_all(snapshot);
+    if (uses_times()) rekey(snapshot, guessed_.changed(snapshot, run_times_));
     if (snapshot.free.total() == 0) return;
     Trial trial(snapshot.free);
     if (settings_.task_major) {
@@ -218,6 +224,7 @@ class Tetris : public QueuePolicy<RankKey> {
 
   TetrisSettings settings_;
   RunTimes run_times_;
+  GuessedJobs guessed_;
 };
 
 }  // namespace

@@ -35,8 +35,8 @@ class Edf : public EstimatePolicy {
     return {.major = demoted ? late : in_time, .minor = by.us};
   }
 
-  // Slack changes with time: running jobs are ranked anew at every decision, waiting ones if their figures are guesses. Else
-  // a waiting job's rank changes once, when it becomes late.
+  // Slack changes with time: running jobs are ranked anew at every decision. A waiting job's rank changes once more, when it
+  // becomes late; when that will be changes with a guess.
   bool prepare(const Snapshot& snapshot, Plan& plan) override {
     EstimatePolicy::prepare(snapshot, plan);
     if (settings_.late_mode == LateMode::reject) {
@@ -45,6 +45,9 @@ class Edf : public EstimatePolicy {
       }
     }
     return true;
+  }
+  void rank_waiting_anew(const Snapshot& snapshot) override {
+    lateness_counts() && run_times_.has_guessed() ? rekey_all(snapshot) : EstimatePolicy::rank_waiting_anew(snapshot);
   }
   Instant next_change(const Snapshot& snapshot, const Job& job, int gpus) override {
     if (gpus > 0 || !lateness_counts() || run_times_.has_guessed()) return Instant::never();
