@@ -68,8 +68,9 @@ std::vector<Holding> EasyPolicy::held_until(const Snapshot& snapshot) const {
   return held;
 }
 
-Shadow EasyPolicy::shadow_of(const Snapshot& snapshot, const Job& head, std::vector<Holding> held, Trial& trial) const {
-  auto shadow = find_shadow(snapshot, head, gpus_of(head), std::move(held), trial);
+Shadow EasyPolicy::shadow_of(const Snapshot& snapshot, const Job& head, const std::vector<Holding>& held,
+                             Trial& trial) const {
+  auto shadow = find_shadow(snapshot, head, gpus_of(head), held, trial);
   // A job that fits on no server that is up holds nothing back.
   return shadow ? std::move(*shadow) : Shadow{Instant::never(), {}, std::vector<int>(trial.free().servers(), 0)};
 }
@@ -90,11 +91,11 @@ std::vector<std::uint32_t> EasyPolicy::lines_with_room(const Snapshot& snapshot,
 }
 
 void EasyPolicy::backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan) {
-  std::vector<Holding> held = held_until(snapshot);
-  if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
   const std::vector<std::uint32_t> lines = lines_with_room(snapshot, trial.free());
   if (lines.empty()) return;
-  Backfill room(snapshot, shadow_of(snapshot, snapshot.job(head->job), std::move(held), trial), trial.free());
+  const std::vector<Holding> held = held_until(snapshot);
+  if (const Instant at = first_end(held); !at.is_never()) plan.wake_at(at);
+  Backfill room(snapshot, shadow_of(snapshot, snapshot.job(head->job), held, trial), trial.free());
   InOrder::Iterator end = head;
   end += static_cast<std::size_t>(settings_.depth) + 1;
   for (Walk walk(lines_, lines); !walk.done() && trial.free().total() > 0;) {

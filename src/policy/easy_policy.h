@@ -59,7 +59,7 @@ class EasyPolicy : public ArrivalPolicy {
   void backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan);
   std::vector<std::uint32_t> lines_with_room(const Snapshot& snapshot, const FreeGpus& free) const;
   std::vector<Holding> held_until(const Snapshot& snapshot) const;
-  Shadow shadow_of(const Snapshot& snapshot, const Job& head, std::vector<Holding> held, Trial& trial) const;
+  Shadow shadow_of(const Snapshot& snapshot, const Job& head, const std::vector<Holding>& held, Trial& trial) const;
 
   EasySettings settings_;
   InOrder in_order_;  // the jobs of all lines

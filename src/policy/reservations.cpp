@@ -118,18 +118,21 @@ std::vector<Holding> holdings(const View& view, const ReservationSettings& setti
   return all;
 }
 
-std::optional<Shadow> find_shadow(const View& view, const Job& job, int gpus, std::vector<Holding> holdings,
+std::optional<Shadow> find_shadow(const View& view, const Job& job, int gpus, const std::vector<Holding>& holdings,
                                   Trial& trial) {
-  std::stable_sort(holdings.begin(), holdings.end(), [](const Holding& a, const Holding& b) { return a.end < b.end; });
+  std::vector<std::pair<Instant, std::size_t>> ends;  // of those at one time, in the order of the list
+  ends.reserve(holdings.size());
+  for (std::size_t i = 0; i < holdings.size(); ++i) ends.emplace_back(holdings[i].end, i);
+  std::sort(ends.begin(), ends.end());
   const std::size_t before = trial.mark();
   std::optional<Shadow> found;
-  for (std::size_t i = 0; i < holdings.size() && !found; ++i) {
-    const Allocation coming = not_free(view, trial.free(), holdings[i].gpus);
-    if (!coming.empty()) trial.give(coming, holdings[i].demand);
-    if (i + 1 < holdings.size() && holdings[i + 1].end == holdings[i].end) continue;
+  for (std::size_t i = 0; i < ends.size() && !found; ++i) {
+    const Holding& holding = holdings[ends[i].second];
+    const Allocation coming = not_free(view, trial.free(), holding.gpus);
+    if (!coming.empty()) trial.give(coming, holding.demand);
+    if (i + 1 < ends.size() && ends[i + 1].first == holding.end) continue;
     if (trial.free().total() < gpus) continue;
-    if (auto there = place(trial.free(), view.servers, job, gpus))
-      found = Shadow{holdings[i].end, std::move(*there), {}};
+    if (auto there = place(trial.free(), view.servers, job, gpus)) found = Shadow{holding.end, std::move(*there), {}};
   }
   if (found) {
     if (any_gpus_will_do(job)) found->extra_anywhere = trial.free().total() - gpus;

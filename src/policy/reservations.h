@@ -52,7 +52,7 @@ struct Shadow {
 };
 
 // Asks the placer after each end. Nothing if the job does not fit even after the last. Leaves the trial as it was.
-std::optional<Shadow> find_shadow(const View& view, const Job& job, int gpus, std::vector<Holding> holdings,
+std::optional<Shadow> find_shadow(const View& view, const Job& job, int gpus, const std::vector<Holding>& holdings,
                                   Trial& trial);
 
 // For users' questions: when and where a waiting job that does not fit now will start at the latest. Nothing: it fits
