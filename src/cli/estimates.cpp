@@ -23,17 +23,16 @@ boost::json::value json_number(const std::optional<double>& number) {
   return number && std::isfinite(*number) ? boost::json::value(*number) : boost::json::value(nullptr);
 }
 
-boost::json::object json_of(const study::ScoreTable& table) {
-  boost::json::array rows;
+void add_rows(const study::ScoreTable& table, boost::json::array& items) {
   for (const auto& [when, score] : table.rows)
-    rows.push_back({{"when", when},
-                    {"method", score.method},
-                    {"questions", score.questions},
-                    {"median_error", json_number(score.error)},
-                    {"range_covers", json_number(score.covers)},
-                    {"range_width", json_number(score.width)},
-                    {"unanswered", score.unanswered}});
-  return {{"title", table.title}, {"rows", std::move(rows)}};
+    items.push_back({{"title", table.title},
+                     {"when", when},
+                     {"method", score.method},
+                     {"questions", score.questions},
+                     {"median_error", json_number(score.error)},
+                     {"range_covers", json_number(score.covers)},
+                     {"range_width", json_number(score.width)},
+                     {"unanswered", score.unanswered}});
 }
 
 std::string error_text(double error) { return std::isfinite(error) ? fmt::format("{:.1f} %", 100 * error) : "∞"; }
@@ -56,10 +55,7 @@ void print_scores(const study::ScoreTable& table, std::ostream& out) {
 void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ostream& out) {
   boost::json::array items;
   for (const study::ScoreTable& table : tables) {
-    if (json)
-      items.push_back(json_of(table));
-    else
-      print_scores(table, out);
+    json ? add_rows(table, items) : print_scores(table, out);
   }
   if (json) {
     out << boost::json::serialize(list_of(std::move(items))) << '\n';

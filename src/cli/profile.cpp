@@ -198,7 +198,7 @@ Result<wire::TrainingProfile> measure(const Context& context, const ProfileOptio
 }
 
 int tell_kept(const Context& context, const wire::TrainingProfile& profile) {
-  if (context.as_json) return std::printf("%s", wire::profile_text(profile).c_str()), 0;
+  if (context.is_for_programs()) return context.print_for_programs(json::parse(wire::profile_text(profile))), 0;
   print_profile(context, profile);
   std::printf("\n  stored: from now on it is used to schedule jobs of family %s\n", profile.family.c_str());
   return 0;
@@ -255,7 +255,7 @@ int profile_show(const Context& context, const std::string& family) {
   if (!answer.ok()) return fail(answer.error());
   const auto profile = wire::parse_profile(json::serialize(*answer));
   if (!profile.ok()) return fail(profile.error());
-  if (context.as_json) return std::printf("%s", wire::profile_text(*profile).c_str()), 0;
+  if (context.is_for_programs()) return context.print_for_programs(json::parse(wire::profile_text(*profile))), 0;
   print_profile(context, *profile);
   if (!profile->origin.empty()) std::printf("  From        %s\n", profile->origin.c_str());
   return 0;

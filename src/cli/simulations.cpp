@@ -50,7 +50,7 @@ int list_simulations(const Context& context) {
 int show_simulation(const Context& context, std::int64_t id) {
   const auto one = context.get(path_of_simulation(id));
   if (!one.ok()) return fail(one.error());
-  if (context.as_json) return context.print_json(*one), 0;
+  if (context.is_for_programs()) return context.print_for_programs(*one), 0;
   std::printf("Simulation %lld of %s on %s, %s: %s\n", static_cast<long long>(id), text_at(*one, "trace").c_str(),
               text_at(*one, "servers").c_str(), policies_of(*one).c_str(), progress_of(*one).c_str());
   const json::value& failure = value_at(*one, "failure");

@@ -182,7 +182,8 @@ Result<Interventions::Planned> Interventions::suspend(const Subject& subject) co
 Result<Interventions::Planned> Interventions::resume(const Subject& subject) const {
   const Job& job = subject.job;
   if (!job.on_hold && job.state != JobState::held)
-    return conflict("job-not-held", fmt::format("job {} is not held: it is {}", id_of(job), to_string(job.state)));
+    return conflict("job-not-held", fmt::format("job {} is not held: it is {}", id_of(job), to_string(job.state)))
+        .hint(fmt::format("see what it does: schedulearn show {}", id_of(job)));
   Planned planned;
   const bool stops = is_active(job.state) && job.state != JobState::suspended;
   planned.effect.text = stops ? "is no longer held: it goes back in line when it has stopped" : "is no longer held";

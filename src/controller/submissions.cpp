@@ -409,7 +409,9 @@ Status Submissions::may_hold(const JobEntry& entry, bool hold) const {
   const bool is_held = job.on_hold || job.state == JobState::held;
   if (hold && is_held)
     return conflict("job-held", "job " + id + " is held already").hint("schedulearn set " + id + " --release");
-  if (!hold && !is_held) return conflict("job-not-held", "job " + id + " is not held: it is " + to_string(job.state));
+  if (!hold && !is_held)
+    return conflict("job-not-held", "job " + id + " is not held: it is " + to_string(job.state))
+        .hint("see what it does: schedulearn show " + id);
   if (hold && !job.is_queued())
     return conflict("job-started", "job " + id + " is " + to_string(job.state) + ": only a job that waits can be held")
         .hint("schedulearn suspend " + id + "   freezes it, or stops it at a checkpoint");

@@ -54,7 +54,9 @@ Status check_keys(const Kind& kind, const ChannelBody& body) {
   for (const auto& [key, text] : texts) {
     const bool is_given = (body.*text).has_value() && !(body.*text)->empty();
     if (!is_given && names(kind.needs, key))
-      return bad(std::string(key), of + " needs " + std::string(key), "see: schedulearn notify add --help");
+      return bad(std::string(key), of + " needs a value for " + std::string(key),
+                 key == "secret" ? "schedulearn secret set NAME   stores it; then add --secret NAME"
+                                 : "see: schedulearn notify add --help");
     if (is_given && !names(kind.needs, key) && !names(kind.may, key))
       return bad(std::string(key), of + " has no " + std::string(key), "leave it out");
     if (is_given && std::ranges::any_of(*(body.*text), [](char c) { return c <= ' ' || c >= 127; }))

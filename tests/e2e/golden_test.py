@@ -37,7 +37,7 @@ COMMANDS = [
 # One after the other, when the others have been asked.
 SESSION = [
     "set 14 --priority 3 --name urgent", "set 14 --time-limit 2h --json=id,spec.time_limit_s", "set 5,6 --priority 1", "set 5 --first", "set 6 --before 5", "set 12 --release --dry-run",
-    "retry 2", "retry 2 --json=id,name", "cancel 15 --reason tried --yes", "cancel 16 --yes --json=id,state,reason", "cancel 7 --yes", "rm 2 --yes", "rm 1 --yes --json", "wait 13", "wait 13 --json=id,state",
+    "retry 2", "retry 2 --json=id,name", "cancel 15 --reason tried --yes", "cancel 16 --yes --json=id,state,reason", "cancel 7 --yes", "wait 1", "rm 2 --yes", "rm 1 --yes --json", "wait 13", "wait 13 --json=id,state",
     "migrate 4 --dry-run", "scale 4 1 --dry-run", "signal 5 USR1", "logs 5",
     "policy set srtf", "policy set sjf --json", "policy undo", "policy undo --json", "policy set fifo_easy --at 12h", "policy set --call-off", "policy shadow sjf", "policy shadow --off", "events --about policy --limit 5", "events --about polciy", "events --about policy --server far",
     "servers drain far --yes", "servers undrain far", "servers drain far --yes --json=name,state", "servers undrain far --json=name,state,state_reason", "servers lost far --yes", "servers rm far --yes",
@@ -46,7 +46,12 @@ SESSION = [
     "db backup copy.db --data controller", "db check copy.db", "init", "submit --dry-run job.toml", "help error job-not-found", "config set timeout 20s", "config get timeout", "config set timeout 30s --json",
     "run --gpus 0 -- echo hello", "run --gpus 0 -- false", "top", "completion tcsh", "man cancel", "man nothing", "help cancel", "help nothing", "help error nothing", "web", "logout",
     "db restore copy.db --data elsewhere", "db restore copy.db --data elsewhere --confirm elsewhere", "db restore copy.db --data controller --confirm controller", "reproduce ls", "reproduce nothing", "profile run", "profile show none", "controller replay none.jsonl",
-    "policy check nothing.py", "estimates ranges", "plot util", "version --json", "reproduce ls --json", "reproduce ls --plain", "trace ls poisson --plain", "trace ls poisson --json=name", "trace info t.csv --plain", "plot cdf --run results --plain",
+    "secret set key --file t.csv", "notify add ops --webhook https://hooks.example.org/lab --on failed", "notify add ops --webhook https://hooks.example.org/lab --secret key --on failed", "notify rm ops --yes", "secret rm key --yes", "servers add gpu9", "servers release far", "user add leo --role viewer", "user rm leo --yes",
+    "resume 12", "resume 12 --json=id,state", "suspend 5", "config path",
+    "profile import steps.json", "profile show steps", "profile show steps --plain", "profile rm steps --yes", "policy check fifo", "sim show 1", "sim show 1 --plain", "sim show 1 --json", "sim rm 1 --yes",
+    "sim run --policy fifo,sjf --trace t.csv --servers 1x4 --seed 1..2 --out two --events", "plot gantt --run two --policy fifo --seed 1", "plot util --run two --policy fifo --seed 1", "plot queue --run two --seed 1 --json", "plot bars --run two", "plot lines --run two --x seed", "plot ahead", "plot regret",
+    "trace export t.csv --format swf --out t.swf", "trace import swf t.swf --out back.csv", "estimates speeds --plain", "estimates run-times t.csv", "estimates losses curves.csv", "estimates losses curves.csv --json",
+    "policy check nothing.py", "estimates ranges", "plot util", "version --json", "reproduce ls --json", "reproduce ls --plain", "trace ls poisson --plain", "trace ls poisson --json=name", "trace info t.csv --plain", "plot cdf --run results --plain", "signal 4 USR1",
 ]  # fmt: skip
 
 # Replaced in this order.
@@ -65,7 +70,8 @@ NOISE = [
     (r"\b(draws|pid)\t\d+", "\\1\tN"),
     (r"\(\d+ are open\)", "(N are open)"),
     (r"\d+ jobs, \d+ events", "N jobs, N events"),
-    (r"\b[0-9a-f]{12,}(-\w+)*\b", "ID"),
+    (r"\b(slt_)?[0-9a-f]{12,}([-_]\w+)*\b", "ID"),
+    (r"listens on port \d+", "listens on port N"),
     (r"[\u2580-\u259f\u2800-\u28ff]+", "BAR"),
     (r"(?m)^ +\d+  CLOCK", "   N  CLOCK"),
 ]  # fmt: skip
@@ -129,6 +135,12 @@ class Cluster:
         lab.cli("token", "add", "laptop", "--user", "mei", "--expires", "90d")
         lab.cli("token", "add", "ci")
         lab.cli("announce", "gpu3 is down on Friday")
+        (lab.folder / "steps.json").write_text('{"schedulearn_profile": 1, "family": "steps", "origin": "made up", "epochs": 2, "steps_per_epoch": 50, "speeds": [{"gpus": 1, "steps_per_s": 20}, {"gpus": 2, "steps_per_s": 35}]}')
+        (lab.folder / "curves.csv").write_text("losses\n" + "|".join(f"{1 / (0.3 * epoch + 0.5) + 0.2:.4f}" for epoch in range(1, 31)) + "\n")
+        simulated = {"policies": [{"name": "fifo"}, {"name": "sjf"}], "servers": "1x4", "trace": {"workload": "poisson", "parameters": {"jobs": 20, "cluster_gpus": 4}}}
+        status, _, answer = lab.request("POST", "/api/v1/simulations", simulated)
+        assert status == 202, answer
+        until(lambda: lab.get("/api/v1/simulations/1")["state"] == "succeeded", what="the end of the simulation")
         lab.get("/api/v1/jobs/14?fresh_ms=5000")
         until(lambda: all(server["cpu_utilization_pct"] is not None and server["job_files_bytes"] is not None for server in lab.get("/api/v1/servers")["items"]), what="what servers measure")
 
@@ -209,7 +221,19 @@ def elsewhere():
         (lab.folder / "steps.sh").write_text(STEPS)
         (lab.folder / "steps.toml").write_text('command = "bash steps.sh"\n')
         measured = lab.cli("profile", "run", "steps.toml", "--gpus", "1", "--seconds", "1", cwd=lab.folder)
+        for name in ("away", "gone"):
+            lab.start_another_agent(name, 2)
+            lab.kill(lab.more_agents[-1])
+        ends = ["servers lost away --yes", "servers rm away --confirm away", "agent leave --name gone"]
+        daemons = {}
+        for role in (["controller", "run", "--data", lab.folder / "other", "--listen", f"127.0.0.1:{free_port()}"], ["agent", "run", "--join", lab.url, "--data", lab.folder / "another", "--simulate", "1"]):
+            daemon = subprocess.Popen([PROGRAM, *role], **how)
+            daemons[" ".join(role[:2])] = quiet(daemon.stdout.readline())
+            daemon.terminate()
+            daemon.communicate(timeout=60)
         return {
+            **daemons,
+            "servers lost": quiet("".join(f"$ schedulearn {each}\n" + (lambda done: done.stdout + done.stderr)(lab.cli(*each.split(), check=False)) for each in ends)),
             "up": quiet(said),
             "profile run": re.sub(r"\d+\.\d+", "N", quiet(measured.stdout)),
             "demo": re.sub(r"sim\d:\S+", "PLACE", quiet(demo.communicate(timeout=240)[0])),
@@ -217,7 +241,7 @@ def elsewhere():
 
 
 SESSION_FILE = GOLDEN / "session.txt"
-OTHERS = ["top", "doctor", "profile run", "up", "demo"]
+OTHERS = ["top", "doctor", "profile run", "up", "demo", "controller run", "agent run", "servers lost"]
 
 
 def file_of(command):
