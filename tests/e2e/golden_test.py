@@ -186,7 +186,7 @@ class Cluster:
             terminal.read()
             stream.feed(terminal.said)
             terminal.said = ""
-            return "far-train" in "\n".join(screen.display)
+            return all(text in "\n".join(screen.display) for text in ("far-train", "prepare", "q quit"))  # its first, last and lowest line
 
         try:
             until(is_there, what="the jobs on the screen")
@@ -208,36 +208,54 @@ done
 """
 
 
-def elsewhere():
-    """What is said by up until Ctrl-C, by demo to its end, wherever its jobs ran, and by a training that is measured."""
-    with Lab() as lab:
-        environment = {**os.environ, "HOME": str(lab.folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "120"}
-        how = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=environment)
-        demo = subprocess.Popen([PROGRAM, "demo"], **how)
-        up = subprocess.Popen([PROGRAM, "up", "--simulate", "2", "--data", lab.folder / "up", "--listen", f"127.0.0.1:{free_port()}"], **how)
-        said = up.stdout.readline()
-        up.send_signal(signal.SIGINT)
-        said += up.communicate(timeout=60)[0]
-        (lab.folder / "steps.sh").write_text(STEPS)
-        (lab.folder / "steps.toml").write_text('command = "bash steps.sh"\n')
-        measured = lab.cli("profile", "run", "steps.toml", "--gpus", "1", "--seconds", "1", cwd=lab.folder)
-        for name in ("away", "gone"):
-            lab.start_another_agent(name, 2)
-            lab.kill(lab.more_agents[-1])
-        ends = ["servers lost away --yes", "servers rm away --confirm away", "agent leave --name gone"]
-        daemons = {}
-        for role in (["controller", "run", "--data", lab.folder / "other", "--listen", f"127.0.0.1:{free_port()}"], ["agent", "run", "--join", lab.url, "--data", lab.folder / "another", "--simulate", "1"]):
-            daemon = subprocess.Popen([PROGRAM, *role], **how)
-            daemons[" ".join(role[:2])] = quiet(daemon.stdout.readline())
-            daemon.terminate()
-            daemon.communicate(timeout=60)
-        return {
-            **daemons,
-            "servers lost": quiet("".join(f"$ schedulearn {each}\n" + (lambda done: done.stdout + done.stderr)(lab.cli(*each.split(), check=False)) for each in ends)),
-            "up": quiet(said),
-            "profile run": re.sub(r"\d+\.\d+", "N", quiet(measured.stdout)),
-            "demo": re.sub(r"sim\d:\S+", "PLACE", quiet(demo.communicate(timeout=240)[0])),
+class Own:
+    """Commands that begin a cluster or a daemon of their own, or lose a server."""
+
+    def __init__(self, lab):
+        self.lab = lab
+
+    def start(self, *words):
+        environment = {**os.environ, "HOME": str(self.lab.folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "120"}
+        return subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, env=environment)
+
+    def until_ctrl_c(self, *words):
+        """Its first line, and what it says at its end."""
+        daemon = self.start(*words)
+        said = daemon.stdout.readline()
+        daemon.send_signal(signal.SIGINT)
+        return quiet(said + daemon.communicate(timeout=60)[0])
+
+    def measured(self):
+        (self.lab.folder / "steps.sh").write_text(STEPS)
+        (self.lab.folder / "steps.toml").write_text('command = "bash steps.sh"\n')
+        done = self.lab.cli("profile", "run", "steps.toml", "--gpus", "1", "--seconds", "1", cwd=self.lab.folder)
+        return re.sub(r"\d+\.\d+", "N", quiet(done.stdout))
+
+    def lost(self):
+        text = ""
+        for name, command in (("away", "servers lost away --yes"), ("off", "servers rm off --confirm off"), ("gone", "agent leave --name gone")):
+            self.lab.start_another_agent(name, 2)
+            self.lab.kill(self.lab.more_agents[-1])
+            text += f"$ schedulearn {command}\n" + quiet(self.lab.cli(*command.split()).stdout)
+        return text
+
+    def texts(self):
+        folder, listen = self.lab.folder, lambda: f"127.0.0.1:{free_port()}"
+        demo = self.start("demo")  # half a minute, beside the others
+        texts = {
+            "up": self.until_ctrl_c("up", "--simulate", "2", "--data", folder / "up", "--listen", listen()),
+            "controller run": self.until_ctrl_c("controller", "run", "--data", folder / "other", "--listen", listen()),
+            "agent run": self.until_ctrl_c("agent", "run", "--join", self.lab.url, "--data", folder / "another", "--simulate", "1"),
+            "profile run": self.measured(),
+            "servers lost": self.lost(),
         }
+        return {**texts, "demo": re.sub(r"sim\d:\S+", "PLACE", quiet(demo.communicate(timeout=240)[0]))}
+
+
+def others(cluster):
+    """By command."""
+    with Lab() as lab:
+        return {"top": cluster.top(), "doctor": cluster.doctor(), **Own(lab).texts()}
 
 
 SESSION_FILE = GOLDEN / "session.txt"
@@ -246,11 +264,6 @@ OTHERS = ["top", "doctor", "profile run", "up", "demo", "controller run", "agent
 
 def file_of(command):
     return GOLDEN / (re.sub(r"\W+", "-", command) + ".txt")
-
-
-def others(cluster):
-    """By command."""
-    return {"top": cluster.top(), "doctor": cluster.doctor(), **elsewhere()}
 
 
 class GoldenTest(unittest.TestCase):
