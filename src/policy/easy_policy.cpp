@@ -24,16 +24,24 @@ EasySettings EasySettings::of(const Parameters& given) {
 void EasyPolicy::attach(const Snapshot& snapshot) {
   ArrivalPolicy::attach(snapshot);
   in_order_.clear();
-  for (const JobIndex job : snapshot.waiting) in_order_.insert(job, ArrivalKey::of(snapshot.job(job)));
+  bounds_.clear();
+  for (const JobIndex job : snapshot.waiting) enter(snapshot, job);
+}
+
+// What is known of a waiting job changes only with its request.
+void EasyPolicy::enter(const Snapshot& snapshot, JobIndex index) {
+  const Job& job = snapshot.job(index);
+  in_order_.insert(index, ArrivalKey::of(job));
+  if (!bounds_.contains(index)) bounds_.resize(index.value + 1);
+  bounds_[index] = run_bound(snapshot, job, gpus_of(job), settings_.reservations);
 }
 
 void EasyPolicy::notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) {
   ArrivalPolicy::notice(snapshot, kind, job);
   const bool waits = kind == NoticeKind::waiting;
   if (!waits && kind != NoticeKind::active && kind != NoticeKind::ended) return;
-  const ArrivalKey key = ArrivalKey::of(snapshot.job(job));
-  in_order_.erase(job, key);
-  if (waits) in_order_.insert(job, key);
+  in_order_.erase(job, ArrivalKey::of(snapshot.job(job)));
+  if (waits) enter(snapshot, job);
 }
 
 std::vector<Reservation> EasyPolicy::reservations(const View& view) const {
@@ -104,8 +112,12 @@ void EasyPolicy::backfill(const Snapshot& snapshot, const InOrder::Iterator& hea
       walk.next();
       continue;
     }
+    const Duration bound = bounds_[walk.job()];
+    if (!room.may_take_any(bound) && room.left_over() < lines_.shapes()[walk.shape()].gpus) {
+      walk.next();
+      continue;
+    }
     const Job& job = snapshot.job(walk.job());
-    const Duration bound = run_bound(snapshot, job, gpus_of(job), settings_.reservations);
     const auto gpus = room.find(trial.free(), job.request, gpus_of(job), bound);
     if (gpus) {
       take(snapshot, walk.job(), *gpus, trial);

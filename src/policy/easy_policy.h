@@ -56,13 +56,15 @@ class EasyPolicy : public ArrivalPolicy {
  private:
   void take(const Snapshot& snapshot, JobIndex index, Allocation gpus, Trial& trial);
   using InOrder = OrderedJobs<ArrivalKey>;
+  void enter(const Snapshot& snapshot, JobIndex job);
   void backfill(const Snapshot& snapshot, const InOrder::Iterator& head, Trial& trial, Plan& plan);
   std::vector<std::uint32_t> lines_with_room(const Snapshot& snapshot, const FreeGpus& free) const;
   std::vector<Holding> held_until(const Snapshot& snapshot) const;
   Shadow shadow_of(const Snapshot& snapshot, const Job& head, const std::vector<Holding>& held, Trial& trial) const;
 
   EasySettings settings_;
-  InOrder in_order_;  // the jobs of all lines
+  InOrder in_order_;                          // the jobs of all lines
+  IndexedVector<JobIndex, Duration> bounds_;  // of those: run_bound()
   std::vector<Starting> starting_;
 };
 

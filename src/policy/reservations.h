@@ -69,6 +69,8 @@ class Backfill {
   std::optional<Allocation> find(const FreeGpus& free, const JobRequest& request, int gpus, Duration bound);
   // Whether find() looks at all free GPUs for a job that runs that long.
   bool may_take_any(Duration bound) const { return ends_in_time(bound); }
+  // How many GPUs are left over for one that runs longer, wherever they are.
+  int left_over() const { return extra_anywhere_.value_or(total_); }
   // The job got `gpus`; the trial has taken them.
   void took(const FreeGpus& free, const Allocation& gpus, Duration bound);
 
