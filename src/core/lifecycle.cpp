@@ -391,6 +391,8 @@ void Lifecycle::settle_on_target(JobIndex index) {
   const Allocation target = job.target, left = difference(job.allocation, target);
   ledger_.give_back_excess(target, job.allocation, job.request);
   release(index, left, {});
+  // One without GPUs leaves room all the same.
+  if (!job.request.needs_gpus() && is_room_for_others(index)) policy_.wake(Trigger::ending);
   job.allocation = target;
   job.target.clear();
 }

@@ -76,6 +76,20 @@ TEST_P(WithoutGpusUnder, one_starts_although_all_gpus_are_taken_and_others_wait_
 INSTANTIATE_TEST_SUITE_P(All, WithoutGpusUnder, testing::ValuesIn(test::policy_names()),
                          [](const auto& test) { return test.param; });
 
+TEST_P(WithoutGpusUnder, one_that_moves_away_leaves_its_cpus_to_a_job_that_waits_for_them) {
+  WithCpus cluster({1, 0});
+  cluster.use(GetParam());
+  JobRequest request = cpus(8);
+  request.capability = Capability::checkpoint;
+  cluster.feed(ServerDrained{"1", true}).submit(1, request).feed(ServerDrained{"1", false});
+  cluster.submit(2, gpus_and_cpus(1, 1));
+  EXPECT_EQ(cluster.state(2), JobState::pending);
+  cluster.stops_to_move = true;
+  cluster.at(10).feed(JobMoved{JobId(1), Allocation(ServerIndex(1), {})});
+  EXPECT_EQ(cluster.where(1), "1:");
+  EXPECT_EQ(cluster.state(2), JobState::running);
+}
+
 TEST(WithoutGpus, they_share_a_server_as_far_as_its_cpus_go) {
   WithCpus cluster({2});
   cluster.submit(1, cpus(5)).submit(2, cpus(5)).submit(3, cpus(3));
