@@ -134,14 +134,17 @@ TEST_P(EveryPolicy, is_refused_nothing_else_in_a_world_that_can_neither_suspend_
   });
 }
 
-// A job that waits although what it asks for is free now.
+// A job that waits although what it asks for is free now, whichever way its policy spreads it: some take GPUs for a job
+// with a skewed model on no more servers than it needs. With CPUs and memory to divide, one way may find room that the
+// other does not.
 std::optional<JobId> left_waiting(const Core& core) {
   for (const JobIndex index : core.waiting()) {
     const JobRequest& request = core.job(index).request;
-    // A job with a skewed model takes GPUs on no more servers than it needs.
-    const auto gpus =
-        place(core.ledger().free(), core.servers(), core.job(index), request.gpus, spread_by_skew(request, 0.4));
-    if (gpus && core.ledger().free().fits(*gpus, request)) return request.id;
+    const auto fits = [&](Spread spread) {
+      const auto gpus = place(core.ledger().free(), core.servers(), core.job(index), request.gpus, spread);
+      return gpus && core.ledger().free().fits(*gpus, request);
+    };
+    if (fits(Spread::few) && fits(spread_by_skew(request, 0.4))) return request.id;
   }
   return std::nullopt;
 }
@@ -163,11 +166,13 @@ bool keeps_gpus_for_the_next(const std::vector<Record>& records, std::size_t fir
                      [](const Record& record) { return record.refusal == Refusal::resources_taken; });
 }
 
-// Whether the policy was asked again: jobs that come and do not stand in line are none of its concern.
+// Whether the policy was asked again: jobs without GPUs, and those that come and do not stand in line, are none of its
+// concern.
 bool was_asked(const Core& core, const std::vector<Record>& records, std::size_t first) {
   return std::any_of(records.begin() + static_cast<std::ptrdiff_t>(first), records.end(), [&](const Record& record) {
     const JobIndex job = core.find(record.job);
-    return record.kind != RecordKind::job_submitted || (job.valid() && core.job(job).is_waiting());
+    const bool may_concern = !job.valid() || core.job(job).request.needs_gpus();
+    return may_concern && (record.kind != RecordKind::job_submitted || (job.valid() && core.job(job).is_waiting()));
   });
 }
 
