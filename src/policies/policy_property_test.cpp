@@ -134,14 +134,14 @@ TEST_P(EveryPolicy, is_refused_nothing_else_in_a_world_that_can_neither_suspend_
   });
 }
 
-// A job that waits although what it asks for is free now, whichever way its policy spreads it: some take GPUs for a job
-// with a skewed model on no more servers than it needs. With CPUs and memory to divide, one way may find room that the
-// other does not.
+// A job that waits although what its policy would give it is free now, whichever way it spreads it: some take GPUs for a
+// job with a skewed model on no more servers than it needs. With CPUs and memory to divide, one way may find room that
+// the other does not, and more GPUs may find room that fewer do not.
 std::optional<JobId> left_waiting(const Core& core) {
   for (const JobIndex index : core.waiting()) {
     const JobRequest& request = core.job(index).request;
     const auto fits = [&](Spread spread) {
-      const auto gpus = place(core.ledger().free(), core.servers(), core.job(index), request.gpus, spread);
+      const auto gpus = place(core.ledger().free(), core.servers(), core.job(index), core.gpus_least(index), spread);
       return gpus && core.ledger().free().fits(*gpus, request);
     };
     if (fits(Spread::few) && fits(spread_by_skew(request, 0.4))) return request.id;
