@@ -51,7 +51,7 @@ SESSION = [
     "profile import steps.json", "profile show steps", "profile show steps --plain", "profile rm steps --yes", "policy check fifo", "sim show 1", "sim show 1 --plain", "sim show 1 --json", "sim rm 1 --yes",
     "sim run --policy fifo,sjf --trace t.csv --servers 1x4 --seed 1..2 --out two --events", "plot gantt --run two --policy fifo --seed 1", "plot util --run two --policy fifo --seed 1", "plot queue --run two --seed 1 --json", "plot bars --run two", "plot lines --run two --x seed", "plot ahead", "plot regret",
     "trace export t.csv --format swf --out t.swf", "trace import swf t.swf --out back.csv", "estimates speeds --plain", "estimates run-times t.csv", "estimates losses curves.csv", "estimates losses curves.csv --json",
-    "policy check nothing.py", "estimates ranges", "plot util", "version --json", "reproduce ls --json", "reproduce ls --plain", "trace ls poisson --plain", "trace ls poisson --json=name", "trace info t.csv --plain", "plot cdf --run results --plain", "signal 4 USR1",
+    "policy check nothing.py", "estimates ranges", "plot util", "version --json", "reproduce ls --json", "reproduce ls --plain", "trace ls poisson --plain", "trace ls poisson --json=name", "trace info t.csv --plain", "plot cdf --run results --plain", "cancel 3 --yes", "wait 3", "migrate 4 --dry-run", "migrate 4 --dry-run --json", "signal 4 USR1", "completion fish",
 ]  # fmt: skip
 
 # Replaced in this order.
@@ -69,6 +69,7 @@ NOISE = [
     (r"(?m)\t\d+\.\d+$", "\tN"),
     (r"\b(draws|pid)\t\d+", "\\1\tN"),
     (r"\(\d+ are open\)", "(N are open)"),
+    (r"\(lab:[\d,-]+\)", "(lab:GPUS)"),
     (r"\d+ jobs, \d+ events", "N jobs, N events"),
     (r"\b(slt_)?[0-9a-f]{12,}([-_]\w+)*\b", "ID"),
     (r"listens on port \d+", "listens on port N"),
