@@ -54,9 +54,7 @@ void print_scores(const study::ScoreTable& table, std::ostream& out) {
 
 void print_all(const std::vector<study::ScoreTable>& tables, bool json, std::ostream& out) {
   boost::json::array items;
-  for (const study::ScoreTable& table : tables) {
-    json ? add_rows(table, items) : print_scores(table, out);
-  }
+  for (const study::ScoreTable& table : tables) json ? add_rows(table, items) : print_scores(table, out);
   if (json) {
     out << boost::json::serialize(list_of(std::move(items))) << '\n';
     return;

@@ -341,6 +341,7 @@ void Reconciler::end_or_retry(JobEntry& entry, const Job& job, const wire::JobSp
       if (entry.gang) entry.row.failure_message = fmt::format("on {}: {}", server, entry.row.failure_message);
     }
   }
+  // One that has met its target is stopped too, and has succeeded.
   const bool was_asked = report.stopped_by && entry.stopping != StopReason::target_met;
   engine_.feed(AttemptExited{id, job.attempt, exit, retry, {}, was_asked}, now);
   if (retry) return wait_before_retry(entry, spec, now);

@@ -25,7 +25,7 @@ class EstimatePolicy : public PreemptivePolicy {
   static Duration default_estimate(const Parameters& given) { return Duration::seconds(given.number("default_est_s")); }
 
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    guessed_.notice(snapshot, kind, job, run_times_);
+    guessed_.notice(snapshot, kind, job);
     PreemptivePolicy::notice(snapshot, kind, job);
   }
 
@@ -37,13 +37,15 @@ class EstimatePolicy : public PreemptivePolicy {
  protected:
   void before_attach(const Snapshot& snapshot) override {
     run_times_.reset();
-    guessed_.attach(snapshot, run_times_);
+    guessed_.attach(snapshot);
   }
   bool prepare(const Snapshot& snapshot, Plan&) override {
     return !snapshot.estimates.steady() || run_times_.has_guessed();
   }
   // What is known of a waiting job changes only with its request.
-  void rank_waiting_anew(const Snapshot& snapshot) override { rekey(snapshot, guessed_.changed(snapshot, run_times_)); }
+  void rank_waiting_anew(const Snapshot& snapshot) override {
+    if (run_times_.has_guessed()) rekey(snapshot, guessed_.changed(snapshot, run_times_));
+  }
   Rank running_rank(const Snapshot& snapshot, const Job& job) override { return waiting_rank(snapshot, job); }
 
   RunTimes run_times_;

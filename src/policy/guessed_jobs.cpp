@@ -2,29 +2,28 @@
 
 namespace sl {
 
-void GuessedJobs::attach(const View& view, RunTimes& run_times) {
+void GuessedJobs::attach(const View& view) {
   groups_.clear();
   group_of_.clear();
   places_.clear();
-  for (const JobIndex job : view.waiting) enter(view, job, run_times);
+  for (const JobIndex job : view.waiting) enter(view, job);
 }
 
-void GuessedJobs::notice(const View& view, NoticeKind kind, JobIndex job, RunTimes& run_times) {
-  if (kind == NoticeKind::waiting) enter(view, job, run_times);
+void GuessedJobs::notice(const View& view, NoticeKind kind, JobIndex job) {
+  if (kind == NoticeKind::waiting) enter(view, job);
   if (kind == NoticeKind::active || kind == NoticeKind::ended) leave(job);
 }
 
-void GuessedJobs::enter(const View& view, JobIndex index, RunTimes& run_times) {
+void GuessedJobs::enter(const View& view, JobIndex index) {
   leave(index);
   const Job& job = view.job(index);
   // One whose run time is known is of no concern here.
   if (view.estimates.remaining_s(job, job.request.gpus, view.now).known()) return;
   const RunTimeHistory::Kind kind = RunTimes::kind_of(job);
   const auto [found, is_new] = group_of_.try_emplace(kind, static_cast<std::uint32_t>(groups_.size()));
-  if (is_new) groups_.push_back({kind, 0, {}});
+  if (is_new) groups_.push_back({.kind = kind, .jobs = {}});
   Group& group = groups_[found->second];
-  if (group.jobs.empty()) group.guess_s = run_times.guess_s(view, kind);
-  while (!places_.contains(index)) places_.push_back({});
+  if (!places_.contains(index)) places_.resize(index.value + 1);
   places_[index] = {found->second, static_cast<std::uint32_t>(group.jobs.size())};
   group.jobs.push_back(index);
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <limits>
 #include <vector>
 
 #include "policy/policy.h"
@@ -14,15 +15,15 @@ namespace sl {
 class GuessedJobs {
  public:
   // As Policy::attach and notice are told.
-  void attach(const View& view, RunTimes& run_times);
-  void notice(const View& view, NoticeKind kind, JobIndex job, RunTimes& run_times);
-  // The jobs whose guess is another one than when this was asked last, or when the first of their group came.
+  void attach(const View& view);
+  void notice(const View& view, NoticeKind kind, JobIndex job);
+  // The jobs whose guess is another one than when this was asked last; all of a group that was not there then.
   std::vector<JobIndex> changed(const View& view, RunTimes& run_times);
 
  private:
   struct Group {
     RunTimeHistory::Kind kind;
-    double guess_s = 0;
+    double guess_s = std::numeric_limits<double>::quiet_NaN();  // when it was asked for last; not yet: equal to none
     std::vector<JobIndex> jobs;
   };
   struct Place {
@@ -31,7 +32,7 @@ class GuessedJobs {
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  void enter(const View& view, JobIndex job, RunTimes& run_times);
+  void enter(const View& view, JobIndex job);
   void leave(JobIndex job);
 
   std::vector<Group> groups_;  // never forgotten: there are few kinds of jobs

@@ -51,8 +51,12 @@ std::optional<RunTimeHistory::Guess> RunTimes::guess(const View& view, const Run
   return history_.guess(of);
 }
 
-double RunTimes::guess_s(const View& view, const RunTimeHistory::Kind& of) {
+double RunTimes::guess_s(const View& view, const Job& job) {
   guessed_ = true;
+  return guess_s(view, kind_of(job));
+}
+
+double RunTimes::guess_s(const View& view, const RunTimeHistory::Kind& of) {
   const auto guessed = guess(view, of);
   return guessed ? guessed->run_s : default_.to_seconds();
 }
@@ -66,13 +70,13 @@ Duration RunTimes::bounded(double seconds) {
 Duration RunTimes::total(const View& view, const Job& job, int gpus) {
   const Figure known = view.estimates.run_time_s(job, gpus);
   if (known.known()) return bounded(known.value);
-  return bounded(guess_s(view, kind_of(job)) / view.estimates.speed_curve(job).speed_on(gpus, job.request.gpus));
+  return bounded(guess_s(view, job) / view.estimates.speed_curve(job).speed_on(gpus, job.request.gpus));
 }
 
 Duration RunTimes::remaining(const View& view, const Job& job, int gpus) {
   const Figure known = view.estimates.remaining_s(job, gpus, view.now);
   if (known.known()) return bounded(known.value);
-  return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, kind_of(job)), gpus, view.now));
+  return bounded(remaining_s(job, view.estimates.speed_curve(job), guess_s(view, job), gpus, view.now));
 }
 
 // Completes "about 4m 05s left, ".

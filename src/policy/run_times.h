@@ -23,11 +23,12 @@ class RunTimes {
   bool has_guessed() const { return guessed_; }
   void reset();
 
-  // For what the history says of like jobs, all jobs of a kind are the same.
+  // What history provides is the same for all jobs of a kind.
   static RunTimeHistory::Kind kind_of(const Job& job);
   double guess_s(const View& view, const RunTimeHistory::Kind& kind);
 
  private:
+  double guess_s(const View& view, const Job& job);
   std::optional<RunTimeHistory::Guess> guess(const View& view, const RunTimeHistory::Kind& kind);
   std::string origin(const View& view, const Job& job);
   static Duration bounded(double seconds);

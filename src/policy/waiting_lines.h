@@ -102,15 +102,17 @@ class WaitingLines {
   void rekey_all(KeyOf new_key) {
     for (std::uint32_t line = 0; line < lines_.size(); ++line) rekey_line(line, new_key);
   }
-  // The same of these jobs, all of which are here; `new_key` is the present key of the others.
+  // The same of those of these jobs that are here; `new_key` is the present key of the others.
   template <typename KeyOf>
   void rekey(const std::vector<JobIndex>& some, KeyOf new_key) {
     std::vector<std::uint32_t> count(lines_.size());
-    for (const JobIndex job : some) ++count[line_of_[job]];
+    for (const JobIndex job : some) {
+      if (contains(job)) ++count[line_of_[job]];
+    }
     constexpr std::size_t few = 8;  // moving a job costs as much as giving its place to so many
     const auto is_few = [&](std::uint32_t line) { return count[line] * few < lines_[line].jobs.size(); };
     for (const JobIndex job : some) {
-      if (is_few(line_of_[job])) rekey(job, new_key(job));
+      if (contains(job) && is_few(line_of_[job])) rekey(job, new_key(job));
     }
     for (std::uint32_t line = 0; line < lines_.size(); ++line) {
       if (count[line] > 0 && !is_few(line)) rekey_line(line, new_key);

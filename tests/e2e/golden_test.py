@@ -198,7 +198,7 @@ class Cluster:
     def doctor(self):
         """Without what it says of this machine's driver and container engines."""
         lines = re.sub(r"(?m)^. +(GPUs|containers) .*\n( {8,}.*\n)*", "", self.say("doctor")[1])
-        records = "".join("|".join(line.split("\t")[1:2]) + "\n" for line in self.say("doctor", "--plain")[1].splitlines())
+        records = "".join(line.split("\t")[1] + "\n" for line in self.say("doctor", "--plain")[1].splitlines())
         return f"$ schedulearn doctor\n{quiet(lines)}\n$ schedulearn doctor --plain\n{records}\n$ schedulearn doctor --json\n" + shape_text(self.say("doctor", "--json")[1])
 
 
@@ -209,7 +209,7 @@ done
 """
 
 
-class Own:
+class OtherCommands:
     """Commands that begin a cluster or a daemon of their own, or lose a server."""
 
     def __init__(self, lab):
@@ -256,7 +256,7 @@ class Own:
 def others(cluster):
     """By command."""
     with Lab() as lab:
-        return {"top": cluster.top(), "doctor": cluster.doctor(), **Own(lab).texts()}
+        return {"top": cluster.top(), "doctor": cluster.doctor(), **OtherCommands(lab).texts()}
 
 
 SESSION_FILE = GOLDEN / "session.txt"

@@ -51,12 +51,12 @@ class Tetris : public QueuePolicy<RankKey> {
 
   void attach(const Snapshot& snapshot) override {
     run_times_.reset();
-    guessed_.attach(snapshot, run_times_);
+    guessed_.attach(snapshot);
     QueuePolicy::attach(snapshot);
   }
 
   void notice(const Snapshot& snapshot, NoticeKind kind, JobIndex job) override {
-    guessed_.notice(snapshot, kind, job, run_times_);
+    guessed_.notice(snapshot, kind, job);
     QueuePolicy::notice(snapshot, kind, job);
   }
 
